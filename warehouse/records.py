@@ -1,0 +1,342 @@
+"""Every type that flows through Traceroom, and the polars schema of the table that holds many of it.
+
+One record is a frozen pydantic model; many are a polars frame whose columns are the model's fields
+(`frame_schema`). Values that have no fixed shape (arguments, rows of other people's databases) are
+JSON text: key order and number format are part of what a policy sees, so they are kept as logged.
+"""
+
+from __future__ import annotations
+
+import types
+from datetime import datetime
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import polars as pl
+from pydantic import BaseModel, ConfigDict
+
+
+class Record(BaseModel):
+    """Base of all records: frozen, and a field that nobody declared is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class File(Record):
+    """A log file that was read: a row of the ledger (`raw.files`)."""
+
+    file_id: str
+    """sha256 over source and content: the same bytes read again are the same file."""
+    source: str
+    """Name of the source the file belongs to (from the configuration, else `main`)."""
+    path: str
+    """Where it lay, for people; never part of an id or an export."""
+    format: str
+    """Name of the format module that read it."""
+    n_bytes: int
+    n_records: int
+    day: str | None
+    """UTC day (YYYY-MM-DD) of its earliest record, None where nothing carries a time."""
+    read_at: datetime
+
+
+class RawRecord(Record):
+    """Pointer to the raw record behind events (`raw.records`): where it lies and what it was."""
+
+    record_id: str
+    """sha256 over source, the record's bytes and its ordinal among equal records of the file."""
+    file_id: str
+    line: int
+    """1-based line (or element of a whole-file format)."""
+    byte_offset: int
+    n_bytes: int
+    sha256: str
+
+
+EventKind = Literal["message", "call", "result", "request", "feedback", "row_change"]
+
+
+class Event(Record):
+    """What happened, typed, nothing inferred (`core.events`)."""
+
+    event_id: str
+    """sha256 over record_id and the event's place in the record."""
+    record_id: str
+    file_id: str
+    source: str
+    service: str | None
+    """Name of the service that the record itself states."""
+    session_id: str | None
+    """As in the log."""
+    position: int | None
+    """Index in the conversation (0-based, counted over messages, calls and results) where the record tells it."""
+    at: datetime | None
+    kind: EventKind
+    role: str | None
+    """Of a message: system, developer, user, assistant."""
+    content: str | None
+    """Text of a message, a result or a comment; parts are joined; None means not captured."""
+    call_id: str | None
+    tool: str | None
+    """Of a call or result: the tool's name. Of a request: the method and raw path. Of a row change: the table."""
+    arguments: str | None
+    """Of a call: JSON text as logged. Of a request: JSON object {"query": …, "body": …}. Of a row change: the key."""
+    is_error: bool | None
+    """Explicit error flag, None where the log does not say."""
+    requestor: str | None
+    """Who called the tool: assistant or user."""
+    name: str | None
+    """Of feedback: what was asked. Of a row change: the operation (create, update, delete, snapshot). Of a request: identity of the caller."""
+    value: str | None
+    """Of feedback: the answer as logged. Of a row change: JSON {"before": …, "after": …}. Of a request: JSON {"status": …, "body": …}."""
+    latency_ms: float | None
+    model: str | None
+    lossy: str | None
+    """JSON list of what could not be carried over from the record, None where nothing was lost."""
+
+
+class Session(Record):
+    """A conversation or a run of requests by one identity (`core.sessions`)."""
+
+    session_id: str
+    source: str
+    service: str
+    """Service of the session; `main` where no record states one."""
+    started_at: datetime | None
+    ended_at: datetime | None
+    day: str | None
+    n_messages: int
+    n_calls: int
+    identity: str | None
+    """User, clerk or connection it belongs to, where the log says."""
+    format: str
+    """Format that it was taken from."""
+
+
+class Turn(Record):
+    """One step of a session in order (`core.turns`): a message, or a call with its result."""
+
+    turn_id: str
+    """event_id of the message or the call."""
+    session_id: str
+    service: str
+    position: int
+    """0-based, gapless within the session."""
+    at: datetime | None
+    """When the message was written or the call was made."""
+    kind: Literal["message", "call"]
+    role: str | None
+    content: str | None
+    """Text of the message, or the tool's answer byte for byte; None: never answered."""
+    call_id: str | None
+    tool: str | None
+    arguments: str | None
+    """Canonical JSON object of the arguments (sorted keys); None where the logged text is no JSON object."""
+    arguments_raw: str | None
+    """The arguments as logged."""
+    is_error: bool | None
+    requestor: str | None
+    answered_at: datetime | None
+    result_id: str | None
+    """event_id of the result."""
+    latency_ms: float | None
+    model: str | None
+
+
+class Feedback(Record):
+    """What somebody said of a session afterwards (`core.feedback`)."""
+
+    feedback_id: str
+    session_id: str
+    at: datetime | None
+    name: str
+    value: str
+    source: str
+
+
+class RowChange(Record):
+    """A row of a database that changed (`core.row_changes`)."""
+
+    change_id: str
+    source: str
+    at: datetime | None
+    table_name: str
+    operation: Literal["create", "update", "delete", "snapshot"]
+    key: str | None
+    before: str | None
+    """JSON object, None where not logged."""
+    after: str | None
+
+
+class Tool(Record):
+    """A tool of a service (`core.tools`)."""
+
+    service: str
+    tool: str
+    description: str | None
+    input_schema: str
+    """JSON Schema as JSON text: declared, else inferred from the calls."""
+    declared: bool
+    annotations: str | None
+    """MCP annotations as JSON text; a hint, not the truth."""
+    n_calls: int
+
+
+class Outcome(Record):
+    """How well a session went (`mart.outcomes`)."""
+
+    session_id: str
+    probability: float | None
+    """Probability of success in [0, 1]; None: abstained."""
+    signals: str
+    """JSON list of {"name", "vote" (-1..1), "says", "evidence": [event ids]}, sorted by name."""
+
+
+class Task(Record):
+    """Something that was asked for, at an instant, in a service (`mart.tasks`)."""
+
+    task_id: str
+    service: str
+    family: str
+    """Id of the group of tasks that ask for the same kind of thing."""
+    slots: str
+    """JSON object slot name -> value: what sets this instance apart in its family."""
+    goal: str
+    """What was asked, in the user's own words."""
+    session_ids: list[str]
+    """Sessions that the task begins together with, as in the log, sorted."""
+    segment_of: str | None
+    derived_from: str | None
+    starts_at: datetime | None
+    """Instant of the world that the task begins in; None: the world has no clock."""
+    good_session_ids: list[str]
+    """Sessions known to have done it well, best first."""
+    split: Literal["train", "held_out"]
+    difficulty: float | None
+    """1 - mean probability of success over its sessions."""
+
+
+Known = Literal["seen", "implied", "carried", "row_change"]
+
+
+class Fact(Record):
+    """What is known of the world over an interval (`mart.facts`)."""
+
+    fact_id: str
+    service: str
+    entity_class: str
+    """Name of the class of things, made from the tools that speak of it."""
+    key: str
+    value: str
+    """JSON text of the document as the tool showed it."""
+    valid_from: datetime | None
+    """None: since ever."""
+    valid_to: datetime | None
+    """Exclusive; None: for ever."""
+    session_id: str | None
+    """None: holds for all; else it is this session's own view."""
+    known: Known
+    observed_at: datetime | None
+    event_id: str
+    """Result or row change that it was read from."""
+
+
+class Behaviour(Record):
+    """What a tool does (`mart.behaviours`)."""
+
+    service: str
+    tool: str
+    effect: Literal["read", "write", "pure", "constant", "unknown"]
+    program: str
+    """JSON text in the language of docs/behaviour.md."""
+    n_support: int
+    n_against: int
+    fidelity: float | None
+    """Share of its logged calls that the program reproduces byte for byte, of those it answers."""
+    abstains: float | None
+    """Share of its logged calls that it does not answer."""
+
+
+class Check(Record):
+    """One typed test of an episode, inside a rubric."""
+
+    check_id: str
+    kind: str
+    role: Literal["gate", "score", "penalty", "diagnostic"]
+    says: str
+    """One sentence for a person."""
+    parameters: dict[str, Any]
+    weight: float = 1.0
+    provenance: dict[str, Any]
+    """{"supporting": [session ids], "contrary": [session ids], "confidence": probability}."""
+
+
+class Rubric(Record):
+    """How a task is graded (`mart.rubrics`)."""
+
+    rubric_id: str
+    task_id: str
+    service: str
+    checks: str
+    """JSON list of Check, sorted by check_id."""
+    solution: str
+    """JSON list of the known-good episode's steps: {"tool", "arguments"} or {"say"}."""
+
+
+class EnvironmentRow(Record):
+    """A published environment (`mart.environments`)."""
+
+    environment: str
+    service: str
+    content_digest: str
+    rewards_digest: str
+    image_id: str | None
+    image_left: str | None
+    """Why there is no image, where there is none."""
+    n_tasks: int
+    n_tools: int
+
+
+class Verdict(Record):
+    """What became of one thing at one stage (`mart.verdicts`): nothing vanishes."""
+
+    stage: str
+    """extract, sessions, outcomes, tasks, world, rewards, verify, datasets, image."""
+    subject: str
+    """Id of the file, record, session, task or environment."""
+    kept: bool
+    reason: str
+    """One snake_case word or two: `duplicate_session`, `no_known_success` …"""
+    detail: str
+    """One sentence: what, where, the mend."""
+    file_id: str | None = None
+    line: int | None = None
+
+
+_POLARS: dict[object, pl.DataType] = {
+    str: pl.String(), int: pl.Int64(), float: pl.Float64(), bool: pl.Boolean(),
+    datetime: pl.Datetime("us", "UTC"), list[str]: pl.List(pl.String()),
+}
+
+
+def frame_schema(record: type[Record]) -> dict[str, pl.DataType]:
+    """Columns of a frame of many `record`s, in field order."""
+    return {name: _column(hint) for name, hint in get_type_hints(record).items() if name in record.model_fields}
+
+
+def empty(record: type[Record]) -> pl.DataFrame:
+    """A frame of no `record`s."""
+    return pl.DataFrame(schema=frame_schema(record))
+
+
+def frame(record: type[Record], rows: list[Any]) -> pl.DataFrame:
+    """A frame of `record` from records or plain dicts (not validated: for many)."""
+    data = [row.model_dump() if isinstance(row, Record) else row for row in rows]
+    return pl.DataFrame(data, schema=frame_schema(record), orient="row") if data else empty(record)
+
+
+def _column(hint: Any) -> pl.DataType:
+    if get_origin(hint) in (Union, types.UnionType):
+        hint = next(part for part in get_args(hint) if part is not type(None))
+    if get_origin(hint) is Literal:
+        return pl.String()
+    return _POLARS.get(hint, pl.String())

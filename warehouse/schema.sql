@@ -1,0 +1,69 @@
+-- Tables of the warehouse. `raw`: what was read; `core`: what happened, typed, nothing inferred; `mart`: what we make of it.
+-- Columns stand in the order of the records' fields (warehouse/records.py); a test holds the two equal.
+create schema if not exists raw;
+create schema if not exists core;
+create schema if not exists mart;
+
+create table if not exists raw.schema_version (version integer primary key);
+
+create table if not exists raw.files (
+    file_id varchar primary key, source varchar not null, path varchar not null, format varchar not null,
+    n_bytes bigint not null, n_records bigint not null, day varchar, read_at timestamptz not null);
+create table if not exists raw.records (
+    record_id varchar primary key, file_id varchar not null, line bigint not null, byte_offset bigint not null,
+    n_bytes bigint not null, sha256 varchar not null);
+
+create table if not exists core.events (
+    event_id varchar primary key, record_id varchar not null, file_id varchar not null, source varchar not null,
+    service varchar, session_id varchar, position bigint, at timestamptz, kind varchar not null, role varchar,
+    content varchar, call_id varchar, tool varchar, arguments varchar, is_error boolean, requestor varchar,
+    name varchar, value varchar, latency_ms double, model varchar, lossy varchar);
+create table if not exists core.sessions (
+    session_id varchar primary key, source varchar not null, service varchar not null, started_at timestamptz,
+    ended_at timestamptz, day varchar, n_messages bigint not null, n_calls bigint not null, identity varchar,
+    format varchar not null);
+create table if not exists core.turns (
+    turn_id varchar primary key, session_id varchar not null, service varchar not null, position bigint not null,
+    at timestamptz, kind varchar not null, role varchar, content varchar, call_id varchar, tool varchar,
+    arguments varchar, arguments_raw varchar, is_error boolean, requestor varchar, answered_at timestamptz,
+    result_id varchar, latency_ms double, model varchar);
+create table if not exists core.feedback (
+    feedback_id varchar primary key, session_id varchar not null, at timestamptz, name varchar not null,
+    value varchar not null, source varchar not null);
+create table if not exists core.row_changes (
+    change_id varchar primary key, source varchar not null, at timestamptz, table_name varchar not null,
+    operation varchar not null, key varchar, before varchar, after varchar);
+create table if not exists core.tools (
+    service varchar not null, tool varchar not null, description varchar, input_schema varchar not null,
+    declared boolean not null, annotations varchar, n_calls bigint not null, primary key (service, tool));
+
+create table if not exists mart.outcomes (
+    session_id varchar primary key, probability double, signals varchar not null);
+create table if not exists mart.tasks (
+    task_id varchar primary key, service varchar not null, family varchar not null, slots varchar not null,
+    goal varchar not null, session_ids varchar[] not null, segment_of varchar, derived_from varchar,
+    starts_at timestamptz, good_session_ids varchar[] not null, split varchar not null, difficulty double);
+create table if not exists mart.facts (
+    fact_id varchar primary key, service varchar not null, entity_class varchar not null, key varchar not null,
+    value varchar not null, valid_from timestamptz, valid_to timestamptz, session_id varchar,
+    known varchar not null, observed_at timestamptz, event_id varchar not null);
+create table if not exists mart.behaviours (
+    service varchar not null, tool varchar not null, effect varchar not null, program varchar not null,
+    n_support bigint not null, n_against bigint not null, fidelity double, abstains double,
+    primary key (service, tool));
+create table if not exists mart.rubrics (
+    rubric_id varchar primary key, task_id varchar not null, service varchar not null, checks varchar not null,
+    solution varchar not null);
+create table if not exists mart.environments (
+    environment varchar primary key, service varchar not null, content_digest varchar not null,
+    rewards_digest varchar not null, image_id varchar, image_left varchar, n_tasks bigint not null,
+    n_tools bigint not null);
+create table if not exists mart.verdicts (
+    stage varchar not null, subject varchar not null, kept boolean not null, reason varchar not null,
+    detail varchar not null, file_id varchar, line bigint, primary key (stage, subject, reason));
+
+create or replace view mart.funnel as
+    select stage, kept, reason, count(*) as n
+    from mart.verdicts
+    group by stage, kept, reason
+    order by stage, kept desc, n desc, reason;
