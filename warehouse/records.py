@@ -69,7 +69,7 @@ class Event(Record):
     """As in the log."""
     position: int | None
     """Index in the conversation (0-based, counted over messages, calls and results) where the record tells it."""
-    at: datetime | None
+    happened_at: datetime | None
     kind: EventKind
     role: str | None
     """Of a message: system, developer, user, assistant."""
@@ -121,7 +121,7 @@ class Turn(Record):
     service: str
     position: int
     """0-based, gapless within the session."""
-    at: datetime | None
+    happened_at: datetime | None
     """When the message was written or the call was made."""
     kind: Literal["message", "call"]
     role: str | None
@@ -147,7 +147,7 @@ class Feedback(Record):
 
     feedback_id: str
     session_id: str
-    at: datetime | None
+    happened_at: datetime | None
     name: str
     value: str
     source: str
@@ -158,7 +158,7 @@ class RowChange(Record):
 
     change_id: str
     source: str
-    at: datetime | None
+    happened_at: datetime | None
     table_name: str
     operation: Literal["create", "update", "delete", "snapshot"]
     key: str | None
@@ -238,6 +238,27 @@ class Fact(Record):
     observed_at: datetime | None
     event_id: str
     """Result or row change that it was read from."""
+
+
+class Recorded(Record):
+    """An answer that a tool really gave, and where it holds (`mart.recorded`)."""
+
+    recorded_id: str
+    service: str
+    tool: str
+    arguments: str
+    """Canonical JSON object."""
+    content: str
+    is_error: bool
+    valid_from: datetime | None
+    valid_to: datetime | None
+    session_id: str | None
+    """None: holds for all; else only in tasks that begin together with this session."""
+    after: str
+    """JSON list of the state-changing calls [[tool, canonical arguments], …] that it depends on, sorted."""
+    effects: str
+    """JSON list of {"class", "key", "value"} documents that the call left behind; [] for a read."""
+    event_id: str
 
 
 class Behaviour(Record):

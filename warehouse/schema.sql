@@ -15,7 +15,7 @@ create table if not exists raw.records (
 
 create table if not exists core.events (
     event_id varchar primary key, record_id varchar not null, file_id varchar not null, source varchar not null,
-    service varchar, session_id varchar, position bigint, at timestamptz, kind varchar not null, role varchar,
+    service varchar, session_id varchar, position bigint, happened_at timestamptz, kind varchar not null, role varchar,
     content varchar, call_id varchar, tool varchar, arguments varchar, is_error boolean, requestor varchar,
     name varchar, value varchar, latency_ms double, model varchar, lossy varchar);
 create table if not exists core.sessions (
@@ -24,14 +24,14 @@ create table if not exists core.sessions (
     format varchar not null);
 create table if not exists core.turns (
     turn_id varchar primary key, session_id varchar not null, service varchar not null, position bigint not null,
-    at timestamptz, kind varchar not null, role varchar, content varchar, call_id varchar, tool varchar,
+    happened_at timestamptz, kind varchar not null, role varchar, content varchar, call_id varchar, tool varchar,
     arguments varchar, arguments_raw varchar, is_error boolean, requestor varchar, answered_at timestamptz,
     result_id varchar, latency_ms double, model varchar);
 create table if not exists core.feedback (
-    feedback_id varchar primary key, session_id varchar not null, at timestamptz, name varchar not null,
+    feedback_id varchar primary key, session_id varchar not null, happened_at timestamptz, name varchar not null,
     value varchar not null, source varchar not null);
 create table if not exists core.row_changes (
-    change_id varchar primary key, source varchar not null, at timestamptz, table_name varchar not null,
+    change_id varchar primary key, source varchar not null, happened_at timestamptz, table_name varchar not null,
     operation varchar not null, key varchar, before varchar, after varchar);
 create table if not exists core.tools (
     service varchar not null, tool varchar not null, description varchar, input_schema varchar not null,
@@ -47,6 +47,10 @@ create table if not exists mart.facts (
     fact_id varchar primary key, service varchar not null, entity_class varchar not null, key varchar not null,
     value varchar not null, valid_from timestamptz, valid_to timestamptz, session_id varchar,
     known varchar not null, observed_at timestamptz, event_id varchar not null);
+create table if not exists mart.recorded (
+    recorded_id varchar primary key, service varchar not null, tool varchar not null, arguments varchar not null,
+    content varchar not null, is_error boolean not null, valid_from timestamptz, valid_to timestamptz,
+    session_id varchar, after varchar not null, effects varchar not null, event_id varchar not null);
 create table if not exists mart.behaviours (
     service varchar not null, tool varchar not null, effect varchar not null, program varchar not null,
     n_support bigint not null, n_against bigint not null, fidelity double, abstains double,
