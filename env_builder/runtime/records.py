@@ -1,0 +1,92 @@
+"""What goes in and out of a room: small frozen records, standard library only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+Tier = Literal["recorded", "derived", "induced", "bound", "model", "unknown"]
+Ended = Literal["terminated", "truncated"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When an episode is truncated."""
+
+    steps: int
+    """Calls and words of the agent, together."""
+    seconds: float
+    """Wall time since reset."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What to do, and where it begins."""
+
+    task_id: str
+    session_ids: tuple[str, ...]
+    """Sessions of the log that the task begins together with."""
+    split: str
+    limits: Limits
+    family: str
+    goal: str
+    starts_at: str | None
+    opening: tuple[dict[str, str], ...]
+    """Messages before the agent's first move: {"role", "content"}."""
+    user_turns: tuple[str, ...]
+    """What the user says after the opening, in order."""
+    slots: dict[str, Any] = field(default_factory=dict)
+    segment_of: str | None = None
+    derived_from: str | None = None
+
+
+class Observation(NamedTuple):
+    """What the agent sees at reset."""
+
+    messages: list[dict[str, str]]
+    tools: list[dict[str, Any]]
+    """MCP tool descriptors."""
+    limits: Limits | None
+
+
+class Result(NamedTuple):
+    """A tool's answer."""
+
+    content: str
+    """The text a policy would see, byte for byte."""
+    is_error: bool
+    tier: Tier
+
+
+class Episode(NamedTuple):
+    """An episode as the grader sees it, after replaying its journal on its own copy of the world."""
+
+    journal: tuple[dict[str, Any], ...]
+    """Rows as docs/environment.md defines them, contents as the grader's own replay gave them."""
+    difference: dict[str, Any]
+    """{"documents": {"class/key": text or None}, "acts": [[tool, canonical arguments], …]}"""
+    leaned: tuple[dict[str, Any], ...]
+    """Rows answered `unknown` by tools that may write."""
+    writes: frozenset[str]
+    """Names of the tools that may change the world."""
+
+
+class CheckVerdict(NamedTuple):
+    """What one check says of one episode."""
+
+    check_id: str
+    kind: str
+    role: str
+    weight: float
+    passed: bool
+    says: str
+    evidence: Any
+    """What was found: JSON value."""
+
+
+class Grade(NamedTuple):
+    """Reward of an episode, with its reasons."""
+
+    reward: float | None
+    """In [-1, 1]; None: unscored."""
+    checks: tuple[CheckVerdict, ...]
