@@ -52,6 +52,24 @@ class RawRecord(Record):
     sha256: str
 
 
+class Declaration(Record):
+    """A tool as a file declares it (`raw.declarations`): a tool list, or the `tools` of a request that a log kept."""
+
+    declaration_id: str
+    """sha256 over source, service, tool and what is declared."""
+    file_id: str
+    """First file that declared it so."""
+    source: str
+    service: str | None
+    """Service that the file states or is named after; None: whatever service calls the tool."""
+    tool: str
+    description: str | None
+    input_schema: str | None
+    """JSON Schema as JSON text, None where the list gives a name alone."""
+    annotations: str | None
+    """MCP annotations as JSON text."""
+
+
 EventKind = Literal["message", "call", "result", "request", "feedback", "row_change"]
 
 

@@ -5,6 +5,10 @@ create schema if not exists core;
 create schema if not exists mart;
 
 create table if not exists raw.schema_version (version integer primary key);
+-- What each stage was last computed from: a stage whose digest stands here is up to date.
+create table if not exists raw.stages (
+    stage varchar primary key, digest varchar not null, seconds double not null, counts varchar not null,
+    done_at timestamptz not null);
 
 create table if not exists raw.files (
     file_id varchar primary key, source varchar not null, path varchar not null, format varchar not null,
@@ -12,6 +16,9 @@ create table if not exists raw.files (
 create table if not exists raw.records (
     record_id varchar primary key, file_id varchar not null, line bigint not null, byte_offset bigint not null,
     n_bytes bigint not null, sha256 varchar not null);
+create table if not exists raw.declarations (
+    declaration_id varchar primary key, file_id varchar not null, source varchar not null, service varchar,
+    tool varchar not null, description varchar, input_schema varchar, annotations varchar);
 
 create table if not exists core.events (
     event_id varchar primary key, record_id varchar not null, file_id varchar not null, source varchar not null,
