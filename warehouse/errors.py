@@ -1,0 +1,100 @@
+"""Every error of the house: one sentence that says what failed, where, and the mend.
+
+    TraceroomError
+    ├── InputError            what the user gave cannot be used (a path, an option, a configuration file)
+    │   └── Unreadable        a log file, or a line of it, cannot be read
+    ├── Missing               a name that does not exist, with the names that do
+    ├── StoreError            the warehouse cannot be used
+    │   ├── NotAWarehouse     the file is something else, or damaged
+    │   ├── SchemaTooOld      made by an older Traceroom, and cannot be migrated
+    │   ├── SchemaTooNew      made by a newer Traceroom
+    │   └── Busy              another run holds it for longer than we wait
+    ├── EnvironmentBroken     an environment's directory is not whole, or not what its manifest says
+    ├── Unavailable           something outside is not there (an engine, an endpoint, a registry)
+    └── GateFailed            it ran, and a gate that was asked for does not hold
+
+A bad *row* is no exception: it is a `Verdict` (warehouse/records.py). The command line turns an error into its
+`exit_code`: 1, it ran and a gate failed; 2, it could not run.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import ClassVar
+
+
+class TraceroomError(Exception):
+    """What failed, where, and the mend; its text is the one sentence that a person reads."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, what: str, where: str = "", mend: str = "") -> None:
+        super().__init__(what, where, mend)
+        self.what = what
+        """What failed, without a full stop."""
+        self.where = where
+        """File, line, table or name that it is about; empty where `what` says it."""
+        self.mend = mend
+        """What to do about it, as an imperative."""
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        mend = f"; {self.mend}" if self.mend else ""
+        return f"{place}{self.what}{mend}."
+
+
+class InputError(TraceroomError):
+    """What the user gave cannot be used."""
+
+
+class Unreadable(InputError):
+    """A log file, or a line of it, cannot be read."""
+
+
+class Missing(TraceroomError):
+    """A name that does not exist."""
+
+    @classmethod
+    def named(cls, kind: str, name: str, known: Iterable[str], mend: str = "") -> Missing:
+        """Error for `name`, with what is known: `no exporter 'harbr'; there are: harbor, verifiers`."""
+        names = sorted(known)
+        shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+        near = difflib.get_close_matches(name, names, n=1)
+        hint = f"did you mean {near[0]!r}?" if near and len(names) > 8 else ""
+        there = f"there are: {shown}" if names else "there are none"
+        return cls(f"no {kind} {name!r}", mend="; ".join(part for part in (there, hint, mend) if part))
+
+
+class StoreError(TraceroomError):
+    """The warehouse cannot be used."""
+
+
+class NotAWarehouse(StoreError):
+    """The file is something else, or damaged."""
+
+
+class SchemaTooOld(StoreError):
+    """The warehouse was made by an older Traceroom, and cannot be migrated."""
+
+
+class SchemaTooNew(StoreError):
+    """The warehouse was made by a newer Traceroom."""
+
+
+class Busy(StoreError):
+    """Another run holds the warehouse for longer than we wait."""
+
+
+class EnvironmentBroken(TraceroomError):
+    """An environment's directory is not whole, or not what its manifest says."""
+
+
+class Unavailable(TraceroomError):
+    """Something outside is not there."""
+
+
+class GateFailed(TraceroomError):
+    """It ran, and a gate that was asked for does not hold."""
+
+    exit_code: ClassVar[int] = 1
