@@ -103,9 +103,11 @@ class Event(Record):
     requestor: str | None
     """Who called the tool: assistant or user."""
     name: str | None
-    """Of feedback: what was asked. Of a row change: the operation (create, update, delete, snapshot). Of a request: identity of the caller."""
+    """Of feedback: what was asked. Of a row change: the operation (create, update, delete, snapshot).
+    Of a request: identity of the caller."""
     value: str | None
-    """Of feedback: the answer as logged. Of a row change: JSON {"before": …, "after": …}. Of a request: JSON {"status": …, "body": …}."""
+    """Of feedback: the answer as logged. Of a row change: JSON {"before": …, "after": …}.
+    Of a request: JSON {"status": …, "body": …}."""
     latency_ms: float | None
     model: str | None
     lossy: str | None

@@ -4,7 +4,7 @@ create schema if not exists raw;
 create schema if not exists core;
 create schema if not exists mart;
 
-create table if not exists raw.schema_version (version integer primary key);
+create table if not exists raw.schema_version (version integer primary key, fingerprint varchar not null);
 -- What each stage was last computed from: a stage whose digest stands here is up to date.
 create table if not exists raw.stages (
     stage varchar primary key, digest varchar not null, seconds double not null, counts varchar not null,

@@ -1,0 +1,78 @@
+"""One writer at a time: the lock beside the warehouse.
+
+`<warehouse>.lock` is an advisory file lock of the operating system (given back when its holder dies, even by SIGKILL);
+`<warehouse>.holder.json` says, for people, who holds it. Readers take no lock: they open the published copy.
+Held once, it may be taken again inside (a run holds it over all its stages, and each stage takes it too).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from warehouse.errors import Busy
+
+_LOOK_S = 1.0
+
+
+@contextlib.contextmanager
+def writing(
+    warehouse: Path, what: str, waiting: Callable[[str], None] | None = None, timeout_s: float = 6 * 3600
+) -> Iterator[None]:
+    """Hold the warehouse for writing, as `what` (`a run over logs/`).
+
+    Where another run holds it, `waiting` is told once who, and we wait for at most `timeout_s` seconds.
+    Raises `Busy` after that.
+    """
+    warehouse.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(f"{warehouse}.lock", is_singleton=True)
+    outermost = not lock.is_locked
+    _acquire(lock, warehouse, waiting, timeout_s)
+    try:
+        if outermost:
+            _holder_file(warehouse).write_text(json.dumps(_who(what)))
+        yield
+    finally:
+        if outermost:
+            _holder_file(warehouse).unlink(missing_ok=True)
+        lock.release()
+
+
+def holder(warehouse: Path) -> str:
+    """Who holds the warehouse, in words."""
+    try:
+        who = json.loads(_holder_file(warehouse).read_text())
+        return f"{who['what']} (process {who['process']} on {who['host']}, since {who['since']})"
+    except (OSError, ValueError, KeyError):
+        return "another run"
+
+
+def _acquire(lock: FileLock, warehouse: Path, waiting: Callable[[str], None] | None, timeout_s: float) -> None:
+    with contextlib.suppress(Timeout):
+        lock.acquire(timeout=_LOOK_S)
+        return
+    if waiting:
+        waiting(holder(warehouse))
+    try:
+        lock.acquire(timeout=timeout_s)
+    except Timeout:
+        raise Busy(
+            f"{holder(warehouse)} has held the warehouse for {timeout_s:.0f} s", str(warehouse),
+            "wait for it or end it, then run again: nothing is lost",
+        ) from None
+
+
+def _who(what: str) -> dict[str, str | int]:
+    since = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return {"what": what, "process": os.getpid(), "host": socket.gethostname(), "since": since}
+
+
+def _holder_file(warehouse: Path) -> Path:
+    return warehouse.with_name(warehouse.name + ".holder.json")

@@ -1,0 +1,271 @@
+"""The one door to DuckDB: frames in, frames out, one transaction per unit of commit.
+
+    warehouse.duckdb              written by one run at a time (warehouse/lock.py)
+    warehouse.published.duckdb    the copy that readers open: as of the last whole run, renamed into place
+
+Instants are UTC on both sides. Rows of a table are told apart by its primary key (warehouse/schema.sql).
+
+**Older warehouses.** What was read from logs (`KEPT`) cannot be computed again without them: where its columns are not
+today's the warehouse is refused. Everything else is computed from it: where a column is not today's, the table is
+dropped, made anew, and the next run fills it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import duckdb
+import polars as pl
+
+from warehouse.errors import Missing, NotAWarehouse, SchemaTooNew, SchemaTooOld, StoreError
+
+SCHEMA_VERSION = 1
+KEPT = ("raw.files", "raw.records", "raw.declarations", "core.events")
+_UTC = pl.Datetime("us", "UTC")
+
+
+class Store:
+    """An open warehouse. Use as a context manager: it is always closed."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, path: Path, write: bool) -> None:
+        self._connection = connection
+        self._within = False
+        self.path = path
+        self.write = write
+
+    @classmethod
+    def open(cls, path: Path, write: bool = True) -> Store:
+        """Open the warehouse at `path`, making it where it is not there yet and `write` is on.
+
+        To write, hold `warehouse.lock.writing`. Raises Missing, NotAWarehouse, SchemaTooOld, SchemaTooNew.
+        """
+        if write:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        elif not path.exists():
+            raise Missing("there is no warehouse here yet", str(path), "make it with: traceroom run LOGS --out DIR")
+        store = cls(_connect(path, write), path, write)
+        try:
+            store._prepare()
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    @classmethod
+    def published(cls, warehouse: Path) -> Store:
+        """Open the last published copy of `warehouse` to read: whole, and free of any run's lock."""
+        return cls.open(published_path(warehouse), write=False)
+
+    def read(self, sql: str, **parameters: object) -> pl.DataFrame:
+        """Rows of a query; `$name` in it stands for a parameter."""
+        with _said(self.path):
+            found = self._connection.execute(sql, parameters).pl()
+        return found.with_columns(pl.col(pl.Datetime).dt.cast_time_unit("us").dt.convert_time_zone("UTC"))
+
+    def table(self, table: str) -> pl.DataFrame:
+        """All rows of a table, in the order of its key, so that equal tables are equal frames."""
+        order = ", ".join(self.key(table)) or "all"
+        return self.read(f"select * from {table} order by {order}")
+
+    def count(self, table: str) -> int:
+        """How many rows a table has."""
+        return int(self.read(f"select count(*) as n from {table}").item())
+
+    def key(self, table: str) -> tuple[str, ...]:
+        """Columns of the table's primary key."""
+        return _layout(schema_text()).keys[table]
+
+    def replace(self, table: str, frame: pl.DataFrame, where: str = "true", **parameters: object) -> int:
+        """Put `frame` in the place of the table's rows `where`; gives the rows written."""
+        with self.transaction(), _said(self.path, table):
+            self._connection.execute(f"delete from {table} where {where}", parameters)
+            return self._insert(f"insert into {table}", table, frame)
+
+    def append_new(self, table: str, frame: pl.DataFrame) -> int:
+        """Add the rows whose key is not there yet; gives how many that were."""
+        with self.transaction(), _said(self.path, table):
+            return self._insert(f"insert or ignore into {table}", table, frame)
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing; a transaction inside another is a part of it."""
+        if self._within:
+            yield
+            return
+        self._connection.execute("begin")
+        self._within = True
+        try:
+            yield
+        except BaseException:
+            self._connection.execute("rollback")
+            raise
+        else:
+            self._connection.execute("commit")
+        finally:
+            self._within = False
+
+    def publish(self) -> Path:
+        """Put a copy of the warehouse in the place of the published one, in one step, and give its path."""
+        with _said(self.path):
+            self._connection.execute("checkpoint")
+        target = published_path(self.path)
+        draft = target.with_name(f"{target.name}.{os.getpid()}.draft")
+        try:
+            shutil.copyfile(self.path, draft)
+            draft.replace(target)
+        finally:
+            draft.unlink(missing_ok=True)
+        return target
+
+    def close(self) -> None:
+        """Close the connection; twice does no harm."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _insert(self, statement: str, table: str, frame: pl.DataFrame) -> int:
+        if frame.is_empty():
+            return 0
+        columns = list(_layout(schema_text()).columns[table])
+        if absent := [name for name in columns if name not in frame.columns]:
+            raise StoreError(f"the frame has no column {absent[0]!r}", table, "give it all columns of its record")
+        self._connection.register("incoming", frame.select(columns))
+        try:
+            names = ", ".join(columns)
+            done = self._connection.execute(f"{statement} ({names}) select {names} from incoming").fetchone()
+        finally:
+            self._connection.unregister("incoming")
+        return int(done[0]) if done else 0
+
+    def _prepare(self) -> None:
+        self._connection.execute("set TimeZone = 'UTC'")
+        self._connection.execute("set preserve_insertion_order = true")
+        there = _columns(self._connection)
+        if there and "raw.schema_version" not in there:
+            raise NotAWarehouse("this DuckDB file is no warehouse of Traceroom", str(self.path), "choose another --out")
+        if not there:
+            self._create()
+            return
+        known = self._connection.execute("select version, fingerprint from raw.schema_version").fetchone()
+        version, fingerprint = known if known else (0, "")
+        if version > SCHEMA_VERSION:
+            raise SchemaTooNew(
+                f"the warehouse has schema {version}, and this Traceroom knows up to {SCHEMA_VERSION}", str(self.path),
+                "upgrade Traceroom, or run into another --out")
+        if fingerprint != _fingerprint():
+            self._migrate(there, version)
+
+    def _create(self) -> None:
+        if not self.write:
+            raise NotAWarehouse("the warehouse is empty", str(self.path), "make it with: traceroom run LOGS --out DIR")
+        with self.transaction():
+            self._connection.execute(schema_text())
+            self._sign()
+
+    def _migrate(self, there: dict[str, tuple[str, ...]], version: int) -> None:
+        wanted = _layout(schema_text()).columns
+        changed = [name for name in wanted if there.get(name) != wanted[name] and name != "raw.schema_version"]
+        if lost := [name for name in changed if name in KEPT]:
+            raise SchemaTooOld(
+                f"the warehouse (schema {version}) keeps {lost[0]} in an older layout, and logs cannot be made up",
+                str(self.path), "run into a new --out: the same logs give the same ids")
+        if not self.write:
+            if changed:
+                raise SchemaTooOld(
+                    f"the warehouse (schema {version}) has no {changed[0]} of today's layout", str(self.path),
+                    "bring it up to date with: traceroom run --out DIR")
+            return
+        with self.transaction():
+            for name in [*(name for name in changed if name in there), "raw.schema_version"]:
+                self._connection.execute(f"drop table if exists {name} cascade")
+            self._connection.execute(schema_text())
+            self._connection.execute("delete from raw.stages")
+            self._sign()
+
+    def _sign(self) -> None:
+        self._connection.execute("insert into raw.schema_version values (?, ?)", [SCHEMA_VERSION, _fingerprint()])
+
+
+def published_path(warehouse: Path) -> Path:
+    """Where the copy for readers lies: `<name>.published.duckdb`."""
+    return warehouse.with_name(f"{warehouse.stem}.published{warehouse.suffix}")
+
+
+@cache
+def schema_text() -> str:
+    """The SQL that makes an empty warehouse."""
+    return files("warehouse").joinpath("schema.sql").read_text("utf-8")
+
+
+class _Layout:
+    """Columns and primary key of each table, as the schema makes them."""
+
+    def __init__(self, columns: dict[str, tuple[str, ...]], keys: dict[str, tuple[str, ...]]) -> None:
+        self.columns = columns
+        self.keys = keys
+
+
+@cache
+def _layout(sql: str) -> _Layout:
+    with duckdb.connect() as connection:
+        connection.execute(sql)
+        found = connection.execute(
+            "select schema_name || '.' || table_name, constraint_column_names from duckdb_constraints() "
+            "where constraint_type = 'PRIMARY KEY'").fetchall()
+        return _Layout(_columns(connection), {name: tuple(columns) for name, columns in found})
+
+
+def _columns(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[str, ...]]:
+    rows: list[tuple[Any, Any]] = connection.execute(
+        "select schema_name || '.' || table_name, list(column_name order by column_index) "
+        "from duckdb_columns() join duckdb_tables() using (schema_name, table_name) where not duckdb_tables.internal "
+        "group by all").fetchall()
+    return {name: tuple(columns) for name, columns in rows}
+
+
+def _fingerprint() -> str:
+    return hashlib.sha256(schema_text().encode()).hexdigest()
+
+
+def _connect(path: Path, write: bool) -> duckdb.DuckDBPyConnection:
+    try:
+        return duckdb.connect(str(path), read_only=not write)
+    except duckdb.Error as error:
+        first = str(error).splitlines()[0]
+        if "lock" in first.lower():
+            raise StoreError(f"another program has it open ({first})", str(path), "close it and run again") from error
+        raise NotAWarehouse(
+            f"DuckDB cannot open it ({first})", str(path), "move the file away, or choose another --out") from error
+
+
+@contextlib.contextmanager
+def _said(path: Path, table: str = "") -> Iterator[None]:
+    """DuckDB's own errors, said as ours."""
+    try:
+        yield
+    except duckdb.Error as error:
+        first = str(error).splitlines()[0]
+        raise StoreError(first.rstrip("."), f"{path}{f' ({table})' if table else ''}", _mend(error)) from error
+
+
+def _mend(error: duckdb.Error) -> str:
+    if isinstance(error, duckdb.FatalException | duckdb.InternalException | duckdb.SerializationException):
+        return "the file is damaged: move it away and run again over the same logs"
+    if isinstance(error, duckdb.OutOfMemoryException | duckdb.IOException):
+        return "make room on the disk or in memory, then run again: what was committed stays"
+    return "this is a mistake in Traceroom: report it with this sentence"
