@@ -81,6 +81,8 @@ class Event(Record):
     record_id: str
     file_id: str
     source: str
+    format: str
+    """Name of the format module that read it."""
     service: str | None
     """Name of the service that the record itself states."""
     session_id: str | None

@@ -22,7 +22,7 @@ create table if not exists raw.declarations (
 
 create table if not exists core.events (
     event_id varchar primary key, record_id varchar not null, file_id varchar not null, source varchar not null,
-    service varchar, session_id varchar, position bigint, happened_at timestamptz, kind varchar not null, role varchar,
+    format varchar not null, service varchar, session_id varchar, position bigint, happened_at timestamptz, kind varchar not null, role varchar,
     content varchar, call_id varchar, tool varchar, arguments varchar, is_error boolean, requestor varchar,
     name varchar, value varchar, latency_ms double, model varchar, lossy varchar);
 create table if not exists core.sessions (
