@@ -1,0 +1,143 @@
+"""What a text states: its numbers, dates and ids, in one normal form each.
+
+In: a text of an agent, a user or a tool. Out: a frozen set of (type, value) facts.
+Sees: numbers with either decimal sign and thousands marks, dates in ISO, English month names and slashes or dots,
+ids (a letter and a digit, or seven digits and more). Does not see: numbers in words, times of day, languages other
+than English for month names, names without a digit. Text is only ever searched: never run, never a pattern or format.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from decimal import ROUND_HALF_UP, Decimal
+from functools import lru_cache
+
+Fact = tuple[str, str]
+
+LONGEST_TEXT = 200_000
+"""Characters of a text that are read: a flood of words costs no more than this."""
+
+LONGEST_NUMBER = 24
+"""Characters of a number that is read: longer ones are no quantity that anybody is told."""
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = (r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+          r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?")
+_DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
+_YEAR = r"(?:,?\s{1,2}(\d{4}))?(?!\d)"
+_ISO = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)", re.ASCII)
+_MONTH_FIRST = re.compile(rf"\b{_MONTH}\s{{1,2}}{_DAY}\b{_YEAR}", re.IGNORECASE | re.ASCII)
+_DAY_FIRST = re.compile(rf"(?<![\w]){_DAY}\s{{1,2}}(?:of\s)?{_MONTH}{_YEAR}", re.IGNORECASE | re.ASCII)
+_PARTS = re.compile(r"(?<![\d/.])(\d{1,2})([/.])(\d{1,2})\2(\d{4}|\d{2})(?![\d/])", re.ASCII)
+_CLOCK = re.compile(r"(?<!\d)\d{1,2}:\d{2}(?::\d{2})?(?:\.\d+)?", re.ASCII)
+_ID = re.compile(r"(?<![^\W_])[^\W_]+(?:[_\-.@][^\W_]+)*", re.ASCII)
+_MEASURE = re.compile(r"\d+(?:[.,]\d+)?-?[a-z]+", re.IGNORECASE | re.ASCII)
+_NUMBER = re.compile(r"(?<![^\W_])\d+(?:[.,]\d+)*(?![^\W_])", re.ASCII)
+_GROUP_SPACE = re.compile(r"(?<=\d)[\u00a0\u202f](?=\d{3}(?!\d))", re.ASCII)
+
+
+@lru_cache(maxsize=256)
+def facts_in(text: str) -> frozenset[Fact]:
+    """Facts that `text` states: ("number", "1234.5"), ("date", "2024-05-15" or "--05-15"), ("id", "hat123")."""
+    found: set[Fact] = set()
+    rest = _GROUP_SPACE.sub(",", text[:LONGEST_TEXT])
+    rest = _ISO.sub(lambda m: _take(found, [(m[1], m[2], m[3])]), rest)
+    rest = _MONTH_FIRST.sub(lambda m: _take(found, [(m[3], _month(m[1]), m[2])]), rest)
+    rest = _DAY_FIRST.sub(lambda m: _take(found, [(m[3], _month(m[2]), m[1])]), rest)
+    rest = _PARTS.sub(lambda m: _take(found, [(_year(m[4]), m[1], m[3]), (_year(m[4]), m[3], m[1])]), rest)
+    rest = _CLOCK.sub(" ", rest)
+    rest = _ID.sub(lambda m: _take_id(found, m[0]), rest)
+    for match in _NUMBER.finditer(rest):
+        found.update(("number", value) for value in _values(match[0]))
+    return frozenset(found)
+
+
+def holds(fact: Fact, heard: frozenset[Fact]) -> bool:
+    """Whether `heard` states `fact`: a date may be told without its year, a long fraction rounded to cents."""
+    kind, value = fact
+    if fact in heard:
+        return True
+    if kind == "date":
+        return ("date", f"--{value[-5:]}") in heard
+    if kind == "number":
+        return any(("number", form) in heard for form in number_forms(value))
+    return False
+
+
+def number_forms(value: str) -> tuple[str, ...]:
+    """Normal forms in which a number may be told: as it is, without its sign, rounded to two decimals."""
+    number = abs(Decimal(value))
+    return _normal(number), _normal(number.quantize(Decimal("0.01"), ROUND_HALF_UP))
+
+
+def fact_of(kind: str, value: str) -> Fact:
+    """The normal form of a value that a rubric names; an unknown kind or unreadable value is a ValueError."""
+    if kind == "number":
+        if not re.fullmatch(r"[-+]?[\d.,]{1,24}", value) or not (values := _values(value.lstrip("+-"))):
+            raise ValueError(f"a fact says number, but {value!r} is none: write it as 1234.5")
+        return "number", values[0]
+    if kind == "date":
+        return "date", date.fromisoformat(value).isoformat()
+    if kind in ("id", "words"):
+        return kind, " ".join(value.casefold().lstrip("#").split())
+    raise ValueError(f"no fact of type {kind!r}; there are: date, id, number, words")
+
+
+def _take(found: set[Fact], readings: list[tuple[str | None, str, str]]) -> str:
+    """Keep the readings that are days of the calendar, and blank the span."""
+    for year, month, day in readings:
+        try:
+            read = date(int(year) if year else 2000, int(month), int(day))
+        except ValueError:
+            continue
+        found.add(("date", read.isoformat() if year else f"--{read.isoformat()[5:]}"))
+    return " "
+
+
+def _take_id(found: set[Fact], token: str) -> str:
+    has_digit = any(c.isdigit() for c in token)
+    has_letter = any(c.isalpha() for c in token)
+    if has_digit and has_letter and len(token) >= 4 and not _MEASURE.fullmatch(token):
+        found.add(("id", token.casefold()))
+        return " "
+    if token.isdigit() and len(token) >= 7:
+        found.add(("id", token))
+    return token
+
+
+def _month(name: str) -> str:
+    return str(_MONTHS.index(name[:3].lower()) + 1)
+
+
+def _year(text: str) -> str:
+    return text if len(text) == 4 else f"20{text}"
+
+
+def _values(token: str) -> list[str]:
+    """Readings of digits with marks, the likeliest first: 1,234.50 and 1.234,50 are both 1234.5."""
+    if len(token) > LONGEST_NUMBER:
+        return []
+    commas, dots = token.count(","), token.count(".")
+    if commas and dots:
+        mark = "." if token.rfind(".") > token.rfind(",") else ","
+        whole, fraction = token.rsplit(mark, 1)
+        other = "," if mark == "." else "."
+        return [_normal(Decimal(f"{whole.replace(other, '')}.{fraction}"))] if whole.count(mark) == 0 else []
+    if not commas and not dots:
+        return [_normal(Decimal(token))]
+    mark = "," if commas else "."
+    head, *groups = token.split(mark)
+    thousands = len(head) <= 3 and all(len(group) == 3 for group in groups)
+    whole = _normal(Decimal("".join([head, *groups])))
+    if len(groups) == 1:
+        fraction = _normal(Decimal(f"{head}.{groups[0]}"))
+        if not thousands:
+            return [fraction]
+        return [whole] if mark == "," else [fraction, whole]
+    return [whole] if thousands else [_normal(Decimal(part)) for part in (head, *groups) if mark == ","]
+
+
+def _normal(number: Decimal) -> str:
+    text = format(number, "f")
+    return (text.rstrip("0").rstrip(".") if "." in text else text.lstrip("0")) or "0"
