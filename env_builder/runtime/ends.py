@@ -19,12 +19,16 @@ from .canonical import canonical
 EndState = tuple[dict[str, str | None], Mapping[tuple[str, str], int]]
 
 
-def end_state(difference: Mapping[str, Any], masked: Mapping[str, list[str]]) -> EndState:
-    """Documents by name in a normal form, acts counted; `masked`: tool -> names of arguments that do not count."""
+def end_state(difference: Mapping[str, Any], parameters: Mapping[str, Any]) -> EndState:
+    """Documents by name in a normal form, acts counted.
+
+    Of `parameters`: "masked" (tool -> names of arguments that do not count), "aside" (tools that change nothing that
+    counts: notes and hand-overs).
+    """
+    masked, aside = parameters.get("masked", {}), parameters.get("aside", ())
     documents = {name: _meaning(text) for name, text in difference.get("documents", {}).items()}
-    made = difference.get("acts", ())
-    acts = Counter((tool, _masked(arguments, tuple(masked.get(tool, ())))) for tool, arguments in made)
-    return documents, acts
+    made = [(tool, arguments) for tool, arguments in difference.get("acts", ()) if tool not in aside]
+    return documents, Counter((tool, _masked(arguments, tuple(masked.get(tool, ())))) for tool, arguments in made)
 
 
 def unreached(wanted: EndState, found: EndState) -> list[list[str]]:

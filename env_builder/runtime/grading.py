@@ -74,10 +74,9 @@ def _judge(check: dict[str, Any], episode: Episode) -> tuple[CheckVerdict, bool]
 
 
 def _state(parameters: Parameters, episode: Episode) -> tuple[bool, Any]:
-    """One of the accepted end states is reached, in whatever order: {"accepted": [difference], "masked": {…}}."""
-    masked = parameters.get("masked", {})
-    found = end_state(episode.difference, masked)
-    missing = [unreached(end_state(wanted, masked), found) for wanted in parameters["accepted"]]
+    """One of the accepted end states is reached, in whatever order: {"accepted": [difference], "masked", "aside"}."""
+    found = end_state(episode.difference, parameters)
+    missing = [unreached(end_state(wanted, parameters), found) for wanted in parameters["accepted"]]
     reached = [index for index, left in enumerate(missing) if not left]
     nearest = min(missing, key=len, default=[])
     return bool(reached), {"reached": reached, "missing": _clip(nearest)}
@@ -85,9 +84,8 @@ def _state(parameters: Parameters, episode: Episode) -> tuple[bool, Any]:
 
 def _untouched(parameters: Parameters, episode: Episode) -> tuple[bool, Any]:
     """Nothing changed beyond an accepted end state; where some are reached, beyond one of these."""
-    masked = parameters.get("masked", {})
-    found = end_state(episode.difference, masked)
-    accepted = [end_state(wanted, masked) for wanted in parameters["accepted"]]
+    found = end_state(episode.difference, parameters)
+    accepted = [end_state(wanted, parameters) for wanted in parameters["accepted"]]
     reached = [wanted for wanted in accepted if not unreached(wanted, found)]
     beyond = [unreached(_within(found, wanted), wanted) for wanted in reached or accepted]
     return any(not left for left in beyond), {"beyond": _clip(min(beyond, key=len, default=[]))}
@@ -99,9 +97,9 @@ def _within(found: Any, wanted: Any) -> Any:
     return {name: wanted[0].get(name, value) for name, value in documents.items()}, acts
 
 
-def _must_not_write(_: Parameters, episode: Episode) -> tuple[bool, Any]:
+def _must_not_write(parameters: Parameters, episode: Episode) -> tuple[bool, Any]:
     """The episode changed nothing."""
-    changed = unreached(end_state(episode.difference, {}), ({}, {}))
+    changed = unreached(end_state(episode.difference, parameters), ({}, {}))
     return not changed, {"changed": _clip(changed)}
 
 
@@ -167,21 +165,26 @@ def _clip(items: list[Any]) -> list[Any]:
     return items[:LONGEST_EVIDENCE]
 
 
-def _state_swayed(_: Parameters, episode: Episode, __: bool) -> bool:
-    return bool(episode.leaned)
+def _leaned(parameters: Parameters, episode: Episode) -> bool:
+    """Whether something that counts may have changed without the room knowing."""
+    aside = parameters.get("aside", ())
+    return any(row.get("tool") not in aside for row in episode.leaned)
+
+
+def _state_swayed(parameters: Parameters, episode: Episode, _: bool) -> bool:
+    return _leaned(parameters, episode)
 
 
 def _untouched_swayed(parameters: Parameters, episode: Episode, passed: bool) -> bool:
     """Acts only ever add up: one too many stays one too many, whatever the unknown answers were."""
-    masked = parameters.get("masked", {})
-    found = end_state(episode.difference, masked)[1]
-    accepted = [end_state(wanted, masked)[1] for wanted in parameters["accepted"]]
+    found = end_state(episode.difference, parameters)[1]
+    accepted = [end_state(wanted, parameters)[1] for wanted in parameters["accepted"]]
     certain = not passed and all(unreached(({}, found), ({}, wanted)) for wanted in accepted)
-    return bool(episode.leaned) and not certain
+    return _leaned(parameters, episode) and not certain
 
 
-def _must_not_write_swayed(_: Parameters, episode: Episode, __: bool) -> bool:
-    return bool(episode.leaned) and not episode.difference.get("acts")
+def _must_not_write_swayed(parameters: Parameters, episode: Episode, _: bool) -> bool:
+    return _leaned(parameters, episode) and not end_state(episode.difference, parameters)[1]
 
 
 def _call_swayed(parameters: Parameters, episode: Episode, _: bool) -> bool:

@@ -54,11 +54,16 @@ def facts_in(text: str) -> frozenset[Fact]:
 
 
 def holds(fact: Fact, heard: frozenset[Fact]) -> bool:
-    """Whether `heard` states `fact`: a date may be told without its year, a long fraction rounded to cents."""
+    """Whether `heard` states `fact`: a date may be told without its year, a long fraction rounded to cents.
+
+    A fact --05-15 names no year and is told by a date of any year.
+    """
     kind, value = fact
     if fact in heard:
         return True
     if kind == "date":
+        if value.startswith("--"):
+            return any(other == "date" and told.endswith(value[1:]) for other, told in heard)
         return ("date", f"--{value[-5:]}") in heard
     if kind == "number":
         return any(("number", form) in heard for form in number_forms(value))
@@ -78,7 +83,9 @@ def fact_of(kind: str, value: str) -> Fact:
             raise ValueError(f"a fact says number, but {value!r} is none: write it as 1234.5")
         return "number", values[0]
     if kind == "date":
-        return "date", date.fromisoformat(value).isoformat()
+        year, day = ("2000", value[2:]) if value.startswith("--") else (value[:4], value[5:])
+        read = date.fromisoformat(f"{year}-{day}").isoformat()
+        return "date", f"--{read[5:]}" if value.startswith("--") else read
     if kind in ("id", "words"):
         return kind, " ".join(value.casefold().lstrip("#").split())
     raise ValueError(f"no fact of type {kind!r}; there are: date, id, number, words")

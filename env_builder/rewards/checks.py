@@ -1,0 +1,146 @@
+"""From what good and bad sessions did to the checks of one task's rubric.
+
+In: the witnesses of a task, good ones (best first) and bad ones. Out: `Check`s.
+Good sessions propose: an end state is accepted where one of them reached it. Bad sessions dispose: where a bad one
+reached it too, what all good ones told and no bad one did becomes a gate. A task whose right answer may be to change
+nothing gets gates for what has to be done all the same: look up, tell, speak.
+Sees: end states, look-ups and told facts. Does not see: the order of calls, promises, forbidden disclosures.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, TypeVar
+
+from env_builder.rewards.witness import (
+    Difference,
+    FreeText,
+    Witness,
+    changes_nothing,
+    ends_alike,
+    without_aside,
+)
+from env_builder.runtime.canonical import canonical, digest
+from env_builder.runtime.words import Fact
+from warehouse.records import Check
+
+Role = Literal["gate", "score", "penalty", "diagnostic"]
+Item = TypeVar("Item", Fact, tuple[str, str])
+MOST_ITEMS = 20
+"""Facts or look-ups that one check names."""
+
+
+def checks_of(good: list[Witness], bad: list[Witness], free: FreeText) -> list[Check]:
+    """The checks of a task, sorted by id. `good` is not empty, and each of them has a difference."""
+    together: Difference = {"acts": [act for one in [*good, *bad] for act in (one.difference or {}).get("acts", ())]}
+    parameters = free.parameters(together)
+    ends = _ends(good, parameters)
+    idle = [changes_nothing(end, parameters) for end, _ in ends]
+    fooled = [one for one in bad if one.difference is not None
+              and any(ends_alike(one.difference, end, parameters) for end, _ in ends)]
+    checks = _end_checks(ends, good, fooled, parameters, all(idle))
+    checks += _told_checks(good, fooled, any(idle))
+    if any(idle):
+        checks += _idle_checks(good, free)
+    return sorted(checks, key=lambda check: check.check_id)
+
+
+def _ends(good: list[Witness], parameters: dict[str, Any]) -> list[tuple[Difference, list[Witness]]]:
+    """The different end states of the good sessions, each with who reached it."""
+    ends: list[tuple[Difference, list[Witness]]] = []
+    for one in good:
+        reached = without_aside(one.difference or {}, parameters.get("aside", []))
+        known = next((who for end, who in ends if ends_alike(end, reached, parameters)), None)
+        if known is None:
+            ends.append((reached, [one]))
+        else:
+            known.append(one)
+    return ends
+
+
+def _end_checks(
+    ends: list[tuple[Difference, list[Witness]]], good: list[Witness], fooled: list[Witness],
+    parameters: dict[str, Any], idle: bool,
+) -> list[Check]:
+    if idle:
+        return [_check("must_not_write", "gate", "Nothing is changed.", parameters, good, fooled)]
+    accepted = sorted((end for end, _ in ends), key=canonical)
+    given = {"accepted": accepted, **parameters}
+    n = f"one of {len(accepted)} end states" if len(accepted) > 1 else "the end state"
+    return [
+        _check("state", "gate", f"The world reaches {n} that good sessions left.", given, good, fooled),
+        _check("untouched", "gate", "Nothing changes beyond that end state.", given, good, fooled),
+    ]
+
+
+def _told_checks(good: list[Witness], fooled: list[Witness], idle: bool) -> list[Check]:
+    """Facts the user has to be told: a gate where only they tell good from bad or from idle, else a diagnostic."""
+    if fooled:
+        apart = frozenset.intersection(*(one.told for one in good)).difference(*(one.told for one in fooled))
+        if apart:
+            return [_told("gate", sorted(apart), good, fooled)]
+    facts = _common(good, lambda one: one.told) if len(good) > 1 else sorted(good[0].told_last)
+    if not facts:
+        return []
+    told_by_all = all(one.told.intersection(facts) for one in good)
+    return [_told("gate" if idle and told_by_all else "diagnostic", facts, good, fooled)]
+
+
+def _told(role: Role, facts: list[Fact], good: list[Witness], fooled: list[Witness]) -> Check:
+    named = facts[:MOST_ITEMS]
+    needed = _half(len(one.told.intersection(named)) for one in good)
+    parameters = {"facts": [{"type": kind, "value": value} for kind, value in named], "at_least": needed}
+    supporting = [one for one in good if len(one.told.intersection(named)) >= needed]
+    contrary = [one for one in [*good, *fooled] if (len(one.told.intersection(named)) >= needed) != (one in good)]
+    says = f"The user is told at least {needed} of {len(named)} facts that good sessions told."
+    return _check("said", role, says, parameters, supporting, contrary)
+
+
+def _idle_checks(good: list[Witness], free: FreeText) -> list[Check]:
+    """What has to be done where changing nothing may be right: doing nothing at all is not."""
+    checks = [_check("spoke", "gate", "The agent tells the user something.", {"at_least": 1}, good, [])]
+    looked_up = _common(good, lambda one: one.looked_up)
+    patterns = [{"tool": tool, "arguments": json.loads(text)} for tool, text in looked_up]
+    handed = sorted({call.tool for one in good for call in one.calls if call.tool in free.aside and not call.failed})
+    calls = patterns[:MOST_ITEMS]
+    if not calls or not all(any(_made(pattern, one) for pattern in calls) for one in good):
+        calls += [{"tool": tool, "arguments": {}} for tool in handed]
+    if calls:
+        needed = _half(sum(_made(pattern, one) for pattern in calls) for one in good)
+        says = f"At least {needed} of the {len(calls)} things that good sessions looked up or handed over is."
+        supporting = [one for one in good if sum(_made(pattern, one) for pattern in calls) >= needed]
+        contrary = [one for one in good if one not in supporting]
+        role: Role = "gate" if not contrary else "diagnostic"
+        checks.append(_check("call", role, says, {"calls": calls, "at_least": needed}, supporting, contrary))
+    return checks
+
+
+def _made(pattern: dict[str, Any], one: Witness) -> bool:
+    return any(call.tool == pattern["tool"] and not call.failed
+               and pattern["arguments"] in ({}, call.arguments) for call in one.calls)
+
+
+def _common(good: list[Witness], items: Callable[[Witness], Iterable[Item]]) -> list[Item]:
+    """Items of more than half of the good sessions, the commonest first."""
+    counts = Counter(item for one in good for item in items(one))
+    return sorted((item for item, n in counts.items() if 2 * n > len(good)), key=lambda item: (-counts[item], item))
+
+
+def _half(counts: Iterable[int]) -> int:
+    """Half of what the poorest good session did, and at least one: another good session may do with less."""
+    return max(1, min(counts) // 2)
+
+
+def _check(
+    kind: str, role: Role, says: str, parameters: dict[str, Any], supporting: list[Witness], contrary: list[Witness],
+) -> Check:
+    known = [one.probability for one in supporting if one.probability is not None]
+    provenance = {
+        "supporting": sorted(one.session_id for one in supporting),
+        "contrary": sorted(one.session_id for one in contrary),
+        "confidence": round(sum(known) / len(known), 6) if known else None,
+    }
+    check_id = digest(canonical([kind, role, parameters]))[:16]
+    return Check(check_id=check_id, kind=kind, role=role, says=says, parameters=parameters, provenance=provenance)

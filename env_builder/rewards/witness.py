@@ -1,0 +1,176 @@
+"""What one session bears witness to: the end it reached, what it told its user, what it looked up.
+
+In: a session's turns, parsed calls and difference. Out: a `Witness` whose parts are worked out when they are asked for.
+Sees: facts that `runtime/words.py` finds in words and answers. Does not see: facts that the agent worked out itself
+(a count, a sum) unless a tool gave them.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from env_builder.runtime.canonical import canonical
+from env_builder.runtime.ends import end_state, unreached
+from env_builder.runtime.words import Fact, facts_in, number_forms
+from env_builder.world.calls import Call, calls_of
+
+FREE_TEXT_WORDS = 8
+"""Mean number of words from which an argument's values count as free text: longer than a name or an address."""
+SMALLEST_NUMBER = 10
+"""Whole numbers below are said in every other sentence, and say nothing."""
+
+Row = tuple[str, str | None, str | None]
+"""(kind, role, text) of a turn."""
+Difference = dict[str, Any]
+
+
+class FreeText(NamedTuple):
+    """Where a service's tools take free text: what two good sessions never write the same way."""
+
+    masked: dict[str, list[str]]
+    """Tool -> arguments that are free text."""
+    aside: list[str]
+    """Tools that take nothing but free text: notes and hand-overs."""
+
+    def parameters(self, difference: Difference) -> dict[str, Any]:
+        """The part that speaks of the tools in `difference`, as parameters of a check."""
+        tools = {tool for tool, _ in difference.get("acts", ())}
+        masked = {tool: names for tool, names in self.masked.items() if tool in tools and tool not in self.aside}
+        parts: dict[str, Any] = {"masked": masked, "aside": self.aside}
+        return {name: part for name, part in parts.items() if part}
+
+
+class Witness:
+    """One session as evidence."""
+
+    def __init__(
+        self, session_id: str, rows: list[Row], calls: list[Call], difference: Difference | None,
+        probability: float | None, reads: frozenset[str],
+    ) -> None:
+        self.session_id = session_id
+        self.difference = difference
+        """None: the room could not tell what the session changed."""
+        self.probability = probability
+        self.calls = calls
+        self._rows = rows
+        self._reads = reads
+
+    @cached_property
+    def looked_up(self) -> frozenset[tuple[str, str]]:
+        """(tool, canonical arguments) of the reads that succeeded and name something."""
+        return frozenset((call.tool, call.key) for call in self.calls
+                         if call.tool in self._reads and call.arguments and not call.failed)
+
+    @cached_property
+    def told(self) -> frozenset[Fact]:
+        """Facts that the agent told before its user did and after a tool gave them; dates without their year."""
+        return frozenset[Fact]().union(*self._told)
+
+    @cached_property
+    def told_last(self) -> frozenset[Fact]:
+        """Those of the agent's last words."""
+        return self._told[-1] if self._told else frozenset()
+
+    @cached_property
+    def _told(self) -> list[frozenset[Fact]]:
+        given: set[Fact] = set()
+        known: set[Fact] = set()
+        told = []
+        for kind, role, text in self._rows:
+            facts = _forms(facts_in(text or ""))
+            if kind == "call":
+                given |= facts
+            elif role == "assistant" and (text or "").strip():
+                told.append(frozenset(fact for fact in facts & given - known if _weighs(fact)))
+            else:
+                known |= facts
+        return told
+
+
+def witnesses(
+    session_ids: pl.Series, turns: pl.DataFrame, outcomes: pl.DataFrame, differences: pl.DataFrame,
+    effects: pl.DataFrame,
+) -> dict[str, Witness]:
+    """Every session of `session_ids` that has turns, by its id."""
+    own = turns.filter(pl.col("session_id").is_in(session_ids.implode())).sort("session_id", "position")
+    calls: dict[str, list[Call]] = {}
+    for call in calls_of(own):
+        calls.setdefault(call.session_id, []).append(call)
+    rows: dict[str, list[Row]] = {}
+    for session_id, kind, role, text in own.select("session_id", "kind", "role", "content").iter_rows():
+        rows.setdefault(session_id, []).append((kind, role, text))
+    service = dict(own.select("session_id", "service").unique().iter_rows())
+    reads: dict[str, set[str]] = {}
+    for name, tool in effects.filter(pl.col("effect") == "read").select("service", "tool").iter_rows():
+        reads.setdefault(name, set()).add(tool)
+    probability = dict(outcomes.select("session_id", "probability").iter_rows())
+    changed = dict(differences.select("session_id", "difference").iter_rows())
+    return {
+        session_id: Witness(
+            session_id, own_rows, calls.get(session_id, []), _difference(changed.get(session_id)),
+            probability.get(session_id), frozenset(reads.get(service[session_id], ())))
+        for session_id, own_rows in rows.items()
+    }
+
+
+def free_text(turns: pl.DataFrame) -> dict[str, FreeText]:
+    """Where each service's tools take free text, by service."""
+    found: dict[str, FreeText] = {}
+    for (service,), own in sorted(turns.filter(pl.col("kind") == "call").group_by("service")):
+        lengths: dict[tuple[str, str], list[int]] = {}
+        for call in calls_of(own):
+            for name, value in call.arguments.items():
+                words = len(value.split()) if isinstance(value, str) else 0
+                lengths.setdefault((call.tool, name), []).append(words)
+        free = {where for where, words in lengths.items() if sum(words) >= FREE_TEXT_WORDS * len(words)}
+        masked: dict[str, list[str]] = {}
+        for tool, name in sorted(free):
+            masked.setdefault(tool, []).append(name)
+        aside = [tool for tool in masked if not any(t == tool and (t, n) not in free for t, n in lengths)]
+        found[str(service)] = FreeText(masked, aside)
+    return found
+
+
+def ends_alike(one: Difference, other: Difference, parameters: dict[str, Any]) -> bool:
+    """Whether two differences are the same end state."""
+    first, second = end_state(one, parameters), end_state(other, parameters)
+    return not unreached(first, second) and not unreached(second, first)
+
+
+def changes_nothing(difference: Difference, parameters: dict[str, Any]) -> bool:
+    """Whether a difference holds no change that counts."""
+    return not unreached(end_state(difference, parameters), ({}, {}))
+
+
+def without_aside(difference: Difference, aside: list[str]) -> Difference:
+    """`difference` without notes and hand-overs, sorted."""
+    acts = sorted(([tool, text] for tool, text in difference.get("acts", ()) if tool not in aside), key=canonical)
+    return {"documents": difference.get("documents", {}), "acts": acts}
+
+
+def _difference(text: str | None) -> Difference | None:
+    if text is None:
+        return None
+    value: Difference = json.loads(text)
+    return value
+
+
+def _forms(facts: frozenset[Fact]) -> frozenset[Fact]:
+    """Facts in every form that they may be told in; dates without their year."""
+    forms: set[Fact] = set()
+    for kind, value in facts:
+        if kind == "number":
+            forms.update((kind, form) for form in number_forms(value))
+        else:
+            forms.add((kind, f"--{value[-5:]}" if kind == "date" else value))
+    return frozenset(forms)
+
+
+def _weighs(fact: Fact) -> bool:
+    """Whether a fact says something by itself."""
+    kind, value = fact
+    return kind != "number" or "." in value or int(value) >= SMALLEST_NUMBER

@@ -1,0 +1,75 @@
+"""The words around an agent's work: what was said before its first move, and what its user said afterwards.
+
+In: the tasks and the turns of their sessions. Out: a frame with one row a task: its opening and its user's turns, both
+as JSON. Sees: the primary session of a task (its best good one, else the first). Does not see: what the user would have
+said to other questions; `runtime/user.py` only ever replays.
+"""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+
+from env_builder.runtime.canonical import canonical
+
+SCHEMA = {"task_id": pl.String(), "session_id": pl.String(), "opening": pl.String(), "user_turns": pl.String()}
+
+
+def scripts(tasks: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
+    """`opening` (JSON list of {"role", "content"}) and `user_turns` (JSON list of texts) of every task of `tasks`.
+
+    The opening holds all messages before the agent's first move: its first call, or its first words after the user's.
+    A greeting that comes before the user's first words belongs to the opening. What the user says between two moves
+    of the agent is one turn. A task whose session has no turns gets `[]` twice.
+    """
+    parted = part(tasks, turns)
+    openings = parted.filter((pl.col("step") == 0) & (pl.col("kind") == "message") & pl.col("content").is_not_null())
+    said = parted.filter((pl.col("step") > 0) & (pl.col("role") == "user") & (pl.col("kind") == "message"))
+    replies = said.group_by("task_id", "step").agg(pl.col("content").drop_nulls().sort_by("position").str.join("\n"))
+    opening = openings.group_by("task_id").agg(pl.struct("role", "content").sort_by("position").alias("opening"))
+    user = replies.group_by("task_id").agg(pl.col("content").sort_by("step").alias("user_turns"))
+    joined = primary(tasks).join(opening, on="task_id", how="left").join(user, on="task_id", how="left")
+    texts = [
+        {"task_id": task_id, "session_id": session_id, "opening": canonical(before or []),
+         "user_turns": canonical(after or [])}
+        for task_id, session_id, before, after in
+        joined.select("task_id", "session_id", "opening", "user_turns").iter_rows()
+    ]
+    return pl.DataFrame(texts, schema=SCHEMA).sort("task_id")
+
+
+def solutions(tasks: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
+    """`solution` (JSON list of {"tool", "arguments"} | {"say"}) of every task: its agent's steps in its session.
+
+    A call whose logged arguments are no JSON object cannot be made again and is left out.
+    """
+    is_call = (pl.col("kind") == "call") & pl.col("arguments").is_not_null()
+    is_word = (pl.col("kind") == "message") & (pl.col("content").fill_null("").str.strip_chars() != "")
+    moves = part(tasks, turns).filter((pl.col("step") > 0) & pl.col("by_agent") & (is_call | is_word))
+    steps = moves.sort("task_id", "position").select("task_id", "kind", "tool", "arguments", "content")
+    found: dict[str, list[dict[str, object]]] = {task_id: [] for task_id in tasks["task_id"].to_list()}
+    for task_id, kind, tool, arguments, content in steps.iter_rows():
+        step = {"tool": tool, "arguments": json.loads(arguments)} if kind == "call" else {"say": content}
+        found[task_id].append(step)
+    rows = {"task_id": list(found), "solution": [canonical(steps) for steps in found.values()]}
+    return pl.DataFrame(rows, schema={"task_id": pl.String(), "solution": pl.String()}).sort("task_id")
+
+
+def primary(tasks: pl.DataFrame) -> pl.DataFrame:
+    """(task_id, session_id, starts_at, segment_of): the session that gives each task its words."""
+    best = pl.coalesce(pl.col("good_session_ids").list.first(), pl.col("session_ids").list.first(), "segment_of")
+    return tasks.select("task_id", best.alias("session_id"), "starts_at", "segment_of")
+
+
+def part(tasks: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
+    """Turns of the tasks' primary sessions with `task_id`, `by_agent` and `step`: 0 before the agent's first move,
+    then counted up at each of its moves. Of a later segment of a session, only the turns from its start on."""
+    own = primary(tasks).join(turns, on="session_id").filter(
+        pl.col("segment_of").is_null() | pl.col("starts_at").is_null() | (pl.col("happened_at") >= pl.col("starts_at")))
+    is_call = pl.col("kind") == "call"
+    by_agent = pl.when(is_call).then(pl.col("requestor").fill_null("assistant") != "user").otherwise(
+        pl.col("role") == "assistant").fill_null(False)
+    asked = ((pl.col("role") == "user") & ~is_call).fill_null(False).cum_sum().over("task_id") > 0
+    return own.sort("task_id", "position").with_columns(by_agent.alias("by_agent")).with_columns(
+        (pl.col("by_agent") & (asked | is_call)).cum_sum().over("task_id").alias("step"))
