@@ -339,6 +339,20 @@ class EnvironmentRow(Record):
     n_tools: int
 
 
+class Dataset(Record):
+    """A file of a dataset that was written (`mart.datasets`)."""
+
+    path: str
+    """Relative to the folder that a run writes."""
+    kind: str
+    """trajectories, sft, leakage …"""
+    split: str | None
+    """train or held_out; None: the file speaks of both."""
+    n_rows: int
+    n_bytes: int
+    sha256: str
+
+
 class Verdict(Record):
     """What became of one thing at one stage (`mart.verdicts`): nothing vanishes."""
 

@@ -69,6 +69,9 @@ create table if not exists mart.environments (
     environment varchar primary key, service varchar not null, content_digest varchar not null,
     rewards_digest varchar not null, image_id varchar, image_left varchar, n_tasks bigint not null,
     n_tools bigint not null);
+create table if not exists mart.datasets (
+    path varchar primary key, kind varchar not null, split varchar, n_rows bigint not null, n_bytes bigint not null,
+    sha256 varchar not null);
 create table if not exists mart.verdicts (
     stage varchar not null, subject varchar not null, kept boolean not null, reason varchar not null,
     detail varchar not null, file_id varchar, line bigint, primary key (stage, subject, reason));
