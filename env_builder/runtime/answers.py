@@ -1,0 +1,29 @@
+"""How an answer's text is read: as JSON where it is, and as a failure where it says so.
+
+A call counts as failed where the log flags it, or where its answer says so in the way most tools do: the text begins with
+"error", or is a JSON object with an `error` field. Does not see: a refusal in other words.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def parse(content: str) -> Any:
+    """The content as JSON object or list, or None."""
+    if content[:1] not in ("{", "["):
+        return None
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+
+
+def failed(content: str, parsed: Any, flagged: bool | None = None) -> bool:
+    """Did the call fail? `flagged`: the log's own word, None where it says nothing."""
+    if flagged is not None:
+        return flagged
+    if isinstance(parsed, dict):
+        return "error" in parsed
+    return content[:5].lower() == "error"

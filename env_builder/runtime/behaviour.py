@@ -1,0 +1,104 @@
+"""The interpreter of behaviour programs: what a tool answers and what it changes, as data (docs/behaviour.md).
+
+Goes in: a tool's row of behaviour.jsonl, arguments, and the state of the episode. Comes out: an `Answer`, or None: unknown.
+Rules are tried in order; the first that can answer does. A rule that lacks a fact it needs does not answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+from .expressions import Missing, evaluate
+from .records import Tier
+from .world import Name, Row
+
+
+class Answer(NamedTuple):
+    """What a rule gives back."""
+
+    content: str
+    is_error: bool
+    tier: Tier
+    documents: tuple[tuple[Name, str], ...] = ()
+    """Documents that the call leaves behind."""
+
+
+class State(Protocol):
+    """What rules may ask of the episode."""
+
+    def document(self, name: Name) -> str | None:
+        """JSON text of a thing as the episode has it now, or None where not known."""
+
+    def recorded(self, tool: str, key: str, arguments: dict[str, Any]) -> Row | None:
+        """The answer on record, after the acts of this episode that matter to it."""
+
+
+Rule = Callable[[dict[str, Any], str, str, dict[str, Any], State], Answer | None]
+
+
+def answer(program: dict[str, Any], key: str, arguments: dict[str, Any], state: State) -> Answer | None:
+    """The tool's answer by its first rule that can give one; `key`: canonical arguments."""
+    for rule in program["rules"]:
+        found = RULES[rule["rule"]](rule, program["tool"], key, arguments, state)
+        if found is not None:
+            return found
+    return None
+
+
+def _recorded(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
+    row = state.recorded(tool, key, arguments)
+    if row is None:
+        return None
+    documents = tuple(((effect["class"], effect["key"]), effect["value"]) for effect in row["effects"])
+    return Answer(row["content"], row["is_error"], "recorded", documents)
+
+
+def _constant(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
+    return Answer(rule["content"], False, "derived")
+
+
+def _document(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
+    """Show the thing that an argument names."""
+    name = _named(rule, arguments)
+    text = None if name is None else state.document(name)
+    return None if text is None else Answer(rule["before"] + text + rule["after"], False, "derived")
+
+
+def _write(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
+    """Change the thing that an argument names, field by field, and show it."""
+    name = _named(rule, arguments)
+    text = None if name is None else state.document(name)
+    if name is None or text is None:
+        return None
+    before = json.loads(text)
+    if not _allowed(rule["when"], before, arguments):
+        return None
+    try:
+        after = {field: evaluate(rule["fields"][field], before, arguments) for field in _order(rule, before)}
+    except Missing:
+        return None
+    new = json.dumps(after, **rule["style"])
+    return Answer(rule["before"] + new + rule["after"], False, "induced", ((name, new),))
+
+
+def _named(rule: dict[str, Any], arguments: dict[str, Any]) -> Name | None:
+    value = arguments.get(rule["argument"])
+    return (rule["class"], str(value)) if isinstance(value, str | int) else None
+
+
+def _order(rule: dict[str, Any], before: dict[str, Any]) -> list[str]:
+    """Fields of the new document: those of the old one that the rule keeps, in their order, then the new ones."""
+    kept = [field for field in before if field in rule["fields"]]
+    return kept + [field for field in rule["order"] if field not in before]
+
+
+def _allowed(when: dict[str, Any], before: dict[str, Any], arguments: dict[str, Any]) -> bool:
+    """Is every guarded value one that the rule was seen to work with?"""
+    seen = all(before.get(field) in values for field, values in when["document"].items())
+    given = all(arguments.get(name) in values for name, values in when["arguments"].items())
+    return seen and given and set(arguments) in [set(names) for names in when["names"]]
+
+
+RULES: dict[str, Rule] = {"recorded": _recorded, "constant": _constant, "document": _document, "write": _write}

@@ -1,0 +1,195 @@
+"""The room as a Python object: load it, reset it to a task, act, fork, grade (docs/environment.md).
+
+Loads room and grader into one process: for trusted policies only.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from .episode import Program, Room
+from .grading import grade
+from .records import Ended, Episode, Grade, Limits, Observation, Result, Task
+from .user import ScriptedUser
+from .world import View, World
+
+FORMAT = "traceroom-environment/1"
+_OVER = Result("the episode has ended; reset the environment to begin another", True, "unknown")
+
+
+class Environment:
+    """One room with many tasks; an instance plays one episode at a time."""
+
+    def __init__(
+        self, manifest: dict[str, Any], tasks: Iterable[Task], tools: list[dict[str, Any]], programs: dict[str, Program],
+        world: World, rubrics: dict[str, dict[str, Any]],
+    ) -> None:
+        self.manifest = manifest
+        self.tasks = tuple(tasks)
+        self.tools = tools
+        self._by_id = {task.task_id: task for task in self.tasks}
+        self._programs = programs
+        self._world = world
+        self._rubrics = rubrics
+        self._turn = 0
+        self._ended: Ended | None = None
+        self._begin(None, View(None, frozenset()))
+
+    @classmethod
+    def load(cls, path: str | Path, rewards: str | Path | None = None) -> Environment:
+        """Read a room's directory; rewards from `rewards`, else from OUT/rewards/<name> where that is.
+
+        Raises ValueError where the directory holds no environment of this format, OSError where it cannot be read.
+        """
+        directory = Path(path)
+        manifest = json.loads((directory / "manifest.json").read_text("utf-8"))
+        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+            raise ValueError(f"{directory} is not an environment: manifest.json has no format {FORMAT!r}")
+        beside = directory.parent.parent / "rewards" / directory.name
+        grader = Path(rewards) if rewards is not None else beside
+        return cls(
+            manifest,
+            [_task(row) for row in _rows(directory / "tasks.jsonl")],
+            list(_rows(directory / "tools.jsonl")),
+            {row["tool"]: row for row in _rows(directory / "behaviour.jsonl")},
+            World(_rows(directory / "world.jsonl"), _rows(directory / "recorded.jsonl")),
+            {row["task_id"]: row for row in _rows(grader / "rubrics.jsonl")} if rewards or grader.is_dir() else {},
+        )
+
+    def reset(self, task_id: str | None, seed: int = 0, at: str | None = None) -> Observation:
+        """Begin an episode of a task, or with None the open room as of the ISO instant `at`."""
+        if task_id is None:
+            self._begin(None, View(at, frozenset()))
+            return Observation([], self.tools, None)
+        if task_id not in self._by_id:
+            raise KeyError(f"no task {task_id!r} in this environment; it has {len(self.tasks)}, see Environment.tasks")
+        task = self._by_id[task_id]
+        self._begin(task, View(task.starts_at, frozenset(task.session_ids)))
+        return Observation([dict(message) for message in task.opening], self.tools, task.limits)
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> Result:
+        """The tool's answer."""
+        if not self._open():
+            return _OVER
+        if isinstance(arguments, dict):
+            result = self._room.call(tool, arguments)
+        else:
+            result = Result("the arguments are no JSON object", True, "unknown")
+        self._journal.append({"kind": "call", "tool": tool, "arguments": arguments, **result._asdict()})
+        return result
+
+    def say(self, text: str) -> str | None:
+        """Tell the user something; the user's answer, or None when the user has nothing more to say."""
+        if not self._open():
+            return None
+        self._turn, reply = self._user.reply(self._turn, text)
+        self._journal.append({"kind": "say", "content": text, "reply": reply})
+        return reply
+
+    def learn(self, tool: str, arguments: dict[str, Any], content: str) -> None:
+        """In an open room: take in what the real tool answered to a call that was just asked here."""
+        if self._task is not None:
+            raise ValueError("a task's room does not learn: reset(None, at=…) opens one that does")
+        self._room.learn(tool, arguments, content)
+
+    def fork(self) -> Environment:
+        """The same state, independent from here on; the world is shared."""
+        twin = object.__new__(Environment)
+        twin.__dict__.update(self.__dict__)
+        twin._room = self._room.fork()
+        twin._journal = list(self._journal)
+        return twin
+
+    def finish(self) -> None:
+        """The agent is done."""
+        if self._ended is None:
+            self._ended = "terminated"
+            self._journal.append({"kind": "finish"})
+
+    @property
+    def ended(self) -> Ended | None:
+        """None while the episode runs."""
+        return self._ended
+
+    @property
+    def journal(self) -> tuple[dict[str, Any], ...]:
+        """Everything that happened, all that a grader gets."""
+        return tuple(self._journal)
+
+    @property
+    def leaned(self) -> tuple[dict[str, Any], ...]:
+        """Journal rows that were answered `unknown` by tools that may change the world."""
+        return tuple(
+            row for row in self._journal
+            if row.get("tier") == "unknown" and self._programs.get(row["tool"], {"effect": "unknown"})["effect"] in _ACTING
+        )
+
+    def difference(self) -> dict[str, Any]:
+        """What the episode changed."""
+        return self._room.difference()
+
+    def grade(self) -> Grade:
+        """Grade this episode by its journal alone; KeyError where no rubric was loaded for the task."""
+        if self._task is None:
+            raise KeyError("the open room has no task to grade; reset to one")
+        return self.grade_journal(self._task.task_id, self.journal)
+
+    def grade_journal(self, task_id: str, journal: Iterable[dict[str, Any]]) -> Grade:
+        """The grader's side: replay a journal's calls on a world of its own and judge what came of it."""
+        if task_id not in self._rubrics:
+            raise KeyError(f"no rubric for task {task_id!r}; load the environment with rewards=OUT/rewards/<name>")
+        return grade(self._rubrics[task_id], self.replay(task_id, journal))
+
+    def replay(self, task_id: str, journal: Iterable[dict[str, Any]]) -> Episode:
+        """The episode that a journal's calls and words make of this room."""
+        twin = self.fork()
+        twin.reset(task_id)
+        twin._limits = None  # the journal was written under them
+        for row in journal:
+            if row["kind"] == "call":
+                twin.call(row["tool"], row["arguments"])
+            elif row["kind"] == "say":
+                twin.say(row["content"])
+        writes = frozenset(tool for tool, program in self._programs.items() if program["effect"] in _ACTING)
+        return Episode(twin.journal, twin.difference(), twin.leaned, writes)
+
+    def _begin(self, task: Task | None, view: View) -> None:
+        self._task = task
+        self._limits: Limits | None = task.limits if task else None
+        self._room = Room(self._world, self._programs, view)
+        self._user = ScriptedUser(task.user_turns if task else ())
+        self._turn = 0
+        self._journal: list[dict[str, Any]] = []
+        self._ended = None
+        self._began = time.monotonic()
+
+    def _open(self) -> bool:
+        """May the agent still act? A limit truncates."""
+        limits = self._limits
+        if self._ended is None and limits is not None and (
+            len(self._journal) >= limits.steps or time.monotonic() - self._began >= limits.seconds
+        ):
+            self._ended = "truncated"
+        return self._ended is None
+
+
+_ACTING = ("write", "unknown")
+
+
+def _rows(path: Path) -> Iterable[dict[str, Any]]:
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            yield json.loads(line)
+
+
+def _task(row: dict[str, Any]) -> Task:
+    return Task(
+        task_id=row["task_id"], session_ids=tuple(row["session_ids"]), split=row["split"], limits=Limits(**row["limits"]),
+        family=row["family"], goal=row["goal"], starts_at=row["starts_at"], opening=tuple(row["opening"]),
+        user_turns=tuple(row["user"]["turns"]), slots=row["slots"], segment_of=row["segment_of"],
+        derived_from=row["derived_from"],
+    )

@@ -1,0 +1,151 @@
+"""One episode on top of a world: what was done, what it changed, and what of the world is still known because of that.
+
+An act is a call that may have changed the world and did not fail. What an act may have touched in a way that was not seen
+is unknown from then on: a document whose key the act names, an answer whose question shares a name with it; unless the two
+tools were seen to leave each other alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .answers import failed, parse
+from .behaviour import Answer, answer
+from .canonical import canonical
+from .records import Result
+from .relevance import act_names, matters, names
+from .world import Name, Overlay, Row, View, World
+
+Program = dict[str, Any]
+
+
+class Act(NamedTuple):
+    """A call that may have changed the world."""
+
+    tool: str
+    key: str
+    names: frozenset[str]
+    """What it names, in its arguments and its answer."""
+    documents: frozenset[Name]
+    """Documents whose new text is known."""
+    known: bool
+    """Was it answered? An unanswered act may have done anything to what it names."""
+
+
+class Room:
+    """The state of one episode."""
+
+    __slots__ = ("_learned", "_overlay", "_programs", "_world", "acts", "view")
+
+    def __init__(self, world: World, programs: dict[str, Program], view: View) -> None:
+        self._world = world
+        self._programs = programs
+        self._overlay = Overlay()
+        self._learned: dict[Name, list[Row]] = {}
+        self.view = view
+        self.acts: tuple[Act, ...] = ()
+
+    def fork(self) -> Room:
+        """The same state, independent from here on."""
+        twin = Room(self._world, self._programs, self.view)
+        self._overlay, twin._overlay = self._overlay.fork()
+        twin._learned = dict(self._learned)
+        twin.acts = self.acts
+        return twin
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> Result:
+        """Answer a call and take on what it changes."""
+        program = self._programs.get(tool)
+        if program is None:
+            return Result(f"unknown tool {tool!r}; there are: {', '.join(sorted(self._programs))}", True, "unknown")
+        key = canonical(arguments)
+        found = answer(program, key, arguments, self)
+        if found is None:
+            self._act(program, key, arguments, None)
+            return Result(self._unknown(tool, key), True, "unknown")
+        if not found.is_error:
+            self._act(program, key, arguments, found)
+        return Result(found.content, found.is_error, found.tier)
+
+    def learn(self, tool: str, arguments: dict[str, Any], content: str) -> None:
+        """Take in what the real tool answered to a call that was just asked here."""
+        program = self._programs.get(tool, {"tool": tool, "effect": "unknown", "rules": [], "relation": {}})
+        key = canonical(arguments)
+        if self.acts and not self.acts[-1].known and (self.acts[-1].tool, self.acts[-1].key) == (tool, key):
+            self.acts = self.acts[:-1]
+        is_error = failed(content, parse(content))
+        after = self.after(tool, arguments)
+        documents = () if is_error else _documents(program, arguments, content)
+        if after is not None:
+            row = {"content": content, "is_error": is_error, "session": None, "from": None, "to": None, "after": after,
+                   "effects": [{"class": name[0], "key": name[1], "value": text} for name, text in documents]}
+            self._learned[tool, key] = [row, *self._learned.get((tool, key), [])]
+        if not is_error:
+            self._act(program, key, arguments, Answer(content, False, "recorded", documents))
+
+    def document(self, name: Name) -> str | None:
+        """JSON text of a thing as the episode has it now, or None where it is not known."""
+        try:
+            text, since = self._overlay.get(name)
+        except KeyError:
+            text, since = self._world.document(name, self.view), 0
+        for act in self.acts[since:]:
+            if name not in act.documents and matters(self._relation(act, name[0]), act.names, frozenset((name[1],))):
+                return None
+        return text if isinstance(text, str) else None
+
+    def recorded(self, tool: str, key: str, arguments: dict[str, Any]) -> Row | None:
+        """The answer on record, after the acts of this episode that matter to it."""
+        after = self.after(tool, arguments)
+        if after is None:
+            return None
+        for row in self._learned.get((tool, key), ()):
+            if row["after"] == after:
+                return row
+        return self._world.answer((tool, key), self.view, after)
+
+    def after(self, tool: str, arguments: dict[str, Any]) -> list[list[str]] | None:
+        """The acts so far that matter to this call, sorted; None where one of them was not answered."""
+        named = names(arguments)
+        entity = self._programs.get(tool, {}).get("class")
+        relevant = [act for act in self.acts if matters(self._relation(act, tool, entity), act.names, named)]
+        return sorted([act.tool, act.key] for act in relevant) if all(act.known for act in relevant) else None
+
+    def difference(self) -> dict[str, Any]:
+        """What the episode changed (docs/environment.md)."""
+        documents = {}
+        for name, (text, _) in self._overlay.items().items():
+            if text != self._world.document(name, self.view):
+                documents["/".join(name)] = text
+        acts = sorted([act.tool, act.key] for act in self.acts if act.known and not act.documents)
+        return {"documents": documents, "acts": acts}
+
+    def _relation(self, act: Act, *looking: str | None) -> str | None:
+        relation = self._programs.get(act.tool, {}).get("relation", {})
+        return next((relation[name] for name in looking if name in relation), None)
+
+    def _act(self, program: Program, key: str, arguments: dict[str, Any], found: Answer | None) -> None:
+        """Note what the call did, where it may have done something."""
+        documents = found.documents if found else ()
+        if program["effect"] in ("write", "unknown") or documents:
+            named = act_names(arguments, found.content) if found else names(arguments)
+            self.acts += (Act(program["tool"], key, named, frozenset(name for name, _ in documents), found is not None),)
+        for name, text in documents:
+            self._overlay.set(name, (text, len(self.acts)))
+
+    def _unknown(self, tool: str, key: str) -> str:
+        near = self._world.nearest(tool, key)
+        asked = "; nearest calls on record: " + ", ".join(near) if near else "; no call of it is on record"
+        return f"unknown: no evidence of what {tool} answers to {key} here{asked}"
+
+
+def _documents(program: Program, arguments: dict[str, Any], content: str) -> tuple[tuple[Name, str], ...]:
+    """The document that an answer shows, by the tool's own rules."""
+    for rule in program["rules"]:
+        if "class" in rule and isinstance(arguments.get(rule["argument"]), str | int):
+            before, after = rule["before"], rule["after"]
+            if content.startswith(before) and content.endswith(after):
+                text = content[len(before): len(content) - len(after)]
+                if isinstance(parse(text), dict):
+                    return (((rule["class"], str(arguments[rule["argument"]])), text),)
+    return ()

@@ -1,0 +1,67 @@
+"""Which earlier act can matter to which later call: by the ids they share and by what was seen of the tools.
+
+Sees: scalar values of arguments and answers that look like ids (they hold a digit, or are keys of known things).
+Does not see: an act on a thing that neither its arguments nor its answer names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from .answers import parse
+
+MINIMUM_LENGTH = 3
+NAME_LENGTH = 40
+_WORD = re.compile(r"[^\s,;:!?\"'()\[\]{}]+")
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """The scalars of a JSON value, depth first."""
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from leaves(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from leaves(item)
+    else:
+        yield value
+
+
+def ids(value: Any) -> frozenset[str]:
+    """Id-like words of a JSON value: at least three characters with a digit among them; also keys of its objects."""
+    return frozenset(word for word in _words(value) if len(word) >= MINIMUM_LENGTH and any(map(str.isdigit, word)))
+
+
+def names(arguments: dict[str, Any]) -> frozenset[str]:
+    """All words of the arguments that may name something: ids, and whole scalars that are no prose."""
+    short = {str(leaf) for leaf in leaves(arguments) if isinstance(leaf, str | int) and len(str(leaf)) <= NAME_LENGTH}
+    return ids(arguments) | {word for word in short if word}
+
+
+def _words(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from _words(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _words(item)
+    elif isinstance(value, str):
+        yield value
+        if " " in value:
+            yield from (word.rstrip(".") for word in _WORD.findall(value))
+    elif isinstance(value, int) and not isinstance(value, bool):
+        yield str(value)
+
+
+def act_names(arguments: dict[str, Any], content: str) -> frozenset[str]:
+    """All words that an act names, in its arguments and its answer."""
+    parsed = parse(content)
+    return names(arguments) | ids(content if parsed is None else parsed)
+
+
+def matters(relation: str | None, act_names: frozenset[str], call_names: frozenset[str]) -> bool:
+    """May the act change the call's answer? `relation`: what was seen of the two tools: keeps, changes or None (nothing)."""
+    return relation != "keeps" and (not call_names or not call_names.isdisjoint(act_names))

@@ -1,0 +1,121 @@
+"""The world of a room: an immutable base of facts over time, and what one episode changed on top of it.
+
+Goes in: rows of world.jsonl and recorded.jsonl. Comes out: the document of a thing, or an answer on record, as of an instant
+and in the view of a task's sessions. What is not known is absent (None), never defaulted.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+MAXIMUM_DEPTH = 16
+"""Layers of overlay above which a fork flattens them, so that a look stays cheap."""
+
+Row = dict[str, Any]
+Name = tuple[str, str]
+"""(class, key) of a thing, or (tool, canonical arguments) of a question."""
+
+
+class View(NamedTuple):
+    """From where the world is looked at."""
+
+    instant: str | None
+    """ISO instant; None: the world has no clock."""
+    session_ids: frozenset[str]
+    """Sessions whose own view counts first."""
+
+
+class World:
+    """Facts and answers on record, indexed at load; never changed by an episode."""
+
+    def __init__(self, facts: Iterable[Row], recorded: Iterable[Row]) -> None:
+        self.facts: dict[Name, list[Row]] = defaultdict(list)
+        self.answers: dict[Name, list[Row]] = defaultdict(list)
+        self.asked: dict[str, list[str]] = defaultdict(list)
+        for row in facts:
+            self.facts[row["class"], row["key"]].append(row)
+        for row in recorded:
+            self.answers[row["tool"], row["arguments"]].append(row)
+        for tool, arguments in sorted(self.answers):
+            self.asked[tool].append(arguments)
+
+    def document(self, name: Name, view: View) -> str | None:
+        """JSON text of the thing as of the view's instant, or None where it is not known."""
+        row = _best(self.facts.get(name, ()), view)
+        return None if row is None else row["value"]
+
+    def answer(self, name: Name, view: View, after: list[list[str]]) -> Row | None:
+        """The answer on record to this question after just these acts, or None."""
+        return _best((row for row in self.answers.get(name, ()) if row["after"] == after), view)
+
+    def nearest(self, tool: str, arguments: str, n: int = 3) -> list[str]:
+        """Arguments on record for the tool that lie nearest by alphabet."""
+        asked = self.asked.get(tool, [])
+        at = bisect_left(asked, arguments)
+        return asked[max(0, min(at - n // 2, len(asked) - n)):][:n]
+
+
+def _best(rows: Iterable[Row], view: View) -> Row | None:
+    """The row that holds at the view's instant; a session's own view counts first."""
+    found = None
+    for row in rows:
+        if row["session"] is not None:
+            if row["session"] in view.session_ids:
+                return row
+        elif found is None and _holds(row, view.instant):
+            found = row
+    return found
+
+
+def _holds(row: Row, instant: str | None) -> bool:
+    if instant is None:
+        return True
+    since, until = row["from"], row["to"]
+    return (since is None or since <= instant) and (until is None or instant < until)
+
+
+class Overlay:
+    """Documents that an episode changed: layers, so that a fork costs the same whatever the world's size."""
+
+    __slots__ = ("_own", "_parent")
+
+    def __init__(self, parent: Overlay | None = None) -> None:
+        self._own: dict[Name, Any] = {}
+        self._parent = parent
+
+    def get(self, name: Name) -> Any:
+        """What the episode set last, or KeyError where it left the thing alone."""
+        layer: Overlay | None = self
+        while layer is not None:
+            if name in layer._own:
+                return layer._own[name]
+            layer = layer._parent
+        raise KeyError(name)
+
+    def set(self, name: Name, value: Any) -> None:
+        """Take a new value for this episode."""
+        self._own[name] = value
+
+    def fork(self) -> tuple[Overlay, Overlay]:
+        """Two overlays that share what is there now and no longer see each other's changes."""
+        base = self._flat() if self._depth() >= MAXIMUM_DEPTH else self
+        return Overlay(base), Overlay(base)
+
+    def items(self) -> dict[Name, Any]:
+        """All that was changed."""
+        merged = dict(self._parent.items()) if self._parent else {}
+        return merged | self._own
+
+    def _flat(self) -> Overlay:
+        flat = Overlay()
+        flat._own = self.items()
+        return flat
+
+    def _depth(self) -> int:
+        depth, layer = 0, self._parent
+        while layer is not None:
+            depth, layer = depth + 1, layer._parent
+        return depth

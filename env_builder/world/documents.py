@@ -1,0 +1,202 @@
+"""Which tools speak of things, and of which: classes of documents, found from the answers alone.
+
+A tool whose answers are JSON objects and that takes one argument shows the thing that the argument names; tools that show
+the same fields under the same keys speak of one class. A tool with more arguments joins the class whose fields its answers
+hold, by the argument whose values are keys of that class; where no argument is, by the field that names the thing itself.
+Sees: top-level fields, scalar arguments. Does not see: things inside lists, things named by several arguments together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from typing import Any, NamedTuple
+
+from env_builder.world.calls import Call
+
+SIMILAR = 0.6
+"""Jaccard of the always-present fields above which two readers show one class (measured on a prototype)."""
+MOSTLY = 0.8
+STYLES = (
+    {"separators": (", ", ": "), "ensure_ascii": True}, {"separators": (", ", ": "), "ensure_ascii": False},
+    {"separators": (",", ":"), "ensure_ascii": False}, {"separators": (",", ":"), "ensure_ascii": True},
+)
+
+
+class EntityClass(NamedTuple):
+    """A class of things."""
+
+    name: str
+    """Name of the first tool (by alphabet) that shows it by key."""
+    fields: frozenset[str]
+    """Fields that every document has."""
+    self_field: str | None
+    """The field whose value is the key itself."""
+
+
+class DocumentTool(NamedTuple):
+    """How a tool speaks of a class."""
+
+    tool: str
+    entity_class: str
+    argument: str | None
+    """The argument that is the key; None: the key is in the answer (a tool that creates)."""
+    only_key: bool
+    """It takes nothing but the key."""
+
+
+class Documents(NamedTuple):
+    """What was found of one service."""
+
+    classes: dict[str, EntityClass]
+    tools: dict[str, DocumentTool]
+    envelope: str | None
+    """The field that wraps every answer of the service, None where answers are bare."""
+
+    def seen_in(self, call: Call) -> tuple[str, str, str] | None:
+        """(class, key, JSON text of the document) that the call's answer shows, or None."""
+        known = self.tools.get(call.tool)
+        if known is None or call.failed:
+            return None
+        document = unwrap(call.parsed, self.envelope)
+        entity = self.classes[known.entity_class]
+        if not isinstance(document, dict) or not entity.fields <= document.keys():
+            return None
+        key = call.arguments.get(known.argument) if known.argument else document.get(entity.self_field or "")
+        text = inside(call.content, document, self.envelope)
+        return (entity.name, str(key), text) if isinstance(key, str | int) and text is not None else None
+
+
+def find(calls: list[Call]) -> Documents:
+    """Classes and the tools that speak of them, from one service's calls."""
+    envelope = _envelope(calls)
+    shown: dict[str, list[Call]] = defaultdict(list)
+    for call in calls:
+        if not call.failed:
+            shown[call.tool].append(call)
+    shows = {tool: found for tool, found in sorted(shown.items()) if _shows_documents(found, envelope)}
+    readers = {tool: found for tool, found in shows.items() if _single_argument(found)}
+    classes, tools = _cluster(readers, envelope)
+    keys = _keys(readers, tools)
+    for tool in sorted(set(shows) - set(readers)):
+        joined = _join(tool, shows[tool], classes, keys, envelope)
+        if joined:
+            tools[tool] = joined
+    return Documents(classes, tools, envelope)
+
+
+def unwrap(parsed: Any, envelope: str | None) -> Any:
+    """The document inside its envelope."""
+    return parsed.get(envelope) if envelope and isinstance(parsed, dict) else parsed
+
+
+def inside(content: str, document: dict[str, Any], envelope: str | None) -> str | None:
+    """The document's own JSON text as it stands in the content, None where no known style gives it back."""
+    for style in STYLES:
+        text = json.dumps(document, **style)  # type: ignore[arg-type]
+        if text == content or (envelope and text in content):
+            return text
+    return None
+
+
+def frame_of(content: str, text: str) -> tuple[str, str]:
+    """What stands before and after the document's text in the content."""
+    before, _, after = content.partition(text)
+    return before, after
+
+
+def _envelope(calls: list[Call]) -> str | None:
+    """One field that holds the object in nearly every answer, beside at most two scalars."""
+    parsed = [call.parsed for call in calls if isinstance(call.parsed, dict)]
+    if len(parsed) < MOSTLY * len(calls) or not parsed:
+        return None
+    shapes = Counter(tuple(sorted(value)) for value in parsed)
+    shape, n = shapes.most_common(1)[0]
+    if n < MOSTLY * len(parsed) or not 2 <= len(shape) <= 3:
+        return None
+    holds = [name for name in shape if sum(isinstance(value.get(name), dict) for value in parsed) > MOSTLY * n]
+    tools = {call.tool for call in calls}
+    return holds[0] if len(holds) == 1 and len(tools) > 2 else None
+
+
+def _shows_documents(calls: list[Call], envelope: str | None) -> bool:
+    good = sum(isinstance(unwrap(call.parsed, envelope), dict) for call in calls)
+    return good >= MOSTLY * len(calls)
+
+
+def _single_argument(calls: list[Call]) -> bool:
+    names = {tuple(call.arguments) for call in calls}
+    return len(names) == 1 and len(next(iter(names))) == 1 and all(
+        isinstance(value, str | int) for call in calls for value in call.arguments.values()
+    )
+
+
+def _fields(calls: list[Call], envelope: str | None) -> frozenset[str]:
+    """Fields that (nearly) all the documents have."""
+    counts: Counter[str] = Counter()
+    n = 0
+    for call in calls:
+        document = unwrap(call.parsed, envelope)
+        if isinstance(document, dict):
+            n += 1
+            counts.update(document.keys())
+    return frozenset(name for name, seen in counts.items() if seen >= 0.98 * n)
+
+
+def _cluster(
+    readers: dict[str, list[Call]], envelope: str | None
+) -> tuple[dict[str, EntityClass], dict[str, DocumentTool]]:
+    classes: dict[str, EntityClass] = {}
+    tools: dict[str, DocumentTool] = {}
+    for tool, calls in sorted(readers.items(), key=lambda item: (-len(item[1]), item[0])):
+        fields = _fields(calls, envelope)
+        if not fields:
+            continue
+        argument = next(iter(calls[0].arguments))
+        name = next((known.name for known in classes.values() if _similar(known.fields, fields)), None)
+        if name is None:
+            name = tool
+            classes[name] = EntityClass(name, fields, _self_field(calls, argument, envelope))
+        else:
+            classes[name] = classes[name]._replace(fields=classes[name].fields & fields)
+        tools[tool] = DocumentTool(tool, name, argument, True)
+    return classes, tools
+
+
+def _similar(one: frozenset[str], other: frozenset[str]) -> bool:
+    return len(one & other) / len(one | other) > SIMILAR
+
+
+def _self_field(calls: list[Call], argument: str, envelope: str | None) -> str | None:
+    hits: Counter[str] = Counter()
+    for call in calls:
+        document = unwrap(call.parsed, envelope)
+        if isinstance(document, dict):
+            hits.update(name for name, value in document.items() if value == call.arguments[argument])
+    found = [name for name, n in hits.items() if n >= 0.98 * len(calls)]
+    return min(found) if found else None
+
+
+def _keys(readers: dict[str, list[Call]], tools: dict[str, DocumentTool]) -> dict[str, set[str]]:
+    keys: dict[str, set[str]] = defaultdict(set)
+    for tool, known in tools.items():
+        keys[known.entity_class].update(str(next(iter(call.arguments.values()))) for call in readers[tool])
+    return keys
+
+
+def _join(
+    tool: str, calls: list[Call], classes: dict[str, EntityClass], keys: dict[str, set[str]], envelope: str | None
+) -> DocumentTool | None:
+    """The class that a tool with several arguments speaks of, or None."""
+    fields = _fields(calls, envelope)
+    fitting = [known for known in classes.values() if known.fields and known.fields <= fields]
+    if not fitting:
+        return None
+    entity = max(fitting, key=lambda known: (len(known.fields), known.name))
+    hits: Counter[str] = Counter()
+    for call in calls:
+        hits.update(name for name, value in call.arguments.items() if str(value) in keys[entity.name])
+    named = [name for name, n in sorted(hits.items()) if n >= 0.5 * len(calls)]
+    if named:
+        return DocumentTool(tool, entity.name, max(named, key=lambda name: hits[name]), False)
+    return DocumentTool(tool, entity.name, None, False) if entity.self_field else None

@@ -1,0 +1,275 @@
+"""What tools do to the world, from what was seen before and after them: reads, writes, and what a write leaves alone.
+
+Two looks at one thing (a document by its key, or the same question asked again) with calls between them that name it:
+equal looks speak for those calls, unequal ones against at least one of them. The fewest tools that explain all unequal
+looks are the ones that write (greedy, the most often guilty first).
+Sees: what is looked at again. Does not see: a change that nobody looks at. A tool that nothing speaks for or against is
+`unknown`, unless it tells something new and tells it again when asked again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from env_builder.runtime.answers import parse
+from env_builder.runtime.relevance import act_names, names
+from env_builder.world.calls import Call
+from env_builder.world.documents import Documents
+
+Effect = Literal["read", "write", "pure", "constant", "unknown"]
+CHANGES_RATE = 0.05
+"""Share of changed looks from which a tool counts as writing (agents repeat writes that change nothing)."""
+KEEPS_RATE = 0.02
+"""Share of changed looks (somebody outside the log acts too) up to which an act keeps what a tool shows."""
+MINIMUM_LOOKS = 3
+REPEATS = 0.5
+"""Share of equal answers to the same question from which a tool counts as telling the same again (fresh ids never are)."""
+NOVEL = 0.2
+"""Share of answers that tell something new from which a tool counts as telling."""
+PROSE_WORDS = 4
+NO_ARGUMENTS = "{}"
+_WORD = re.compile(r"\w+")
+
+Place = tuple[str, ...]
+"""(scope …, looking tool or class, key): something that can be looked at again."""
+
+
+class Effects(NamedTuple):
+    """What the tools of one service do."""
+
+    effect: dict[str, Effect]
+    relation: dict[str, dict[str, str]]
+    """Acting tool -> looking tool or class -> "keeps" or "changes"; absent: nothing was seen."""
+
+    @property
+    def acting(self) -> frozenset[str]:
+        """Tools that may change the world."""
+        return frozenset(tool for tool, effect in self.effect.items() if effect in ("write", "unknown"))
+
+
+class Between(NamedTuple):
+    """Two looks at one place, one after the other."""
+
+    place: str
+    unnamed: bool
+    """Nothing names the place, so every call counts as between."""
+    tools: frozenset[str]
+    """Tools called between them that name the place; also the second look's own where it shows a document."""
+    changed: frozenset[str]
+    """Fields (of an answer that is no document: the empty name) that the looks differ in."""
+
+
+def order_of(call: Call) -> tuple[float, str, int]:
+    """Sort key of a call in a shared world: time where there is one, then session and position."""
+    return (call.called_at.timestamp() if call.called_at else 0.0, call.session_id, call.position)
+
+
+def find(calls: list[Call], documents: Documents, shared: bool, hints: dict[str, Effect]) -> Effects:
+    """Effects of one service's tools. `shared`: looks of all sessions are in one world; `hints`: from declarations."""
+    tools = frozenset(call.tool for call in calls)
+    in_session = list(_betweens(calls, documents, tools, shared=False))
+    if not shared:
+        in_session += _against_baseline(calls, documents, tools)
+    fickle = _fickle(in_session)
+    in_session = [between for between in in_session if between.tools and between.place not in fickle]
+    guilty = _guilty(in_session) | {tool for tool, known in documents.tools.items() if known.argument is None}
+    kept = Counter(
+        tool for between in in_session if not between.changed and not between.unnamed for tool in between.tools
+    )
+    effect = {tool: _effect(tool, tool in guilty, kept[tool], calls, documents, hints) for tool in sorted(tools)}
+    acting = frozenset(tool for tool in tools if effect[tool] in ("write", "unknown"))
+    betweens = list(_betweens(calls, documents, acting, shared))
+    if not shared:
+        betweens += _against_baseline(calls, documents, acting)
+    return Effects(effect, _relation([between for between in betweens if between.place not in fickle]))
+
+
+def _fickle(betweens: list[Between]) -> set[str]:
+    """Looking tools whose answers change with nothing in between: chance or the clock, not the world."""
+    seen = Counter(between.place for between in betweens if not between.tools)
+    changed = Counter(between.place for between in betweens if not between.tools and between.changed)
+    return {place for place, n in seen.items() if changed[place] >= max(2, CHANGES_RATE * n)}
+
+
+def _guilty(betweens: list[Between]) -> set[str]:
+    """The fewest tools that explain the changed looks."""
+    seen = Counter(tool for between in betweens for tool in between.tools)
+    left = [between.tools for between in betweens if between.changed]
+    guilty: set[str] = set()
+    while left:
+        blamed = Counter(tool for tools in left for tool in tools)
+        worst = max(sorted(blamed), key=lambda tool: blamed[tool] / (seen[tool] + 2))  # few looks weigh little
+        if blamed[worst] < CHANGES_RATE * seen[worst]:
+            break
+        guilty.add(worst)
+        left = [tools for tools in left if worst not in tools]
+    return guilty
+
+
+def _effect(
+    tool: str, guilty: bool, kept: int, calls: list[Call], documents: Documents, hints: dict[str, Effect]
+) -> Effect:
+    if guilty:
+        return "write"
+    mine = [call for call in calls if call.tool == tool]
+    known = documents.tools.get(tool)
+    if known:  # what takes more than the key and was never seen to change anything is not proven harmless
+        return "read" if known.only_key else "unknown"
+    harmless = kept >= MINIMUM_LOOKS or hints.get(tool) == "read"
+    if not _novel(mine):  # it only acknowledges: what it did, if anything, must be seen elsewhere
+        alike = len({call.content for call in mine}) == 1
+        return "constant" if alike and (harmless or _prose(mine)) else "unknown"
+    tells = all(isinstance(call.parsed, list | dict) or call.failed for call in mine)
+    return "read" if harmless or tells or _repeats(mine) else "unknown"
+
+
+def _prose(calls: list[Call]) -> bool:
+    """Does it take nothing but prose? What such a call does, if anything, lies outside the world that tools show."""
+    texts = [value for call in calls for value in call.arguments.values()]
+    worded = sum(isinstance(text, str) and len(text.split()) >= PROSE_WORDS for text in texts)
+    return len(calls) >= MINIMUM_LOOKS and worded > len(texts) / 2
+
+
+def _repeats(calls: list[Call]) -> bool:
+    """Does the tool answer the same question the same way?"""
+    answers: dict[str, Counter[str]] = defaultdict(Counter)
+    for call in calls:
+        if not call.failed:
+            answers[call.key][call.content] += 1
+    n = sum(counts.total() - 1 for counts in answers.values())
+    same = sum(counts.most_common(1)[0][1] - 1 for counts in answers.values())
+    return n >= MINIMUM_LOOKS and same >= REPEATS * n
+
+
+def _novel(calls: list[Call]) -> bool:
+    """Does it tell something: do most answers hold a word that is neither the question's nor in most other answers?
+
+    A tool without arguments tells whatever it answers.
+    """
+    answers = {call.key: call.content for call in calls if not call.failed}
+    if set(answers) <= {NO_ARGUMENTS}:
+        return bool(answers)
+    found = [(question, frozenset(_WORD.findall(content))) for question, content in sorted(answers.items())]
+    counts = Counter(word for _, words in found for word in words)
+    new = sum(any(word not in asked and counts[word] <= len(found) / 2 for word in words) for asked, words in found)
+    return new >= NOVEL * len(found)
+
+
+def _relation(betweens: list[Between]) -> dict[str, dict[str, str]]:
+    """Acting tool -> what looks -> keeps or changes, beyond what changes there by itself."""
+    n: Counter[tuple[str, str]] = Counter()
+    changed: Counter[tuple[str, str, str]] = Counter()
+    for between in betweens:
+        if len(between.tools) < 2:
+            act = next(iter(between.tools), "")
+            n[act, between.place] += 1
+            changed.update((act, between.place, name) for name in between.changed)
+    relation: dict[str, dict[str, str]] = defaultdict(dict)
+    for act, place in sorted(n):
+        fields = sorted(name for who, where, name in changed if (who, where) == (act, place))
+        if act and any(_beyond_drift(n, changed, act, place, name) for name in fields):
+            relation[act][place] = "changes"
+        elif act and n[act, place] >= MINIMUM_LOOKS:
+            relation[act][place] = "keeps"
+    return dict(relation)
+
+
+def _beyond_drift(
+    n: Counter[tuple[str, str]], changed: Counter[tuple[str, str, str]], act: str, place: str, name: str
+) -> bool:
+    drift = changed["", place, name] / max(1, n["", place])
+    return changed[act, place, name] / n[act, place] > KEEPS_RATE + 2 * drift
+
+
+def _differing(before: str, after: str) -> frozenset[str]:
+    if before == after:
+        return frozenset()
+    one, other = parse(before), parse(after)
+    if isinstance(one, dict) and isinstance(other, dict):
+        absent = object()
+        return frozenset(name for name in one.keys() | other.keys() if one.get(name, absent) != other.get(name, absent))
+    return frozenset(("",))
+
+
+def _betweens(calls: list[Call], documents: Documents, acting: frozenset[str], shared: bool) -> Iterator[Between]:
+    """All pairs of looks that follow each other at one place, and the acting tools between that name it."""
+    ordered = sorted(calls, key=order_of) if shared else calls
+    places = _places(ordered, documents, shared)
+    last: dict[Place, str] = {}
+    since: dict[Place, set[str]] = defaultdict(set)
+    for call in ordered:
+        scope: Place = () if shared else (call.session_id,)
+        place, content = _look(call, documents, scope)
+        if call.tool in acting and not call.failed:
+            named = act_names(call.arguments, call.content)
+            for word in (*sorted(named), ""):
+                for linked in places.get((*scope, word), ()):
+                    since[linked].add(call.tool)
+        if place is None:
+            continue
+        if place in last:
+            itself = {call.tool} & acting if place[-2] in documents.classes else set()
+            tools = frozenset(since[place] - {place[-2]} | itself)
+            yield Between(place[-2], place[-1] == NO_ARGUMENTS, tools, _differing(last[place], content))
+        last[place] = content
+        since[place] = set()
+
+
+def _against_baseline(calls: list[Call], documents: Documents, acting: frozenset[str]) -> list[Between]:
+    """Where every session begins anew: a session's first look after acts, beside what others saw before any."""
+    named: dict[tuple[str, str], set[str]] = defaultdict(set)
+    looked: set[tuple[str, Place]] = set()
+    fresh: dict[Place, Counter[str]] = defaultdict(Counter)
+    later: list[tuple[Place, bool, frozenset[str], str]] = []
+    for call in calls:
+        place, content = _look(call, documents, ())
+        if place is not None and (call.session_id, place) not in looked:
+            looked.add((call.session_id, place))
+            words = _words_of(place, call, documents)
+            tools = frozenset[str]().union(*(named[call.session_id, word] for word in words)) - {call.tool}
+            if tools:
+                later.append((place, place[-1] == NO_ARGUMENTS, tools, content))
+            else:
+                fresh[place][content] += 1
+        if call.tool in acting and not call.failed:
+            for word in act_names(call.arguments, call.content) | {""}:
+                named[call.session_id, word].add(call.tool)
+    return [
+        Between(place[-2], unnamed, tools, _differing(fresh[place].most_common(1)[0][0], content))
+        for place, unnamed, tools, content in later
+        # what was also seen with no act before is no sign of one (a wrapper or the clock altered it)
+        if place in fresh and (content == fresh[place].most_common(1)[0][0] or content not in fresh[place])
+    ]
+
+
+def _words_of(place: Place, call: Call, documents: Documents) -> frozenset[str]:
+    words = frozenset((place[-1],)) if place[-2] in documents.classes else names(call.arguments)
+    return words or frozenset(("",))
+
+
+def _look(call: Call, documents: Documents, scope: Place) -> tuple[Place | None, str]:
+    seen = documents.seen_in(call)
+    if seen:
+        return (*scope, seen[0], seen[1]), seen[2]
+    if call.failed or call.tool in documents.tools:
+        return None, ""
+    return (*scope, call.tool, call.key), call.content
+
+
+def _places(calls: list[Call], documents: Documents, shared: bool) -> dict[Place, set[Place]]:
+    """(scope …, word) -> places that the word names; the empty word leads to places that nothing names."""
+    places: dict[Place, set[Place]] = defaultdict(set)
+    looked: Counter[Place] = Counter()
+    for call in calls:
+        scope: Place = () if shared else (call.session_id,)
+        place, _ = _look(call, documents, scope)
+        if place is None:
+            continue
+        looked[place] += 1
+        if looked[place] == 2:  # only what is looked at again can speak
+            for word in _words_of(place, call, documents):
+                places[(*scope, word)].add(place)
+    return places
