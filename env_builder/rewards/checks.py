@@ -89,12 +89,12 @@ def _told_checks(good: list[Witness], fooled: list[Witness], idle: bool) -> list
 
 
 def _told(role: Role, facts: list[Fact], good: list[Witness], fooled: list[Witness]) -> Check:
+    """One of `facts` is enough: sessions that were as good told other parts of what they had looked up."""
     named = facts[:MOST_ITEMS]
-    needed = _half(len(one.told.intersection(named)) for one in good)
-    parameters = {"facts": [{"type": kind, "value": value} for kind, value in named], "at_least": needed}
-    supporting = [one for one in good if len(one.told.intersection(named)) >= needed]
-    contrary = [one for one in [*good, *fooled] if (len(one.told.intersection(named)) >= needed) != (one in good)]
-    says = f"The user is told at least {needed} of {len(named)} facts that good sessions told."
+    parameters = {"facts": [{"type": kind, "value": value} for kind, value in named], "at_least": 1}
+    supporting = [one for one in good if one.told.intersection(named)]
+    contrary = [one for one in good if one not in supporting] + [one for one in fooled if one.told.intersection(named)]
+    says = f"The user is told one of {len(named)} facts that good sessions told."
     return _check("said", role, says, parameters, supporting, contrary)
 
 
@@ -104,16 +104,13 @@ def _idle_checks(good: list[Witness], free: FreeText) -> list[Check]:
     looked_up = _common(good, lambda one: one.looked_up)
     patterns = [{"tool": tool, "arguments": json.loads(text)} for tool, text in looked_up]
     handed = sorted({call.tool for one in good for call in one.calls if call.tool in free.aside and not call.failed})
-    calls = patterns[:MOST_ITEMS]
-    if not calls or not all(any(_made(pattern, one) for pattern in calls) for one in good):
-        calls += [{"tool": tool, "arguments": {}} for tool in handed]
+    calls = patterns[:MOST_ITEMS] + [{"tool": tool, "arguments": {}} for tool in handed]
     if calls:
-        needed = _half(sum(_made(pattern, one) for pattern in calls) for one in good)
-        says = f"At least {needed} of the {len(calls)} things that good sessions looked up or handed over is."
-        supporting = [one for one in good if sum(_made(pattern, one) for pattern in calls) >= needed]
+        supporting = [one for one in good if any(_made(pattern, one) for pattern in calls)]
         contrary = [one for one in good if one not in supporting]
-        role: Role = "gate" if not contrary else "diagnostic"
-        checks.append(_check("call", role, says, {"calls": calls, "at_least": needed}, supporting, contrary))
+        says = f"One of {len(calls)} things that good sessions looked up or handed over is."
+        role: Role = "diagnostic" if contrary else "gate"
+        checks.append(_check("call", role, says, {"calls": calls, "at_least": 1}, supporting, contrary))
     return checks
 
 
@@ -126,11 +123,6 @@ def _common(good: list[Witness], items: Callable[[Witness], Iterable[Item]]) -> 
     """Items of more than half of the good sessions, the commonest first."""
     counts = Counter(item for one in good for item in items(one))
     return sorted((item for item, n in counts.items() if 2 * n > len(good)), key=lambda item: (-counts[item], item))
-
-
-def _half(counts: Iterable[int]) -> int:
-    """Half of what the poorest good session did, and at least one: another good session may do with less."""
-    return max(1, min(counts) // 2)
 
 
 def _check(
