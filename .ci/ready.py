@@ -1,7 +1,7 @@
 """Set up ROOT/.venv: python ready.py ROOT STAMP. Standard library only, run by any Python from 3.11 to 3.13.
 
-Two at once: the second waits for the first (a lock that the kernel frees when its holder dies). Interrupted: a mark says
-that an installation was begun, the stamp is written last, and the next call begins again with an empty environment.
+Two at once: the second waits for the first (a lock that the kernel frees when its holder dies). Interrupted: a mark
+says that an installation was begun, the stamp is written last, and the next call begins with an empty environment.
 """
 
 import fcntl
@@ -47,7 +47,7 @@ def install(root: Path, stamped: Path, stamp: str) -> int:
             if subprocess.run(step, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL).returncode:
                 out.flush()
                 sys.stderr.write("".join(f"    {line}\n" for line in lines(log)[-5:]))
-                return fail(f"setting up .venv failed; the whole of it is in {log}; mend that and run the command again")
+                return fail(f"setting up .venv failed (all of it is in {log}); mend that and run the command again")
     stamped.write_text(stamp + "\n")
     begun.unlink()
     return 0

@@ -1,0 +1,201 @@
+"""A room apart from this process: what is sent to it and what comes back, as a local process or a container.
+
+`Room` is the host's end: it speaks JSON-RPC lines (docs/containers.md) over anything that carries bytes.
+`start_process` starts the environment's own runtime as a process of this user: it keeps the room's mistakes apart, not
+its files. Against an agent that may run programs of its own as this user, use a container (`image.start`).
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Protocol, Self
+
+from env_builder.archive import read_manifest
+from warehouse.errors import InputError, Unavailable
+
+ANSWER_S = 60.0
+"""Seconds that an answer may take before the room counts as gone."""
+
+
+class Answer(NamedTuple):
+    """A tool's answer as it came over the protocol."""
+
+    content: str
+    is_error: bool
+    tier: str | None
+    """None where the episode had ended."""
+    ended: str | None
+
+
+class Carrier(Protocol):
+    """Carries bytes to and from a room."""
+
+    def send(self, data: bytes) -> None:
+        """Write all of it; OSError where the other end is gone."""
+
+    def receive(self, timeout_s: float) -> bytes:
+        """Some bytes; empty at the end; TimeoutError after `timeout_s`."""
+
+    def last_words(self) -> str:
+        """What the room said on stderr at the end, for an error message."""
+
+    def close(self) -> None:
+        """End the room; twice is once."""
+
+
+class Room:
+    """The host's end of one room; one caller at a time."""
+
+    def __init__(self, carrier: Carrier, name: str) -> None:
+        self._carrier = carrier
+        self._name = name
+        self._pending = b""
+        self._n_sent = 0
+
+    def request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Result of one request; InputError where the room refuses it, Unavailable where the room is gone."""
+        self._n_sent += 1
+        message = {"jsonrpc": "2.0", "id": self._n_sent, "method": method, "params": params or {}}
+        try:
+            self._carrier.send(json.dumps(message).encode() + b"\n")
+            reply = json.loads(self._line())
+        except (OSError, ValueError) as error:
+            said = self._carrier.last_words()
+            raise Unavailable(f"the room is gone ({said or error})", self._name, "start it again") from error
+        if "error" in reply:
+            raise InputError(f"the room refuses {method}: {reply['error']['message']}", self._name)
+        result: dict[str, Any] = reply["result"]
+        return result
+
+    def open(self) -> None:
+        """Shake hands, as an MCP client does."""
+        host = {"name": "traceroom", "version": "1"}
+        self.request("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": host})
+
+    def tools(self) -> list[dict[str, Any]]:
+        """MCP descriptors of the tools."""
+        tools: list[dict[str, Any]] = self.request("tools/list")["tools"]
+        return tools
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> Answer:
+        """A tool's answer."""
+        result = self.request("tools/call", {"name": tool, "arguments": arguments})
+        text = "".join(part["text"] for part in result["content"])
+        marks = result.get("_meta", {})
+        return Answer(text, bool(result["isError"]), marks.get("traceroom/tier"), marks.get("traceroom/ended"))
+
+    def reset(self, task_id: str | None, seed: int = 0) -> dict[str, Any]:
+        """Begin an episode: {"messages", "tools", "limits"}; needs a room with control."""
+        return self.request("traceroom/reset", {"task_id": task_id, "seed": seed})
+
+    def say(self, text: str) -> str | None:
+        """The user's answer, or None when the user has nothing more to say; needs a room with control."""
+        reply: str | None = self.request("traceroom/say", {"text": text})["reply"]
+        return reply
+
+    def finish(self) -> str | None:
+        """End the episode; needs a room with control."""
+        ended: str | None = self.request("traceroom/finish")["ended"]
+        return ended
+
+    def journal(self) -> list[dict[str, Any]]:
+        """The episode's steps so far: all that a grader gets; needs a room with control."""
+        rows: list[dict[str, Any]] = self.request("traceroom/journal")["journal"]
+        return rows
+
+    def close(self) -> None:
+        """End the room."""
+        self._carrier.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _line(self) -> bytes:
+        ends = time.monotonic() + ANSWER_S
+        parts = [self._pending]
+        while b"\n" not in parts[-1]:
+            data = self._carrier.receive(max(0.0, ends - time.monotonic()))
+            if not data:
+                raise OSError("it ended")
+            parts.append(data)
+        line, _, self._pending = b"".join(parts).partition(b"\n")
+        return line
+
+
+class Process:
+    """A room as a process of this user."""
+
+    def __init__(self, command: list[str]) -> None:
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, env={}
+        )
+        assert self._process.stdin and self._process.stdout and self._process.stderr
+        self._stdin, self._stdout, self._stderr = self._process.stdin, self._process.stdout, self._process.stderr
+
+    def send(self, data: bytes) -> None:
+        """Write all of it."""
+        view = memoryview(data)
+        while view:
+            view = view[self._stdin.write(view) or 0 :]
+
+    def receive(self, timeout_s: float) -> bytes:
+        """Some bytes of what the room says."""
+        ready, _, _ = select.select([self._stdout], [], [], timeout_s)
+        if not ready:
+            raise TimeoutError(f"no answer within {timeout_s:.0f} s")
+        return self._stdout.read(65536) or b""
+
+    def last_words(self) -> str:
+        """Last line on stderr, waiting a moment for a room that is ending."""
+        try:
+            self._process.wait(timeout=1)
+        except subprocess.TimeoutExpired:
+            return ""
+        said = (self._stderr.read() or b"").decode(errors="replace").strip().splitlines()
+        return said[-1] if said else f"exit code {self._process.returncode}"
+
+    def close(self) -> None:
+        """Close its stdin, and end it where that does not."""
+        if not self._stdin.closed:
+            self._stdin.close()
+        try:
+            self._process.wait(timeout=2)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._stdout.close()
+        self._stderr.close()
+
+
+def arguments(task_id: str | None, seed: int = 0, control: bool = True) -> list[str]:
+    """Command line of a room that begins with a task; what a container and a process share."""
+    task = ["--task", task_id] if task_id is not None else []
+    return [*task, "--seed", str(seed), *(["--control"] if control else [])]
+
+
+def command(directory: Path) -> list[str]:
+    """How an environment's own runtime is started on this machine: isolated from this process's packages and paths."""
+    read_manifest(directory)
+    return [sys.executable, "-I", "-S", "-B", str(directory / "runtime"), "--environment", str(directory)]
+
+
+def start_process(directory: Path, task_id: str | None = None, seed: int = 0) -> Room:
+    """A room with control, as a local process; Unavailable where it does not begin (a task that it does not have …)."""
+    room = Room(Process(command(directory.resolve()) + arguments(task_id, seed)), str(directory))
+    try:
+        room.open()
+    except Unavailable:
+        room.close()
+        raise
+    return room

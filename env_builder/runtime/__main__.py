@@ -1,0 +1,59 @@
+"""A room as a process that speaks MCP over stdio.
+
+    python -m runtime --environment DIRECTORY --task ID [--seed 0] [--control]     (beside the directory `runtime`)
+    python DIRECTORY/runtime --environment DIRECTORY --task ID                     (from anywhere)
+
+Without `--task` there is the room without a task, `--at` an instant. Every option can also be given by the environment
+variable TRACEROOM_ENVIRONMENT, _TASK, _SEED, _AT or _CONTROL. Talk goes to stderr, the protocol alone to stdout.
+Exit code: 0 when stdin ended, 2 when it could not begin.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+if not __package__:  # started by its path: make the folder that holds the package importable, and nothing else
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+    __package__ = Path(__file__).resolve().parent.name
+    __import__(__package__)
+
+from .environment import Environment
+from .mcp import Server
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Serve one environment until stdin ends."""
+    options = _options(arguments)
+    protocol = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever is printed by mistake goes to stderr
+    try:
+        server = Server(Environment.load(options.environment), control=options.control)
+        server.begin(options.task, options.seed, options.at)
+    except (OSError, KeyError, ValueError) as error:
+        print(f"room: {error.args[0] if isinstance(error, KeyError) else error}", file=sys.stderr)
+        return 2
+    try:
+        server.serve(sys.stdin.buffer, protocol)
+    except (BrokenPipeError, KeyboardInterrupt):
+        return 0
+    return 0
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    given = os.environ.get
+    here = Path(__file__).resolve().parent.parent
+    parser = argparse.ArgumentParser(prog="room", description="A room that speaks MCP over stdio.")
+    parser.add_argument("--environment", type=Path, default=given("TRACEROOM_ENVIRONMENT", str(here)))
+    parser.add_argument("--task", default=given("TRACEROOM_TASK"), help="task id; without it, the room without a task")
+    parser.add_argument("--seed", type=int, default=given("TRACEROOM_SEED", "0"))
+    parser.add_argument("--at", default=given("TRACEROOM_AT"), help="instant (ISO 8601) of a room without a task")
+    parser.add_argument("--control", action="store_true", default=given("TRACEROOM_CONTROL") == "1",
+                        help="also answer traceroom/* (for the host, never for the agent)")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
