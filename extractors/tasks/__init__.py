@@ -1,0 +1,132 @@
+"""Tasks: what was asked for, at an instant, in a service.
+
+In: sessions and their turns, outcomes, the effects of tools, and how each service's sessions begin. Out: a frame of
+`Task`, verdicts for the sessions that are no task, and the leakage report of the split.
+
+In a service whose sessions all start from the same state, sessions that ask for the same thing are one task; where all
+share one living world every session is a task of its own. Each part says in its own text what it sees and does not see:
+`asking` (goals), `instances` (same request), `families`, `slots`, `splits`, `leakage`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from extractors.tasks.arguments import calls_of, values_of
+from extractors.tasks.asking import ask
+from extractors.tasks.families import find_families
+from extractors.tasks.instances import same_request
+from extractors.tasks.leakage import report
+from extractors.tasks.slots import fill_slots
+from extractors.tasks.splits import choose_sides
+from warehouse.records import Task, frame_schema
+
+GATE = 0.5
+"""Probability of success from which on a session counts as known-good."""
+
+
+class Tasks(NamedTuple):
+    """What `find` gives."""
+
+    tasks: pl.DataFrame
+    """Frame of `Task`, by task_id."""
+    verdicts: pl.DataFrame
+    """Frame of `Verdict`, stage `tasks`: sessions that are in no task."""
+    leakage: dict[str, dict[str, Any]]
+    """Per service the leakage report of the split (`leakage.report`)."""
+
+
+def find(
+    sessions: pl.DataFrame,
+    turns: pl.DataFrame,
+    outcomes: pl.DataFrame,
+    effects: pl.DataFrame,
+    starts_from: Mapping[str, str],
+    gate: float = GATE,
+) -> Tasks:
+    """Find the tasks in sessions: every session is in exactly one task, or in a verdict that says why not.
+
+    `effects`: frame of service, tool, effect. `starts_from`: service -> `reset` or `shared` (a service that it does not
+    name is shared: sessions are then never taken for the same task). Does not depend on the order of rows.
+    """
+    asked, verdicts = ask(sessions, turns)
+    if asked.is_empty():
+        return Tasks(pl.DataFrame(schema=frame_schema(Task)), verdicts, {})
+    calls = calls_of(turns, effects)
+    values = values_of(calls)
+    members = _members(asked, calls, outcomes, starts_from, gate)
+    sides = choose_sides(members, calls, values)
+    slots = fill_slots(asked, members, calls, values)
+    tasks = _tasks(members, sides.tasks, slots, starts_from)
+    goals = tasks.select(
+        pl.col("task_id").alias("task"), "goal", pl.col("session_ids").list.len().cast(pl.Int64).alias("n_sessions")
+    )
+    return Tasks(tasks, verdicts, report(sides, goals))
+
+
+def _members(
+    asked: pl.DataFrame, calls: pl.DataFrame, outcomes: pl.DataFrame, starts_from: Mapping[str, str], gate: float
+) -> pl.DataFrame:
+    """One row a session: its task, the task's family, and how well it went."""
+    reset = pl.col("service").is_in([service for service, start in starts_from.items() if start == "reset"])
+    joined = (
+        asked.join(same_request(asked), on="session_id")
+        .join(find_families(asked, calls).select("session_id", "family"), on="session_id")
+        .join(outcomes.select("session_id", "probability"), on="session_id", how="left")
+        .with_columns(pl.when(reset).then("request").otherwise("session_id").alias("group"))
+    )
+    ids = (
+        joined.group_by("service", "group")
+        .agg(pl.col("session_id").sort())
+        .with_columns(pl.struct("service", "session_id").map_elements(_task_id, return_dtype=pl.String).alias("task"))
+    )
+    families = (
+        joined.group_by("group", "service", "family")
+        .agg(pl.len().alias("n"))
+        .sort("group", "service", "n", "family", descending=[False, False, True, False])
+        .group_by("group", "service", maintain_order=True)
+        .agg(pl.col("family").first())
+    )
+    return (
+        joined.drop("family")
+        .join(ids.select("service", "group", "task"), on=["service", "group"])
+        .join(families, on=["service", "group"])
+        .with_columns((pl.col("probability") >= gate).fill_null(False).alias("good"), pl.col("request").alias("words"))
+        .sort("task", "session_id")
+    )
+
+
+def _tasks(
+    members: pl.DataFrame, sides: pl.DataFrame, slots: pl.DataFrame, starts_from: Mapping[str, str]
+) -> pl.DataFrame:
+    best_first = members.sort("task", "probability", "session_id", descending=[False, True, False], nulls_last=True)
+    reset = pl.col("service").is_in([service for service, start in starts_from.items() if start == "reset"])
+    rows = best_first.group_by("task", maintain_order=True).agg(
+        pl.col("service", "family", "goal").first(),
+        pl.col("session_id").sort().alias("session_ids"),
+        pl.col("session_id").filter(pl.col("good")).alias("good_session_ids"),
+        pl.col("started_at").min(),
+        (1.0 - pl.col("probability").mean()).round(9).alias("difficulty"),
+    )
+    return (
+        rows.join(sides.select("task", "split"), on="task")
+        .join(slots, on="task", how="left")
+        .with_columns(
+            pl.col("slots").fill_null("{}"),
+            pl.when(reset).then(None).otherwise("started_at").alias("starts_at"),
+            pl.lit(None, dtype=pl.String).alias("segment_of"),
+            pl.lit(None, dtype=pl.String).alias("derived_from"),
+        )
+        .rename({"task": "task_id"})
+        .select(list(frame_schema(Task)))
+        .cast(pl.Schema(frame_schema(Task)))
+        .sort("task_id")
+    )
+
+
+def _task_id(row: dict[str, Any]) -> str:
+    return hashlib.sha256("\0".join([str(row["service"]), *row["session_id"]]).encode()).hexdigest()[:16]

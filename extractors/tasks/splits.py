@@ -1,0 +1,176 @@
+"""Train and held-out: sides that share no session, no user, and no thing that one of them changed or that is one
+user's.
+
+Tasks are tied together by nearly the same words, by the same user, and by things that sessions changed; what is tied
+stays on one side (connected components). What many share (a catalogue, a service's only account) ties nothing;
+`leakage` names it.
+
+A *user* is the session's identity; where the log has none, the argument that most sessions give exactly one name for.
+Does not see: ties through names that never stand in an argument (a household, a card known by its last digits).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import NamedTuple
+
+import polars as pl
+
+from extractors.tasks.arguments import names_of_things
+
+HELD_OUT = 0.2
+"""Share of a service's tasks that the held-out side aims at."""
+
+_MANY = 3
+"""A thing that this many users' sessions name is shared, and ties nothing."""
+
+_ALL_IN_ONE = 0.75
+"""A component with more of the tasks than this leaves nothing to part: the split goes by family instead."""
+
+_USUAL = 0.5
+"""An argument tells the user where at least this share of the sessions give it, and hardly one gives two."""
+
+
+class Sides(NamedTuple):
+    """Which side each task is on, and what ties were seen."""
+
+    tasks: pl.DataFrame
+    """task, service, component, split, method (`component` or `family`)."""
+    ties: pl.DataFrame
+    """task, kind (`user`, or path of an argument), value, shared (bool: named by many, ties nothing)."""
+
+
+def choose_sides(members: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame) -> Sides:
+    """Put every task on a side, by hash: the same logs give the same sides.
+
+    `members`: task, service, family, session_id, identity, words (id of the group of nearly the same words).
+    """
+    ties = _ties(members, calls, values)
+    tying = pl.concat(
+        [
+            ties.filter(~pl.col("shared")).select("task", (pl.col("kind") + "\0" + pl.col("value")).alias("tie")),
+            members.select("task", (pl.lit("words\0") + pl.col("words")).alias("tie")),
+        ]
+    )
+    of_task = _components(sorted(members["task"].unique()), tying)
+    tasks = members.select("task", "service", "family").unique(["task"], keep="first", maintain_order=True).sort("task")
+    tasks = tasks.with_columns(pl.col("task").replace_strict(of_task, return_dtype=pl.String).alias("component"))
+    size = pl.len().over("service", "component")
+    alone = (size.max().over("service") > _ALL_IN_ONE * pl.len().over("service")) & (pl.len().over("service") > 1)
+    tasks = tasks.with_columns(pl.when(alone).then(pl.lit("family")).otherwise(pl.lit("component")).alias("method"))
+    tasks = tasks.with_columns(
+        pl.when(pl.col("method") == "family").then("family").otherwise("component").alias("unit")
+    )
+    held = _held_out(tasks)
+    return Sides(
+        tasks.with_columns(
+            pl.when(pl.col("unit").is_in(held)).then(pl.lit("held_out")).otherwise(pl.lit("train")).alias("split")
+        ).drop("unit", "family"),
+        ties,
+    )
+
+
+def _held_out(tasks: pl.DataFrame) -> list[str]:
+    """Units to hold out, per service: in the order of their hashes until there is enough; big ones stay in train."""
+    units = tasks.group_by("service", "unit").agg(pl.len().alias("n")).sort("service", "unit")
+    held: list[str] = []
+    for _, part in units.group_by("service", maintain_order=True):
+        wanted, taken = HELD_OUT * int(part["n"].sum()), 0
+        order = sorted(part.select("unit", "n").iter_rows(), key=_by_hash)
+        for unit, n in order:
+            if taken + n <= max(1.25 * wanted, 1) and taken < wanted and len(order) > 1:
+                held.append(unit)
+                taken += n
+    return held
+
+
+def _by_hash(unit: tuple[str, int]) -> str:
+    return hashlib.sha256(unit[0].encode()).hexdigest()
+
+
+def _ties(members: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame:
+    named = (
+        names_of_things(values)
+        .join(calls.select("turn_id", "session_id", "acts", "failed"), on="turn_id")
+        .select(
+            "session_id",
+            pl.col("path").str.split(".").list.last().alias("kind"),
+            "value",
+            (pl.col("acts") & ~pl.col("failed")).alias("changed"),
+        )
+        .group_by("session_id", "kind", "value")
+        .agg(pl.col("changed").any())
+        .join(members.select("session_id", "task", "service", "identity"), on="session_id")
+    )
+    users = _users(members, named)
+    known = users.select("session_id", "user", (pl.col("service") + "\0" + pl.col("user")).alias("owner"))
+    of_user = (
+        members.select("task", "session_id", "service")
+        .join(users.select("session_id", "user"), on="session_id")
+        .select(
+            "task",
+            "service",
+            pl.lit("user").alias("kind"),
+            pl.col("user").alias("value"),
+        )
+        .unique()
+    )
+    lone = members["task"].n_unique() > 1
+    of_user = of_user.with_columns(
+        (
+            (pl.col("task").n_unique().over("service", "value") == pl.col("task").n_unique().over("service")) & lone
+        ).alias("shared")
+    )
+    owned = named.join(known, on="session_id", how="left").with_columns(pl.coalesce("owner", "task").alias("owner"))
+    n_owners = pl.col("owner").n_unique().over("service", "value")
+    changed = pl.col("changed").any().over("service", "value")
+    of_thing = owned.with_columns(((n_owners >= _MANY) | ((n_owners > 1) & ~changed)).alias("shared"))
+    columns = ["task", "service", "kind", "value", "shared"]
+    return (
+        pl.concat([of_user.select(columns), of_thing.select(columns)]).unique().sort("task", "kind", "value", "shared")
+    )
+
+
+def _users(members: pl.DataFrame, named: pl.DataFrame) -> pl.DataFrame:
+    """Columns session_id, service, user: the log's identity, else the name given for the most one-valued argument."""
+    stated = members.filter(pl.col("identity").is_not_null()).select(
+        "session_id", "service", pl.col("identity").alias("user")
+    )
+    per_session = named.group_by("service", "session_id", "kind").agg(
+        pl.col("value").n_unique().alias("n"), pl.col("value").min()
+    )
+    single = per_session.group_by("service", "kind").agg(
+        (pl.col("n") == 1).sum().alias("n_single"), (pl.col("n") > 1).sum().alias("n_many")
+    )
+    n_sessions = members.group_by("service").agg(pl.len().alias("n_sessions"))
+    chosen = (
+        single.join(n_sessions, on="service")
+        .filter((pl.col("n_single") > 9 * pl.col("n_many")) & (pl.col("n_single") >= _USUAL * pl.col("n_sessions")))
+        .sort("service", "n_single", "kind", descending=[False, True, False])
+        .group_by("service", maintain_order=True)
+        .first()
+        .select("service", "kind")
+    )
+    guessed = per_session.join(chosen, on=["service", "kind"]).select(
+        "session_id", "service", pl.col("value").alias("user")
+    )
+    return pl.concat([stated, guessed.join(stated, on=["session_id"], how="anti")]).sort("session_id")
+
+
+def _components(tasks: list[str], tying: pl.DataFrame) -> dict[str, str]:
+    """Union-find with path halving: task -> smallest task of its component."""
+    parent = {task: task for task in tasks}
+
+    def root(task: str) -> str:
+        while parent[task] != task:
+            parent[task] = parent[parent[task]]
+            task = parent[task]
+        return task
+
+    for tied in (
+        tying.group_by("tie").agg(pl.col("task").unique()).filter(pl.col("task").list.len() > 1)["task"].to_list()
+    ):
+        roots = sorted({root(task) for task in tied})
+        for other in roots[1:]:
+            parent[other] = roots[0]
+    return {task: root(task) for task in tasks}
