@@ -1,0 +1,111 @@
+"""The small optional TOML file that describes sources (docs/configuration.md is its reference).
+
+Without it sensible answers are found: one source `main`, services as the logs state them, what every session starts from as
+the world shows it.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from extractors.formats.envelope import FIELDS
+from warehouse.errors import InputError
+
+Switch = Literal["on", "off"]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class Source(_Section):
+    """Where logs of one kind lie and how to read them."""
+
+    name: str = "main"
+    """Name of the source; part of the ids of its records."""
+    paths: list[str] = Field(default_factory=list)
+    """Files or folders, from the configuration file's folder; a log file belongs to the first source that holds it."""
+    service: str | None = None
+    """Service of everything in it, in place of what the records state."""
+    format: str | None = None
+    """Name of the format, where the content alone does not tell."""
+    starts_from: Literal["reset", "shared"] | None = None
+    """Whether every session starts from the same state (`reset`) or all work on one (`shared`); default: as found."""
+    fields: dict[str, str] = Field(default_factory=dict)
+    """Our field -> dotted path in the record."""
+
+    @field_validator("fields")
+    @classmethod
+    def _known_fields(cls, value: dict[str, str]) -> dict[str, str]:
+        unknown = sorted(set(value) - set(FIELDS))
+        if unknown:
+            raise ValueError(f"no field {unknown[0]!r}; there are: {', '.join(FIELDS)}")
+        return value
+
+
+class Sessions(_Section):
+    """How sessions are cut where the log names none."""
+
+    gap_minutes: float = Field(default=30.0, gt=0)
+    """A pause of one identity longer than this begins a new session."""
+
+
+class Gates(_Section):
+    """What must hold for something to go on."""
+
+    min_probability: float = Field(default=0.5, ge=0, le=1)
+    """Least probability of success of a session that counts as good."""
+
+
+class Configuration(_Section):
+    """The whole file."""
+
+    privacy: Switch = "off"
+    """Whether personal data and secrets are replaced before anything is stored."""
+    sources: list[Source] = Field(default_factory=list)
+    sessions: Sessions = Sessions()
+    gates: Gates = Gates()
+
+
+def load(path: Path | str) -> Configuration:
+    """The configuration in the TOML file at `path`, source paths made absolute.
+
+    Errors: `InputError`, one sentence that names file, key and the mend.
+    """
+    path = Path(path)
+    try:
+        value = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"the configuration cannot be read ({error.strerror})", str(path),
+                         "give the path of a TOML file") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"the configuration is no TOML ({error})", str(path), "repair that place") from error
+    try:
+        found = Configuration.model_validate(value)
+    except ValidationError as error:
+        raise InputError(_problem(error), str(path), _mend(error)) from error
+    sources = [source.model_copy(update={"paths": [str((path.parent / each).resolve()) for each in source.paths]})
+               for source in found.sources]
+    return found.model_copy(update={"sources": sources})
+
+
+def _problem(error: ValidationError) -> str:
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return f"there is no key '{key}'"
+    return f"key '{key}': {first['msg'].removeprefix('Value error, ')}"
+
+
+def _mend(error: ValidationError) -> str:
+    first = error.errors()[0]
+    if first["type"] != "extra_forbidden":
+        return "correct its value"
+    section: type[BaseModel] = Configuration
+    for part in first["loc"][:-1]:
+        section = {"sources": Source, "sessions": Sessions, "gates": Gates}.get(str(part), section)
+    return f"remove it, or use one of: {', '.join(section.model_fields)}"

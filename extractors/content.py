@@ -1,0 +1,141 @@
+"""The content of a log file as records: JSON lines, one JSON document, or a comma-separated table; plain or gzip.
+
+In: bytes. Out: the layout, the first objects, and for each record where it lies (line, byte offset, bytes) and its value.
+A line that is no JSON is a record without a value, with what is wrong. Memory: the file, and one record at a time.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import orjson
+
+from extractors.formats.format import Head, Row
+
+_BOM = b"\xef\xbb\xbf"
+_LOOK_AT = 20
+_KEEP = 5
+
+
+class Piece(NamedTuple):
+    """A record as it lies in the file."""
+
+    line: int
+    byte_offset: int
+    content: bytes
+    value: Any
+    problem: str | None
+
+
+def unpacked(content: bytes) -> bytes:
+    """The content, unpacked where it is gzip. Errors: ValueError where the gzip is damaged."""
+    if content[:2] == b"\x1f\x8b":
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError, zlib.error) as error:
+            raise ValueError(f"damaged gzip ({error})") from error
+    return content
+
+
+def head_of(content: bytes) -> Head:
+    """Layout and first objects."""
+    body = content.removeprefix(_BOM)
+    start = body.lstrip()[:1]
+    if start in (b"{", b"[") or body.lstrip()[:4] == b"null":
+        return _json_head(body)
+    return _table_head(body)
+
+
+def pieces(content: bytes, head: Head, whole: bool) -> Iterator[Piece]:
+    """The records in file order; `whole`: a document is one record."""
+    if head.layout == "lines":
+        yield from _lines(content)
+    elif head.layout == "table":
+        yield from _rows(content)
+    elif whole or not isinstance(head.document, list):
+        yield Piece(1, 0, content, head.document, None)
+    else:
+        for number, element in enumerate(head.document, start=1):
+            yield Piece(number, 0, orjson.dumps(element), element, None)
+
+
+def _json_head(body: bytes) -> Head:
+    lines = (line for line in body.split(b"\n", _LOOK_AT)[:_LOOK_AT] if line.strip())
+    values = [value for value, problem in map(_parsed, lines) if problem is None]
+    objects = [value for value in values if isinstance(value, dict)]
+    if objects and (len(body.rstrip().split(b"\n", 1)) > 1 or len(values) > 1):
+        return Head("lines", objects[:_KEEP])
+    document, problem = _parsed(body)
+    if problem is not None:
+        return Head("lines" if objects else "text", objects[:_KEEP])
+    elements = document if isinstance(document, list) else [document]
+    first = [each for each in elements if isinstance(each, dict)][:_KEEP]
+    one_line = b"\n" not in body.strip()
+    return Head("lines" if one_line and isinstance(document, dict) else "document", first, document)
+
+
+def _table_head(body: bytes) -> Head:
+    text = body[:65536].decode("utf-8", "replace")
+    try:
+        rows = [row for row, _ in zip(csv.reader(io.StringIO(text, newline="")), range(_KEEP + 1), strict=False)]
+    except csv.Error:
+        return Head("text", [])
+    if b"\0" in body[:1024] or len(rows[0]) < 2 or not all(name.strip() for name in rows[0]):
+        return Head("text", [])
+    return Head("table", [dict(zip(rows[0], row, strict=False)) for row in rows[1:]])
+
+
+def _lines(content: bytes) -> Iterator[Piece]:
+    offset = len(_BOM) if content.startswith(_BOM) else 0
+    for number, line in enumerate(content[offset:].split(b"\n"), start=1):
+        stripped = line.strip()
+        if stripped:
+            value, problem = _parsed(stripped)
+            yield Piece(number, offset, stripped, value, problem)
+        offset += len(line) + 1
+
+
+def _rows(content: bytes) -> Iterator[Piece]:
+    """Rows of a table; a quoted field may span lines, so offsets are counted over the text that the reader took.
+
+    A quote that never closes makes the rest of the file one row: with a wrong number of fields it is a problem of that row.
+    """
+    text = content.removeprefix(_BOM).decode("utf-8", "replace")
+    taken: list[str] = []
+    reader = csv.reader(_watched(text, taken))
+    names = next(reader, [])
+    offset, line = len("".join(taken).encode()) + (len(_BOM) if content.startswith(_BOM) else 0), 1 + len(taken)
+    taken.clear()
+    for row in reader:
+        raw = "".join(taken).encode()
+        if row:
+            problem = None if len(row) == len(names) else f"{len(row)} fields where the header has {len(names)}"
+            value: Row = dict(zip(names, row, strict=False))
+            yield Piece(line, offset, raw.strip(), value, problem)
+        offset, line = offset + len(raw), line + len(taken)
+        taken.clear()
+
+
+def _watched(text: str, taken: list[str]) -> Iterator[str]:
+    for line in io.StringIO(text, newline=""):
+        taken.append(line)
+        yield line
+
+
+def _parsed(content: bytes) -> tuple[Any, str | None]:
+    """Value of JSON text, or what is wrong with it. What orjson refuses but others write (NaN, lone surrogates) is read."""
+    try:
+        return orjson.loads(content), None
+    except orjson.JSONDecodeError as error:
+        problem = str(error)
+    try:
+        value = json.loads(content.decode("utf-8", "replace"))
+        return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")), None
+    except (ValueError, RecursionError):
+        return None, problem

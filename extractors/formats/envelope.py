@@ -1,0 +1,89 @@
+"""The facts around a record that many formats state under many names: its session, service, identity and time.
+
+Sees the names that formats.md collects and those that the configuration maps; knows no name from inside a payload.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from extractors.formats.instants import microseconds
+
+_SESSION = ("session_id", "sessionId", "conversation_id", "conversationId", "thread_id", "chat_id",
+            "gen_ai.conversation.id", "session.id")
+_SERVICE = ("service", "service.name", "service_name", "app", "application")
+_IDENTITY = ("user_id", "userId", "end_user_id", "enduser.id", "user.id", "user", "identity")
+_TIME = ("ts", "timestamp", "time", "at", "start_time", "started_at", "created_at", "@timestamp", "created")
+_INNER = ("metadata", "request.metadata", "context", "attributes", "request")
+
+FIELDS = ("session_id", "service", "identity", "time")
+"""Our fields that a configuration may map to a dotted path of the record."""
+
+
+def at(value: Any, path: str) -> Any:
+    """What stands under the dotted `path` in `value`, None where nothing does; a key with dots in it counts too."""
+    if not isinstance(value, dict):
+        return None
+    if path in value:
+        return value[path]
+    head, _, rest = path.partition(".")
+    return at(value.get(head), rest) if rest else None
+
+
+class Envelope:
+    """Reads the facts around a record: by the configured paths first, then by the names that logs use."""
+
+    def __init__(self, fields: Mapping[str, str] | None = None, service: str | None = None) -> None:
+        self._fields = dict(fields or {})
+        self._service = service
+
+    def session_id(self, value: Any) -> str | None:
+        """Session as the record states it."""
+        return self._text("session_id", value, _SESSION)
+
+    def service(self, value: Any) -> str | None:
+        """Service as the configuration, else the record, states it."""
+        return self._service or self._text("service", value, _SERVICE)
+
+    def identity(self, value: Any) -> str | None:
+        """User, clerk or connection as the record states it."""
+        return self._text("identity", value, _IDENTITY)
+
+    def time(self, value: Any) -> int | None:
+        """First time that the record states, in microseconds since 1970 UTC."""
+        if "time" in self._fields:
+            return microseconds(at(value, self._fields["time"]))
+        for name in _TIME:
+            if isinstance(value, dict) and (instant := microseconds(value.get(name))) is not None:
+                return instant
+        return None
+
+    def mapped(self, field: str, value: Any) -> Any:
+        """What the configuration maps `field` to, None where it maps nothing."""
+        path = self._fields.get(field)
+        return at(value, path) if path else None
+
+    def _text(self, field: str, value: Any, names: tuple[str, ...]) -> str | None:
+        if field in self._fields:
+            return _scalar(at(value, self._fields[field]))
+        return _first(value, names)
+
+
+def _first(value: Any, names: tuple[str, ...]) -> str | None:
+    for place in (value, *(at(value, inner) for inner in _INNER)):
+        if isinstance(place, dict):
+            for name in names:
+                text = _scalar(place.get(name))
+                if text is not None:
+                    return text
+    return None
+
+
+def _scalar(value: Any) -> str | None:
+    """Text of an id; an object counts by its `id` or `name`."""
+    if isinstance(value, dict):
+        value = value.get("id", value.get("name"))
+    if isinstance(value, str):
+        return value or None
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,0 +1,106 @@
+"""What a log format is: a name, a test on the first objects of a file, and one function that turns records to events.
+
+In: the records of one file (`LogRecord`), in file order. Out: events, tool declarations and rejects, told to an `Emit`.
+Somebody else's format is one function `read(records, emit)` and one test `claims(head)`, held by a `Format` that an entry
+point of the group `traceroom.formats` names (docs/configuration.md tells how).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import orjson
+
+from extractors.formats.envelope import Envelope
+
+Layout = Literal["lines", "document", "table", "text"]
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LogRecord:
+    """One parsed record of a file."""
+
+    record_id: str
+    line: int
+    """1-based line, or element of a file that is one document."""
+    value: Any
+
+
+@dataclass(frozen=True)
+class Head:
+    """What a file begins with: all that a format may look at to tell whether the file is its own."""
+
+    layout: Layout
+    """lines: a JSON value a line; document: one JSON value; table: comma-separated rows with a header; text: none of these."""
+    objects: list[Row]
+    """First JSON objects (of the lines, of a top-level list, or the document itself); first rows of a table."""
+    document: Any = None
+    """The whole value where the file is one document."""
+
+    @property
+    def first(self) -> Row:
+        """The first object, empty where there is none."""
+        return self.objects[0] if self.objects else {}
+
+
+class Emit:
+    """Collects what a format finds in one file.
+
+    Times are integers: microseconds since 1970 UTC (`extractors.formats.instants.microseconds`).
+    """
+
+    def __init__(self, file_id: str, source: str, format_name: str, envelope: Envelope) -> None:
+        self.envelope = envelope
+        self.events: list[Row] = []
+        self.declarations: list[Row] = []
+        self.rejects: list[tuple[LogRecord, str, str]] = []
+        self._fixed = {"file_id": file_id, "source": source, "format": format_name}
+        self._counts: dict[str, int] = {}
+
+    def event(self, record: LogRecord, kind: str, place: int | str | None = None, **fields: Any) -> Row:
+        """Add an event of `record`; `fields` are columns of `core.events`.
+
+        `place` is the event's place in the record (default: its ordinal there). Returns the row, which may still be
+        amended until the file ends.
+        """
+        if place is None:
+            place = self._counts.get(record.record_id, 0)
+            self._counts[record.record_id] = place + 1
+        event_id = hashlib.sha256(f"{record.record_id}:{place}".encode()).hexdigest()
+        row = {"event_id": event_id, "record_id": record.record_id, "kind": kind, **self._fixed, **fields}
+        self.events.append(row)
+        return row
+
+    def reject(self, record: LogRecord, reason: str, detail: str) -> None:
+        """Say that (a part of) `record` became no event: why in one word or two, and one sentence with the mend."""
+        self.rejects.append((record, reason, detail))
+
+    def declare(self, tool: str, description: str | None, schema: Any, annotations: Any = None,
+                service: str | None = None) -> None:
+        """Add a tool as the file declares it; `schema` and `annotations` are JSON values or None."""
+        text = orjson.dumps(schema).decode() if isinstance(schema, dict) else None
+        hints = orjson.dumps(annotations).decode() if isinstance(annotations, dict) else None
+        identity = orjson.dumps([self._fixed["source"], service, tool, description, text, hints])
+        self.declarations.append({
+            "declaration_id": hashlib.sha256(identity).hexdigest(), "file_id": self._fixed["file_id"],
+            "source": self._fixed["source"], "service": service, "tool": tool, "description": description,
+            "input_schema": text, "annotations": hints})
+
+
+@dataclass(frozen=True)
+class Format:
+    """A log format."""
+
+    name: str
+    claims: Callable[[Head], bool]
+    """Whether a file that begins so is of this format; sees content only, never the file's name."""
+    read: Callable[[Iterable[LogRecord], Emit], None]
+    """Turns the records of one file into events; keeps what it must remember between records in local variables."""
+    whole: bool = False
+    """A file that is one JSON document is one record (else each element of its top-level list is one)."""
+    rank: int = field(default=50)
+    """Formats are asked in order of rank, then name: a stricter test first."""

@@ -1,0 +1,56 @@
+"""OpenAI chat, a whole session a line: `{"session_id"?, "messages": […], "tools"?}`, and fine-tuning files.
+
+A line without a session id is a session of its own, named by its record (`~` and the record's hash).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from extractors.formats.chat import parts
+from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.instants import microseconds
+from extractors.formats.tool_list import declare_all
+
+
+def claims(head: Head) -> bool:
+    """The first object has a list of messages with roles."""
+    messages = head.first.get("messages")
+    return head.layout in ("lines", "document") and isinstance(messages, list) and all(
+        isinstance(each, dict) and "role" in each for each in messages[:3])
+
+
+def read(records: Iterable[LogRecord], emit: Emit) -> None:
+    """One session a record."""
+    for record in records:
+        value = record.value
+        messages = value.get("messages") if isinstance(value, dict) else None
+        if not isinstance(messages, list) or not messages:
+            emit.reject(record, "no_messages", "the record holds no list of messages; leave it out or repair the line")
+            continue
+        _session(record, value, messages, emit)
+
+
+def _session(record: LogRecord, value: Row, messages: list[Row], emit: Emit) -> None:
+    envelope = emit.envelope
+    service = envelope.service(value)
+    fixed = {"session_id": session_name(record, value, emit), "service": service, "name": envelope.identity(value),
+             "model": value.get("model") if isinstance(value.get("model"), str) else None}
+    started = microseconds(value.get("start_time")) or envelope.time(value)
+    position = 0
+    for message in messages:
+        for part in parts(message):
+            if position == 0 and part.get("happened_at") is None:
+                part["happened_at"] = started
+            emit.event(record, place=position, position=position, **fixed, **part)
+            position += 1
+    declare_all(value.get("tools") or value.get("functions"), emit, service)
+
+
+def session_name(record: LogRecord, value: Row, emit: Emit) -> str:
+    """Session as logged, else a name made of the record's hash."""
+    stated = emit.envelope.session_id(value) or value.get("id")
+    return str(stated) if stated not in (None, "") else f"~{record.record_id[:16]}"
+
+
+FORMAT = Format(name="openai_sessions", claims=claims, read=read)

@@ -1,0 +1,63 @@
+"""How much of a conversation's history is already known (formats.md 0.3, rule 1).
+
+Sees equality of what was said, called and answered. Does not see call ids (providers rewrite them) and times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+Print = tuple[Any, ...]
+_LONG_ENOUGH = 20
+
+
+def fingerprint(kind: str, role: str | None, content: str | None, tool: str | None, arguments: str | None) -> Print:
+    """What makes two parts of a conversation the same part."""
+    if kind == "call":
+        return (kind, tool, canonical(arguments) or arguments)
+    if kind == "result":
+        return (kind, content)
+    return (kind, "system" if role == "developer" else role, content or "")
+
+
+def canonical(arguments: str | None) -> str | None:
+    """Arguments as canonical JSON (sorted keys, no spaces, UTF-8), None where they are no JSON object."""
+    if arguments is None:
+        return None
+    try:
+        value = orjson.loads(arguments)
+    except orjson.JSONDecodeError:
+        return None
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode() if isinstance(value, dict) else None
+
+
+def n_known(known: Sequence[Print], history: Sequence[Print]) -> int | None:
+    """How many leading parts of `history` are `known` already; None: the two have nothing in common.
+
+    A history that extends the known one, that is a part of it, or that was shortened or rewritten at its beginning
+    (compaction) but still holds the known one's end.
+    """
+    if not known:
+        return 0
+    if list(history[:len(known)]) == list(known):
+        return len(known)
+    if list(known[:len(history)]) == list(history):
+        return len(history)
+    best, end = 0, 0
+    for j in range(len(history), 0, -1):
+        k = 0
+        while k < min(j, len(known)) and known[-1 - k] == history[j - 1 - k]:
+            k += 1
+        if k > best:
+            best, end = k, j
+    if best > 1 or (best == 1 and _telling(history[end - 1])):
+        return end
+    return None
+
+
+def _telling(part: Print) -> bool:
+    """Whether one equal part alone shows that two histories are one conversation: no short phrase, no instructions."""
+    return part[0] == "call" or (part[0] == "message" and part[1] == "assistant" and len(part[2]) >= _LONG_ENOUGH)

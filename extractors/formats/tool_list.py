@@ -1,0 +1,63 @@
+"""A declared tool list: OpenAI functions, plain `{name, parameters}`, or the result of MCP's `tools/list`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+
+_SCHEMAS = ("parameters", "inputSchema", "input_schema")
+
+
+def claims(head: Head) -> bool:
+    """One JSON document that is a list of tools, or holds one under `tools`."""
+    if head.layout not in ("document", "lines"):
+        return False
+    tools = tools_of(head.document if head.document is not None else head.first)
+    return bool(tools) and all(_is_tool(each) for each in tools)
+
+
+def read(records: Iterable[LogRecord], emit: Emit) -> None:
+    """The tools of each record (one document is one record)."""
+    for record in records:
+        tools = tools_of(record.value)
+        if not tools:
+            emit.reject(record, "no_tools", "the record holds no list of tools; leave it out or repair it")
+        service = emit.envelope.service(record.value) if isinstance(record.value, dict) else emit.envelope.service({})
+        declare_all(tools, emit, service)
+
+
+def tools_of(value: Any) -> list[Any]:
+    """The list of tools in a document: itself, `tools`, or `result.tools`."""
+    if isinstance(value, dict):
+        inner = value.get("result")
+        value = value.get("tools", inner.get("tools") if isinstance(inner, dict) else None)
+    return value if isinstance(value, list) else []
+
+
+def declare_all(tools: Any, emit: Emit, service: str | None) -> None:
+    """Declare each tool of an OpenAI, plain or MCP list; anything else in it is passed over."""
+    for each in tools if isinstance(tools, list) else ():
+        tool = _inner(each)
+        name = tool.get("name")
+        if isinstance(name, str) and name:
+            schema = next((tool[key] for key in _SCHEMAS if isinstance(tool.get(key), dict)), None)
+            description = tool.get("description")
+            emit.declare(name, description if isinstance(description, str) else None, schema,
+                         tool.get("annotations"), service)
+
+
+def _inner(tool: Any) -> Row:
+    if not isinstance(tool, dict):
+        return {}
+    function = tool.get("function", tool.get("custom"))
+    return function if isinstance(function, dict) else tool
+
+
+def _is_tool(value: Any) -> bool:
+    tool = _inner(value)
+    return isinstance(tool.get("name"), str) and (value is not tool or any(key in tool for key in _SCHEMAS))
+
+
+FORMAT = Format(name="tool_list", claims=claims, read=read, whole=True, rank=40)
