@@ -247,7 +247,7 @@ def _connect(path: Path, write: bool) -> duckdb.DuckDBPyConnection:
         return duckdb.connect(str(path), read_only=not write)
     except duckdb.Error as error:
         first = str(error).splitlines()[0]
-        if "lock" in first.lower():
+        if "set lock on file" in first:
             raise StoreError(f"another program has it open ({first})", str(path), "close it and run again") from error
         raise NotAWarehouse(
             f"DuckDB cannot open it ({first})", str(path), "move the file away, or choose another --out") from error

@@ -1,0 +1,193 @@
+"""The store keeps what it is given, tells apart what it is not, and never leaves half of anything."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from warehouse import records
+from warehouse.errors import Missing, NotAWarehouse, SchemaTooNew, SchemaTooOld, StoreError
+from warehouse.store import SCHEMA_VERSION, Store, published_path
+
+TABLES = {
+    "raw.files": records.File, "raw.records": records.RawRecord, "raw.declarations": records.Declaration,
+    "core.events": records.Event, "core.sessions": records.Session, "core.turns": records.Turn,
+    "core.feedback": records.Feedback, "core.row_changes": records.RowChange, "core.tools": records.Tool,
+    "mart.outcomes": records.Outcome, "mart.tasks": records.Task, "mart.facts": records.Fact,
+    "mart.recorded": records.Recorded, "mart.behaviours": records.Behaviour, "mart.rubrics": records.Rubric,
+    "mart.environments": records.EnvironmentRow, "mart.datasets": records.Dataset, "mart.verdicts": records.Verdict,
+}
+
+
+def feedback(*ids: str, value: str = "good") -> pl.DataFrame:
+    rows = [{
+        "feedback_id": name, "session_id": "s", "happened_at": datetime(2026, 3, 2, 9, 0, 0, 7, UTC), "name": "stars",
+        "value": value, "source": "main"} for name in ids]
+    return records.frame(records.Feedback, rows)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "out" / "warehouse.duckdb"
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_table_has_the_columns_of_its_record(path: Path, table: str) -> None:
+    with Store.open(path) as store:
+        assert store.table(table).schema == pl.Schema(records.frame_schema(TABLES[table]))
+        assert store.key(table)
+
+
+def test_every_table_has_a_record(path: Path) -> None:
+    with Store.open(path) as store:
+        names = store.read("select schema_name || '.' || table_name as name from duckdb_tables() order by all")["name"]
+    assert set(names) - {"raw.schema_version", "raw.stages"} == set(TABLES)
+
+
+@settings(max_examples=25, deadline=None)
+@given(ids=st.lists(st.text("abc", min_size=1, max_size=2), max_size=8), again=st.lists(st.text("abc", min_size=1, max_size=2)))
+def test_appending_adds_each_key_once(ids: list[str], again: list[str]) -> None:
+    with Store(duckdb.connect(), Path("memory"), write=True) as store:
+        store._prepare()
+        assert store.append_new("core.feedback", feedback(*dict.fromkeys(ids))) == len(set(ids))
+        assert store.append_new("core.feedback", feedback(*dict.fromkeys(again), value="new")) == len(set(again) - set(ids))
+        kept = dict(store.read("select feedback_id, value from core.feedback").iter_rows())
+        assert kept == dict.fromkeys(again, "new") | dict.fromkeys(ids, "good")
+
+
+def test_what_goes_in_comes_out(path: Path) -> None:
+    given_frame = feedback("a", "b").with_columns(value=pl.Series(["ünï", "line\nbreak\x1f"]))
+    with Store.open(path) as store:
+        store.replace("core.feedback", given_frame)
+    with Store.open(path) as store:
+        assert store.table("core.feedback").equals(given_frame)
+
+
+def test_instants_are_utc_wherever_the_host_is(path: Path) -> None:
+    with Store.open(path) as store:
+        store.append_new("core.feedback", feedback("a"))
+    code = (
+        "import sys; from pathlib import Path; from warehouse.store import Store\n"
+        "with Store.open(Path(sys.argv[1])) as store: f = store.table('core.feedback')\n"
+        "print(f['happened_at'].dtype, f['happened_at'][0].isoformat())")
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True,
+        cwd=Path(__file__).parents[2], env={"TZ": "America/New_York", "PATH": "/usr/bin:/bin"})
+    assert done.stdout.strip() == "Datetime(time_unit='us', time_zone='UTC') 2026-03-02T09:00:00.000007+00:00"
+
+
+def test_replace_touches_only_its_rows(path: Path) -> None:
+    with Store.open(path) as store:
+        store.append_new("core.feedback", feedback("a", "b"))
+        assert store.replace("core.feedback", feedback("a", value="bad"), "feedback_id = $name", name="a") == 1
+        assert dict(store.read("select feedback_id, value from core.feedback").iter_rows()) == {"a": "bad", "b": "good"}
+
+
+def test_a_transaction_is_all_or_nothing(path: Path) -> None:
+    with Store.open(path) as store:
+        with pytest.raises(StoreError), store.transaction():
+            store.append_new("core.feedback", feedback("a"))
+            store.replace("core.feedback", feedback("b", "b"))
+        assert store.count("core.feedback") == 0
+        store.append_new("core.feedback", feedback("c"))
+        assert store.count("core.feedback") == 1
+
+
+def test_a_frame_without_a_column_is_refused_by_name(path: Path) -> None:
+    with Store.open(path) as store, pytest.raises(StoreError, match=r"core\.feedback.*no column 'value'"):
+        store.append_new("core.feedback", feedback("a").drop("value"))
+
+
+def test_readers_see_the_published_copy_while_a_writer_writes(path: Path) -> None:
+    with Store.open(path) as store:
+        store.append_new("core.feedback", feedback("a"))
+        store.publish()
+        store.append_new("core.feedback", feedback("b"))
+        with Store.published(path) as reader:
+            assert reader.table("core.feedback")["feedback_id"].to_list() == ["a"]
+            store.publish()
+            assert reader.count("core.feedback") == 1, "who reads keeps what was published when they began"
+        with Store.published(path) as reader:
+            assert reader.count("core.feedback") == 2
+    assert {file.name for file in path.parent.iterdir()} == {path.name, published_path(path).name}
+
+
+@pytest.mark.parametrize("content", [b"hello world" * 1000, b"", b"\0" * 40_000])
+def test_a_file_that_is_no_database_is_said_so_and_left_alone(path: Path, content: bytes) -> None:
+    path.parent.mkdir()
+    path.write_bytes(content)
+    with pytest.raises(NotAWarehouse, match=r"warehouse\.duckdb: .*; move the file away, or choose another --out\."):
+        Store.open(path)
+    assert path.read_bytes() == content
+
+
+def test_another_programs_database_is_refused(path: Path) -> None:
+    path.parent.mkdir()
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("create table theirs as select 1 as a")
+    with pytest.raises(NotAWarehouse, match="no warehouse of Traceroom"):
+        Store.open(path)
+    with duckdb.connect(str(path)) as connection:
+        assert connection.execute("select table_name from duckdb_tables()").fetchall() == [("theirs",)]
+
+
+def test_a_damaged_file_is_said_so(path: Path) -> None:
+    with Store.open(path) as store:
+        store.replace("core.feedback", feedback(*map(str, range(20_000))))
+    content = bytearray(path.read_bytes())
+    content[8192:] = bytes(len(content) - 8192)
+    path.write_bytes(bytes(content))
+    with pytest.raises(StoreError, match=r"\.duckdb.*(damaged|move the file away)"), Store.open(path) as store:
+        store.table("core.feedback")
+
+
+def test_a_missing_warehouse_is_not_made_by_looking(path: Path) -> None:
+    with pytest.raises(Missing, match="traceroom run LOGS --out DIR"):
+        Store.published(path)
+    assert not path.parent.exists()
+
+
+def older(path: Path, *changes: str, version: int = SCHEMA_VERSION) -> None:
+    """A warehouse as an older (or newer) Traceroom left it."""
+    Store.open(path).close()
+    with duckdb.connect(str(path)) as connection:
+        for change in changes:
+            connection.execute(change)
+        connection.execute("update raw.schema_version set version = ?, fingerprint = 'another'", [version])
+
+
+def test_an_older_warehouse_is_brought_up_to_date(path: Path) -> None:
+    older(
+        path, "insert into raw.files values ('f', 'main', 'p', 'chat', 1, 1, null, now())",
+        "insert into raw.stages values ('tasks', 'd', 0, '{}', now())", "drop view mart.funnel",
+        "alter table mart.tasks drop column difficulty", "drop table mart.rubrics", version=0)
+    with pytest.raises(SchemaTooOld, match="bring it up to date"):
+        Store.open(path, write=False)
+    with Store.open(path) as store:
+        assert store.table("mart.tasks").schema == pl.Schema(records.frame_schema(records.Task))
+        assert store.count("mart.rubrics") == store.count("raw.stages") == 0, "what is derived is computed again"
+        assert store.table("raw.files")["file_id"].to_list() == ["f"], "what was read stays"
+    with Store.open(path, write=False) as store:
+        assert store.read("select version from raw.schema_version").item() == SCHEMA_VERSION
+
+
+def test_an_older_warehouse_that_keeps_other_columns_is_refused_and_left_alone(path: Path) -> None:
+    older(path, "alter table core.events drop column lossy", version=0)
+    before = path.read_bytes()
+    with pytest.raises(SchemaTooOld, match=r"core\.events in an older layout.*run into a new --out"):
+        Store.open(path)
+    assert path.read_bytes() == before
+
+
+def test_a_newer_warehouse_is_refused(path: Path) -> None:
+    older(path, version=SCHEMA_VERSION + 1)
+    with pytest.raises(SchemaTooNew, match="upgrade Traceroom"):
+        Store.open(path)
