@@ -1,0 +1,68 @@
+"""What each tool does, induced from its calls, as a program in our small language (docs/behaviour.md).
+
+In: the world's services (effects, relations, steps). Out: one behaviour a tool, with what speaks for and against it.
+Rules are tried in order: the answer on record, a constant, the document as known, a write explained field by field;
+where none answers the room says `unknown`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import polars as pl
+
+from env_builder.behaviour import writes
+from env_builder.runtime.canonical import canonical
+from env_builder.world import Service, World
+from env_builder.world.replay import Step
+from warehouse.records import Behaviour, frame
+
+MINIMUM_CONSTANT = 3
+
+
+def induce(world: World, tools: pl.DataFrame) -> pl.DataFrame:
+    """Behaviours of all services' tools: those that were called, and those that were only declared."""
+    rows: list[dict[str, Any]] = []
+    for name, service in sorted(world.services.items()):
+        by_tool: dict[str, list[Step]] = defaultdict(list)
+        for step in service.steps:
+            by_tool[step.call.tool].append(step)
+        rows += [_behaviour(service, tool, steps) for tool, steps in sorted(by_tool.items())]
+        declared = tools.filter(pl.col("service") == name)["tool"]
+        rows += [_uncalled(name, tool) for tool in sorted(set(declared) - set(by_tool))]
+    return frame(Behaviour, rows).sort("service", "tool")
+
+
+def _behaviour(service: Service, tool: str, steps: list[Step]) -> dict[str, Any]:
+    known = service.programs[tool]
+    rules: list[dict[str, Any]] = [{"rule": "recorded"}]
+    n_against = 0
+    if known["effect"] == "constant" or (known["effect"] == "unknown" and _constant(steps)):
+        rules.append({"rule": "constant", "content": steps[0].call.content})
+    elif known["rules"] and known["effect"] == "read":
+        rules += known["rules"]
+    elif known["rules"]:
+        written = writes.induce(steps, known["rules"][0])
+        if written:
+            rules.append(written.rule)
+            n_against = written.n_against
+    program = {**known, "rules": rules}
+    return {
+        "service": service.name, "tool": tool, "effect": known["effect"], "program": canonical(program),
+        "n_support": len(steps), "n_against": n_against, "fidelity": None, "abstains": None,
+    }
+
+
+def _constant(steps: list[Step]) -> bool:
+    """Did it always give one answer, to several questions?"""
+    asked = {step.call.key for step in steps}
+    return len(asked) >= MINIMUM_CONSTANT and len({step.call.content for step in steps}) == 1
+
+
+def _uncalled(service: str, tool: str) -> dict[str, Any]:
+    program = {"tool": tool, "effect": "unknown", "class": None, "relation": {}, "rules": [{"rule": "recorded"}]}
+    return {
+        "service": service, "tool": tool, "effect": "unknown", "program": canonical(program), "n_support": 0,
+        "n_against": 0, "fidelity": None, "abstains": None,
+    }

@@ -83,6 +83,10 @@ class Room:
         if not is_error:
             self._act(program, key, arguments, Answer(content, False, "recorded", documents))
 
+    def take(self, tool: str, arguments: dict[str, Any], content: str, documents: tuple[tuple[Name, str], ...]) -> None:
+        """Take on a call that was answered elsewhere, and what it left behind."""
+        self._act(self._programs[tool], canonical(arguments), arguments, Answer(content, False, "recorded", documents))
+
     def document(self, name: Name) -> str | None:
         """JSON text of a thing as the episode has it now, or None where it is not known."""
         try:

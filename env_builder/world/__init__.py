@@ -1,0 +1,83 @@
+"""The world behind the tools, from what the calls saw of it.
+
+In: sessions, turns and row changes of all services. Out: facts (documents of things over time), answers on record, and for
+each tool its effect and its relations to the others. No code is read, no model is asked, no domain is known.
+What it sees and does not see stands in the modules: `documents`, `effects`, `begin`, `spans`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+import polars as pl
+
+from env_builder.world import begin, documents, effects, history, replay
+from env_builder.world.calls import Call, calls_of
+from env_builder.world.effects import Effect
+from warehouse.records import Fact, Recorded, Verdict, frame
+
+
+class Service(NamedTuple):
+    """What was found of one service's tools; goes into their behaviour."""
+
+    name: str
+    starts_from: begin.Begin
+    votes: dict[str, int]
+    """How many looks spoke for `reset` and for `shared`; {} where the configuration says it."""
+    programs: replay.Programs
+    calls: list[Call]
+    steps: list[replay.Step]
+    documents: documents.Documents
+
+
+class World(NamedTuple):
+    """All services' worlds."""
+
+    facts: pl.DataFrame
+    recorded: pl.DataFrame
+    services: dict[str, Service]
+    verdicts: pl.DataFrame
+
+
+def build(
+    sessions: pl.DataFrame, turns: pl.DataFrame, tools: pl.DataFrame, starts_from: dict[str, begin.Begin]
+) -> World:
+    """Rebuild the world of every service. `starts_from`: what the configuration says per service; the rest is found."""
+    starts: dict[str, datetime | None] = dict(sessions.select("session_id", "started_at").iter_rows())
+    services: dict[str, Service] = {}
+    facts: list[history.Row] = []
+    recorded: list[history.Row] = []
+    verdicts: list[Verdict] = []
+    for name in sessions["service"].unique().sort():
+        calls = calls_of(turns.filter(pl.col("service") == name))
+        service = _service(name, calls, _hints(tools, name), starts_from.get(name))
+        told = history.facts(name, service.steps, starts, service.starts_from == "shared")
+        services[name] = service
+        facts += told.facts
+        recorded += told.recorded
+        verdicts += told.verdicts
+    return World(
+        frame(Fact, facts).unique("fact_id").sort("fact_id"),
+        frame(Recorded, recorded).unique("recorded_id").sort("recorded_id"),
+        services,
+        frame(Verdict, verdicts).unique(["stage", "subject", "reason"]).sort("subject", "reason"),
+    )
+
+
+def _service(
+    name: str, calls: list[Call], hints: dict[str, Effect], told: begin.Begin | None
+) -> Service:
+    found = documents.find(calls)
+    starts_from, votes = (told, {}) if told else begin.find(calls, found)
+    does = effects.find(calls, found, starts_from == "shared", hints)
+    programs = replay.skeletons(calls, found, does)
+    return Service(name, starts_from, votes, programs, calls, list(replay.steps(calls, found, programs)), found)
+
+
+def _hints(tools: pl.DataFrame, service: str) -> dict[str, Effect]:
+    """What declarations say of tools: MCP's readOnlyHint."""
+    rows = tools.filter(
+        (pl.col("service") == service) & pl.col("annotations").str.json_path_match("$.readOnlyHint").eq("true")
+    )
+    return {tool: "read" for tool in rows["tool"]}

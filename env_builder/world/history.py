@@ -1,0 +1,168 @@
+"""From the steps of all sessions to facts and answers on record, each with the span over which it holds.
+
+Where every session begins anew, what most sessions saw before any act that matters is what all of them begin from; a
+session that saw otherwise keeps its own view. Where sessions share one world, looks are laid out in time (`spans`), and a
+session's own first look counts for the tasks that begin together with it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from env_builder.runtime.canonical import canonical, digest
+from env_builder.world.replay import Step
+from env_builder.world.spans import Drift, Look, spans
+from warehouse.records import Verdict
+
+Row = dict[str, Any]
+Name = tuple[str, str]
+
+
+class History(NamedTuple):
+    """What is known of one service's world."""
+
+    facts: list[Row]
+    recorded: list[Row]
+    verdicts: list[Verdict]
+
+
+def facts(service: str, steps: list[Step], starts: dict[str, datetime | None], shared: bool) -> History:
+    """All facts and answers on record. `starts`: when each session began."""
+    documents: dict[Name, list[Step]] = defaultdict(list)
+    answers: dict[Name, list[Step]] = defaultdict(list)
+    for step in steps:
+        if step.shown:
+            documents[step.shown[:2]].append(step)
+        if not step.shown or step.act:
+            answers[step.call.tool, step.call.key].append(step)
+    build = _shared if shared else _reset
+    return build(service, documents, answers, starts)
+
+
+def _reset(
+    service: str, documents: dict[Name, list[Step]], answers: dict[Name, list[Step]], starts: dict[str, datetime | None]
+) -> History:
+    found: list[Row] = []
+    recorded: list[Row] = []
+    verdicts: list[Verdict] = []
+    for name, seen in sorted(documents.items()):
+        fresh = [step for step in seen if not step.after and not step.act]
+        for text, step, session in _views([(step.shown[2], step) for step in fresh if step.shown]):
+            found.append(_fact(service, name, text, None, None, session, "seen", step))
+            if session:
+                verdicts.append(_outvoted(service, name, step))
+    for name, seen in sorted(answers.items()):
+        by_after: dict[tuple[tuple[str, str], ...], list[Step]] = defaultdict(list)
+        for step in seen:
+            by_after[step.after].append(step)
+        for _, alike in sorted(by_after.items()):
+            for _, step, session in _views([(step.call.content, step) for step in alike]):
+                recorded.append(_answer(service, step, None, None, session))
+                if session:
+                    verdicts.append(_outvoted(service, name, step))
+    return History(found, recorded, verdicts)
+
+
+def _views(seen: list[tuple[str, Step]]) -> list[tuple[str, Step, str | None]]:
+    """(text, a step that showed it, None) for what most sessions saw first, then each other session's own view."""
+    first: dict[str, tuple[str, Step]] = {}
+    for text, step in seen:
+        first.setdefault(step.call.session_id, (text, step))
+    if not first:
+        return []
+    counts = Counter(text for text, _ in first.values())
+    most = min(counts, key=lambda text: (-counts[text], text))
+    shown = min((step for text, step in first.values() if text == most), key=lambda step: (-len(step.effects), step.call.event_id))
+    views: list[tuple[str, Step, str | None]] = [(most, shown, None)]
+    views += [(text, step, session) for session, (text, step) in sorted(first.items()) if text != most]
+    return views
+
+
+def _shared(
+    service: str, documents: dict[Name, list[Step]], answers: dict[Name, list[Step]], starts: dict[str, datetime | None]
+) -> History:
+    shown = {name: _looks([(step, step.shown[2]) for step in seen if step.shown], starts) for name, seen in documents.items()}
+    reads = {
+        name: [step for step in seen if not step.act and not step.after] for name, seen in answers.items()
+    }
+    told = {name: _looks([(step, step.call.content) for step in seen], starts) for name, seen in reads.items() if seen}
+    found: list[Row] = []
+    recorded: list[Row] = []
+    drift = Drift(shown)
+    by_event = {step.call.event_id: step for seen in documents.values() for step in seen}
+    for name, looks in sorted(shown.items()):
+        for span in spans(name[0], looks, drift):
+            step = by_event[span.event_id]
+            found.append(_fact(service, name, span.text, span.since, span.until, None, span.known, step, span.observed_at))
+        found += [_fact(service, name, step.shown[2], None, None, step.call.session_id, "seen", step)
+                  for step in _first_own(documents[name]) if step.shown]
+    drift = Drift(told)
+    for name, looks in sorted(told.items()):
+        by_event = {step.call.event_id: step for step in reads[name]}
+        recorded += [_answer(service, by_event[span.event_id], span.since, span.until, None)
+                     for span in spans(name[0], looks, drift)]
+    for _, seen in sorted(answers.items()):
+        recorded += [_answer(service, step, None, None, step.call.session_id) for step in _each_own(seen)]
+    return History(found, recorded, [])
+
+
+def _looks(seen: list[tuple[Step, str]], starts: dict[str, datetime | None]) -> list[Look]:
+    looks = []
+    for step, text in seen:
+        at = step.call.called_at or starts.get(step.call.session_id)
+        if at is not None:
+            looks.append(Look(at, text, step.act, step.call.event_id))
+    return sorted(looks)
+
+
+def _first_own(seen: list[Step]) -> list[Step]:
+    """Each session's first look, where no act of its own that matters came before it."""
+    first: dict[str, Step] = {}
+    for step in seen:
+        first.setdefault(step.call.session_id, step)
+    return [step for _, step in sorted(first.items()) if not step.after and not step.act]
+
+
+def _each_own(seen: list[Step]) -> list[Step]:
+    """Each session's first answer after each set of acts."""
+    first: dict[tuple[str, tuple[tuple[str, str], ...]], Step] = {}
+    for step in seen:
+        first.setdefault((step.call.session_id, step.after), step)
+    return [step for _, step in sorted(first.items())]
+
+
+def _fact(
+    service: str, name: Name, text: str, since: datetime | None, until: datetime | None, session: str | None,
+    known: str, step: Step, observed_at: datetime | None = None,
+) -> Row:
+    row = {
+        "service": service, "entity_class": name[0], "key": name[1], "value": text, "valid_from": since,
+        "valid_to": until, "session_id": session, "known": known, "observed_at": observed_at or step.call.called_at,
+        "event_id": step.call.event_id,
+    }
+    return {"fact_id": _id(row), **row}
+
+
+def _answer(service: str, step: Step, since: datetime | None, until: datetime | None, session: str | None) -> Row:
+    effects = [{"class": name[0], "key": name[1], "value": text} for name, text in sorted(step.effects)]
+    row = {
+        "service": service, "tool": step.call.tool, "arguments": step.call.key, "content": step.call.content,
+        "is_error": step.call.failed, "valid_from": since, "valid_to": until, "session_id": session,
+        "after": json.dumps(step.after), "effects": canonical(effects), "event_id": step.call.event_id,
+    }
+    return {"recorded_id": _id(row), **row}
+
+
+def _id(row: Row) -> str:
+    return digest(canonical({name: str(value) for name, value in row.items()}))[:32]
+
+
+def _outvoted(service: str, name: Name, step: Step) -> Verdict:
+    return Verdict(
+        stage="world", subject=step.call.event_id, kept=True, reason="outvoted",
+        detail=f"session {step.call.session_id} saw {name[0]} {name[1][:80]} of {service} otherwise than most; "
+               "it counts for that session's own tasks alone",
+    )
