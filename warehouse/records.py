@@ -203,6 +203,24 @@ class Tool(Record):
     n_calls: int
 
 
+class Service(Record):
+    """A service, and what its sessions begin with (`mart.services`)."""
+
+    service: str
+    starts_from: Literal["reset", "shared"]
+    """reset: every session begins from the same world; shared: all work on one."""
+    votes: str
+    """JSON object: how many looks spoke for each; {} where the configuration says it."""
+
+
+class Leakage(Record):
+    """What the two sides of a service's split still share (`mart.leakage`)."""
+
+    service: str
+    report: str
+    """JSON object (extractors/tasks/leakage.py)."""
+
+
 class Outcome(Record):
     """How well a session went (`mart.outcomes`)."""
 

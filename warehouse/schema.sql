@@ -44,6 +44,9 @@ create table if not exists core.tools (
     service varchar not null, tool varchar not null, description varchar, input_schema varchar not null,
     declared boolean not null, annotations varchar, n_calls bigint not null, primary key (service, tool));
 
+create table if not exists mart.services (
+    service varchar primary key, starts_from varchar not null, votes varchar not null);
+create table if not exists mart.leakage (service varchar primary key, report varchar not null);
 create table if not exists mart.outcomes (
     session_id varchar primary key, probability double, signals varchar not null);
 create table if not exists mart.tasks (
