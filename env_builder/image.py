@@ -78,6 +78,18 @@ def engine() -> DockerClient:
     return client
 
 
+def has(name: str) -> bool:
+    """Whether the engine has the image; Unavailable where no engine answers."""
+    from docker.errors import ImageNotFound
+
+    with contextlib.closing(engine()) as client:
+        try:
+            client.images.get(name)
+        except ImageNotFound:
+            return False
+    return True
+
+
 def build(directory: Path, base: str | None = None) -> ImageResult:
     """Image of the environment in `directory`; where no engine or no base is there, why it was left.
 

@@ -1,0 +1,101 @@
+"""What tests share: the data folder, the Docker engine, and one run of the sample.
+
+What a machine lacks skips a test with the reason; with TRACEROOM_CI=1 it fails it instead: there, nothing is lacking.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from filelock import FileLock
+
+from env_builder import image
+from warehouse.errors import Unavailable
+
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLE = ROOT / "tests" / "logs" / "airline"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="run the slow tests too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--all"):
+        return
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    config.hook.pytest_deselected(items=slow)
+    items[:] = [item for item in items if not item.get_closest_marker("slow")]
+
+
+def lacking(reason: str) -> NoReturn:
+    """Skip the test, or fail it where nothing may be lacking."""
+    if os.environ.get("TRACEROOM_CI") == "1":
+        pytest.fail(f"{reason} (and TRACEROOM_CI=1 says that nothing may be lacking)", pytrace=False)
+    pytest.skip(reason)
+
+
+def traceroom(*arguments: str | Path, timeout_s: float = 300) -> subprocess.CompletedProcess[str]:
+    """Run the command line as a user does, from another folder than the repository's."""
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "pipelines", *map(str, arguments)],
+        cwd="/", env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=timeout_s,
+        check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """Folder of the real logs: TRACEROOM_DATA, else ../shared/data."""
+    folder = Path(os.environ.get("TRACEROOM_DATA", ROOT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        lacking(f"the real logs are not at {folder}; name their folder in TRACEROOM_DATA")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def docker_engine() -> None:
+    """A Docker engine answers."""
+    try:
+        image.engine().close()
+    except Unavailable as error:
+        lacking(str(error))
+
+
+@pytest.fixture(scope="session")
+def base_image(docker_engine: None, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Name of a base image that is in the engine; made once, where it is not."""
+    with FileLock(tmp_path_factory.getbasetemp().parent / "base_image.lock"):
+        if not image.has(image.LOCAL_BASE):
+            try:
+                image.make_base()
+            except Unavailable as error:
+                lacking(str(error))
+    return image.LOCAL_BASE
+
+
+@pytest.fixture(scope="session")
+def sample_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `traceroom run` makes of the sample, without images; made once for all workers."""
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    out = shared / "sample_run"
+    with FileLock(shared / "sample_run.lock"):
+        if not (shared / "sample_run.done").exists():
+            done = traceroom("run", SAMPLE, "--out", out, "--no-image")
+            assert done.returncode == 0, done.stderr
+            (shared / "sample_run.done").touch()
+    return out
+
+
+@pytest.fixture(scope="session")
+def sample_environment(sample_run: Path) -> Path:
+    """Directory of the sample's environment with the most tasks."""
+    rooms = sorted((sample_run / "environments").iterdir(), key=lambda room: (room / "tasks.jsonl").stat().st_size)
+    assert rooms, "the sample's run published no environment"
+    return rooms[-1]
