@@ -136,7 +136,7 @@ def _call(parameters: Parameters, episode: Episode) -> tuple[bool, Any]:
     made = sum(count > 0 for count in counts)
     passed = bool(wanted) and ("at_least" in parameters or "at_most" in parameters)
     if "at_least" in parameters:
-        passed = passed and made >= parameters["at_least"]
+        passed = passed and made >= max(1, parameters["at_least"])
     if "at_most" in parameters:
         passed = passed and sum(counts) <= parameters["at_most"]
     left = [pattern for pattern, count in zip(wanted, counts, strict=True) if not count]
@@ -166,9 +166,12 @@ def _clip(items: list[Any]) -> list[Any]:
 
 
 def _leaned(parameters: Parameters, episode: Episode) -> bool:
-    """Whether something that counts may have changed without the room knowing."""
-    aside = parameters.get("aside", ())
-    return any(row.get("tool") not in aside for row in episode.leaned)
+    """Whether something that counts may have changed without the room knowing.
+
+    A tool that is not there changes nothing, nor does a call whose arguments are no JSON object: no way to go unscored.
+    """
+    counts = episode.writes.difference(parameters.get("aside", ()))
+    return any(row.get("tool") in counts and isinstance(row.get("arguments"), dict) for row in episode.leaned)
 
 
 def _state_swayed(parameters: Parameters, episode: Episode, _: bool) -> bool:

@@ -1,0 +1,219 @@
+"""Grading: what holds of every rubric and episode, and what each kind of check sees."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from env_builder.runtime.canonical import canonical
+from env_builder.runtime.grading import KINDS, grade
+from env_builder.runtime.records import Episode, Grade
+
+OPEN = {"documents": {"door/7": '{"open":true,"n":1}'}, "acts": []}
+LETTER = {"documents": {}, "acts": [["send", '{"text":"one","to":"ann"}']]}
+EMPTY: dict[str, Any] = {"documents": {}, "acts": []}
+
+
+def call(tool: str, tier: str = "recorded", failed: bool = False, **arguments: Any) -> dict[str, Any]:
+    return {"kind": "call", "tool": tool, "arguments": arguments, "content": "ok", "is_error": failed, "tier": tier}
+
+
+def say(text: str) -> dict[str, Any]:
+    return {"kind": "say", "content": text, "reply": None}
+
+
+def episode(*journal: dict[str, Any], difference: dict[str, Any] = EMPTY, leaned: tuple[Any, ...] = ()) -> Episode:
+    return Episode(journal, difference, leaned, frozenset({"open", "send"}))
+
+
+def check(kind: str, role: str = "gate", weight: float = 1.0, **parameters: Any) -> dict[str, Any]:
+    return {"check_id": f"{kind}-{role}-{canonical(parameters)}", "kind": kind, "role": role, "weight": weight,
+            "says": "", "parameters": parameters}
+
+
+def judge(played: Episode, *checks: dict[str, Any]) -> Grade:
+    return grade({"rubric_id": "r", "task_id": "t", "checks": list(checks)}, played)
+
+
+END = (check("state", accepted=[OPEN]), check("untouched", accepted=[OPEN]))
+
+
+def test_the_accepted_end_is_worth_one_and_nothing_is_worth_nothing() -> None:
+    assert judge(episode(difference=OPEN), *END).reward == 1.0
+    assert judge(episode(), *END).reward == 0.0
+
+
+def test_an_end_state_is_equal_by_meaning_not_by_its_text() -> None:
+    other = {"documents": {"door/7": '{"n": 1.0, "open": true}'}, "acts": []}
+    assert judge(episode(difference=other), *END).reward == 1.0
+
+
+@pytest.mark.parametrize("value", ['{"open":1,"n":1}', '{"open":true,"n":true}', '{"open":true,"n":"1"}', None, "{"])
+def test_another_value_is_another_end_state(value: str | None) -> None:
+    assert judge(episode(difference={"documents": {"door/7": value}, "acts": []}), *END).reward == 0.0
+
+
+@pytest.mark.parametrize("more", [{"documents": {**OPEN["documents"], "door/8": None}, "acts": []},
+                                  {"documents": OPEN["documents"], "acts": LETTER["acts"]}])
+def test_a_further_change_fails_untouched_alone(more: dict[str, Any]) -> None:
+    state, untouched = judge(episode(difference=more), *END).checks
+    assert state.passed and not untouched.passed
+    assert judge(episode(difference=more), *END).reward == 0.0
+
+
+def test_halves_of_two_accepted_ends_are_neither() -> None:
+    one = {"documents": {"a": "1"}, "acts": []}
+    two = {"documents": {"a": "2", "b": "1"}, "acts": []}
+    both = [check(kind, accepted=[one, two]) for kind in ("state", "untouched")]
+    assert judge(episode(difference={"documents": {"a": "1", "b": "1"}, "acts": []}), *both).reward == 0.0
+    assert judge(episode(difference=one), *both).reward == judge(episode(difference=two), *both).reward == 1.0
+
+
+def test_acts_are_counted() -> None:
+    once = [check(kind, accepted=[LETTER]) for kind in ("state", "untouched")]
+    twice = {"documents": {}, "acts": LETTER["acts"] * 2}
+    assert judge(episode(difference=LETTER), *once).reward == 1.0
+    assert judge(episode(difference=twice), *once).reward == 0.0
+
+
+def test_masked_arguments_and_tools_aside_do_not_count() -> None:
+    other = {"documents": {}, "acts": [["send", '{"text":"two","to":"ann"}'], ["note", '{"text":"x"}']]}
+    loose = [check(k, accepted=[LETTER], masked={"send": ["text"]}, aside=["note"]) for k in ("state", "untouched")]
+    assert judge(episode(difference=other), *loose).reward == 1.0
+    assert judge(episode(difference={"documents": {}, "acts": [["send", '{"text":"one","to":"bob"}']]}), *loose).reward == 0.0
+
+
+def test_nothing_accepted_is_never_reached() -> None:
+    assert judge(episode(), check("state", accepted=[])).reward == 0.0
+    assert judge(episode(), check("untouched", accepted=[])).reward == 0.0
+
+
+def test_must_not_write() -> None:
+    gate = check("must_not_write", aside=["note"])
+    assert judge(episode(difference={"documents": {}, "acts": [["note", "{}"]]}), gate).reward == 1.0
+    assert judge(episode(difference=LETTER), gate).reward == judge(episode(difference=OPEN), gate).reward == 0.0
+
+
+def test_said_hears_the_agent_alone() -> None:
+    gate = check("said", facts=[{"type": "number", "value": "1234.5"}, {"type": "words", "value": "Two Keys"}])
+    assert judge(episode(say("It costs 1,234.50"), say("for two  keys")), gate).reward == 1.0
+    claimed = {**call("look"), "content": "1234.5 for two keys"}
+    replied = {**say("Hello"), "reply": "1234.5 for two keys"}
+    assert judge(episode(claimed, replied), gate).reward == 0.0
+    assert judge(episode(say("1234.5")), check("said", facts=[])).reward == 0.0
+
+
+@pytest.mark.parametrize("text", ["%s{0}{episode.__class__}", "__import__('os')", "(a+)+$" * 50, "\\", "\x00", "1" * 5000])
+def test_hostile_words_are_only_words(text: str) -> None:
+    assert judge(episode(say(text)), check("said", facts=[{"type": "number", "value": "12"}])).reward == 0.0
+    assert judge(episode(say(text)), check("spoke")).reward == 1.0
+
+
+@pytest.mark.parametrize("row", [{}, {"kind": "say"}, {"kind": "say", "content": 7}, {"kind": "call", "tool": 3},
+                                 {"kind": "call", "tool": "look", "arguments": None}, {"kind": "finish"}])
+def test_a_broken_journal_row_earns_nothing(row: dict[str, Any]) -> None:
+    wanted = [check("spoke"), check("call", calls=[{"tool": "look", "arguments": {"n": 1}}], at_least=1)]
+    assert judge(episode(row), *wanted).reward == 0.0
+
+
+def test_calls_required_forbidden_and_constrained() -> None:
+    wanted = [{"tool": "look", "arguments": {"n": 1}}, {"tool": "look", "arguments": {"n": 2}}]
+    both, none = check("call", calls=wanted, at_least=2), check("call", calls=wanted, at_most=0)
+    looked = episode(call("look", n=1, verbose=True), call("look", n=2))
+    assert judge(looked, both).reward == 1.0 and judge(looked, none).reward == 0.0
+    assert judge(episode(call("look", n=1), call("look", n=1)), both).reward == 0.0
+    assert judge(episode(call("look", n=1), call("look", failed=True, n=2)), both).reward == 0.0
+    assert judge(episode(call("look", n=3)), none).reward == 1.0
+    assert judge(episode(call("look", n=1)), check("call", calls=wanted)).reward == 0.0
+
+
+@pytest.mark.parametrize("checks", [(), (check("spoke", "diagnostic"),), (check("spoke", "penalty"),)])
+def test_a_rubric_without_gates_and_scores_never_passes(checks: tuple[Any, ...]) -> None:
+    assert judge(episode(say("done")), *checks).reward == 0.0
+
+
+def test_scores_are_shared_by_weight_and_penalties_go_below_zero() -> None:
+    scores = check("spoke", "score", 3.0), check("must_not_write", "score", 1.0)
+    assert judge(episode(say("a"), difference=OPEN), *scores).reward == 0.75
+    fine = check("call", "penalty", 0.5, calls=[{"tool": "look"}], at_most=0)
+    assert judge(episode(say("a"), call("look"), difference=OPEN), *scores, fine).reward == 0.25
+    assert judge(episode(call("look"), difference=OPEN), *END, check("spoke"), fine).reward == -0.5
+
+
+def test_an_unknown_answer_leaves_the_outcome_open_only_where_it_hangs_on_it() -> None:
+    row = call("open", "unknown", failed=True, door=7)
+    assert judge(episode(row, leaned=(row,)), *END).reward is None
+    assert judge(episode(row, leaned=(row,)), *END, check("spoke")).reward == 0.0
+    assert judge(episode(row, difference=LETTER, leaned=(row,)), *END).reward == 0.0, "acts do not go away"
+    assert judge(episode(say("x"), row, leaned=(row,)), check("spoke")).reward == 1.0
+    note = call("note", "unknown", failed=True)
+    aside = [check(kind, accepted=[OPEN], aside=["note"]) for kind in ("state", "untouched")]
+    assert judge(episode(note, difference=OPEN, leaned=(note,)), *aside).reward == 1.0
+
+
+@pytest.mark.parametrize("broken", [check("mood"), check("spoke", "bonus"), check("spoke", "score", float("nan")),
+                                    check("spoke", "score", -1.0)])
+def test_a_broken_rubric_is_an_error(broken: dict[str, Any]) -> None:
+    with pytest.raises(ValueError):
+        judge(episode(), broken)
+
+
+documents = st.dictionaries(st.sampled_from("abc"), st.sampled_from(["1", "2", '{"x":1}', None]), max_size=3)
+acts = st.lists(st.sampled_from([["send", '{"to":"ann"}'], ["send", '{"to":"bob"}'], ["open", "{}"]]), max_size=3)
+differences = st.builds(lambda d, a: {"documents": d, "acts": sorted(a)}, documents, acts)
+rows = st.one_of(st.builds(say, st.sampled_from(["hello", "12", ""])),
+                 st.builds(lambda n, tier: call("look", tier, n=n), st.integers(1, 3), st.sampled_from(["recorded", "unknown"])))
+pattern = st.builds(lambda n: {"tool": "look", "arguments": {"n": n}}, st.integers(1, 3))
+parameters = st.fixed_dictionaries({
+    "accepted": st.lists(differences, max_size=3), "calls": st.lists(pattern, max_size=3), "at_least": st.integers(0, 2),
+    "facts": st.lists(st.just({"type": "number", "value": "12"}), max_size=2)})
+rubrics = st.lists(st.builds(lambda kind, role, weight, given: check(kind, role, weight, **given), st.sampled_from(sorted(KINDS)),
+                             st.sampled_from(["gate", "score", "penalty", "diagnostic"]), st.floats(0, 3), parameters), max_size=5)
+leaned = st.sampled_from([(), (call("open", "unknown", failed=True),)])
+episodes = st.builds(lambda j, d, u: episode(*j, difference=d, leaned=u), st.lists(rows, max_size=4), differences, leaned)
+
+
+@given(rubrics, episodes)
+def test_rewards_stay_in_range_and_are_the_same_twice(checks: list[Any], played: Episode) -> None:
+    one, two = judge(played, *checks), judge(played, *checks)
+    assert one == two and canonical(one.checks) == canonical(two.checks)
+    assert one.reward is None or -1.0 <= one.reward <= 1.0
+    assert one.reward is None or one.reward >= 0 or any(c["role"] == "penalty" for c in checks)
+    assert len(one.checks) == len(checks)
+
+
+@given(rubrics, episodes, st.randoms(use_true_random=False))
+def test_the_order_of_checks_acts_and_documents_does_not_matter(checks: list[Any], played: Episode, rng: random.Random) -> None:
+    shuffled = rng.sample(checks, len(checks))
+    changed = played.difference
+    names = rng.sample(sorted(changed["documents"]), len(changed["documents"]))
+    other = played._replace(difference={"acts": rng.sample(changed["acts"], len(changed["acts"])),
+                                        "documents": {name: changed["documents"][name] for name in names}})
+    one, two = judge(played, *checks).reward, judge(other, *shuffled).reward
+    assert one == two or (one is not None and two is not None and abs(one - two) < 1e-9)
+
+
+@given(differences, differences)
+def test_both_halves_of_the_end_state_hold_exactly_on_equal_differences(wanted: dict[str, Any], found: dict[str, Any]) -> None:
+    both = [check(kind, accepted=[wanted]) for kind in ("state", "untouched")]
+    assert (judge(episode(difference=found), *both).reward == 1.0) == (wanted == found)
+
+
+@given(st.lists(differences, min_size=1, max_size=3), episodes, rubrics)
+def test_a_forbidden_write_never_raises_the_reward(accepted: list[Any], played: Episode, others: list[Any]) -> None:
+    ends = [check(kind, accepted=accepted) for kind in ("state", "untouched")]
+    rest = [c for c in others if c["kind"] in ("said", "spoke", "call")]
+    changed = {**played.difference, "acts": [*played.difference["acts"], ["burn", "{}"]]}
+    before, after = judge(played, *ends, *rest).reward, judge(played._replace(difference=changed), *ends, *rest).reward
+    assert after is not None or before is None
+    assert after is None or before is None or after <= before
+
+
+@given(rubrics, episodes)
+def test_an_unscored_grade_needs_an_unknown_answer(checks: list[Any], played: Episode) -> None:
+    if judge(played, *checks).reward is None:
+        assert played.leaned or any(row.get("tier") == "unknown" for row in played.journal)

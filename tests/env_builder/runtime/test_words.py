@@ -1,0 +1,73 @@
+"""Facts in text: one thing told in many forms is one fact, and nothing in a text is more than text."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from env_builder.runtime.words import fact_of, facts_in, holds
+
+
+@pytest.mark.parametrize("text", ["You owe $1,234.50.", "1234.5 in all", "EUR 1.234,50", "1\u202f234.50!", "(1,234.5)", "-1234.50"])
+def test_a_number_is_one_fact_in_every_form(text: str) -> None:
+    assert holds(fact_of("number", "1,234.50"), facts_in(text))
+    assert not holds(fact_of("number", "1234.51"), facts_in(text))
+
+
+@pytest.mark.parametrize("text", ["2024-05-15", "May 15, 2024", "on May 15th", "15 May 2024", "the 15th of May", "05/15/2024",
+                                  "15.05.24", "2024-05-15T10:00:00"])
+def test_a_date_is_one_fact_in_every_form(text: str) -> None:
+    assert holds(fact_of("date", "2024-05-15"), facts_in(text))
+    assert not holds(fact_of("date", "2024-05-16"), facts_in(text))
+
+
+def test_the_year_counts_where_it_is_told() -> None:
+    assert not holds(fact_of("date", "2024-05-15"), facts_in("May 15, 2023"))
+    assert holds(fact_of("date", "--05-15"), facts_in("May 15, 2023"))
+
+
+@pytest.mark.parametrize("text", ["door #AB12-9 is open", "ab12-9.", "**AB12-9**", "(Ab12-9)"])
+def test_an_id_is_found_whatever_its_case_and_marks(text: str) -> None:
+    assert holds(fact_of("id", "#AB12-9"), facts_in(text))
+
+
+@pytest.mark.parametrize("text", ["XAB12-9", "AB12-99", "AB12", "12-9"])
+def test_an_id_is_no_part_of_another(text: str) -> None:
+    assert not holds(fact_of("id", "AB12-9"), facts_in(text))
+
+
+def test_times_and_measures_are_no_facts() -> None:
+    assert facts_in("at 10:30, the 5th, 15kg") <= {("number", "5")}
+
+
+def test_a_fraction_may_be_rounded_to_cents() -> None:
+    assert holds(fact_of("number", "54.0399999"), facts_in("That is $54.04."))
+    assert not holds(fact_of("number", "54.04"), facts_in("That is $54.05."))
+
+
+@pytest.mark.parametrize(("kind", "value"), [("number", "ten"), ("date", "yesterday"), ("mood", "good")])
+def test_a_fact_that_cannot_be_read_is_an_error(kind: str, value: str) -> None:
+    with pytest.raises(ValueError):
+        fact_of(kind, value)
+
+
+@given(st.text(max_size=400))
+def test_any_text_can_be_read(text: str) -> None:
+    assert all(kind in ("number", "date", "id") for kind, _ in facts_in(text))
+
+
+@given(st.decimals(min_value=0, max_value=10**9, places=2))
+def test_every_amount_is_found_with_and_without_marks(amount: Decimal) -> None:
+    fact = fact_of("number", f"{amount:f}")
+    assert holds(fact, facts_in(f"{amount:,}")) and holds(fact, facts_in(f"it is {amount:f} now"))
+
+
+@given(st.dates(min_value=date(1900, 1, 1), max_value=date(2100, 1, 1)))
+def test_every_day_is_found_in_words_and_in_iso(day: date) -> None:
+    fact = fact_of("date", day.isoformat())
+    assert holds(fact, facts_in(day.isoformat()))
+    assert holds(fact, facts_in(f"{day:%B} {day.day}, {day.year:04}")) and holds(fact, facts_in(f"{day.day} {day:%b}"))

@@ -1,0 +1,102 @@
+"""Users: what was said before the agent's first move, and afterwards, of every shape of session."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from env_builder.runtime.user import ScriptedUser
+from env_builder.users import scripts, solutions
+from warehouse.records import Task, Turn, frame
+
+START = datetime(2026, 3, 2, tzinfo=UTC)
+
+
+def turn(position: int, role: str, content: str | None = None, session_id: str = "s", **more: Any) -> dict[str, Any]:
+    empty: dict[str, Any] = dict.fromkeys(Turn.model_fields)
+    return {**empty, "turn_id": f"{session_id}{position}", "session_id": session_id, "service": "main", "position": position,
+            "kind": "call" if "tool" in more else "message", "role": role, "content": content,
+            "happened_at": START + timedelta(minutes=position), **more}
+
+
+def task(task_id: str = "t", good: tuple[str, ...] = (), sessions: tuple[str, ...] = ("s",), **more: Any) -> dict[str, Any]:
+    return {"task_id": task_id, "service": "main", "family": "f", "slots": "{}", "goal": "g", "session_ids": list(sessions),
+            "segment_of": None, "derived_from": None, "starts_at": None, "good_session_ids": list(good), "split": "train",
+            "difficulty": None, **more}
+
+
+def script(turns: list[dict[str, Any]], **more: Any) -> tuple[list[Any], list[Any], list[Any]]:
+    tasks, given_turns = frame(Task, [task(**more)]), frame(Turn, turns)
+    row = scripts(tasks, given_turns).row(0, named=True)
+    return json.loads(row["opening"]), json.loads(row["user_turns"]), json.loads(solutions(tasks, given_turns)["solution"][0])
+
+
+def test_a_plain_session() -> None:
+    opening, user, steps = script([
+        turn(0, "system", "Be kind."), turn(1, "user", "Hello"), turn(2, "assistant", None, tool="look", arguments='{"n":1}'),
+        turn(3, "assistant", "It is blue."), turn(4, "user", "Thanks"), turn(5, "assistant", "Bye"), turn(6, "user", "Bye")])
+    assert opening == [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hello"}]
+    assert user == ["Thanks", "Bye"]
+    assert steps == [{"tool": "look", "arguments": {"n": 1}}, {"say": "It is blue."}, {"say": "Bye"}]
+
+
+def test_a_greeting_belongs_to_the_opening() -> None:
+    opening, user, steps = script([turn(0, "assistant", "How can I help?"), turn(1, "user", "Hello"), turn(2, "assistant", "Hi"),
+                                   turn(3, "user", "Bye")])
+    assert [message["content"] for message in opening] == ["How can I help?", "Hello"]
+    assert (user, steps) == (["Bye"], [{"say": "Hi"}])
+
+
+def test_a_call_before_the_user_speaks_is_a_move() -> None:
+    opening, user, steps = script([turn(0, "system", "x"), turn(1, "assistant", "", tool="look", arguments="{}"),
+                                   turn(2, "user", "Hello"), turn(3, "user", "Anyone?"), turn(4, "assistant", "Yes")])
+    assert [message["role"] for message in opening] == ["system"]
+    assert user == ["Hello\nAnyone?"] and steps == [{"tool": "look", "arguments": {}}, {"say": "Yes"}]
+
+
+def test_calls_of_the_user_and_broken_arguments_are_no_steps() -> None:
+    _, _, steps = script([turn(0, "user", "Hello"), turn(1, "user", "on", tool="press", arguments="{}", requestor="user"),
+                          turn(2, "assistant", "", tool="look", arguments=None), turn(3, "assistant", " "),
+                          turn(4, "assistant", "Done")])
+    assert steps == [{"say": "Done"}]
+
+
+def test_the_best_good_session_gives_the_words_and_none_gives_none() -> None:
+    turns = [turn(0, "user", "one", "s"), turn(0, "user", "two", "r"), turn(1, "assistant", "ok", "r")]
+    assert script(turns, good=("r",), sessions=("r", "s"))[0] == [{"role": "user", "content": "two"}]
+    assert script(turns, sessions=("nowhere",)) == ([], [], [])
+
+
+def test_a_later_segment_begins_where_its_task_does() -> None:
+    turns = [turn(0, "user", "first"), turn(1, "assistant", "done"), turn(2, "user", "second"), turn(3, "assistant", "too")]
+    opening, user, steps = script(turns, sessions=(), segment_of="s", starts_at=START + timedelta(minutes=2))
+    assert (opening, user, steps) == ([{"role": "user", "content": "second"}], [], [{"say": "too"}])
+
+
+def test_rows_in_are_rows_out_in_any_order() -> None:
+    turns = frame(Turn, [turn(0, "user", "a"), turn(1, "assistant", "b"), turn(2, "user", "c")])
+    tasks = frame(Task, [task("b"), task("a")])
+    one, two = scripts(tasks, turns), scripts(tasks.reverse(), turns.sample(fraction=1.0, shuffle=True, seed=3))
+    assert one.equals(two) and one["task_id"].to_list() == ["a", "b"]
+    assert scripts(tasks.clear(), turns).height == 0 and isinstance(one, pl.DataFrame)
+
+
+@given(st.lists(st.text(), max_size=6), st.lists(st.text(), max_size=9))
+def test_the_scripted_user_replays_and_never_invents(turns: list[str], words: list[str]) -> None:
+    user, index, heard = ScriptedUser(tuple(turns)), 0, []
+    for word in words:
+        index, reply = user.reply(index, word)
+        heard.append(reply)
+    assert [reply for reply in heard if reply is not None] == turns[: len(words)]
+    assert all(reply is None for reply in heard[len(turns):])
+
+
+@pytest.mark.parametrize("index", [-1, 2, 99])
+def test_beyond_its_script_the_user_is_silent(index: int) -> None:
+    assert ScriptedUser(("a", "b")).reply(index, "x") == (index, None)
