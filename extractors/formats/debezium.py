@@ -54,8 +54,10 @@ def _change(record: LogRecord, change: Row, source: Row, operation: str, emit: E
             del after[column]
             lossy.append(f"unchanged {column}")
     key = _key(record.value)
-    emit.event(record, "row_change", happened_at=microseconds(source.get("ts_ms")) or microseconds(change.get("ts_ms")),
-               service=emit.envelope.service({}), tool=str(source.get("table") or source.get("collection")),
+    committed = next((t for t in map(source.get, ("ts_us", "ts_ms")) if t), change.get("ts_ms"))
+    place = source.get("lsn")
+    emit.event(record, "row_change", happened_at=microseconds(committed),
+               position=place if isinstance(place, int) else record.line, service=emit.envelope.service({}), tool=str(source.get("table") or source.get("collection")),
                name=operation, arguments=orjson.dumps(key).decode() if key is not None else None,
                value=orjson.dumps({"before": before, "after": after}).decode(), lossy=lossy)
 
