@@ -23,7 +23,7 @@ from extractors.tasks.instances import same_request
 from extractors.tasks.leakage import report
 from extractors.tasks.slots import fill_slots
 from extractors.tasks.splits import choose_sides
-from warehouse.records import Task, frame_schema
+from warehouse.records import Task, empty, frame_schema
 
 GATE = 0.5
 """Probability of success from which on a session counts as known-good."""
@@ -36,8 +36,6 @@ class Tasks(NamedTuple):
     """Frame of `Task`, by task_id."""
     verdicts: pl.DataFrame
     """Frame of `Verdict`, stage `tasks`: sessions that are in no task."""
-    leakage: dict[str, dict[str, Any]]
-    """Per service the leakage report of the split (`leakage.report`)."""
 
 
 def find(
@@ -55,17 +53,34 @@ def find(
     """
     asked, verdicts = ask(sessions, turns)
     if asked.is_empty():
-        return Tasks(pl.DataFrame(schema=frame_schema(Task)), verdicts, {})
+        return Tasks(empty(Task), verdicts)
     calls = calls_of(turns, effects)
     values = values_of(calls)
     members = _members(asked, calls, outcomes, starts_from, gate)
     sides = choose_sides(members, calls, values)
     slots = fill_slots(asked, members, calls, values)
     tasks = _tasks(members, sides.tasks, slots, starts_from)
-    goals = tasks.select(
-        pl.col("task_id").alias("task"), "goal", pl.col("session_ids").list.len().cast(pl.Int64).alias("n_sessions")
+    return Tasks(tasks, verdicts)
+
+
+def leakage(
+    tasks: pl.DataFrame, sessions: pl.DataFrame, turns: pl.DataFrame, effects: pl.DataFrame
+) -> dict[str, dict[str, Any]]:
+    """What the sides of the tasks' split still share, per service, as JSON values (`leakage.report` says what)."""
+    if tasks.is_empty():
+        return {}
+    asked, _ = ask(sessions, turns)
+    of_task = tasks.select(pl.col("task_id").alias("task"), "family", "session_ids").explode("session_ids")
+    members = (
+        of_task.rename({"session_ids": "session_id"})
+        .join(asked, on="session_id")
+        .join(same_request(asked).rename({"request": "words"}), on="session_id")
+        .sort("task", "session_id")
     )
-    return Tasks(tasks, verdicts, report(sides, goals))
+    calls = calls_of(turns, effects)
+    sides = choose_sides(members, calls, values_of(calls))
+    n_sessions = pl.col("session_ids").list.len().cast(pl.Int64).alias("n_sessions")
+    return report(sides, tasks.select(pl.col("task_id").alias("task"), "goal", n_sessions))
 
 
 def _members(
