@@ -20,50 +20,104 @@ START = datetime(2026, 3, 2, tzinfo=UTC)
 
 def turn(position: int, role: str, content: str | None = None, session_id: str = "s", **more: Any) -> dict[str, Any]:
     empty: dict[str, Any] = dict.fromkeys(Turn.model_fields)
-    return {**empty, "turn_id": f"{session_id}{position}", "session_id": session_id, "service": "main", "position": position,
-            "kind": "call" if "tool" in more else "message", "role": role, "content": content,
-            "happened_at": START + timedelta(minutes=position), **more}
+    return {
+        **empty,
+        "turn_id": f"{session_id}{position}",
+        "session_id": session_id,
+        "service": "main",
+        "position": position,
+        "kind": "call" if "tool" in more else "message",
+        "role": role,
+        "content": content,
+        "happened_at": START + timedelta(minutes=position),
+        **more,
+    }
 
 
-def task(task_id: str = "t", good: tuple[str, ...] = (), sessions: tuple[str, ...] = ("s",), **more: Any) -> dict[str, Any]:
-    return {"task_id": task_id, "service": "main", "family": "f", "slots": "{}", "goal": "g", "session_ids": list(sessions),
-            "segment_of": None, "derived_from": None, "starts_at": None, "good_session_ids": list(good), "split": "train",
-            "difficulty": None, **more}
+def task(
+    task_id: str = "t", good: tuple[str, ...] = (), sessions: tuple[str, ...] = ("s",), **more: Any
+) -> dict[str, Any]:
+    return {
+        "task_id": task_id,
+        "service": "main",
+        "family": "f",
+        "slots": "{}",
+        "goal": "g",
+        "session_ids": list(sessions),
+        "segment_of": None,
+        "derived_from": None,
+        "starts_at": None,
+        "good_session_ids": list(good),
+        "split": "train",
+        "difficulty": None,
+        **more,
+    }
 
 
 def script(turns: list[dict[str, Any]], **more: Any) -> tuple[list[Any], list[Any], list[Any]]:
     tasks, given_turns = frame(Task, [task(**more)]), frame(Turn, turns)
     row = scripts(tasks, given_turns).row(0, named=True)
-    return json.loads(row["opening"]), json.loads(row["user_turns"]), json.loads(solutions(tasks, given_turns)["solution"][0])
+    return (
+        json.loads(row["opening"]),
+        json.loads(row["user_turns"]),
+        json.loads(solutions(tasks, given_turns)["solution"][0]),
+    )
 
 
 def test_a_plain_session() -> None:
-    opening, user, steps = script([
-        turn(0, "system", "Be kind."), turn(1, "user", "Hello"), turn(2, "assistant", None, tool="look", arguments='{"n":1}'),
-        turn(3, "assistant", "It is blue."), turn(4, "user", "Thanks"), turn(5, "assistant", "Bye"), turn(6, "user", "Bye")])
+    opening, user, steps = script(
+        [
+            turn(0, "system", "Be kind."),
+            turn(1, "user", "Hello"),
+            turn(2, "assistant", None, tool="look", arguments='{"n":1}'),
+            turn(3, "assistant", "It is blue."),
+            turn(4, "user", "Thanks"),
+            turn(5, "assistant", "Bye"),
+            turn(6, "user", "Bye"),
+        ]
+    )
     assert opening == [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hello"}]
     assert user == ["Thanks", "Bye"]
     assert steps == [{"tool": "look", "arguments": {"n": 1}}, {"say": "It is blue."}, {"say": "Bye"}]
 
 
 def test_a_greeting_belongs_to_the_opening() -> None:
-    opening, user, steps = script([turn(0, "assistant", "How can I help?"), turn(1, "user", "Hello"), turn(2, "assistant", "Hi"),
-                                   turn(3, "user", "Bye")])
+    opening, user, steps = script(
+        [
+            turn(0, "assistant", "How can I help?"),
+            turn(1, "user", "Hello"),
+            turn(2, "assistant", "Hi"),
+            turn(3, "user", "Bye"),
+        ]
+    )
     assert [message["content"] for message in opening] == ["How can I help?", "Hello"]
     assert (user, steps) == (["Bye"], [{"say": "Hi"}])
 
 
 def test_a_call_before_the_user_speaks_is_a_move() -> None:
-    opening, user, steps = script([turn(0, "system", "x"), turn(1, "assistant", "", tool="look", arguments="{}"),
-                                   turn(2, "user", "Hello"), turn(3, "user", "Anyone?"), turn(4, "assistant", "Yes")])
+    opening, user, steps = script(
+        [
+            turn(0, "system", "x"),
+            turn(1, "assistant", "", tool="look", arguments="{}"),
+            turn(2, "user", "Hello"),
+            turn(3, "user", "Anyone?"),
+            turn(4, "assistant", "Yes"),
+        ]
+    )
     assert [message["role"] for message in opening] == ["system"]
     assert user == ["Hello\nAnyone?"] and steps == [{"tool": "look", "arguments": {}}, {"say": "Yes"}]
 
 
 def test_calls_of_the_user_and_broken_arguments_are_no_steps() -> None:
-    _, _, steps = script([turn(0, "user", "Hello"), turn(1, "user", "on", tool="press", arguments="{}", requestor="user"),
-                          turn(2, "assistant", "", tool="look", arguments=None), turn(3, "assistant", " "),
-                          turn(4, "assistant", "Done")])
+    _, _, steps = script(
+        [
+            turn(0, "user", "Hello"),
+            turn(1, "user", "on", tool="press", arguments="{}", requestor="user"),
+            turn(2, "assistant", "", tool="look", arguments=None),
+            turn(3, "assistant", " "),
+            turn(4, "assistant", "Done"),
+        ]
+    )
     assert steps == [{"say": "Done"}]
 
 
@@ -74,7 +128,12 @@ def test_the_best_good_session_gives_the_words_and_none_gives_none() -> None:
 
 
 def test_a_later_segment_begins_where_its_task_does() -> None:
-    turns = [turn(0, "user", "first"), turn(1, "assistant", "done"), turn(2, "user", "second"), turn(3, "assistant", "too")]
+    turns = [
+        turn(0, "user", "first"),
+        turn(1, "assistant", "done"),
+        turn(2, "user", "second"),
+        turn(3, "assistant", "too"),
+    ]
     opening, user, steps = script(turns, sessions=(), segment_of="s", starts_at=START + timedelta(minutes=2))
     assert (opening, user, steps) == ([{"role": "user", "content": "second"}], [], [{"say": "too"}])
 
@@ -94,7 +153,7 @@ def test_the_scripted_user_replays_and_never_invents(turns: list[str], words: li
         index, reply = user.reply(index, word)
         heard.append(reply)
     assert [reply for reply in heard if reply is not None] == turns[: len(words)]
-    assert all(reply is None for reply in heard[len(turns):])
+    assert all(reply is None for reply in heard[len(turns) :])
 
 
 @pytest.mark.parametrize("index", [-1, 2, 99])

@@ -20,13 +20,32 @@ GATES = [("state", {"accepted": [END]}), ("untouched", {"accepted": [END]})]
 
 
 def gates(*kinds: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{"check_id": digest(canonical(pair))[:8], "kind": pair[0], "role": "gate", "weight": 1.0, "says": "",
-             "parameters": pair[1]} for pair in kinds]
+    return [
+        {
+            "check_id": digest(canonical(pair))[:8],
+            "kind": pair[0],
+            "role": "gate",
+            "weight": 1.0,
+            "says": "",
+            "parameters": pair[1],
+        }
+        for pair in kinds
+    ]
 
 
 def recorded(tool: str, content: str, after: list[Any]) -> dict[str, Any]:
-    return {"tool": tool, "arguments": '{"door":7}', "content": content, "is_error": False, "from": None, "to": None,
-            "session": None, "after": after, "effects": [], "event": "e"}
+    return {
+        "tool": tool,
+        "arguments": '{"door":7}',
+        "content": content,
+        "is_error": False,
+        "from": None,
+        "to": None,
+        "session": None,
+        "after": after,
+        "effects": [],
+        "event": "e",
+    }
 
 
 def write_lines(path: Path, rows: list[dict[str, Any]]) -> None:
@@ -39,27 +58,56 @@ def built(
 ) -> tuple[Path, Path]:
     """A room with one door and the tools that look at it and open it."""
     room, rewards = out / "environments" / "main", out / "rewards" / "main"
-    programs = [{"tool": tool, "effect": effect, "rules": [{"rule": "recorded"}], "support": {}, "relation": {}}
-                for tool, effect in (("look", "read"), ("open", "write"), ("burn", "write"))]
-    tasks = [{"task_id": task_id, "session_ids": ["s"], "split": "train", "family": "f", "slots": {}, "goal": "Open door 7",
-              "starts_at": None, "segment_of": None, "derived_from": None, "limits": {"steps": steps, "seconds": 60.0},
-              "opening": [{"role": "user", "content": "Please open door 7"}], "user": {"turns": ["Thanks"]}}
-             for task_id in sorted(solutions)]
+    programs = [
+        {"tool": tool, "effect": effect, "rules": [{"rule": "recorded"}], "support": {}, "relation": {}}
+        for tool, effect in (("look", "read"), ("open", "write"), ("burn", "write"))
+    ]
+    tasks = [
+        {
+            "task_id": task_id,
+            "session_ids": ["s"],
+            "split": "train",
+            "family": "f",
+            "slots": {},
+            "goal": "Open door 7",
+            "starts_at": None,
+            "segment_of": None,
+            "derived_from": None,
+            "limits": {"steps": steps, "seconds": 60.0},
+            "opening": [{"role": "user", "content": "Please open door 7"}],
+            "user": {"turns": ["Thanks"]},
+        }
+        for task_id in sorted(solutions)
+    ]
     write_lines(room / "manifest.json", [{"format": "traceroom-environment/1", "name": "main"}])
     write_lines(room / "tasks.jsonl", tasks)
-    write_lines(room / "tools.jsonl", [{"name": program["tool"], "description": "", "inputSchema": {"type": "object"}}
-                                       for program in programs])
+    write_lines(
+        room / "tools.jsonl",
+        [{"name": program["tool"], "description": "", "inputSchema": {"type": "object"}} for program in programs],
+    )
     write_lines(room / "behaviour.jsonl", programs)
     write_lines(room / "world.jsonl", [])
-    write_lines(room / "recorded.jsonl", [recorded("look", "closed", []), recorded("open", "done", []),
-                                          recorded("look", "open", [["open", '{"door":7}']])])
-    write_lines(rewards / "rubrics.jsonl", [{"rubric_id": name, "task_id": name, "checks": checks}
-                                            for name, checks in sorted(rubrics.items())])
-    write_lines(rewards / "solutions.jsonl", [{"task_id": name, "steps": steps} for name, steps in sorted(solutions.items())])
+    write_lines(
+        room / "recorded.jsonl",
+        [
+            recorded("look", "closed", []),
+            recorded("open", "done", []),
+            recorded("look", "open", [["open", '{"door":7}']]),
+        ],
+    )
+    write_lines(
+        rewards / "rubrics.jsonl",
+        [{"rubric_id": name, "task_id": name, "checks": checks} for name, checks in sorted(rubrics.items())],
+    )
+    write_lines(
+        rewards / "solutions.jsonl", [{"task_id": name, "steps": steps} for name, steps in sorted(solutions.items())]
+    )
     return room, rewards
 
 
-def verdict_of(out: Path, checks: list[dict[str, Any]], solution: list[dict[str, Any]], steps: int = 9) -> dict[str, Any]:
+def verdict_of(
+    out: Path, checks: list[dict[str, Any]], solution: list[dict[str, Any]], steps: int = 9
+) -> dict[str, Any]:
     found = verify(*built(out, {"t": checks}, {"t": solution}, steps))
     assert found.verdicts.height == 1 and found.task_ids == (["t"] if found.verdicts["kept"][0] else [])
     return found.verdicts.row(0, named=True)
@@ -69,7 +117,12 @@ def test_a_sound_task_holds_against_every_player(tmp_path: Path) -> None:
     found = verify(*built(tmp_path, {"t": gates(*GATES)}, {"t": [LOOK, OPEN, SAY]}))
     assert found.task_ids == ["t"] and found.verdicts["reason"].to_list() == ["verified"]
     assert dict(found.plays.select("player", "reward").iter_rows()) == {
-        "solution": 1.0, "silent": 0.0, "chatty": 0.0, "reader": 0.0, "without_write_1": 0.0}
+        "solution": 1.0,
+        "silent": 0.0,
+        "chatty": 0.0,
+        "reader": 0.0,
+        "without_write_1": 0.0,
+    }
 
 
 def test_a_solution_that_does_not_reach_the_end_fails(tmp_path: Path) -> None:
@@ -92,11 +145,14 @@ def test_a_rubric_that_asks_for_nothing_is_withheld(tmp_path: Path) -> None:
     assert got["reason"] == "nothing_passes" and not got["kept"]
 
 
-@pytest.mark.parametrize(("kinds", "player"), [
-    ([("spoke", {"at_least": 1})], "chatty"),
-    ([("said", {"facts": [{"type": "number", "value": "7"}]})], "chatty"),
-    ([("call", {"calls": [LOOK], "at_least": 1})], "reader"),
-])
+@pytest.mark.parametrize(
+    ("kinds", "player"),
+    [
+        ([("spoke", {"at_least": 1})], "chatty"),
+        ([("said", {"facts": [{"type": "number", "value": "7"}]})], "chatty"),
+        ([("call", {"calls": [LOOK], "at_least": 1})], "reader"),
+    ],
+)
 def test_a_rubric_that_a_cheap_attacker_passes_is_withheld(tmp_path: Path, kinds: list[Any], player: str) -> None:
     got = verdict_of(tmp_path, gates(*kinds), [LOOK, {"say": "Door 7 is closed: 7"}])
     assert got["reason"] == "attacker_passes" and player in got["detail"]
@@ -132,7 +188,7 @@ def test_a_broken_directory_is_one_sentence(tmp_path: Path) -> None:
 
 def test_a_thousand_tasks_take_seconds(tmp_path: Path) -> None:
     names = [f"t{n:04}" for n in range(1000)]
-    room, rewards = built(tmp_path, dict.fromkeys(names, gates(*GATES)), dict.fromkeys(names, [LOOK, OPEN, SAY]))
+    room, rewards = built(tmp_path, {name: gates(*GATES) for name in names}, {name: [LOOK, OPEN, SAY] for name in names})
     began = time.perf_counter()
     assert len(verify(room, rewards).task_ids) == 1000
     assert time.perf_counter() - began < 20

@@ -31,8 +31,14 @@ def episode(*journal: dict[str, Any], difference: dict[str, Any] = EMPTY, leaned
 
 
 def check(kind: str, role: str = "gate", weight: float = 1.0, **parameters: Any) -> dict[str, Any]:
-    return {"check_id": f"{kind}-{role}-{canonical(parameters)}", "kind": kind, "role": role, "weight": weight,
-            "says": "", "parameters": parameters}
+    return {
+        "check_id": f"{kind}-{role}-{canonical(parameters)}",
+        "kind": kind,
+        "role": role,
+        "weight": weight,
+        "says": "",
+        "parameters": parameters,
+    }
 
 
 def judge(played: Episode, *checks: dict[str, Any]) -> Grade:
@@ -57,8 +63,13 @@ def test_another_value_is_another_end_state(value: str | None) -> None:
     assert judge(episode(difference={"documents": {"door/7": value}, "acts": []}), *END).reward == 0.0
 
 
-@pytest.mark.parametrize("more", [{"documents": {**OPEN["documents"], "door/8": None}, "acts": []},
-                                  {"documents": OPEN["documents"], "acts": LETTER["acts"]}])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"documents": {**OPEN["documents"], "door/8": None}, "acts": []},
+        {"documents": OPEN["documents"], "acts": LETTER["acts"]},
+    ],
+)
 def test_a_further_change_fails_untouched_alone(more: dict[str, Any]) -> None:
     state, untouched = judge(episode(difference=more), *END).checks
     assert state.passed and not untouched.passed
@@ -84,7 +95,10 @@ def test_masked_arguments_and_tools_aside_do_not_count() -> None:
     other = {"documents": {}, "acts": [["send", '{"text":"two","to":"ann"}'], ["note", '{"text":"x"}']]}
     loose = [check(k, accepted=[LETTER], masked={"send": ["text"]}, aside=["note"]) for k in ("state", "untouched")]
     assert judge(episode(difference=other), *loose).reward == 1.0
-    assert judge(episode(difference={"documents": {}, "acts": [["send", '{"text":"one","to":"bob"}']]}), *loose).reward == 0.0
+    assert (
+        judge(episode(difference={"documents": {}, "acts": [["send", '{"text":"one","to":"bob"}']]}), *loose).reward
+        == 0.0
+    )
 
 
 def test_nothing_accepted_is_never_reached() -> None:
@@ -107,14 +121,25 @@ def test_said_hears_the_agent_alone() -> None:
     assert judge(episode(say("1234.5")), check("said", facts=[])).reward == 0.0
 
 
-@pytest.mark.parametrize("text", ["%s{0}{episode.__class__}", "__import__('os')", "(a+)+$" * 50, "\\", "\x00", "1" * 5000])
+@pytest.mark.parametrize(
+    "text", ["%s{0}{episode.__class__}", "__import__('os')", "(a+)+$" * 50, "\\", "\x00", "1" * 5000]
+)
 def test_hostile_words_are_only_words(text: str) -> None:
     assert judge(episode(say(text)), check("said", facts=[{"type": "number", "value": "12"}])).reward == 0.0
     assert judge(episode(say(text)), check("spoke")).reward == 1.0
 
 
-@pytest.mark.parametrize("row", [{}, {"kind": "say"}, {"kind": "say", "content": 7}, {"kind": "call", "tool": 3},
-                                 {"kind": "call", "tool": "look", "arguments": None}, {"kind": "finish"}])
+@pytest.mark.parametrize(
+    "row",
+    [
+        {},
+        {"kind": "say"},
+        {"kind": "say", "content": 7},
+        {"kind": "call", "tool": 3},
+        {"kind": "call", "tool": "look", "arguments": None},
+        {"kind": "finish"},
+    ],
+)
 def test_a_broken_journal_row_earns_nothing(row: dict[str, Any]) -> None:
     wanted = [check("spoke"), check("call", calls=[{"tool": "look", "arguments": {"n": 1}}], at_least=1)]
     assert judge(episode(row), *wanted).reward == 0.0
@@ -155,8 +180,10 @@ def test_an_unknown_answer_leaves_the_outcome_open_only_where_it_hangs_on_it() -
     assert judge(episode(note, difference=OPEN, leaned=(note,)), *aside).reward == 1.0
 
 
-@pytest.mark.parametrize("broken", [check("mood"), check("spoke", "bonus"), check("spoke", "score", float("nan")),
-                                    check("spoke", "score", -1.0)])
+@pytest.mark.parametrize(
+    "broken",
+    [check("mood"), check("spoke", "bonus"), check("spoke", "score", float("nan")), check("spoke", "score", -1.0)],
+)
 def test_a_broken_rubric_is_an_error(broken: dict[str, Any]) -> None:
     with pytest.raises(ValueError):
         judge(episode(), broken)
@@ -165,16 +192,33 @@ def test_a_broken_rubric_is_an_error(broken: dict[str, Any]) -> None:
 documents = st.dictionaries(st.sampled_from("abc"), st.sampled_from(["1", "2", '{"x":1}', None]), max_size=3)
 acts = st.lists(st.sampled_from([["send", '{"to":"ann"}'], ["send", '{"to":"bob"}'], ["open", "{}"]]), max_size=3)
 differences = st.builds(lambda d, a: {"documents": d, "acts": sorted(a)}, documents, acts)
-rows = st.one_of(st.builds(say, st.sampled_from(["hello", "12", ""])),
-                 st.builds(lambda n, tier: call("look", tier, n=n), st.integers(1, 3), st.sampled_from(["recorded", "unknown"])))
+rows = st.one_of(
+    st.builds(say, st.sampled_from(["hello", "12", ""])),
+    st.builds(lambda n, tier: call("look", tier, n=n), st.integers(1, 3), st.sampled_from(["recorded", "unknown"])),
+)
 pattern = st.builds(lambda n: {"tool": "look", "arguments": {"n": n}}, st.integers(1, 3))
-parameters = st.fixed_dictionaries({
-    "accepted": st.lists(differences, max_size=3), "calls": st.lists(pattern, max_size=3), "at_least": st.integers(0, 2),
-    "facts": st.lists(st.just({"type": "number", "value": "12"}), max_size=2)})
-rubrics = st.lists(st.builds(lambda kind, role, weight, given: check(kind, role, weight, **given), st.sampled_from(sorted(KINDS)),
-                             st.sampled_from(["gate", "score", "penalty", "diagnostic"]), st.floats(0, 3), parameters), max_size=5)
+parameters = st.fixed_dictionaries(
+    {
+        "accepted": st.lists(differences, max_size=3),
+        "calls": st.lists(pattern, max_size=3),
+        "at_least": st.integers(0, 2),
+        "facts": st.lists(st.just({"type": "number", "value": "12"}), max_size=2),
+    }
+)
+rubrics = st.lists(
+    st.builds(
+        lambda kind, role, weight, given: check(kind, role, weight, **given),
+        st.sampled_from(sorted(KINDS)),
+        st.sampled_from(["gate", "score", "penalty", "diagnostic"]),
+        st.floats(0, 3),
+        parameters,
+    ),
+    max_size=5,
+)
 leaned = st.sampled_from([(), (call("open", "unknown", failed=True),)])
-episodes = st.builds(lambda j, d, u: episode(*j, difference=d, leaned=u), st.lists(rows, max_size=4), differences, leaned)
+episodes = st.builds(
+    lambda j, d, u: episode(*j, difference=d, leaned=u), st.lists(rows, max_size=4), differences, leaned
+)
 
 
 @given(rubrics, episodes)
@@ -187,18 +231,26 @@ def test_rewards_stay_in_range_and_are_the_same_twice(checks: list[Any], played:
 
 
 @given(rubrics, episodes, st.randoms(use_true_random=False))
-def test_the_order_of_checks_acts_and_documents_does_not_matter(checks: list[Any], played: Episode, rng: random.Random) -> None:
+def test_the_order_of_checks_acts_and_documents_does_not_matter(
+    checks: list[Any], played: Episode, rng: random.Random
+) -> None:
     shuffled = rng.sample(checks, len(checks))
     changed = played.difference
     names = rng.sample(sorted(changed["documents"]), len(changed["documents"]))
-    other = played._replace(difference={"acts": rng.sample(changed["acts"], len(changed["acts"])),
-                                        "documents": {name: changed["documents"][name] for name in names}})
+    other = played._replace(
+        difference={
+            "acts": rng.sample(changed["acts"], len(changed["acts"])),
+            "documents": {name: changed["documents"][name] for name in names},
+        }
+    )
     one, two = judge(played, *checks).reward, judge(other, *shuffled).reward
     assert one == two or (one is not None and two is not None and abs(one - two) < 1e-9)
 
 
 @given(differences, differences)
-def test_both_halves_of_the_end_state_hold_exactly_on_equal_differences(wanted: dict[str, Any], found: dict[str, Any]) -> None:
+def test_both_halves_of_the_end_state_hold_exactly_on_equal_differences(
+    wanted: dict[str, Any], found: dict[str, Any]
+) -> None:
     both = [check(kind, accepted=[wanted]) for kind in ("state", "untouched")]
     assert (judge(episode(difference=found), *both).reward == 1.0) == (wanted == found)
 

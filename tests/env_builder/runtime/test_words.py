@@ -12,14 +12,27 @@ from hypothesis import strategies as st
 from env_builder.runtime.words import fact_of, facts_in, holds
 
 
-@pytest.mark.parametrize("text", ["You owe $1,234.50.", "1234.5 in all", "EUR 1.234,50", "1\u202f234.50!", "(1,234.5)", "-1234.50"])
+@pytest.mark.parametrize(
+    "text", ["You owe $1,234.50.", "1234.5 in all", "EUR 1.234,50", "1\u202f234.50!", "(1,234.5)", "-1234.50"]
+)
 def test_a_number_is_one_fact_in_every_form(text: str) -> None:
     assert holds(fact_of("number", "1,234.50"), facts_in(text))
     assert not holds(fact_of("number", "1234.51"), facts_in(text))
 
 
-@pytest.mark.parametrize("text", ["2024-05-15", "May 15, 2024", "on May 15th", "15 May 2024", "the 15th of May", "05/15/2024",
-                                  "15.05.24", "2024-05-15T10:00:00"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2024-05-15",
+        "May 15, 2024",
+        "on May 15th",
+        "15 May 2024",
+        "the 15th of May",
+        "05/15/2024",
+        "15.05.24",
+        "2024-05-15T10:00:00",
+    ],
+)
 def test_a_date_is_one_fact_in_every_form(text: str) -> None:
     assert holds(fact_of("date", "2024-05-15"), facts_in(text))
     assert not holds(fact_of("date", "2024-05-16"), facts_in(text))

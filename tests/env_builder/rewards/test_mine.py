@@ -1,0 +1,180 @@
+"""Mining: good sessions propose, bad sessions dispose, and what cannot be known is a verdict."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import polars as pl
+import pytest
+
+from env_builder.rewards import Rewards, mine
+from env_builder.runtime.grading import grade
+from env_builder.runtime.records import Episode
+from warehouse.records import Outcome, Session, Task, Turn, frame
+
+CLOSED: dict[str, Any] = {"documents": {}, "acts": []}
+OPENED: dict[str, Any] = {"documents": {"door/7": '{"open":true}'}, "acts": []}
+LIFTED: dict[str, Any] = {"documents": {"door/7": '{"open":"lifted"}'}, "acts": []}
+Step = tuple[Any, ...]
+"""("user" | "agent", text) or (tool, arguments, answer)."""
+
+ASK: Step = ("user", "Door 7 please, by 2024-05-15; my number is 5550123")
+LOOK: Step = ("look", {"door": 7}, '{"open": false, "code": 4711, "fee": 12.5, "owner": "AB-123"}')
+OPEN: Step = ("open", {"door": 7}, "done")
+HAND: Step = ("escalate", {"text": "The caller wants door seven opened and nobody here is allowed to do that."}, "ok")
+
+
+class Desk:
+    """Sessions of one task in the tables' own shapes."""
+
+    def __init__(self) -> None:
+        self.turns: list[dict[str, Any]] = []
+        self.outcomes: list[dict[str, Any]] = []
+        self.differences: list[tuple[str, str | None]] = []
+
+    def session(self, name: str, probability: float | None, end: dict[str, Any] | None, *steps: Step) -> None:
+        empty: dict[str, Any] = dict.fromkeys(Turn.model_fields)
+        for position, step in enumerate(steps):
+            row = {**empty, "turn_id": f"{name}{position}", "session_id": name, "service": "main", "position": position}
+            if step[0] in ("user", "agent"):
+                role = "user" if step[0] == "user" else "assistant"
+                row |= {"kind": "message", "role": role, "content": step[1]}
+            else:
+                row |= {"kind": "call", "role": "assistant", "tool": step[0], "content": step[2]}
+                row |= {"arguments": json.dumps(step[1])}
+            self.turns.append(row)
+        self.outcomes.append({"session_id": name, "probability": probability, "signals": "[]"})
+        self.differences.append((name, None if end is None else json.dumps(end)))
+
+    def mined(self) -> Rewards:
+        names = [row["session_id"] for row in self.outcomes]
+        good = [row["session_id"] for row in self.outcomes if (row["probability"] or 0) > 0.5]
+        empty: dict[str, Any] = dict.fromkeys(Task.model_fields)
+        task = {**empty, "task_id": "t", "service": "main", "family": "f", "slots": "{}", "goal": "g", "split": "train"}
+        session = {**dict.fromkeys(Session.model_fields), "source": "x", "service": "main", "format": "x"}
+        return mine(
+            frame(Task, [{**task, "session_ids": names, "good_session_ids": good}]),
+            frame(Session, [{**session, "session_id": name, "n_messages": 1, "n_calls": 1} for name in names]),
+            frame(Turn, self.turns),
+            frame(Outcome, self.outcomes),
+            pl.DataFrame(
+                self.differences, schema={"session_id": pl.String(), "difference": pl.String()}, orient="row"
+            ),
+            pl.DataFrame(
+                [("main", "look", "read"), ("main", "open", "write"), ("main", "escalate", "unknown")],
+                schema=["service", "tool", "effect"], orient="row",
+            ),
+        )
+
+    def rubric(self) -> dict[str, Any]:
+        return {"checks": json.loads(self.mined().rubrics["checks"][0])}
+
+
+def kinds(rubric: dict[str, Any], role: str = "gate") -> list[str]:
+    return sorted(check["kind"] for check in rubric["checks"] if check["role"] == role)
+
+
+def reward(rubric: dict[str, Any], end: dict[str, Any], *steps: Step) -> float | None:
+    rows = [
+        {"kind": "say", "content": step[1]} if step[0] == "agent"
+        else {"kind": "call", "tool": step[0], "arguments": step[1], "is_error": False, "tier": "recorded"}
+        for step in steps
+    ]  # fmt: skip
+    return grade(rubric, Episode(tuple(rows), end, (), frozenset({"open", "escalate"}))).reward
+
+
+def test_the_end_of_a_good_session_is_the_gate_and_nothing_else_may_change() -> None:
+    desk = Desk()
+    desk.session("good", 0.9, OPENED, ASK, LOOK, OPEN, ("agent", "Done, code 4711."))
+    desk.session("bad", 0.1, LIFTED, ASK, OPEN, ("agent", "Done."))
+    rubric = desk.rubric()
+    assert kinds(rubric) == ["state", "untouched"]
+    assert reward(rubric, OPENED) == 1.0 and reward(rubric, LIFTED) == reward(rubric, CLOSED) == 0.0
+    assert rubric["checks"][0]["provenance"] == {"supporting": ["good"], "contrary": [], "confidence": 0.9}
+
+
+def test_alternatives_are_accepted_only_where_seen() -> None:
+    desk = Desk()
+    desk.session("one", 0.9, OPENED, ASK, OPEN, ("agent", "Done."))
+    desk.session("two", 0.7, LIFTED, ASK, OPEN, ("agent", "Done."))
+    rubric = desk.rubric()
+    other = {"documents": {"door/7": '{"open":"kicked"}'}, "acts": []}
+    assert reward(rubric, OPENED) == reward(rubric, LIFTED) == 1.0 and reward(rubric, other) == 0.0
+
+
+def test_an_idle_task_gets_explicit_gates_and_doing_nothing_is_worth_nothing() -> None:
+    desk = Desk()
+    desk.session("good", 0.9, CLOSED, ASK, LOOK, ("agent", "The fee would be 12.50, and owner ab-123 says no."))
+    rubric = desk.rubric()
+    assert kinds(rubric) == ["call", "must_not_write", "said", "spoke"]
+    assert reward(rubric, CLOSED, LOOK, ("agent", "No: AB-123 refuses.")) == 1.0
+    assert reward(rubric, CLOSED) == reward(rubric, CLOSED, LOOK) == 0.0
+    assert reward(rubric, CLOSED, ("agent", "No: AB-123 refuses.")) == 0.0, "it looked nothing up"
+    assert reward(rubric, OPENED, LOOK, ("agent", "AB-123")) == 0.0, "it wrote"
+
+
+def test_only_facts_that_a_tool_gave_and_the_user_did_not_have_to_be_said() -> None:
+    desk = Desk()
+    said = "Your number 5550123, door 7, May 15: the code is 4711, I add 99.5."
+    desk.session("good", 0.9, CLOSED, ASK, LOOK, ("agent", said))
+    facts = next(check for check in desk.rubric()["checks"] if check["kind"] == "said")["parameters"]["facts"]
+    assert facts == [{"type": "number", "value": "4711"}]
+
+
+def test_with_several_good_sessions_most_must_have_told_a_fact() -> None:
+    desk = Desk()
+    for name, said in (("a", "code 4711, fee 12.5"), ("b", "fee 12.50"), ("c", "owner AB-123, fee 12.5")):
+        desk.session(name, 0.9, CLOSED, ASK, LOOK, ("agent", said), ("agent", "Bye"))
+    facts = next(check for check in desk.rubric()["checks"] if check["kind"] == "said")["parameters"]["facts"]
+    assert facts == [{"type": "number", "value": "12.5"}]
+
+
+def test_a_bad_session_with_the_right_end_makes_what_it_left_unsaid_a_gate() -> None:
+    desk = Desk()
+    desk.session("good", 0.9, OPENED, ASK, LOOK, OPEN, ("agent", "Done, the code is 4711."))
+    desk.session("bad", 0.1, OPENED, ASK, LOOK, OPEN, ("agent", "Done, the fee is 12.5."))
+    rubric = desk.rubric()
+    assert kinds(rubric) == ["said", "state", "untouched"]
+    assert reward(rubric, OPENED, ("agent", "Fee 12.5")) == 0.0 and reward(rubric, OPENED, ("agent", "4711")) == 1.0
+    state = next(check for check in rubric["checks"] if check["kind"] == "state")
+    assert state["provenance"]["contrary"] == ["bad"]
+
+
+def test_free_text_of_a_hand_over_is_no_part_of_the_end() -> None:
+    end = {"documents": {}, "acts": [["escalate", json.dumps(HAND[1])]]}
+    desk = Desk()
+    desk.session("good", 0.9, end, ASK, HAND, ("agent", "Somebody will call you back."))
+    other: Step = ("escalate", {"text": "Door."}, "ok")
+    rubric = desk.rubric()
+    ended = {"documents": {}, "acts": [["escalate", '{"text":"Door."}']]}
+    assert kinds(rubric) == ["call", "must_not_write", "spoke"]
+    assert reward(rubric, ended, other, ("agent", "Wait.")) == 1.0
+    assert reward(rubric, CLOSED, ("agent", "Wait.")) == 0.0
+
+
+@pytest.mark.parametrize(("probability", "end", "reason"), [
+    (0.2, OPENED, "no_known_success"), (None, OPENED, "no_known_success"), (0.9, None, "no_known_end_state")])
+def test_a_task_that_cannot_be_graded_is_a_verdict(probability: Any, end: Any, reason: str) -> None:
+    desk = Desk()
+    desk.session("s", probability, end, ASK, OPEN)
+    mined = desk.mined()
+    assert mined.rubrics.height == 0
+    assert mined.verdicts.select("subject", "kept", "reason").rows() == [("t", False, reason)]
+
+
+def test_the_solution_is_the_best_good_session_whose_end_is_known() -> None:
+    desk = Desk()
+    desk.session("lost", 0.95, None, ASK, ("agent", "lost"))
+    desk.session("good", 0.9, OPENED, ASK, OPEN, ("agent", "Done."))
+    solution = json.loads(desk.mined().rubrics["solution"][0])
+    assert solution == [{"tool": "open", "arguments": {"door": 7}}, {"say": "Done."}]
+
+
+def test_the_same_sessions_give_the_same_bytes_in_any_order() -> None:
+    desk, other = Desk(), Desk()
+    for name, end in (("a", OPENED), ("b", LIFTED), ("c", OPENED)):
+        desk.session(name, 0.9, end, ASK, LOOK, OPEN, ("agent", f"Done, code 4711 {name}."))
+    other.turns, other.outcomes, other.differences = desk.turns[::-1], desk.outcomes, desk.differences[::-1]
+    assert desk.mined().rubrics.equals(other.mined().rubrics)
+    assert len(desk.mined().rubrics["rubric_id"][0]) == 64
