@@ -1,0 +1,55 @@
+"""The command line: `traceroom`. Talk on stderr, data on stdout.
+
+Exit codes: 0 done; 1 it ran and a gate failed; 2 it could not run. Each command lives in `pipelines/commands`, and loads
+what it needs when it is called, so that `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+
+import typer
+
+from pipelines.commands import acting, building, looking
+from pipelines.screen import say
+from warehouse.errors import TraceroomError
+
+app = typer.Typer(
+    name="traceroom", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
+    help="Turns the logs of work that already happens into rooms where a model can practise that work.")
+app.command("run")(building.run)
+app.command("show")(looking.show)
+app.command("tasks")(looking.tasks)
+app.command("play")(acting.play)
+app.command("verify")(acting.verify)
+app.command("serve")(acting.serve)
+app.command("export")(building.export)
+app.command("base-image")(building.base_image)
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code. The one boundary where every error becomes a sentence."""
+    try:
+        app()
+    except TraceroomError as error:
+        _refuse(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        _refuse("Stopped. What was committed stays; the same command goes on from there.", 130)
+    except BrokenPipeError:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123  whoever read has gone: nothing is left to say
+        sys.exit(0)
+    except Exception as error:
+        if os.environ.get("TRACEROOM_DEBUG"):
+            traceback.print_exc()
+        what = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no message'}"
+        _refuse(f"A mistake in Traceroom, not in your logs ({what}); "
+                "run again with TRACEROOM_DEBUG=1 and report what it prints.", 2)
+
+
+def _refuse(sentence: str, code: int) -> None:
+    from rich.markup import escape
+
+    say(f"[bold red]✗[/] {escape(sentence)}")
+    sys.exit(code)

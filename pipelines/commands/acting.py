@@ -1,0 +1,147 @@
+"""Commands that act in an environment: `play`, `verify`, `serve`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from pipelines.commands.building import Json
+from pipelines.commands.looking import rows_of
+from pipelines.screen import data, say, table
+from warehouse.errors import GateFailed, InputError, Missing
+
+Directory = Annotated[Path, typer.Argument(help="OUT/environments/NAME.")]
+Rewards = Annotated[
+    Path | None, typer.Option(help="The grader's side; OUT/rewards/NAME where not given.", show_default=False)]
+
+
+def play(
+    environment: Directory,
+    task: Annotated[str, typer.Argument(help="Id of the task; a beginning that is its alone is enough.")],
+    script: Annotated[Path | None, typer.Option(
+        help='JSON lines {"tool", "arguments"} or {"say"}, instead of typing.', show_default=False)] = None,
+    seed: Annotated[int, typer.Option(help="0: as recorded.")] = 0,
+    rewards: Rewards = None,
+    json: Json = False,
+) -> None:
+    """Act in an environment, and see the grade at the end.
+
+    Type `TOOL {"argument": 1}` to call a tool, anything else to speak to the user; `/tools` lists the tools,
+    `/finish` ends. Room and grader run in this process: for people and trusted scripts.
+    """
+    from pipelines import playing
+
+    task_id = _task(environment, task)
+    room = playing.begin(environment, rewards, task_id, seed)
+    _show_start(room)
+    moves = playing.scripted(script) if script else _typed(room)
+    steps = []
+    for step in playing.played(room, moves):
+        steps.append(step)
+        _show_step(step)
+    grade = playing.graded(room)
+    _show_grade(grade)
+    if json:
+        data({"environment": str(environment), "task_id": task_id, "steps": steps, "ended": room.ended, "grade": grade})
+
+
+def _task(environment: Path, beginning: str) -> str:
+    ids = [row["task_id"] for row in rows_of(environment)]
+    found = [task_id for task_id in ids if task_id.startswith(beginning)]
+    if beginning in ids:
+        return beginning
+    if len(found) > 1:
+        raise InputError(f"{len(found)} tasks begin so", beginning, f"give more of it: {', '.join(found[:3])}")
+    if not found:
+        raise Missing.named("task", beginning, ids, f"list them with: traceroom tasks {environment}")
+    return str(found[0])
+
+
+def _typed(room: Any) -> Iterator[dict[str, Any]]:
+    from pipelines import playing
+
+    say('[dim]TOOL {"argument": …} calls · anything else is said to the user · /tools · /finish[/]')
+    names = {tool["name"] for tool in room.tools}
+    while True:
+        try:
+            line = typer.prompt("", prompt_suffix="> ", err=True).strip()
+        except (EOFError, typer.Abort):
+            return
+        if line == "/finish":
+            return
+        if line == "/tools":
+            table("Tools", [
+                {"tool": tool["name"], "does": (tool.get("description") or "").split("\n")[0]} for tool in room.tools])
+            continue
+        try:
+            yield playing.typed(line, names)
+        except InputError as error:
+            say(f"[yellow]{escape(str(error))}[/]")
+
+
+def _show_start(room: Any) -> None:
+    for message in room.observation.messages:
+        if message["role"] not in ("system", "developer"):
+            say(f"[bold cyan]{escape(message['role'])}[/] {escape(message['content'])}")
+    limits = room.observation.limits
+    say(f"[dim]{len(room.tools)} tools" + (f", {limits.steps} steps at most" if limits else "") + "[/]\n")
+
+
+def _show_step(step: dict[str, Any]) -> None:
+    if step["kind"] == "say":
+        reply = step["reply"]
+        say("[dim]the user has nothing more to say[/]" if reply is None else f"[bold cyan]user[/] {escape(reply)}")
+        return
+    colour = {"recorded": "green", "unknown": "red"}.get(step["tier"], "blue")
+    error = " [red]error[/]" if step["is_error"] else ""
+    say(f"[{colour}]{step['tier']}[/]{error} [bold]{escape(step['tool'])}[/] {escape(step['content'])}")
+
+
+def _show_grade(grade: dict[str, Any] | None) -> None:
+    if grade is None:
+        say("\n[yellow]No grade: there are no rewards beside this environment.[/]")
+        return
+    reward = grade["reward"]
+    say("\n[bold]reward " + ("none[/]: the episode leaned on answers that nobody knows" if reward is None else f"{reward:g}[/]"))
+    for check in grade["checks"]:
+        say(f"  {'[green]✓[/]' if check['passed'] else '[red]✗[/]'} {escape(check['says'])} [dim]{check['role']}[/]")
+
+
+def verify(environment: Directory, rewards: Rewards = None, json: Json = False) -> None:
+    """Prove an environment again: the known solution earns 1, doing nothing 0, and twice the same is the same."""
+    from pipelines.playing import verified
+
+    rows_of(environment)
+    found = verified(environment, rewards)
+    if json:
+        data(found)
+    table("Left", [row for row in found["verdicts"] if not row["kept"]])
+    n_hold, n_tasks = len(found["tasks"]), found["n_tasks"]
+    say(f"[bold]{n_hold}[/] of {n_tasks} tasks hold")
+    if n_hold < n_tasks:
+        raise GateFailed(f"{n_tasks - n_hold} of {n_tasks} tasks do not hold", str(environment), "build it again with: "
+                         "traceroom run")
+
+
+def serve(
+    environment: Directory,
+    task: Annotated[str | None, typer.Option(help="Task to begin; without it, the room without a task.")] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0: any free one.")] = 8765,
+    seed: Annotated[int, typer.Option(help="0: as recorded.")] = 0,
+    container: Annotated[bool, typer.Option("--container", help="Each room in a container of its own.")] = False,
+    journals: Annotated[Path | None, typer.Option(
+        help="File that the episodes' journals are added to, for the grader.", show_default=False)] = None,
+) -> None:
+    """Serve an environment's tools to an agent over MCP (streamable HTTP), one room a session."""
+    task_id = _task(environment, task) if task else None
+    rows_of(environment)
+    from pipelines import serve as server
+
+    server.serve(
+        environment, task_id, host, port, seed, container=container, journals=journals,
+        ready=lambda url: say(f"[bold]{escape(url)}[/] answers; stop it with Ctrl-C"))

@@ -1,0 +1,111 @@
+"""Commands that make something: `run`, `export`, `base-image`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.markup import escape
+
+from pipelines.screen import bars, console, data, say, table
+from pipelines.settings import Settings
+from warehouse.errors import GateFailed, InputError
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
+Out = Annotated[str, typer.Option("--out", help="Folder that a run writes: warehouse, environments, rewards, datasets.")]
+_NO_LOGS: list[str] = []
+
+
+def run(
+    logs: Annotated[list[str], typer.Argument(help="Log files, or folders taken as they are.", show_default=False)],
+    out: Out = "out",
+    only: Annotated[list[str] | None, typer.Option(help="Read only this folder inside LOGS; may be repeated.")] = None,
+    without: Annotated[list[str] | None, typer.Option(help="Leave this folder inside LOGS; may be repeated.")] = None,
+    config: Annotated[str | None, typer.Option(help="TOML file that describes the sources.")] = None,
+    privacy: Annotated[Literal["on", "off"], typer.Option(help="Take personal data out before anything is stored.")] = "off",
+    image: Annotated[bool, typer.Option("--image/--no-image", help="Build container images.")] = True,
+    base_image: Annotated[str | None, typer.Option(help="Base of the images.", show_default=False)] = None,
+    json: Json = False,
+) -> None:
+    """Turn logs into verified environments with rewards, and datasets.
+
+    A second run over the same logs adds nothing; other logs are added to what --out already holds.
+    """
+    settings = Settings(
+        logs=tuple(logs), out=out, only=tuple(only or ()), without=tuple(without or ()), configuration=config,
+        privacy=privacy == "on", image=image, base_image=base_image).checked()
+    with bars():
+        from pipelines.running import run as carry_out
+
+        ran = carry_out(settings, lambda who: say(f"[yellow]Waiting for {escape(who)}.[/]"))
+    from pipelines.summary import summary
+
+    made = summary(settings)
+    document = {**made, "seconds": round(ran.seconds, 3), "stages": ran.stages, "checks_failed": ran.broken}
+    _tell(document)
+    if json:
+        data(document)
+    _gates(document)
+
+
+def _tell(made: dict[str, Any]) -> None:
+    fresh = [stage["stage"] for stage in made["stages"] if stage["computed"]]
+    say("")
+    say(f"[bold]{made['n_sessions']:,}[/] sessions with {made['n_calls']:,} tool calls of {made['n_tools']:,} tools, "
+        f"from {made['n_records']:,} records in {made['n_files']:,} files")
+    say(f"[bold]{made['n_tasks']:,}[/] tasks found, [bold green]{made['n_published']:,}[/] published, each verified "
+        "(the known solution earns 1, doing nothing 0, twice the same)")
+    say(f"in {made['seconds']:.1f} s" + ("" if len(fresh) > 2 else ": nothing new, what was there stands") + "\n")
+    columns = ("environment", "service", "n_tasks", "n_tools", "path", "rewards")
+    table("Environments", [
+        {**{name: row[name] for name in columns}, "image": row["image_id"] or f"left: {row['image_left']}"}
+        for row in made["environments"]], right=("n_tasks", "n_tools"))
+    table("Datasets", [{"path": path} for path in made["datasets"]])
+    table("Left, and why", made["left"], right=("n",))
+    _next(made)
+
+
+def _next(made: dict[str, Any]) -> None:
+    out = escape(made["out"])
+    say("[bold]Next[/]")
+    say(f"  traceroom show --out {out} --left     every line, session and task that was left, with its reason")
+    for environment in made["environments"][:1]:
+        path = escape(environment["path"])
+        say(f"  traceroom tasks {path}")
+        say(f"  traceroom play {path} TASK            act in it yourself, and see your grade")
+        say(f"  traceroom serve {path}                give it to an agent over MCP")
+
+
+def _gates(made: dict[str, Any]) -> None:
+    if not made["n_files"]:
+        raise InputError(
+            "there is nothing to read", made["out"], "give files or folders of logs; formats are listed in docs/formats.md")
+    if made["checks_failed"]:
+        raise GateFailed(
+            f"checks that do not hold: {', '.join(made['checks_failed'])}", made["warehouse"], "see docs/pipeline.md")
+
+
+def export(
+    name: Annotated[str, typer.Argument(help="Name of the exporter.")],
+    environment: Annotated[Path, typer.Argument(help="OUT/environments/NAME.")],
+    to: Annotated[Path, typer.Option("--to", help="Folder to write to.")] = Path("exported"),
+    json: Json = False,
+) -> None:
+    """Write an environment in the form that another program takes."""
+    raise NotImplementedError
+
+
+def base_image(
+    name: Annotated[str | None, typer.Option(help="Name to give it.", show_default=False)] = None,
+    suite: Annotated[str, typer.Option(help="Debian release to take the packages from.")] = "bookworm",
+    json: Json = False,
+) -> None:
+    """Make the small base image from Debian packages, where no registry is reachable."""
+    from env_builder.image import LOCAL_BASE, make_base
+
+    with console.status("Making the base image from Debian packages"):
+        image_id = make_base(name or LOCAL_BASE, suite)
+    say(f"[bold]{escape(name or LOCAL_BASE)}[/] is {image_id}; runs use it where the default base is not there")
+    if json:
+        data({"name": name or LOCAL_BASE, "image_id": image_id})

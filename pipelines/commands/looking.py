@@ -1,0 +1,74 @@
+"""Commands that look: `show`, `tasks`. They open the published copy, so they work while a run writes."""
+
+from __future__ import annotations
+
+import json as json_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pipelines.commands.building import Json, Out
+from pipelines.screen import data, say, table
+from warehouse.errors import Missing
+
+
+def show(
+    out: Out = "out",
+    left: Annotated[bool, typer.Option("--left", help="List everything that was left, with file and line.")] = False,
+    stage: Annotated[str | None, typer.Option(help="Only this stage.")] = None,
+    json: Json = False,
+) -> None:
+    """Show the funnel: what came in at each stage, what was kept, what was left and why."""
+    from pipelines import summary
+
+    settings = summary.out_of(out)
+    rows = summary.left(settings) if left else summary.funnel(settings)
+    known = {row["stage"] for row in rows}
+    if stage and stage not in known:
+        raise Missing.named("stage", stage, known)
+    rows = [row for row in rows if stage in (None, row["stage"])]
+    if json:
+        data(rows)
+    elif left:
+        table(f"Left: {len(rows):,}", [{**row, "subject": row["subject"][:16]} for row in rows], right=("line",))
+    else:
+        table("Funnel", _per_stage(rows), right=("in", "kept", "left"))
+    if not rows:
+        say("Nothing was left." if left else "The funnel is empty.")
+
+
+def _per_stage(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    shown = []
+    for stage in dict.fromkeys(row["stage"] for row in rows):
+        kept = sum(row["n"] for row in rows if row["stage"] == stage and row["kept"])
+        reasons = [row for row in rows if row["stage"] == stage and not row["kept"]]
+        n_left = sum(row["n"] for row in reasons)
+        shown.append({
+            "stage": stage, "in": kept + n_left, "kept": kept, "left": n_left,
+            "why": ", ".join(f"{row['reason']} {row['n']:,}" for row in reasons)})
+    return shown
+
+
+def tasks(
+    environment: Annotated[Path, typer.Argument(help="OUT/environments/NAME.")],
+    json: Json = False,
+) -> None:
+    """List the tasks of an environment."""
+    rows = rows_of(environment)
+    if json:
+        data(rows)
+        return
+    table(f"{len(rows):,} tasks", [
+        {"task": row["task_id"][:16], "split": row["split"], "sessions": len(row["session_ids"]),
+         "goal": " ".join(row["goal"].split())[:100]} for row in rows], right=("sessions",))
+
+
+def rows_of(environment: Path) -> list[dict[str, Any]]:
+    """Task rows of an environment's directory. Raises Missing where there is none."""
+    file = environment / "tasks.jsonl"
+    if not file.is_file():
+        there = environment.parent.iterdir() if environment.parent.is_dir() else ()
+        known = [str(path) for path in there if (path / "tasks.jsonl").is_file()]
+        raise Missing.named("environment", str(environment), known)
+    return [json_module.loads(line) for line in file.read_text("utf-8").splitlines()]

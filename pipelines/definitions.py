@@ -1,0 +1,15 @@
+"""What Dagster loads: `dagster dev`, or any launcher, by `[tool.dagster]` in pyproject.toml."""
+
+from __future__ import annotations
+
+from dagster import Definitions
+
+from pipelines.assets import assets
+from pipelines.checks import checks
+from pipelines.resources import SettingsResource
+from pipelines.schedules import everything, nightly
+from pipelines.sensors import inbox
+
+defs = Definitions(
+    assets=assets, asset_checks=checks, jobs=[everything], schedules=[nightly], sensors=[inbox],
+    resources={"settings": SettingsResource()})

@@ -1,0 +1,161 @@
+"""How a stage is carried out: once for what it is computed from, under the writer's lock, in one transaction.
+
+A stage is up to date where the warehouse says it was computed from the same: the stages before it, the code of the
+house, and the settings that it reads. Ingestion is the exception: it always looks, and takes what the ledger lacks.
+A run that was killed goes on at the first stage that is not up to date.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from pipelines import progress
+from pipelines.settings import Settings
+from warehouse.lock import writing
+from warehouse.store import Store
+
+Counts = dict[str, int]
+"""Name of a figure -> how many."""
+
+
+class Stage(NamedTuple):
+    """A stage: what it fills, what it stands on, and the function that does it."""
+
+    name: str
+    tables: tuple[str, ...]
+    after: tuple[str, ...]
+    """Stages whose tables it reads."""
+    work: Callable[[Store, Settings], Counts]
+    reads: tuple[str, ...] = ()
+    """Settings that change what it gives."""
+    always: bool = False
+    """It finds out by itself whether there is something new."""
+    holds: Callable[[Store, Settings], bool] = lambda store, settings: True
+    """Is what it wrote outside the warehouse still there?"""
+
+
+class Report(NamedTuple):
+    """What became of a stage."""
+
+    stage: str
+    fresh: bool
+    """False: it was up to date and nothing was done."""
+    seconds: float
+    counts: Counts
+    tables: dict[str, Look]
+    """What each of its tables holds now."""
+    funnel: pl.DataFrame
+    """stage, kept, reason, n."""
+
+
+class Look(NamedTuple):
+    """A look into a table."""
+
+    n_rows: int
+    sample: pl.DataFrame
+
+
+SAMPLE_ROWS = 5
+
+
+def carry_out(stage: Stage, settings: Settings, waiting: Callable[[str], None] | None = None) -> Report:
+    """Bring a stage up to date, and say what became of it."""
+    progress.tell(stage.name)
+    with writing(settings.warehouse, f"the stage {stage.name!r} of a run", waiting), Store.open(settings.warehouse) as store:
+        began = time.perf_counter()
+        before = _recorded(store, stage.name)
+        if before and not stage.always and _current(store, stage, settings):
+            fresh, counts = False, json.loads(before["counts"])
+        else:
+            fresh, counts = True, _work(store, stage, settings, began)
+        seconds = time.perf_counter() - began
+        report = Report(stage.name, fresh, seconds, counts, *_looks(store, stage))
+    progress.tell(stage.name, 1, 1, finished=True)
+    return report
+
+
+def up_to_date(store: Store, stages: tuple[Stage, ...], settings: Settings) -> bool:
+    """Would carrying these out change nothing? Of a stage that always looks: was it done before?"""
+    return all(
+        _recorded(store, stage.name) is not None if stage.always else _current(store, stage, settings) for stage in stages)
+
+
+def _current(store: Store, stage: Stage, settings: Settings) -> bool:
+    before = _recorded(store, stage.name)
+    same = before is not None and before["digest"] == _wanted(store, stage, settings)
+    return same and stage.holds(store, settings)
+
+
+def _work(store: Store, stage: Stage, settings: Settings, began: float) -> Counts:
+    if stage.always:  # commits by itself, file by file
+        counts = stage.work(store, settings)
+        _note(store, stage.name, _state(store), time.perf_counter() - began, counts)
+        return counts
+    with store.transaction():
+        counts = stage.work(store, settings)
+        _note(store, stage.name, _wanted(store, stage, settings), time.perf_counter() - began, counts)
+    return counts
+
+
+def _looks(store: Store, stage: Stage) -> tuple[dict[str, Look], pl.DataFrame]:
+    tables = {
+        table: Look(store.count(table), store.read(f"select * from {table} limit {SAMPLE_ROWS}")) for table in stage.tables}
+    return tables, store.read(
+        "select stage, kept, reason, n from mart.funnel where stage = $stage", stage=stage.name)
+
+
+def _wanted(store: Store, stage: Stage, settings: Settings) -> str:
+    before = {name: (_recorded(store, name) or {}).get("digest") for name in stage.after}
+    told = {name: getattr(settings, name) for name in stage.reads}
+    return _digest({"stage": stage.name, "code": code_digest(), "before": before, "settings": told})
+
+
+def _state(store: Store) -> str:
+    """Digest of all that was ever read."""
+    ids = store.read("select file_id from raw.files order by file_id")["file_id"].to_list()
+    return _digest({"files": ids, "code": code_digest()})
+
+
+def _recorded(store: Store, stage: str) -> Mapping[str, Any] | None:
+    found = store.read("select digest, counts from raw.stages where stage = $stage", stage=stage)
+    return found.row(0, named=True) if found.height else None
+
+
+def _note(store: Store, stage: str, digest: str, seconds: float, counts: Counts) -> None:
+    row = {"stage": stage, "digest": digest, "seconds": seconds, "counts": json.dumps(counts, sort_keys=True),
+           "done_at": datetime.now(UTC)}
+    store.replace("raw.stages", pl.DataFrame([row]), "stage = $stage", stage=stage)
+
+
+@cache
+def code_digest() -> str:
+    """Digest of the code that computes: what other code made is computed again."""
+    digest = hashlib.sha256()
+    for package in ("extractors", "env_builder", "warehouse"):
+        for path, content in sorted(_sources(files(package), package)):
+            digest.update(f"{path}\0".encode() + hashlib.sha256(content).digest())
+    return digest.hexdigest()
+
+
+def _sources(folder: Traversable, path: str) -> list[tuple[str, bytes]]:
+    found: list[tuple[str, bytes]] = []
+    for child in folder.iterdir():
+        if child.is_dir() and child.name != "__pycache__":
+            found += _sources(child, f"{path}/{child.name}")
+        elif child.name.endswith((".py", ".sql", ".toml", ".json")):
+            found.append((f"{path}/{child.name}", child.read_bytes()))
+    return found
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

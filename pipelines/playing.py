@@ -1,0 +1,109 @@
+"""An episode by hand: moves of a person or a script in, steps and a grade out.
+
+Loads room and grader into this process (docs/environment.md, "Three sides"): for people and trusted scripts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from env_builder import verify
+from env_builder.runtime import Environment
+from warehouse.errors import EnvironmentBroken, InputError
+
+Move = dict[str, Any]
+"""{"tool", "arguments"} or {"say"}."""
+
+
+class Room:
+    """An environment in which a task has begun."""
+
+    def __init__(self, environment: Environment, task_id: str, seed: int) -> None:
+        self.environment = environment
+        self.observation = environment.reset(task_id, seed=seed)
+        self.tools: list[dict[str, Any]] = self.observation.tools
+
+    @property
+    def ended(self) -> str | None:
+        """None, "terminated" or "truncated"."""
+        return self.environment.ended
+
+
+def begin(path: Path, rewards: Path | None, task_id: str, seed: int) -> Room:
+    """Load the environment at `path` and begin a task. Raises EnvironmentBroken."""
+    try:
+        environment = Environment.load(str(path), rewards=str(rewards) if rewards else None)
+    except (OSError, ValueError, KeyError) as error:
+        raise EnvironmentBroken(
+            f"the environment cannot be loaded ({error})", str(path), "build it again with: traceroom run") from error
+    return Room(environment, task_id, seed)
+
+
+def scripted(path: Path) -> Iterator[Move]:
+    """Moves of a file of JSON lines. Raises InputError with file and line."""
+    if not path.is_file():
+        raise InputError("there is no such script", str(path), "give a file of JSON lines")
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        if line.strip():
+            yield _move(line, f"{path}, line {number}")
+
+
+def _move(line: str, where: str) -> Move:
+    mend = 'write {"tool": "…", "arguments": {…}} or {"say": "…"}'
+    try:
+        move = json.loads(line)
+    except ValueError as error:
+        raise InputError(f"this is no JSON ({error})", where, mend) from error
+    told = isinstance(move, dict) and isinstance(move.get("say"), str)
+    called = isinstance(move, dict) and isinstance(move.get("tool"), str) and isinstance(move.get("arguments", {}), dict)
+    if told == called:
+        raise InputError("this is neither a call nor something said", where, mend)
+    return {"say": move["say"]} if told else {"tool": move["tool"], "arguments": move.get("arguments", {})}
+
+
+def typed(line: str, tools: set[str]) -> Move:
+    """The move that a person typed: a tool's name and a JSON object, or words. Raises InputError."""
+    name, _, rest = line.partition(" ")
+    if name not in tools:
+        return {"say": line}
+    return _move(json.dumps({"tool": name, "arguments": _arguments(rest)}), "your line")
+
+
+def _arguments(text: str) -> Any:
+    try:
+        return json.loads(text) if text.strip() else {}
+    except ValueError as error:
+        raise InputError(f"the arguments are no JSON ({error})", "your line", 'write them as {"argument": 1}') from error
+
+
+def played(room: Room, moves: Iterable[Move]) -> Iterator[dict[str, Any]]:
+    """Make the moves until they or the episode end; gives each step as a row of the journal."""
+    for move in moves:
+        if "say" in move:
+            reply = room.environment.say(move["say"])
+            yield {"kind": "say", "content": move["say"], "reply": reply}
+        else:
+            result = room.environment.call(move["tool"], move["arguments"])
+            yield {"kind": "call", **move, "content": result.content, "is_error": result.is_error, "tier": result.tier}
+        if room.ended:
+            return
+    room.environment.finish()
+
+
+def graded(room: Room) -> dict[str, Any] | None:
+    """{"reward", "checks"} of the episode; None where the environment has no rewards beside it."""
+    try:
+        grade = room.environment.grade()
+    except (LookupError, FileNotFoundError):
+        return None
+    return {"reward": grade.reward, "checks": [check._asdict() for check in grade.checks]}
+
+
+def verified(path: Path, rewards: Path | None) -> dict[str, Any]:
+    """{"n_tasks", "tasks": ids that hold, "verdicts", "plays"} of the environment at `path`."""
+    found = verify.verify(path, rewards or path.parent.parent / "rewards" / path.name)
+    return {"n_tasks": found.verdicts.height, "tasks": found.task_ids, "verdicts": found.verdicts.to_dicts(),
+            "plays": found.plays.to_dicts()}

@@ -1,0 +1,66 @@
+"""The whole job in this process: the same assets, the same order, on an instance of Dagster that forgets
+(or on yours, where DAGSTER_HOME is set), and the published copy of the warehouse at the end."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from dagster import DagsterInstance, ExecuteInProcessResult, Failure, materialize
+
+from pipelines.assets import assets, days
+from pipelines.checks import checks
+from pipelines.resources import SettingsResource
+from pipelines.settings import Settings
+from warehouse.errors import TraceroomError
+from warehouse.lock import writing
+
+
+class Ran(NamedTuple):
+    """What a run did."""
+
+    seconds: float
+    stages: list[dict[str, Any]]
+    """{"stage", "computed", "seconds"} in order."""
+    broken: list[str]
+    """Names of the checks that do not hold."""
+
+
+def run(settings: Settings, waiting: Callable[[str], None] | None = None) -> Ran:
+    """Carry out every stage that is not up to date. Holds the writer's lock from beginning to end; where another run
+    has it, `waiting` is told who. Raises TraceroomError; what was committed before stays, and the next run goes on."""
+    began = time.perf_counter()
+    with writing(settings.warehouse, f"a run over {', '.join(settings.logs)}", waiting):
+        result = _materialized(settings)
+    return Ran(time.perf_counter() - began, _stages(result), _broken(result))
+
+
+def _materialized(settings: Settings) -> ExecuteInProcessResult:
+    instance = DagsterInstance.get() if os.environ.get("DAGSTER_HOME") else DagsterInstance.ephemeral()
+    with instance:
+        try:
+            return materialize(
+                [*assets, *checks], instance=instance, partition_key=days.get_last_partition_key(),
+                resources={"settings": SettingsResource(document=settings.model_dump_json())},
+                run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}})
+        except Failure as failure:
+            if isinstance(failure.__cause__, TraceroomError):
+                raise failure.__cause__ from failure
+            raise
+
+
+def _stages(result: ExecuteInProcessResult) -> list[dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for event in result.get_asset_materialization_events():
+        metadata = event.materialization.metadata
+        found.setdefault(str(event.step_key), {
+            "stage": event.step_key, "computed": metadata["computed"].value, "seconds": metadata["seconds"].value})
+    return list(found.values())
+
+
+def _broken(result: ExecuteInProcessResult) -> list[str]:
+    return sorted(check.check_name for check in result.get_asset_check_evaluations() if not check.passed)
+
+

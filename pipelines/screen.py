@@ -1,0 +1,74 @@
+"""Talk to the person: everything here goes to stderr; stdout is for data."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from pipelines import progress
+
+console = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def say(text: str) -> None:
+    """A line for the person; rich markup is read."""
+    console.print(text)
+
+
+def data(document: object) -> None:
+    """One JSON document on stdout."""
+    typer.echo(json.dumps(document, ensure_ascii=False, indent=2, default=str))
+
+
+def table(title: str, rows: Sequence[Mapping[str, Any]], right: tuple[str, ...] = ()) -> None:
+    """Rows as a table; columns in `right` are set to the right."""
+    if not rows:
+        return
+    shown = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column in rows[0]:
+        shown.add_column(column.replace("_", " "), justify="right" if column in right else "left", overflow="fold")
+    for row in rows:
+        shown.add_row(*(escape(_text(value)) for value in row.values()))
+    console.print(shown)
+    console.print()
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+@contextlib.contextmanager
+def bars() -> Iterator[None]:
+    """Draw what is told to pipelines/progress.py: a bar a stage on a terminal, a line a stage elsewhere."""
+    if not console.is_terminal:
+        with progress.watched_by(_line):
+            yield
+        return
+    drawn = Progress(
+        SpinnerColumn(finished_text="[green]✓[/]"), TextColumn("{task.description:<12}"), BarColumn(bar_width=30),
+        MofNCompleteColumn(), TextColumn("[dim]{task.fields[note]}"), TimeElapsedColumn(), console=console)
+    known: dict[str, TaskID] = {}
+
+    def watch(step: progress.Step) -> None:
+        if step.stage not in known:
+            known[step.stage] = drawn.add_task(step.stage, total=step.total, note="")
+        total = max(step.total or 1, 1) if step.finished else step.total
+        drawn.update(known[step.stage], completed=total if step.finished else step.done, total=total, note=step.note)
+
+    with drawn, progress.watched_by(watch):
+        yield
+
+
+def _line(step: progress.Step) -> None:
+    if step.finished:
+        console.print(f"{step.stage}: {step.note or 'done'}")

@@ -1,0 +1,84 @@
+"""What a run is told: where the logs lie, where results go, and what is switched on.
+
+One frozen record for the command line, the Dagster assets and the tests; it travels between processes as JSON.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from warehouse.errors import InputError, Unavailable
+
+
+class Settings(BaseModel):
+    """Settings of one run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    logs: tuple[str, ...]
+    """Files and folders to read; a folder is taken as it is, by content."""
+    out: str
+    """Folder of the warehouse, the environments, their rewards and the datasets."""
+    only: tuple[str, ...] = ()
+    """Names of the folders inside `logs` to read; empty: all."""
+    without: tuple[str, ...] = ()
+    """Names of the folders inside `logs` to leave."""
+    configuration: str | None = None
+    """A TOML file that describes the sources."""
+    privacy: bool = False
+    image: bool = True
+    """Build a container image of each environment where an engine answers."""
+    base_image: str | None = None
+    """Base of the images, by reference; None: the default."""
+    until: str | None = None
+    """Last day (YYYY-MM-DD) whose files are taken; None: all. Files without a time are always taken."""
+
+    @property
+    def warehouse(self) -> Path:
+        """The DuckDB file."""
+        return Path(self.out) / "warehouse.duckdb"
+
+    @property
+    def environments(self) -> Path:
+        """Folder of the published environments."""
+        return Path(self.out) / "environments"
+
+    @property
+    def rewards(self) -> Path:
+        """Folder of their rubrics and known solutions: the grader's side."""
+        return Path(self.out) / "rewards"
+
+    @property
+    def datasets(self) -> Path:
+        """Folder of the datasets."""
+        return Path(self.out) / "datasets"
+
+    @property
+    def configuration_text(self) -> str:
+        """Content of the configuration file, empty where none is given."""
+        return Path(self.configuration).read_text("utf-8") if self.configuration else ""
+
+    def checked(self) -> Settings:
+        """These settings, after looking that a run can begin with them. Raises InputError, Unavailable."""
+        for path in self.logs:
+            if not Path(path).exists():
+                raise InputError("there is no such file or folder", path, "give the path of your logs")
+        if self.configuration and not Path(self.configuration).is_file():
+            raise InputError("there is no such file", self.configuration, "give --config the path of a TOML file")
+        if Path(self.out).is_file():
+            raise InputError("this is a file", self.out, "give --out a folder")
+        if self.privacy:
+            raise Unavailable(
+                "privacy is not there yet", "--privacy on", "run with --privacy off, on logs that may be read as they are")
+        return self
+
+
+def from_environment() -> Settings:
+    """Settings of the assets where Dagster runs them by itself: TRACEROOM_INBOX, TRACEROOM_OUT, TRACEROOM_CONFIG."""
+    inbox = os.environ.get("TRACEROOM_INBOX", "inbox")
+    return Settings(
+        logs=(inbox,), out=os.environ.get("TRACEROOM_OUT", "out"), configuration=os.environ.get("TRACEROOM_CONFIG") or None,
+        image=os.environ.get("TRACEROOM_IMAGE", "on") != "off", base_image=os.environ.get("TRACEROOM_BASE_IMAGE") or None)

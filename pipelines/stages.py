@@ -1,0 +1,109 @@
+"""The stages in order, each a plain function (store, settings) -> counts: read, one call, write.
+
+Every function also writes the verdicts of its stage. What a stage stands on is in `STAGES`; how it is carried out, and
+when it is skipped, is in pipelines/engine.py. Heavy modules are imported where they are used: `--help` needs none.
+"""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+
+from pipelines.engine import Counts, Stage
+from pipelines.ingesting import ingest
+from pipelines.settings import Settings
+from pipelines.worlds import configuration_of, world_of
+from warehouse.records import Leakage, Service, frame
+from warehouse.store import Store
+
+
+def leave(store: Store, stage: str, verdicts: pl.DataFrame) -> None:
+    """Put the verdicts of a stage in the place of its former ones."""
+    store.replace("mart.verdicts", verdicts.unique(["stage", "subject", "reason"]), "stage = $stage", stage=stage)
+
+
+def sessions(store: Store, settings: Settings) -> Counts:
+    """Events to sessions, turns, feedback, row changes and tools."""
+    from extractors.sessions import assemble
+
+    made = assemble(
+        store.table("core.events"), store.table("raw.declarations"), configuration_of(settings).sessions.gap_minutes)
+    tables = {
+        "core.sessions": made.sessions, "core.turns": made.turns, "core.feedback": made.feedback,
+        "core.row_changes": made.row_changes, "core.tools": made.tools}
+    counts = {f"n_{name.split('.')[1]}": store.replace(name, frame) for name, frame in tables.items()}
+    leave(store, "sessions", made.verdicts)
+    return counts
+
+
+def world(store: Store, settings: Settings) -> Counts:
+    """What is known of the world over time, the answers that tools gave, and what each tool does."""
+    from env_builder.behaviour import induce
+
+    built = world_of(store, settings)
+    services = [
+        {"service": name, "starts_from": service.starts_from, "votes": json.dumps(service.votes, sort_keys=True)}
+        for name, service in sorted(built.services.items())]
+    store.replace("mart.services", frame(Service, services))
+    leave(store, "world", built.verdicts)
+    return {
+        "n_facts": store.replace("mart.facts", built.facts),
+        "n_recorded": store.replace("mart.recorded", built.recorded),
+        "n_behaviours": store.replace("mart.behaviours", induce(built, store.table("core.tools")))}
+
+
+def outcomes(store: Store, settings: Settings) -> Counts:
+    """How well each session went."""
+    from extractors.outcomes import judge
+
+    judged, verdicts = judge(store.table("core.sessions"), store.table("core.turns"), store.table("core.feedback"))
+    leave(store, "outcomes", verdicts)
+    n = store.replace("mart.outcomes", judged)
+    return {"n_outcomes": n, "n_abstained": judged["probability"].null_count()}
+
+
+def tasks(store: Store, settings: Settings) -> Counts:
+    """What was asked for: grouped sessions, with goal, start and split."""
+    from extractors.tasks import find
+
+    effects = store.read("select service, tool, effect from mart.behaviours order by all")
+    starts_from = dict(store.read("select service, starts_from from mart.services order by all").iter_rows())
+    found = find(
+        store.table("core.sessions"), store.table("core.turns"), store.table("mart.outcomes"), effects, starts_from,
+        configuration_of(settings).gates.min_probability)
+    reports = [{"service": name, "report": json.dumps(report, sort_keys=True)} for name, report in found.leakage.items()]
+    store.replace("mart.leakage", frame(Leakage, reports))
+    leave(store, "tasks", found.verdicts)
+    return {"n_tasks": store.replace("mart.tasks", found.tasks), "n_families": found.tasks["family"].n_unique()}
+
+
+def rewards(store: Store, settings: Settings) -> Counts:
+    """A rubric for each task, mined from good and bad sessions."""
+    from env_builder.rewards import mine
+
+    rubrics, verdicts = mine(
+        store.table("mart.tasks"), store.table("core.sessions"), store.table("core.turns"), store.table("mart.outcomes"),
+        world_of(store, settings))
+    leave(store, "rewards", verdicts)
+    return {"n_rubrics": store.replace("mart.rubrics", rubrics)}
+
+
+def funnel(store: Store, settings: Settings) -> Counts:
+    """All verdicts together; publishes the copy of the warehouse that readers open."""
+    counts = {"n_verdicts": store.count("mart.verdicts")}
+    store.publish()
+    return counts
+
+
+STAGES: tuple[Stage, ...] = (
+    Stage("extract", ("raw.files", "raw.records", "raw.declarations", "core.events"), (), ingest, always=True),
+    Stage(
+        "sessions", ("core.sessions", "core.turns", "core.feedback", "core.row_changes", "core.tools"), ("extract",),
+        sessions, ("configuration_text",)),
+    Stage(
+        "world", ("mart.services", "mart.facts", "mart.recorded", "mart.behaviours"), ("sessions",), world,
+        ("configuration_text",)),
+    Stage("funnel", ("mart.verdicts",), ("extract", "sessions", "world"),
+        funnel, always=True),
+)

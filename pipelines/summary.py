@@ -1,0 +1,54 @@
+"""What the warehouse and the folders beside it hold, for people and for `--json`: read from the published copy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pipelines.settings import Settings
+from warehouse.store import Store
+
+
+def summary(settings: Settings) -> dict[str, Any]:
+    """Files, sessions, tasks, environments, datasets, and what was left and why; keys in reading order."""
+    with Store.published(settings.warehouse) as store:
+        environments = [_environment(settings, row) for row in store.table("mart.environments").to_dicts()]
+        return {
+            "out": settings.out,
+            "warehouse": str(settings.warehouse),
+            "n_files": store.count("raw.files"),
+            "n_records": store.count("raw.records"),
+            "n_sessions": store.count("core.sessions"),
+            "n_calls": store.read("select count(*) from core.turns where kind = 'call'").item(),
+            "n_tools": store.count("core.tools"),
+            "n_tasks": store.count("mart.tasks"),
+            "n_published": sum(environment["n_tasks"] for environment in environments),
+            "environments": environments,
+            "datasets": sorted(str(path) for path in settings.datasets.rglob("*") if path.is_file()),
+            "left": store.read(
+                "select stage, reason, n from mart.funnel where not kept order by stage, n desc, reason").to_dicts(),
+        }
+
+
+def _environment(settings: Settings, row: dict[str, Any]) -> dict[str, Any]:
+    name = row["environment"]
+    return {**row, "path": str(settings.environments / name), "rewards": str(settings.rewards / name)}
+
+
+def funnel(settings: Settings) -> list[dict[str, Any]]:
+    """One row a stage and reason: {"stage", "kept", "reason", "n"}."""
+    with Store.published(settings.warehouse) as store:
+        return store.read("select stage, kept, reason, n from mart.funnel").to_dicts()
+
+
+def left(settings: Settings) -> list[dict[str, Any]]:
+    """Everything that was left: {"stage", "reason", "subject", "file", "line", "detail"}."""
+    with Store.published(settings.warehouse) as store:
+        return store.read(
+            "select stage, reason, subject, path as file, line, detail from mart.verdicts v "
+            "left join raw.files f using (file_id) where not kept order by all").to_dicts()
+
+
+def out_of(path: str) -> Settings:
+    """Settings that name a folder that a run wrote."""
+    return Settings(logs=(), out=str(Path(path)))

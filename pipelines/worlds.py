@@ -1,0 +1,45 @@
+"""The rebuilt world, once a process: several stages read more of it than the tables hold (programs, steps, documents)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import polars as pl
+
+from pipelines.settings import Settings
+from warehouse.store import Store
+
+if TYPE_CHECKING:
+    from env_builder.world import World
+    from extractors.configuration import Configuration
+
+_last: dict[str, World] = {}
+
+
+def world_of(store: Store, settings: Settings) -> World:
+    """The world of the sessions in the warehouse; the one built last is kept in this process."""
+    from env_builder import world
+
+    digest = store.read("select digest from raw.stages where stage = 'sessions'")["digest"].item()
+    key = f"{digest} {settings.configuration_text}"
+    if key not in _last:
+        sessions = store.table("core.sessions")
+        built = world.build(sessions, store.table("core.turns"), store.table("core.tools"), told(sessions, settings))
+        _last.clear()
+        _last[key] = built
+    return _last[key]
+
+
+def told(sessions: pl.DataFrame, settings: Settings) -> dict[str, Literal["reset", "shared"]]:
+    """What the configuration says of how sessions begin, by service."""
+    says = {
+        source.name: source.starts_from for source in configuration_of(settings).sources if source.starts_from is not None}
+    pairs = sessions.select("service", "source").unique().sort("service", "source")
+    return {service: says[source] for service, source in pairs.iter_rows() if source in says}
+
+
+def configuration_of(settings: Settings) -> Configuration:
+    """The configuration file, or what stands where none is given."""
+    from extractors import configuration
+
+    return configuration.load(settings.configuration) if settings.configuration else configuration.Configuration()
