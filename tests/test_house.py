@@ -1,0 +1,304 @@
+"""The laws of the house (docs/architecture.md), each held by a test that reads the sources."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.names import payload_names
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("warehouse", "extractors", "env_builder", "pipelines")
+RUNTIME = ROOT / "env_builder" / "runtime"
+BELOW = {
+    "warehouse": set[str](),
+    "extractors": {"warehouse"},
+    "env_builder": {"warehouse"},
+    "pipelines": {"warehouse", "extractors", "env_builder"},
+}
+DOORS = {
+    "duckdb": ("warehouse/store.py",),
+    "docker": ("env_builder/image.py",),
+    "openai": ("pipelines/resources.py",),
+    "dagster": ("pipelines/",),
+    "typer": ("pipelines/",),
+    "mcp": ("pipelines/serve.py",),
+}
+BOUNDARY = ("pipelines/cli.py",)
+"""Where every error becomes a sentence: the only place that may catch them all."""
+MAX_LINES, MAX_FUNCTION = 400, 60
+"""Where a file or a function is certainly too long; the house aims at 300 and 40."""
+LONG_FILES = {"warehouse/records.py": "every type that flows, each field with its sentence: a page to look things up in"}
+
+
+@cache
+def sources() -> tuple[Path, ...]:
+    """Every Python file of the four packages."""
+    return tuple(sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py")))
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"), str(path))
+
+
+def shown(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, dotted name) of everything that a file imports, wherever it does."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, name.name) for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            if node.level:
+                package = path.relative_to(ROOT).with_suffix("").parts[: -node.level]
+                yield node.lineno, ".".join([*package, *([node.module] if node.module else [])])
+            elif node.module:
+                yield node.lineno, node.module
+
+
+def test_imports_run_down_and_wings_stay_apart() -> None:
+    wrong = [
+        f"{shown(path)}:{line} imports {name}"
+        for path in sources() for line, name in imports(path)
+        if (top := name.split(".")[0]) in BELOW
+        and top != (own := path.relative_to(ROOT).parts[0]) and top not in BELOW[own]
+    ]  # fmt: skip
+    assert not wrong
+
+
+def test_wings_take_types_and_errors_alone_from_the_warehouse() -> None:
+    allowed = ("warehouse.records", "warehouse.errors")
+    wrong = [
+        f"{shown(path)}:{line} imports {name}"
+        for path in sources() if path.relative_to(ROOT).parts[0] in ("extractors", "env_builder")
+        for line, name in imports(path) if name.split(".")[0] == "warehouse" and name not in allowed
+    ]  # fmt: skip
+    assert not wrong
+
+
+def test_no_circle_among_modules() -> None:
+    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in sources()}
+    edges = {
+        module: {name for node in tree(path).body for name in _at_import(node, path) if name in modules and name != module}
+        for module, path in modules.items()
+    }
+    done: set[str] = set()
+
+    def visit(module: str, trail: tuple[str, ...]) -> None:
+        assert module not in trail, " imports ".join([*trail[trail.index(module) :], module])
+        if module not in done:
+            for below in sorted(edges[module]):
+                visit(below, (*trail, module))
+            done.add(module)
+
+    for module in sorted(modules):
+        visit(module, ())
+
+
+def _at_import(node: ast.stmt, path: Path) -> Iterator[str]:
+    """Modules that a top-level statement imports when the file is loaded."""
+    if isinstance(node, ast.Import):
+        yield from (name.name for name in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        base = node.module or ""
+        if node.level:
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            base = ".".join([*parts[: -node.level], *([node.module] if node.module else [])])
+        for name in node.names:
+            inner = f"{base}.{name.name}"
+            yield inner if (ROOT / Path(*inner.split("."))).with_suffix(".py").exists() else base
+
+
+@pytest.mark.parametrize("module", DOORS)
+def test_one_door_per_outside_thing(module: str) -> None:
+    doors = DOORS[module]
+    wrong = [
+        f"{shown(path)}:{line}" for path in sources() for line, name in imports(path)
+        if name.split(".")[0] == module and not shown(path).startswith(doors)
+    ]  # fmt: skip
+    assert not wrong, f"{module} is for {', '.join(doors)} alone"
+
+
+def test_the_runtime_imports_the_standard_library_and_itself() -> None:
+    wrong = []
+    for path in sorted(RUNTIME.rglob("*.py")):
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                if node.level > len(path.relative_to(RUNTIME).parts):
+                    wrong.append(f"{shown(path)}:{node.lineno} leaves the runtime")
+            elif isinstance(node, ast.Import | ast.ImportFrom):
+                names = [name.name for name in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+                wrong += [
+                    f"{shown(path)}:{node.lineno} imports {name}"
+                    for name in names if name.split(".")[0] not in sys.stdlib_module_names
+                ]  # fmt: skip
+    assert not wrong
+
+
+def test_the_runtime_loads_where_nothing_is_installed(tmp_path: Path) -> None:
+    (tmp_path / "runtime").symlink_to(RUNTIME)
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import runtime; print(runtime.Environment.__name__)"
+    done = subprocess.run([sys.executable, "-I", "-S", "-B", "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "Environment\n"), done.stderr
+
+
+FORBIDDEN_CALLS = {"exec", "eval", "compile", "__import__"}
+ALLOWED_CALLS = {"env_builder/runtime/__main__.py": {"__import__"}}  # its own package, by the name of its folder
+
+
+def test_no_python_is_built_out_of_strings() -> None:
+    wrong = [
+        f"{shown(path)}:{node.lineno} calls {node.func.id}"
+        for path in sources() for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        and node.func.id in FORBIDDEN_CALLS - ALLOWED_CALLS.get(shown(path), set())
+    ]  # fmt: skip
+    assert not wrong
+
+
+def test_nothing_catches_everything_but_the_boundary() -> None:
+    wrong = [
+        f"{shown(path)}:{node.lineno}"
+        for path in sources() if shown(path) not in BOUNDARY
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ExceptHandler) and not _raises_again(node)
+        and (node.type is None or {"Exception", "BaseException"} & {
+            name.id for name in ast.walk(node.type) if isinstance(name, ast.Name)})
+    ]  # fmt: skip
+    assert not wrong
+
+
+def _raises_again(handler: ast.ExceptHandler) -> bool:
+    """Clean up and go on falling: nothing is caught."""
+    last = handler.body[-1]
+    return isinstance(last, ast.Raise) and last.exc is None
+
+
+def test_nothing_reads_a_truth() -> None:
+    """The word may stand in a sentence, and as the name of the folder to leave; never as part of a path."""
+    wrong = []
+    for path in sources():
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                for word in re.findall(r"\S*truth\S*", node.value):
+                    if "/" in word.strip("`'\".,;:()/") or re.search(r"truth\.\w|\*", word):
+                        wrong.append(f"{shown(path)}:{node.lineno} {word}")
+    assert not wrong
+
+
+def test_no_left_overs() -> None:
+    marks = re.compile(r"\b(TODO|FIXME|XXX|NotImplementedError)\b|type:\s*ignore|pragma:\s*no cover")
+    wrong = [
+        f"{shown(path)}:{number} {line.strip()}"
+        for path in sources() for number, line in enumerate(path.read_text("utf-8").splitlines(), 1) if marks.search(line)
+    ]
+    assert not wrong
+
+
+def test_modules_and_public_functions_say_what_they_do() -> None:
+    wrong = []
+    for path in sources():
+        if path.read_text("utf-8").strip() and not ast.get_docstring(tree(path)):
+            wrong.append(shown(path))
+        for node in tree(path).body:
+            named = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            if named and not node.name.startswith("_") and not ast.get_docstring(node):
+                wrong.append(f"{shown(path)}:{node.lineno} {node.name}")
+    assert not wrong
+
+
+def test_files_and_functions_stay_small() -> None:
+    wrong = []
+    for path in sources():
+        n_lines = len(path.read_text("utf-8").splitlines())
+        if n_lines > MAX_LINES and shown(path) not in LONG_FILES:
+            wrong.append(f"{shown(path)} has {n_lines} lines")
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                n_lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                if n_lines > MAX_FUNCTION:
+                    wrong.append(f"{shown(path)}:{node.lineno} {node.name} has {n_lines} lines")
+    assert not wrong
+
+
+def test_files_are_called_after_what_they_hold() -> None:
+    vague = {"utils", "util", "common", "helpers", "helper", "base", "manager", "misc"}
+    assert not [shown(path) for path in sources() if vague & set(path.stem.split("_"))]
+
+
+def test_the_schema_is_the_records(tmp_path: Path) -> None:
+    """Every table holds one record: the same columns, in the same order, of the same types."""
+    from warehouse import records
+    from warehouse.store import Store, schema_text
+
+    schemas = {
+        name: dict(records.frame_schema(record)) for name, record in vars(records).items()
+        if isinstance(record, type) and issubclass(record, records.Record) and record.model_fields
+    }  # fmt: skip
+    names = set(re.findall(r"create table if not exists ([a-z_.]+)", schema_text())) - {"raw.schema_version", "raw.stages"}
+    store = Store.open(tmp_path / "warehouse.duckdb")
+    try:
+        tables = {name: dict(store.table(name).schema) for name in names}
+    finally:
+        store.close()
+    known = [list(columns.items()) for columns in schemas.values()]
+    homeless = [name for name, columns in tables.items() if list(columns.items()) not in known]
+    assert not homeless, "tables that are no record"
+    assert len(tables) >= len(schemas) - 1, "a record without a table (only Check lives inside another)"
+
+
+EXCEPTIONS: dict[str, str] = {
+    "run_config": "Dagster's own parameter; in the logs it belongs to an agent framework's envelope",
+    "replace_all": "a polars string method; in the logs an argument of a coding agent's editor",
+    "ValidationError": "pydantic's; in the logs it stands in a traceback",
+    "session_name": "our own function; in the logs a line of somebody's code that an agent read",
+}
+"""Names of a log's payload that the source may use all the same, each with its reason."""
+
+
+def _words(path: Path) -> set[str]:
+    return set(re.findall(r"[A-Za-z_][A-Za-z0-9_]*", path.read_text("utf-8", errors="replace")))
+
+
+def _shipped() -> list[Path]:
+    """Source, and the data files shipped with it."""
+    kinds = {".py", ".sql", ".toml", ".json", ".jsonl", ".yaml", ".txt", ".csv", ".html", ".js"}
+    files = [path for package in PACKAGES for path in (ROOT / package).rglob("*") if path.suffix in kinds]
+    return [path for path in files if "__pycache__" not in path.parts]
+
+
+def _no_domain_names(names: dict[str, str]) -> None:
+    formats = ROOT.parent / "shared" / "reference" / "formats.md"
+    known = _words(formats) if formats.is_file() else set()
+    wrong = [
+        f"{shown(path)}: {word} (a name in {names[word]})"
+        for path in _shipped() for word in sorted(_words(path) & names.keys()) if word not in known | EXCEPTIONS.keys()
+    ]  # fmt: skip
+    assert not wrong, "the source knows names of the logs that it was tried on:\n" + "\n".join(wrong)
+
+
+def test_no_domain_names_of_the_sample() -> None:
+    names = payload_names(ROOT / "tests" / "logs", None)
+    assert len(names) > 50
+    _no_domain_names(names)
+
+
+def test_no_domain_names_of_the_real_logs(data: Path) -> None:
+    names = payload_names(data, 150_000)
+    assert len(names) > 100
+    _no_domain_names(names)
+
+
+@pytest.mark.slow
+def test_no_domain_names_of_all_the_real_logs(data: Path) -> None:
+    _no_domain_names(payload_names(data, None))
