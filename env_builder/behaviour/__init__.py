@@ -61,7 +61,8 @@ def _constant(steps: list[Step]) -> bool:
 
 
 def _uncalled(service: str, tool: str) -> dict[str, Any]:
-    program = {"tool": tool, "effect": "unknown", "class": None, "relation": {}, "rules": [{"rule": "recorded"}]}
+    program: dict[str, Any] = {
+        "tool": tool, "effect": "unknown", "class": None, "relation": {}, "rules": [{"rule": "recorded"}]}
     return {
         "service": service, "tool": tool, "effect": "unknown", "program": canonical(program), "n_support": 0,
         "n_against": 0, "fidelity": None, "abstains": None,

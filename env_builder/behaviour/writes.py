@@ -37,7 +37,8 @@ def induce(steps: list[Step], showing: dict[str, Any]) -> Written | None:
     done = [step for step in steps if step.before is not None and step.shown and not step.call.failed]
     if len(done) < MINIMUM_EXAMPLES:
         return None
-    examples = [Example(json.loads(step.before or ""), step.call.arguments, json.loads(step.shown[2])) for step in done if step.shown]
+    examples = [
+        Example(json.loads(step.before or ""), step.call.arguments, json.loads(step.shown[2])) for step in done if step.shown]
     fields = _fields(examples)
     style = _style(done)
     if fields is None or style is None or all(expression == ["before", name] for name, expression in fields.items()):

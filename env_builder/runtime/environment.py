@@ -125,7 +125,7 @@ class Environment:
         """Journal rows that were answered `unknown` by tools that may change the world."""
         return tuple(
             row for row in self._journal
-            if row.get("tier") == "unknown" and self._programs.get(row["tool"], {"effect": "unknown"})["effect"] in _ACTING
+            if row.get("tier") == "unknown" and self._room.acts_of(row["tool"])
         )
 
     def difference(self) -> dict[str, Any]:
@@ -154,7 +154,7 @@ class Environment:
                 twin.call(row["tool"], row["arguments"])
             elif row["kind"] == "say":
                 twin.say(row["content"])
-        writes = frozenset(tool for tool, program in self._programs.items() if program["effect"] in _ACTING)
+        writes = frozenset(filter(self._room.acts_of, self._programs))
         return Episode(twin.journal, twin.difference(), twin.leaned, writes)
 
     def _begin(self, task: Task | None, view: View) -> None:
@@ -175,9 +175,6 @@ class Environment:
         ):
             self._ended = "truncated"
         return self._ended is None
-
-
-_ACTING = ("write", "unknown")
 
 
 def _rows(path: Path) -> Iterable[dict[str, Any]]:

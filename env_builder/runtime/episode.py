@@ -13,10 +13,15 @@ from .answers import failed, parse
 from .behaviour import Answer, answer
 from .canonical import canonical
 from .records import Result
-from .relevance import act_names, matters, names
+from .relevance import act_names, ids, matters, names
 from .world import Name, Overlay, Row, View, World
 
 Program = dict[str, Any]
+
+
+ACTING = ("write", "unknown")
+"""Effects of tools that may change the world."""
+UNKNOWN: Program = {"effect": "unknown", "rules": [], "relation": {}}
 
 
 class Act(NamedTuple):
@@ -69,7 +74,7 @@ class Room:
 
     def learn(self, tool: str, arguments: dict[str, Any], content: str) -> None:
         """Take in what the real tool answered to a call that was just asked here."""
-        program = self._programs.get(tool, {"tool": tool, "effect": "unknown", "rules": [], "relation": {}})
+        program = self._programs.get(tool, UNKNOWN | {"tool": tool})
         key = canonical(arguments)
         if self.acts and not self.acts[-1].known and (self.acts[-1].tool, self.acts[-1].key) == (tool, key):
             self.acts = self.acts[:-1]
@@ -115,6 +120,10 @@ class Room:
         relevant = [act for act in self.acts if matters(self._relation(act, tool, entity), act.names, named)]
         return sorted([act.tool, act.key] for act in relevant) if all(act.known for act in relevant) else None
 
+    def acts_of(self, tool: str) -> bool:
+        """May the tool change the world, as far as anybody knows?"""
+        return self._programs.get(tool, UNKNOWN)["effect"] in ACTING
+
     def difference(self) -> dict[str, Any]:
         """What the episode changed (docs/environment.md)."""
         documents = {}
@@ -131,11 +140,18 @@ class Room:
     def _act(self, program: Program, key: str, arguments: dict[str, Any], found: Answer | None) -> None:
         """Note what the call did, where it may have done something."""
         documents = found.documents if found else ()
-        if program["effect"] in ("write", "unknown") or documents:
-            named = act_names(arguments, found.content) if found else names(arguments)
+        if program["effect"] in ACTING or documents:
+            named = act_names(arguments, found.content) if found else self._reach(arguments)
             self.acts += (Act(program["tool"], key, named, frozenset(name for name, _ in documents), found is not None),)
         for name, text in documents:
             self._overlay.set(name, (text, len(self.acts)))
+
+    def _reach(self, arguments: dict[str, Any]) -> frozenset[str]:
+        """What an unanswered act may have touched: what its arguments name, and what the things so named name."""
+        named = names(arguments)
+        classes = {program.get("class") for program in self._programs.values()} - {None}
+        texts = (self.document((kind, name)) for kind in sorted(classes) for name in sorted(named))
+        return named.union(*(ids(parse(text)) for text in texts if text is not None))
 
     def _unknown(self, tool: str, key: str) -> str:
         near = self._world.nearest(tool, key)

@@ -26,13 +26,18 @@ def evaluate(expression: list[Any], before: Any, arguments: Any) -> Any:
     return OPERATORS[operator](operands, before, arguments)
 
 
-def _at(value: Any, path: list[str]) -> Any:
+def _at(value: Any, path: list[Any]) -> Any:
     for step in path:
-        if (isinstance(value, dict) and step in value) or (isinstance(value, list) and isinstance(step, int) and -len(value) <= step < len(value)):
-            value = value[step]
-        else:
+        if not _has(value, step):
             raise Missing(step)
+        value = value[step]
     return value
+
+
+def _has(value: Any, step: Any) -> bool:
+    if isinstance(value, dict):
+        return step in value
+    return isinstance(value, list) and isinstance(step, int) and -len(value) <= step < len(value)
 
 
 def _object(operands: list[Any], before: Any, arguments: Any) -> Any:

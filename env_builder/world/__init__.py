@@ -80,4 +80,4 @@ def _hints(tools: pl.DataFrame, service: str) -> dict[str, Effect]:
     rows = tools.filter(
         (pl.col("service") == service) & pl.col("annotations").str.json_path_match("$.readOnlyHint").eq("true")
     )
-    return {tool: "read" for tool in rows["tool"]}
+    return dict.fromkeys(rows["tool"], "read")

@@ -22,6 +22,8 @@ from env_builder.world.documents import Documents
 Effect = Literal["read", "write", "pure", "constant", "unknown"]
 CHANGES_RATE = 0.05
 """Share of changed looks from which a tool counts as writing (agents repeat writes that change nothing)."""
+TELLING_RATE = 0.2
+"""The same for a tool that tells something without showing the thing changed: most such tools only look."""
 KEEPS_RATE = 0.02
 """Share of changed looks (somebody outside the log acts too) up to which an act keeps what a tool shows."""
 MINIMUM_LOOKS = 3
@@ -62,6 +64,27 @@ class Between(NamedTuple):
     """Fields (of an answer that is no document: the empty name) that the looks differ in."""
 
 
+class Sight(NamedTuple):
+    """Which calls are looks: those that show a document, and those of tools that tell something."""
+
+    documents: Documents
+    telling: frozenset[str]
+
+    def look(self, call: Call, scope: Place) -> tuple[Place | None, str]:
+        """The place that the call looks at, and what it shows there."""
+        seen = self.documents.seen_in(call)
+        if seen:
+            return (*scope, seen[0], seen[1]), seen[2]
+        if call.failed or call.tool in self.documents.tools or call.tool not in self.telling:
+            return None, ""
+        return (*scope, call.tool, call.key), call.content
+
+    def names_of(self, place: Place, call: Call) -> frozenset[str]:
+        """Words that name the place; the empty word where nothing does."""
+        words = frozenset((place[-1],)) if place[-2] in self.documents.classes else names(call.arguments)
+        return words or frozenset(("",))
+
+
 def order_of(call: Call) -> tuple[float, str, int]:
     """Sort key of a call in a shared world: time where there is one, then session and position."""
     return (call.called_at.timestamp() if call.called_at else 0.0, call.session_id, call.position)
@@ -69,21 +92,26 @@ def order_of(call: Call) -> tuple[float, str, int]:
 
 def find(calls: list[Call], documents: Documents, shared: bool, hints: dict[str, Effect]) -> Effects:
     """Effects of one service's tools. `shared`: looks of all sessions are in one world; `hints`: from declarations."""
-    tools = frozenset(call.tool for call in calls)
-    in_session = list(_betweens(calls, documents, tools, shared=False))
+    by_tool: dict[str, list[Call]] = defaultdict(list)
+    for call in calls:
+        by_tool[call.tool].append(call)
+    tools = frozenset(by_tool)
+    telling = frozenset(tool for tool, mine in by_tool.items() if _novel(mine))
+    sight = Sight(documents, telling)
+    in_session = list(_betweens(calls, sight, tools, shared=False))
     if not shared:
-        in_session += _against_baseline(calls, documents, tools)
+        in_session += _against_baseline(calls, sight, tools)
     fickle = _fickle(in_session)
     in_session = [between for between in in_session if between.tools and between.place not in fickle]
-    guilty = _guilty(in_session) | {tool for tool, known in documents.tools.items() if known.argument is None}
+    guilty = _guilty(in_session, telling - documents.tools.keys()) | {tool for tool, known in documents.tools.items() if known.argument is None}
     kept = Counter(
         tool for between in in_session if not between.changed and not between.unnamed for tool in between.tools
     )
-    effect = {tool: _effect(tool, tool in guilty, kept[tool], calls, documents, hints) for tool in sorted(tools)}
+    effect = {tool: _effect(by_tool[tool], tool in guilty, kept[tool], sight, hints.get(tool)) for tool in sorted(tools)}
     acting = frozenset(tool for tool in tools if effect[tool] in ("write", "unknown"))
-    betweens = list(_betweens(calls, documents, acting, shared))
+    betweens = list(_betweens(calls, sight, acting, shared))
     if not shared:
-        betweens += _against_baseline(calls, documents, acting)
+        betweens += _against_baseline(calls, sight, acting)
     return Effects(effect, _relation([between for between in betweens if between.place not in fickle]))
 
 
@@ -94,32 +122,36 @@ def _fickle(betweens: list[Between]) -> set[str]:
     return {place for place, n in seen.items() if changed[place] >= max(2, CHANGES_RATE * n)}
 
 
-def _guilty(betweens: list[Between]) -> set[str]:
-    """The fewest tools that explain the changed looks."""
+def _guilty(betweens: list[Between], telling: frozenset[str]) -> set[str]:
+    """The fewest tools that explain the changed looks. `telling`: tools that tell something but show no document."""
     seen = Counter(tool for between in betweens for tool in between.tools)
     left = [between.tools for between in betweens if between.changed]
     guilty: set[str] = set()
     while left:
-        blamed = Counter(tool for tools in left for tool in tools)
-        worst = max(sorted(blamed), key=lambda tool: blamed[tool] / (seen[tool] + 2))  # few looks weigh little
-        if blamed[worst] < CHANGES_RATE * seen[worst]:
+        counts = Counter(tool for tools in left for tool in tools)
+        blamed = {
+            tool: n / (seen[tool] + 2)  # few looks weigh little
+            for tool, n in sorted(counts.items())
+            if n >= (TELLING_RATE if tool in telling else CHANGES_RATE) * seen[tool]
+        }
+        if not blamed:
             break
+        worst = max(blamed, key=lambda tool: blamed[tool])
         guilty.add(worst)
         left = [tools for tools in left if worst not in tools]
     return guilty
 
 
-def _effect(
-    tool: str, guilty: bool, kept: int, calls: list[Call], documents: Documents, hints: dict[str, Effect]
-) -> Effect:
+def _effect(mine: list[Call], guilty: bool, kept: int, sight: Sight, hint: Effect | None) -> Effect:
+    """Effect of one tool from its own calls and what was seen around them."""
+    tool = mine[0].tool
     if guilty:
         return "write"
-    mine = [call for call in calls if call.tool == tool]
-    known = documents.tools.get(tool)
+    known = sight.documents.tools.get(tool)
     if known:  # what takes more than the key and was never seen to change anything is not proven harmless
         return "read" if known.only_key else "unknown"
-    harmless = kept >= MINIMUM_LOOKS or hints.get(tool) == "read"
-    if not _novel(mine):  # it only acknowledges: what it did, if anything, must be seen elsewhere
+    harmless = kept >= MINIMUM_LOOKS or hint == "read"
+    if tool not in sight.telling:  # it only acknowledges: what it did, if anything, must be seen elsewhere
         alike = len({call.content for call in mine}) == 1
         return "constant" if alike and (harmless or _prose(mine)) else "unknown"
     tells = all(isinstance(call.parsed, list | dict) or call.failed for call in mine)
@@ -194,15 +226,15 @@ def _differing(before: str, after: str) -> frozenset[str]:
     return frozenset(("",))
 
 
-def _betweens(calls: list[Call], documents: Documents, acting: frozenset[str], shared: bool) -> Iterator[Between]:
+def _betweens(calls: list[Call], sight: Sight, acting: frozenset[str], shared: bool) -> Iterator[Between]:
     """All pairs of looks that follow each other at one place, and the acting tools between that name it."""
     ordered = sorted(calls, key=order_of) if shared else calls
-    places = _places(ordered, documents, shared)
+    places = _places(ordered, sight, shared)
     last: dict[Place, str] = {}
     since: dict[Place, set[str]] = defaultdict(set)
     for call in ordered:
         scope: Place = () if shared else (call.session_id,)
-        place, content = _look(call, documents, scope)
+        place, content = sight.look(call, scope)
         if call.tool in acting and not call.failed:
             named = act_names(call.arguments, call.content)
             for word in (*sorted(named), ""):
@@ -211,24 +243,24 @@ def _betweens(calls: list[Call], documents: Documents, acting: frozenset[str], s
         if place is None:
             continue
         if place in last:
-            itself = {call.tool} & acting if place[-2] in documents.classes else set()
+            itself = {call.tool} & acting if place[-2] in sight.documents.classes else set()
             tools = frozenset(since[place] - {place[-2]} | itself)
             yield Between(place[-2], place[-1] == NO_ARGUMENTS, tools, _differing(last[place], content))
         last[place] = content
         since[place] = set()
 
 
-def _against_baseline(calls: list[Call], documents: Documents, acting: frozenset[str]) -> list[Between]:
+def _against_baseline(calls: list[Call], sight: Sight, acting: frozenset[str]) -> list[Between]:
     """Where every session begins anew: a session's first look after acts, beside what others saw before any."""
     named: dict[tuple[str, str], set[str]] = defaultdict(set)
     looked: set[tuple[str, Place]] = set()
     fresh: dict[Place, Counter[str]] = defaultdict(Counter)
     later: list[tuple[Place, bool, frozenset[str], str]] = []
     for call in calls:
-        place, content = _look(call, documents, ())
+        place, content = sight.look(call, ())
         if place is not None and (call.session_id, place) not in looked:
             looked.add((call.session_id, place))
-            words = _words_of(place, call, documents)
+            words = sight.names_of(place, call)
             tools = frozenset[str]().union(*(named[call.session_id, word] for word in words)) - {call.tool}
             if tools:
                 later.append((place, place[-1] == NO_ARGUMENTS, tools, content))
@@ -245,31 +277,17 @@ def _against_baseline(calls: list[Call], documents: Documents, acting: frozenset
     ]
 
 
-def _words_of(place: Place, call: Call, documents: Documents) -> frozenset[str]:
-    words = frozenset((place[-1],)) if place[-2] in documents.classes else names(call.arguments)
-    return words or frozenset(("",))
-
-
-def _look(call: Call, documents: Documents, scope: Place) -> tuple[Place | None, str]:
-    seen = documents.seen_in(call)
-    if seen:
-        return (*scope, seen[0], seen[1]), seen[2]
-    if call.failed or call.tool in documents.tools:
-        return None, ""
-    return (*scope, call.tool, call.key), call.content
-
-
-def _places(calls: list[Call], documents: Documents, shared: bool) -> dict[Place, set[Place]]:
+def _places(calls: list[Call], sight: Sight, shared: bool) -> dict[Place, set[Place]]:
     """(scope …, word) -> places that the word names; the empty word leads to places that nothing names."""
     places: dict[Place, set[Place]] = defaultdict(set)
     looked: Counter[Place] = Counter()
     for call in calls:
         scope: Place = () if shared else (call.session_id,)
-        place, _ = _look(call, documents, scope)
+        place, _ = sight.look(call, scope)
         if place is None:
             continue
         looked[place] += 1
         if looked[place] == 2:  # only what is looked at again can speak
-            for word in _words_of(place, call, documents):
+            for word in sight.names_of(place, call):
                 places[(*scope, word)].add(place)
     return places

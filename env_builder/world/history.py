@@ -75,7 +75,8 @@ def _views(seen: list[tuple[str, Step]]) -> list[tuple[str, Step, str | None]]:
         return []
     counts = Counter(text for text, _ in first.values())
     most = min(counts, key=lambda text: (-counts[text], text))
-    shown = min((step for text, step in first.values() if text == most), key=lambda step: (-len(step.effects), step.call.event_id))
+    alike = [step for text, step in first.values() if text == most]
+    shown = min(alike, key=lambda step: (-len(step.effects), step.call.event_id))  # the one that tells most of what it did
     views: list[tuple[str, Step, str | None]] = [(most, shown, None)]
     views += [(text, step, session) for session, (text, step) in sorted(first.items()) if text != most]
     return views

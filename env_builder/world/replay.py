@@ -13,7 +13,7 @@ from env_builder.runtime.episode import Room
 from env_builder.runtime.relevance import matters
 from env_builder.runtime.world import Name, View, World
 from env_builder.world.calls import Call
-from env_builder.world.documents import DocumentTool, Documents, frame_of
+from env_builder.world.documents import Documents, DocumentTool, frame_of
 from env_builder.world.effects import Effects
 
 Programs = dict[str, dict[str, Any]]

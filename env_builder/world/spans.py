@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from datetime import datetime
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from env_builder.runtime.answers import parse
@@ -50,7 +51,7 @@ class Drift:
         self._n: Counter[tuple[Any, ...]] = Counter()
         self._changed: Counter[tuple[Any, ...]] = Counter()
         for (kind, _), seen in sorted(looks.items()):
-            for before, after in zip(seen, seen[1:], strict=False):
+            for before, after in pairwise(seen):
                 if not after.written:
                     self._count(kind, before.text, after.text)
 

@@ -1,0 +1,154 @@
+"""The environment as a directory, and its digest (docs/environment.md).
+
+In: a service's rows, tools, tasks, scripts, rubrics. Out: OUT/environments/<name> and OUT/rewards/<name>. Code is copied,
+data is generated: the runtime goes in verbatim, everything else is canonical JSON lines. The manifest is written last.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from env_builder.rooms import INSTANT, Rows
+from env_builder.runtime.canonical import canonical, digest
+from env_builder.runtime.environment import FORMAT
+
+REWARDS_FORMAT = "traceroom-rewards/1"
+RUNTIME = Path(__file__).parent / "runtime"
+MANIFEST = "manifest.json"
+UNDIGESTED = (MANIFEST, "Dockerfile")
+STEPS_OVER_RECORDED = 4
+MINIMUM_STEPS = 200
+SECONDS = 3600.0
+
+DOCKERFILE = """\
+ARG BASE
+FROM ${BASE}
+COPY . /room
+RUN chmod -R a-w,go-rwx /room && chown -R 10001:10001 /room
+USER 10001:10001
+WORKDIR /room
+ENTRYPOINT ["python3", "-m", "runtime", "--environment", "/room"]
+"""
+
+
+class Bundle(NamedTuple):
+    """All that goes into one environment and its rewards."""
+
+    name: str
+    service: str
+    starts_from: str
+    rows: Rows
+    tools: pl.DataFrame
+    """Frame of `Tool` of the service."""
+    tasks: pl.DataFrame
+    """Frame of `Task` of the service."""
+    scripts: pl.DataFrame
+    """(task_id, opening, user_turns) as JSON."""
+    rubrics: pl.DataFrame
+    """Frame of `Rubric` of the tasks."""
+    n_recorded_steps: int
+    """Length of the longest session, from which the limit on steps is made."""
+
+
+class Digests(NamedTuple):
+    """What names the bytes."""
+
+    content_digest: str
+    rewards_digest: str
+
+
+def write(bundle: Bundle, environment: Path, rewards: Path, image: dict[str, Any]) -> Digests:
+    """Write both directories anew, whole or not at all for a reader that looks for the manifest first."""
+    for directory in (environment, rewards):
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir(parents=True)
+    _write_content(bundle, environment)
+    digests = Digests(_content_digest(environment), _write_rewards(bundle, rewards))
+    _write_json(rewards / "rewards.json", {
+        "format": REWARDS_FORMAT, "environment": bundle.name, "content_digest": digests.content_digest,
+        "rewards_digest": digests.rewards_digest, "n_rubrics": bundle.rubrics.height,
+    })
+    _write_json(environment / MANIFEST, {
+        "format": FORMAT, "name": bundle.name, "service": bundle.service, "starts_from": bundle.starts_from,
+        "content_digest": digests.content_digest, "files": _files(environment), "image": image,
+        "n_tasks": bundle.tasks.height, "n_tools": bundle.tools.height, "seeded": True,
+    })
+    return digests
+
+
+def set_image(environment: Path, image: dict[str, Any]) -> None:
+    """Note in the manifest what became of the image."""
+    manifest = json.loads((environment / MANIFEST).read_text("utf-8"))
+    _write_json(environment / MANIFEST, manifest | {"image": image})
+
+
+def _write_content(bundle: Bundle, directory: Path) -> None:
+    _write_lines(directory / "tools.jsonl", map(_descriptor, bundle.tools.sort("tool").to_dicts()))
+    _write_lines(directory / "behaviour.jsonl", bundle.rows.programs)
+    _write_lines(directory / "world.jsonl", bundle.rows.facts)
+    _write_lines(directory / "recorded.jsonl", bundle.rows.recorded)
+    _write_lines(directory / "tasks.jsonl", _tasks(bundle))
+    shutil.copytree(RUNTIME, directory / "runtime", ignore=shutil.ignore_patterns("__pycache__"))
+    (directory / "Dockerfile").write_text(DOCKERFILE, "utf-8")
+
+
+def _write_rewards(bundle: Bundle, directory: Path) -> str:
+    """The grader's side; gives its digest."""
+    rubrics = bundle.rubrics.sort("task_id").to_dicts()
+    _write_lines(directory / "rubrics.jsonl", (
+        {"rubric_id": row["rubric_id"], "task_id": row["task_id"], "checks": json.loads(row["checks"])} for row in rubrics
+    ))
+    _write_lines(directory / "solutions.jsonl", (
+        {"task_id": row["task_id"], "steps": json.loads(row["solution"])} for row in rubrics
+    ))
+    return _digest_of(_files(directory))
+
+
+def _tasks(bundle: Bundle) -> Iterable[dict[str, Any]]:
+    rows = bundle.tasks.join(bundle.scripts.select("task_id", "opening", "user_turns"), on="task_id", how="left")
+    limits = {"steps": max(MINIMUM_STEPS, STEPS_OVER_RECORDED * bundle.n_recorded_steps), "seconds": SECONDS}
+    for row in rows.with_columns(pl.col("starts_at").dt.strftime(INSTANT)).sort("task_id").to_dicts():
+        yield {
+            "task_id": row["task_id"], "session_ids": row["session_ids"], "split": row["split"], "family": row["family"],
+            "slots": json.loads(row["slots"]), "goal": row["goal"], "starts_at": row["starts_at"],
+            "segment_of": row["segment_of"], "derived_from": row["derived_from"], "limits": limits,
+            "opening": json.loads(row["opening"]), "user": {"turns": json.loads(row["user_turns"])},
+        }
+
+
+def _descriptor(tool: dict[str, Any]) -> dict[str, Any]:
+    """An MCP tool descriptor."""
+    row = {"name": tool["tool"], "description": tool["description"] or "", "inputSchema": json.loads(tool["input_schema"])}
+    return row | ({"annotations": json.loads(tool["annotations"])} if tool["annotations"] else {})
+
+
+def _content_digest(directory: Path) -> str:
+    return _digest_of({path: found for path, found in _files(directory).items() if path not in UNDIGESTED})
+
+
+def _files(directory: Path) -> dict[str, str]:
+    """sha256 of every file by its path; the manifest, which holds this, is not among them."""
+    paths = sorted(path for path in directory.rglob("*") if path.is_file() and path.name != MANIFEST)
+    return {path.relative_to(directory).as_posix(): digest(path.read_bytes()) for path in paths}
+
+
+def _digest_of(files: dict[str, str]) -> str:
+    return digest("".join(f"{path}\0{found}\n" for path, found in sorted(files.items())))
+
+
+def _write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as lines:
+        lines.writelines(canonical(row) + "\n" for row in rows)
+
+
+def _write_json(path: Path, value: dict[str, Any]) -> None:
+    """Written beside and renamed into place: a reader sees the old one or the new one."""
+    beside = path.with_suffix(".part")
+    beside.write_text(json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    beside.replace(path)

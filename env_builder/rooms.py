@@ -1,0 +1,90 @@
+"""Rooms made straight from frames: the rows that a bundle holds, and what every session changed when played in its room.
+
+In: facts, answers on record and behaviours of the warehouse. Out: rows as docs/environment.md defines them, and for each
+session its difference, null where the room cannot tell (an act that it does not answer as recorded).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from env_builder.runtime.canonical import canonical
+from env_builder.runtime.episode import Program, Room
+from env_builder.runtime.world import View, World
+
+INSTANT = "%Y-%m-%dT%H:%M:%S%.6fZ"
+DIFFERENCE = {"session_id": pl.String(), "difference": pl.String()}
+
+Row = dict[str, Any]
+
+
+class Rows(NamedTuple):
+    """What a room of one service is made of, in canonical order."""
+
+    facts: list[Row]
+    recorded: list[Row]
+    programs: list[Program]
+
+
+def rows_of(service: str, facts: pl.DataFrame, recorded: pl.DataFrame, behaviours: pl.DataFrame) -> Rows:
+    """Rows of one service's room. Several views of one thing stand in order of session, then of time."""
+    own = pl.col("service") == service
+    seen = facts.filter(own).select(
+        pl.col("entity_class").alias("class"), "key", "value", _instant("valid_from").alias("from"),
+        _instant("valid_to").alias("to"), pl.col("session_id").alias("session"), "known", pl.col("event_id").alias("event"),
+    ).sort("class", "key", "session", "from", "event", nulls_last=False)
+    told = recorded.filter(own).select(
+        "tool", "arguments", "content", "is_error", _instant("valid_from").alias("from"), _instant("valid_to").alias("to"),
+        pl.col("session_id").alias("session"), "after", "effects", pl.col("event_id").alias("event"),
+    ).sort("tool", "arguments", "after", "session", "from", "event", nulls_last=False)
+    programs = behaviours.filter(own).sort("tool")["program"]
+    return Rows(
+        seen.to_dicts(),
+        [row | {"after": json.loads(row["after"]), "effects": json.loads(row["effects"])} for row in told.to_dicts()],
+        [json.loads(program) for program in programs],
+    )
+
+
+def differences(
+    sessions: pl.DataFrame, turns: pl.DataFrame, facts: pl.DataFrame, recorded: pl.DataFrame, behaviours: pl.DataFrame
+) -> pl.DataFrame:
+    """(session_id, difference) of all sessions, each played in its own room as it was logged; sorted by session_id."""
+    played: list[tuple[str, str | None]] = []
+    for service in sessions["service"].unique().sort():
+        rows = rows_of(service, facts, recorded, behaviours)
+        room = Room(World(rows.facts, rows.recorded), {row["tool"]: row for row in rows.programs}, View(None, frozenset()))
+        here = sessions.filter(pl.col("service") == service)
+        starts = dict(here.select("session_id", _instant("started_at")).iter_rows())
+        for session_id, calls in _calls(turns.join(here, on="session_id", how="semi")):
+            played.append((session_id, _played(room, View(starts[session_id], frozenset((session_id,))), calls)))
+    return pl.DataFrame(played, schema=DIFFERENCE, orient="row").sort("session_id")
+
+
+def _calls(turns: pl.DataFrame) -> Iterator[tuple[str, list[tuple[str, str | None, str | None]]]]:
+    """Each session's calls in order: (tool, arguments, content); a session without any is there too."""
+    of_calls = pl.when(pl.col("kind") == "call").then(pl.struct("tool", "arguments", "content")).drop_nulls()
+    for session_id, calls in turns.sort("session_id", "position").group_by("session_id", maintain_order=True).agg(
+        of_calls.alias("calls")
+    ).iter_rows():
+        yield session_id, [(call["tool"], call["arguments"], call["content"]) for call in calls]
+
+
+def _played(empty: Room, view: View, calls: list[tuple[str, str | None, str | None]]) -> str | None:
+    """The difference that the calls make, None where an act is not answered as it was logged."""
+    room = empty.fork()
+    room.view = view
+    for tool, arguments, content in calls:
+        if arguments is None or content is None:
+            continue
+        result = room.call(tool, json.loads(arguments))
+        if result.content != content and room.acts_of(tool):
+            return None
+    return canonical(room.difference())
+
+
+def _instant(name: str) -> pl.Expr:
+    return pl.col(name).dt.strftime(INSTANT)
