@@ -68,7 +68,7 @@ def judge(
     if sessions.is_empty():
         return Outcomes(empty(Outcome), empty(Verdict))
     known = pl.DataFrame(schema=_NO_EFFECTS) if effects is None else effects
-    seen = gather(sessions, turns, feedback, known, starts_from)
+    seen = gather(sessions, turns, feedback, known, starts_from or {})
     votes = pl.concat(
         [pl.DataFrame(schema={"name": pl.String(), **VOTES})]
         + [signal(seen).select(pl.lit(name).alias("name"), *VOTES) for name, signal in sorted(SIGNALS.items())]

@@ -31,6 +31,10 @@ GROUPS: dict[str, tuple[float, tuple[str, ...]]] = {
 BASE_RATE = 0.6
 """Share of sessions taken to succeed where nobody rated any."""
 
+_ECHO = 0.25
+"""Share of its vote that `asked_done` keeps beside an `end_state` vote: both look at what was written, and where
+requests come again and again the words of each are few, and teach little about what they ask for."""
+
 _SHRINK = 20.0
 """Rated sessions that the fixed weight counts for."""
 
@@ -48,6 +52,8 @@ def combine(votes: pl.DataFrame, n_rated: int, minimum: int) -> pl.DataFrame:
         .group_by("session_id", "group", maintain_order=True)
         .agg(pl.col("vote", "fixed").first())
     )
+    echo = (pl.col("group") == "asked_done") & (pl.col("group") == "end_state").any().over("session_id")
+    grouped = grouped.with_columns(pl.when(echo).then(pl.col("vote") * _ECHO).otherwise("vote").alias("vote"))
     rated = grouped.filter((pl.col("group") == "feedback") & (pl.col("vote") != 0)).select(
         "session_id", (pl.col("vote") > 0).alias("good")
     )

@@ -26,8 +26,8 @@ class Evidence(NamedTuple):
     """Of `arguments.values_of`."""
     asked: pl.DataFrame
     """Of `asking.ask`."""
-    reset: list[str] | None
-    """Services whose sessions all start from the same state; None: not known."""
+    reset: list[str]
+    """Services whose sessions are known to all start from the same state."""
 
 
 def gather(
@@ -35,13 +35,13 @@ def gather(
     turns: pl.DataFrame,
     feedback: pl.DataFrame,
     effects: pl.DataFrame,
-    starts_from: Mapping[str, str] | None,
+    starts_from: Mapping[str, str],
 ) -> Evidence:
     """The evidence of all sessions."""
     ordered = turns.sort("session_id", "position")
     calls = calls_of(ordered, effects)
     asked, _ = ask(sessions, ordered)
-    reset = None if starts_from is None else sorted(name for name, start in starts_from.items() if start == "reset")
+    reset = sorted(name for name, start in starts_from.items() if start == "reset")
     return Evidence(ordered, feedback, calls, values_of(calls.filter("acts")), asked, reset)
 
 
