@@ -8,7 +8,7 @@ from typing import Any
 
 from dagster import DagsterInstance
 from dagster._core.instance.ref import InstanceRef
-from dagster._utils.yaml_utils import load_yaml_from_path
+from dagster_shared.yaml_utils import load_yaml_from_path
 
 from warehouse.errors import InputError
 

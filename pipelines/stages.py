@@ -18,6 +18,14 @@ from warehouse.records import Leakage, Service, frame
 from warehouse.store import Store
 
 
+def _effects(store: Store) -> pl.DataFrame:
+    return store.read("select service, tool, effect from mart.behaviours order by all")
+
+
+def _starts_from(store: Store) -> dict[str, str]:
+    return dict(store.read("select service, starts_from from mart.services order by all").iter_rows())
+
+
 def leave(store: Store, stage: str, verdicts: pl.DataFrame) -> None:
     """Put the verdicts of a stage in the place of its former ones."""
     store.replace("mart.verdicts", verdicts.unique(["stage", "subject", "reason"]), "stage = $stage", stage=stage)
@@ -57,36 +65,54 @@ def outcomes(store: Store, settings: Settings) -> Counts:
     """How well each session went."""
     from extractors.outcomes import judge
 
-    judged, verdicts = judge(store.table("core.sessions"), store.table("core.turns"), store.table("core.feedback"))
-    leave(store, "outcomes", verdicts)
-    n = store.replace("mart.outcomes", judged)
-    return {"n_outcomes": n, "n_abstained": judged["probability"].null_count()}
+    judged = judge(
+        store.table("core.sessions"), store.table("core.turns"), store.table("core.feedback"), _effects(store),
+        _starts_from(store))
+    leave(store, "outcomes", judged.verdicts)
+    n_abstained = judged.outcomes["probability"].null_count()
+    return {"n_outcomes": store.replace("mart.outcomes", judged.outcomes), "n_abstained": n_abstained}
 
 
 def tasks(store: Store, settings: Settings) -> Counts:
-    """What was asked for: grouped sessions, with goal, start and split."""
-    from extractors.tasks import find
+    """What was asked for: grouped sessions, with goal, start and split; and what the split's sides still share."""
+    from extractors.tasks import find, leakage
 
-    effects = store.read("select service, tool, effect from mart.behaviours order by all")
-    starts_from = dict(store.read("select service, starts_from from mart.services order by all").iter_rows())
-    found = find(
-        store.table("core.sessions"), store.table("core.turns"), store.table("mart.outcomes"), effects, starts_from,
-        configuration_of(settings).gates.min_probability)
-    reports = [{"service": name, "report": json.dumps(report, sort_keys=True)} for name, report in found.leakage.items()]
+    sessions, turns, effects = store.table("core.sessions"), store.table("core.turns"), _effects(store)
+    gate = configuration_of(settings).gates.min_probability
+    found = find(sessions, turns, store.table("mart.outcomes"), effects, _starts_from(store), gate)
+    shared = leakage(found.tasks, sessions, turns, effects)
+    reports = [{"service": name, "report": json.dumps(report, sort_keys=True)} for name, report in sorted(shared.items())]
     store.replace("mart.leakage", frame(Leakage, reports))
     leave(store, "tasks", found.verdicts)
     return {"n_tasks": store.replace("mart.tasks", found.tasks), "n_families": found.tasks["family"].n_unique()}
 
 
 def rewards(store: Store, settings: Settings) -> Counts:
-    """A rubric for each task, mined from good and bad sessions."""
+    """A rubric for each task, mined from what good and bad sessions changed, each played in its own room."""
     from env_builder.rewards import mine
+    from env_builder.rooms import differences
 
-    rubrics, verdicts = mine(
-        store.table("mart.tasks"), store.table("core.sessions"), store.table("core.turns"), store.table("mart.outcomes"),
-        world_of(store, settings))
-    leave(store, "rewards", verdicts)
-    return {"n_rubrics": store.replace("mart.rubrics", rubrics)}
+    sessions, turns = store.table("core.sessions"), store.table("core.turns")
+    played = differences(
+        sessions, turns, store.table("mart.facts"), store.table("mart.recorded"), store.table("mart.behaviours"))
+    mined = mine(store.table("mart.tasks"), sessions, turns, store.table("mart.outcomes"), played, _effects(store))
+    leave(store, "rewards", mined.verdicts)
+    return {"n_rubrics": store.replace("mart.rubrics", mined.rubrics),
+            "n_untold": played["difference"].null_count()}
+
+
+def environments(store: Store, settings: Settings) -> Counts:
+    """A directory for each service with tasks that hold: its room, its grader's side, and its image where an engine is."""
+    from pipelines.bundling import environments as write
+
+    return write(store, settings)
+
+
+def environments_hold(store: Store, settings: Settings) -> bool:
+    """Do the published directories still stand?"""
+    from pipelines.bundling import hold
+
+    return hold(store, settings)
 
 
 def funnel(store: Store, settings: Settings) -> Counts:
@@ -104,6 +130,13 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "world", ("mart.services", "mart.facts", "mart.recorded", "mart.behaviours"), ("sessions",), world,
         ("configuration_text",)),
-    Stage("funnel", ("mart.verdicts",), ("extract", "sessions", "world"),
-        funnel, always=True),
+    Stage("outcomes", ("mart.outcomes",), ("sessions", "world"), outcomes),
+    Stage("tasks", ("mart.tasks", "mart.leakage"), ("sessions", "world", "outcomes"), tasks, ("configuration_text",)),
+    Stage("rewards", ("mart.rubrics",), ("sessions", "world", "outcomes", "tasks"), rewards),
+    Stage(
+        "environments", ("mart.environments",), ("sessions", "world", "tasks", "rewards"), environments,
+        ("image", "base_image"), holds=environments_hold),
+    Stage(
+        "funnel", ("mart.verdicts",),
+        ("extract", "sessions", "world", "outcomes", "tasks", "rewards", "environments"), funnel, always=True),
 )

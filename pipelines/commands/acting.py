@@ -106,7 +106,8 @@ def _show_grade(grade: dict[str, Any] | None) -> None:
         say("\n[yellow]No grade: there are no rewards beside this environment.[/]")
         return
     reward = grade["reward"]
-    say("\n[bold]reward " + ("none[/]: the episode leaned on answers that nobody knows" if reward is None else f"{reward:g}[/]"))
+    unscored = "none[/]: the episode leaned on answers that nobody knows"
+    say("\n[bold]reward " + (unscored if reward is None else f"{reward:g}[/]"))
     for check in grade["checks"]:
         say(f"  {'[green]✓[/]' if check['passed'] else '[red]✗[/]'} {escape(check['says'])} [dim]{check['role']}[/]")
 

@@ -1,0 +1,167 @@
+"""Environments: written aside, played against, and moved into place with the tasks that hold.
+
+What a room is made of and what it must stand is `env_builder`'s to say (rooms, bundle, verify, image). Here: a service's
+draft is written under OUT/.drafts, verified, written again with the tasks that hold, and renamed into place, so that
+whoever looks into OUT/environments sees whole directories only. What no longer holds is taken away.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from env_builder import bundle, image, rooms, users, verify
+from env_builder.bundle import MANIFEST, Bundle
+from pipelines import progress
+from pipelines.engine import Counts
+from pipelines.settings import Settings
+from warehouse.records import EnvironmentRow, Verdict, empty, frame
+from warehouse.store import Store
+
+STAGE = "environments"
+
+
+class Tables(NamedTuple):
+    """What environments are made of."""
+
+    sessions: pl.DataFrame
+    turns: pl.DataFrame
+    tools: pl.DataFrame
+    facts: pl.DataFrame
+    recorded: pl.DataFrame
+    behaviours: pl.DataFrame
+    tasks: pl.DataFrame
+    rubrics: pl.DataFrame
+    starts_from: dict[str, str]
+
+
+def environments(store: Store, settings: Settings) -> Counts:
+    """A directory for each service with tasks that hold: its room, its grader's side, and its image where an engine is."""
+    tables = _tables(store)
+    drafts = Path(settings.out) / ".drafts"
+    shutil.rmtree(drafts, ignore_errors=True)
+    rows: list[EnvironmentRow] = []
+    verdicts = [empty(Verdict)]
+    services = tables.rubrics["service"].unique().sort().to_list()
+    names = _names(services)
+    for done, service in enumerate(services):
+        progress.tell(STAGE, done, len(services), service)
+        row, found = _of_service(tables, service, names[service], drafts, settings)
+        verdicts.append(found)
+        rows += [row] if row else []
+    shutil.rmtree(drafts, ignore_errors=True)
+    _remove_others(settings, {row.environment for row in rows})
+    store.replace(
+        "mart.verdicts", pl.concat(verdicts), "stage in ('environments', 'verify', 'image')")
+    store.replace("mart.environments", frame(EnvironmentRow, rows))
+    n_published = sum(row.n_tasks for row in rows)
+    return {"n_environments": len(rows), "n_rubrics": tables.rubrics.height, "n_published": n_published,
+            "n_images": sum(row.image_id is not None for row in rows)}
+
+
+def hold(store: Store, settings: Settings) -> bool:
+    """Do the directories still stand as they were written, by what their manifests say?"""
+    rows = store.table("mart.environments")
+    return all(
+        _digest(settings.environments / row["environment"]) == row["content_digest"]
+        and (settings.rewards / row["environment"] / "rewards.json").is_file() for row in rows.to_dicts())
+
+
+def _tables(store: Store) -> Tables:
+    return Tables(
+        store.table("core.sessions"), store.table("core.turns"), store.table("core.tools"), store.table("mart.facts"),
+        store.table("mart.recorded"), store.table("mart.behaviours"), store.table("mart.tasks"), store.table("mart.rubrics"),
+        dict(store.read("select service, starts_from from mart.services").iter_rows()))
+
+
+def _of_service(
+    tables: Tables, service: str, name: str, drafts: Path, settings: Settings
+) -> tuple[EnvironmentRow | None, pl.DataFrame]:
+    """The published environment of a service, None where no task holds; and the verdicts."""
+    draft = _bundle(tables, service, name)
+    room, grader = drafts / "environments" / name, drafts / "rewards" / name
+    bundle.write(draft, room, grader, _no_image("it is not published yet"))
+    found = verify.verify(room, grader)
+    if not found.task_ids:
+        return None, pl.concat([found.verdicts, _verdict(
+            STAGE, name, False, "no_task_holds", f"None of {draft.tasks.height} tasks of {service} holds; see stage verify")])
+    chosen = pl.col("task_id").is_in(found.task_ids)
+    published = draft._replace(
+        tasks=draft.tasks.filter(chosen), scripts=draft.scripts.filter(chosen), rubrics=draft.rubrics.filter(chosen))
+    digests = bundle.write(published, room, grader, _no_image("it was not asked for"))
+    made = image.build(room, settings.base_image) if settings.image else image.ImageResult(None, None, "--no-image was given")
+    bundle.set_image(room, {"base": made.base, "image_id": made.image_id} if made.image_id else _no_image(made.left or ""))
+    _move(grader, settings.rewards / name)
+    _move(room, settings.environments / name)
+    row = EnvironmentRow(
+        environment=name, service=service, content_digest=digests.content_digest, rewards_digest=digests.rewards_digest,
+        image_id=made.image_id, image_left=made.left, n_tasks=len(found.task_ids), n_tools=published.tools.height)
+    says = [
+        _verdict(STAGE, name, True, "published", f"{row.n_tasks} of {draft.tasks.height} tasks hold"),
+        _verdict("image", name, made.image_id is not None, "built" if made.image_id else "no_image",
+                 made.image_id or made.left or "")]
+    return row, pl.concat([found.verdicts, *says])
+
+
+def _bundle(tables: Tables, service: str, name: str) -> Bundle:
+    own = pl.col("service") == service
+    rubrics = tables.rubrics.filter(own)
+    tasks = tables.tasks.filter(own).join(rubrics.select("task_id"), on="task_id", how="semi")
+    longest = tables.turns.filter(own).group_by("session_id").len()["len"].max()
+    return Bundle(
+        name, service, tables.starts_from.get(service, "shared"),
+        rooms.rows_of(service, tables.facts, tables.recorded, tables.behaviours), tables.tools.filter(own), tasks,
+        users.scripts(tasks, tables.turns.filter(own)), rubrics, longest if isinstance(longest, int) else 0)
+
+
+def _names(services: Iterable[str]) -> dict[str, str]:
+    """A folder's name for each service: lower case, digits and dashes; a number where two would be the same."""
+    names: dict[str, str] = {}
+    for service in services:
+        plain = re.sub(r"[^a-z0-9]+", "-", service.lower()).strip("-") or "service"
+        taken = set(names.values())
+        names[service] = next(
+            name for n in range(1, len(taken) + 2) if (name := plain if n == 1 else f"{plain}-{n}") not in taken)
+    return names
+
+
+def _move(made: Path, place: Path) -> None:
+    """Rename into place; what stood there is moved away first, and then removed."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    old = made.with_name(f"{made.name}.old")
+    if place.exists():
+        place.replace(old)
+    made.replace(place)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _remove_others(settings: Settings, names: set[str]) -> None:
+    """Take away what an earlier run published and this one does not; nothing that is not an environment of ours."""
+    for folder in settings.environments.glob("*"):
+        if folder.name not in names and _digest(folder) is not None:
+            shutil.rmtree(folder)
+            shutil.rmtree(settings.rewards / folder.name, ignore_errors=True)
+
+
+def _digest(environment: Path) -> str | None:
+    """Content digest that a directory's manifest states, None where it is no environment."""
+    try:
+        manifest: Any = json.loads((environment / MANIFEST).read_text("utf-8"))
+        return str(manifest["content_digest"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _no_image(why: str) -> dict[str, str]:
+    return {"left": why}
+
+
+def _verdict(stage: str, name: str, kept: bool, reason: str, detail: str) -> pl.DataFrame:
+    said = detail if detail.endswith(".") else f"{detail}."
+    return frame(Verdict, [Verdict(stage=stage, subject=name, kept=kept, reason=reason, detail=said)])
