@@ -21,24 +21,26 @@ from warehouse.errors import EnvironmentBroken, InputError
 ROOM_USER = 10001
 """The only user that may read what is in a room."""
 ENTRYPOINT = ["python3", "-I", "-S", "-B", "/room/runtime"]
+_OUTSIDE = ("manifest.json", "Dockerfile")
 _EPOCH = "1970-01-01T00:00:00Z"
 
 
 def room_layer(directory: Path) -> bytes:
     """The layer that holds the room: a tar whose bytes depend on the environment's content alone.
 
-    Holds what `content_digest` covers, and the manifest without what it says about the image; EnvironmentBroken where a
-    file is not what the manifest says.
+    Holds what `content_digest` covers, and of the manifest what follows from that; EnvironmentBroken where a file is not
+    what the manifest says.
     """
     manifest = read_manifest(directory)
     files: dict[str, bytes] = {}
-    for path, expected in sorted(manifest["files"].items()):
+    covered = {path: expected for path, expected in manifest["files"].items() if path not in _OUTSIDE}
+    for path, expected in sorted(covered.items()):
         data = (directory / path).read_bytes() if (directory / path).is_file() else b""
         if digest(data) != expected:
             place = str(directory / path)
             raise EnvironmentBroken("the file is not what the manifest says", place, "build the environment again")
         files[f"room/{path}"] = data
-    inside = {name: value for name, value in manifest.items() if name != "image"}
+    inside = {"format": manifest["format"], "content_digest": manifest["content_digest"], "files": covered}
     files["room/manifest.json"] = canonical(inside).encode() + b"\n"
     return _tar(files)
 

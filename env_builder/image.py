@@ -10,7 +10,6 @@ A running room: user 10001, read-only root, no network, no capabilities, no new 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import socket
@@ -20,7 +19,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from env_builder.archive import ENTRYPOINT, ROOM_USER, read_manifest, room_layer, write_base, write_on_top
+from env_builder.archive import ROOM_USER, read_manifest, room_layer, write_base, write_on_top
 from env_builder.room import Room, arguments
 from env_builder.runtime.canonical import digest
 from warehouse.errors import InputError, Unavailable
@@ -39,6 +38,7 @@ LOCAL_BASE = "traceroom-base:bookworm"
 """Name of the base that `traceroom base-image` makes."""
 _BASE_EPOCH = "1767225600"
 _BASE_PACKAGES = "python3-minimal,libpython3-stdlib,busybox-static"
+_BASE_HOOK = 'chroot "$1" /bin/busybox --install -s /bin'
 _NO_ENGINE_MEND = "start one (Debian: apt-get install docker.io), or go on without images"
 
 
@@ -132,7 +132,10 @@ def make_base(name: str = LOCAL_BASE, suite: str = "bookworm") -> str:
     with tempfile.TemporaryDirectory() as scratch:
         layer = Path(scratch, "layer.tar")
         made = subprocess.run(
-            ["mmdebstrap", "--quiet", "--variant=extract", f"--include={_BASE_PACKAGES}", suite, str(layer)],
+            [
+                "mmdebstrap", "--quiet", "--variant=extract", f"--include={_BASE_PACKAGES}",
+                f"--extract-hook={_BASE_HOOK}", suite, str(layer),
+            ],
             env={**os.environ, "SOURCE_DATE_EPOCH": _BASE_EPOCH}, capture_output=True, text=True, check=False,
         )
         if made.returncode:
@@ -141,17 +144,6 @@ def make_base(name: str = LOCAL_BASE, suite: str = "bookworm") -> str:
         archive = Path(scratch, "image.tar")
         write_base(archive, layer, name)
         return _load(client, archive)
-
-
-def dockerfile(base: str = DEFAULT_BASE) -> str:
-    """Text of the Dockerfile in an environment's directory, for those who build it themselves (its id is another)."""
-    return (
-        f"FROM {base}\n"
-        f"COPY --chown={ROOM_USER}:{ROOM_USER} . /room/\n"
-        f"USER {ROOM_USER}:{ROOM_USER}\n"
-        "WORKDIR /room\n"
-        f"ENTRYPOINT {json.dumps(ENTRYPOINT)}\n"
-    )
 
 
 class ContainerCarrier:
