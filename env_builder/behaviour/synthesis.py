@@ -32,7 +32,7 @@ def explain(examples: list[Example], hint: list[str]) -> Expression | None:
     for expression in _leaves(examples, hint):
         if fits(expression, examples):
             return expression
-    return _object(examples, hint) or _append(examples, hint)
+    return _object(examples, hint) or _extend(examples, hint)
 
 
 def fits(expression: Expression, examples: list[Example]) -> bool:
@@ -57,8 +57,10 @@ def same(one: Any, other: Any) -> bool:
 
 def _leaves(examples: list[Example], hint: list[str]) -> Iterator[Expression]:
     first = examples[0]
-    yield ["before", *hint]
-    yield ["constant", first.after]
+    if hint:
+        yield ["before", *hint]
+    if not isinstance(first.after, dict | list) or not first.after:  # a whole structure that never varies is a coincidence
+        yield ["constant", first.after]
     for path in _paths(first.arguments, first.after):
         yield ["argument", *path]
     for path in _paths(first.before, first.after):
@@ -115,23 +117,43 @@ def _object(examples: list[Example], hint: list[str]) -> Expression | None:
     return ["object", fields]
 
 
-def _append(examples: list[Example], hint: list[str]) -> Expression | None:
-    """The list as it was, with explained items at its end."""
-    extra = set()
-    for before, arguments, after in examples:
-        try:
-            old = evaluate(["before", *hint], before, arguments)
-        except Missing:
-            return None
-        if not isinstance(old, list) or not isinstance(after, list) or not same(after[: len(old)], old):
-            return None
-        extra.add(len(after) - len(old))
-    n = extra.pop()
-    if extra or not 0 < n <= MAXIMUM_ITEMS:
+def _extend(examples: list[Example], hint: list[str]) -> Expression | None:
+    """The list as it was with something at its end: one item for each that was there, or a fixed number of items."""
+    grown = [_grown(example, hint) for example in examples]
+    found = [pair for pair in grown if pair is not None]
+    if len(found) < len(examples):
+        return None
+    if all(len(old) == len(extra) for old, extra in found) and any(len(old) > 1 for old, _ in found):
+        items = [
+            Example(item, example.arguments, new)
+            for example, (old, extra) in zip(examples, found, strict=True) for item, new in zip(old, extra, strict=True)
+        ]
+        each = explain(items, []) if items else None
+        return each and ["concat", ["before", *hint], ["each", ["before", *hint], each]]
+    return _append(examples, [extra for _, extra in found], hint)
+
+
+def _grown(example: Example, hint: list[str]) -> tuple[list[Any], list[Any]] | None:
+    """(the list as it was, what came to its end), or None where it is not a list that grew at its end."""
+    try:
+        old = evaluate(["before", *hint], example.before, example.arguments)
+    except Missing:
+        return None
+    after = example.after
+    if not isinstance(old, list) or not isinstance(after, list) or not same(after[: len(old)], old):
+        return None
+    return old, after[len(old):]
+
+
+def _append(examples: list[Example], extra: list[list[Any]], hint: list[str]) -> Expression | None:
+    lengths = {len(items) for items in extra}
+    n = lengths.pop()
+    if lengths or not 0 < n <= MAXIMUM_ITEMS:
         return None
     items = []
-    for index in range(-n, 0):
-        expression = explain([example._replace(after=example.after[index]) for example in examples], [])
+    for index in range(n):
+        inner = [example._replace(after=new[index]) for example, new in zip(examples, extra, strict=True)]
+        expression = explain(inner, [])
         if expression is None:
             return None
         items.append(expression)

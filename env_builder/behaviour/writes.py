@@ -1,25 +1,23 @@
 """Programs of tools that change the thing an argument names and show it: one expression a field, from examples.
 
 In: the steps of a tool whose answers show a document, with the document as it was just before. Out: a `write` rule, or None.
-A rule answers only where the guarded values (fields and arguments with few values) are ones that it was seen to work with;
-it is dropped where logged failures look to it like calls that work.
+A rule answers only where its guards hold (`guards`); it is dropped where logged failures look to it like calls that work.
 Sees: the document, the arguments. Does not see: other documents, so a change computed from them is not explained.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from env_builder.behaviour import guards
 from env_builder.behaviour.synthesis import Example, explain
-from env_builder.runtime.answers import parse
+from env_builder.runtime.guards import allowed
 from env_builder.world.documents import STYLES
 from env_builder.world.replay import Step
 
 MINIMUM_EXAMPLES = 5
 """Fewer leave too much to coincidence: wrong answers of the prototype came from tools with 3 to 5."""
-FEW_VALUES = 5
 AGAINST = 0.02
 """Share of logged failures among the calls that the rule would answer, from which it is dropped."""
 
@@ -39,15 +37,17 @@ def induce(steps: list[Step], showing: dict[str, Any]) -> Written | None:
         return None
     examples = [
         Example(json.loads(step.before or ""), step.call.arguments, json.loads(step.shown[2])) for step in done if step.shown]
+    failures = [
+        (json.loads(step.before), step.call.arguments) for step in steps if step.call.failed and step.before is not None]
     fields = _fields(examples)
     style = _style(done)
     if fields is None or style is None or all(expression == ["before", name] for name, expression in fields.items()):
         return None
     rule = {
         **showing, "rule": "write", "fields": fields, "order": list(examples[0].after), "style": style,
-        "when": _when(examples),
+        "when": guards.learn(examples, failures),
     }
-    against = sum(_would_answer(rule, step) for step in steps if step.call.failed and step.before is not None)
+    against = sum(allowed(rule["when"], before, arguments) for before, arguments in failures)
     return Written(rule, len(done), against) if against <= AGAINST * len(done) else None
 
 
@@ -71,38 +71,3 @@ def _style(done: list[Step]) -> dict[str, Any] | None:
         if all(json.dumps(json.loads(step.shown[2]), **style) == step.shown[2] for step in done if step.shown):  # type: ignore[arg-type]
             return dict(style)
     return None
-
-
-def _when(examples: list[Example]) -> dict[str, Any]:
-    """Values of the fields and arguments that take few, and the sets of arguments, as seen to work."""
-    return {
-        "document": _few([example.before for example in examples]),
-        "arguments": _few([example.arguments for example in examples]),
-        "names": sorted({tuple(sorted(example.arguments)) for example in examples}),
-    }
-
-
-def _few(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    found = {}
-    for name in sorted(set().union(*rows)):
-        values = _distinct(row.get(name) for row in rows)
-        if len(values) <= FEW_VALUES and len(rows) > 2 * len(values) and all(_scalar(value) for value in values):
-            found[name] = values
-    return found
-
-
-def _distinct(values: Iterable[Any]) -> list[Any]:
-    return [json.loads(text) for text in sorted({json.dumps(value, sort_keys=True) for value in values})]
-
-
-def _scalar(value: Any) -> bool:
-    return value is None or isinstance(value, str | int | float | bool)
-
-
-def _would_answer(rule: dict[str, Any], step: Step) -> bool:
-    before = parse(step.before or "")
-    when = rule["when"]
-    return (
-        all(before.get(name) in values for name, values in when["document"].items())
-        and all(step.call.arguments.get(name) in values for name, values in when["arguments"].items())
-    )

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from .expressions import Missing, evaluate
+from .guards import allowed
 from .records import Tier
 from .world import Name, Row
 
@@ -73,7 +74,7 @@ def _write(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any],
     if name is None or text is None:
         return None
     before = json.loads(text)
-    if not _allowed(rule["when"], before, arguments):
+    if not allowed(rule["when"], before, arguments):
         return None
     try:
         after = {field: evaluate(rule["fields"][field], before, arguments) for field in _order(rule, before)}
@@ -92,13 +93,6 @@ def _order(rule: dict[str, Any], before: dict[str, Any]) -> list[str]:
     """Fields of the new document: those of the old one that the rule keeps, in their order, then the new ones."""
     kept = [field for field in before if field in rule["fields"]]
     return kept + [field for field in rule["order"] if field not in before]
-
-
-def _allowed(when: dict[str, Any], before: dict[str, Any], arguments: dict[str, Any]) -> bool:
-    """Is every guarded value one that the rule was seen to work with?"""
-    seen = all(before.get(field) in values for field, values in when["document"].items())
-    given = all(arguments.get(name) in values for name, values in when["arguments"].items())
-    return seen and given and set(arguments) in [set(names) for names in when["names"]]
 
 
 RULES: dict[str, Rule] = {"recorded": _recorded, "constant": _constant, "document": _document, "write": _write}

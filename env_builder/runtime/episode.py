@@ -149,7 +149,7 @@ class Room:
     def _reach(self, arguments: dict[str, Any]) -> frozenset[str]:
         """What an unanswered act may have touched: what its arguments name, and what the things so named name."""
         named = names(arguments)
-        classes = {program.get("class") for program in self._programs.values()} - {None}
+        classes = {str(program["class"]) for program in self._programs.values() if program.get("class")}
         texts = (self.document((kind, name)) for kind in sorted(classes) for name in sorted(named))
         return named.union(*(ids(parse(text)) for text in texts if text is not None))
 

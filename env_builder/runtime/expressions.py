@@ -8,6 +8,8 @@
     ["append", e, e1, …]       the list e with the values of e1 … at its end
     ["negative", e]            minus the number e
     ["total", e, name]         sum of the field `name` over the list of objects e
+    ["each", e, item]          the list of `item`, once for each element of the list e; in it `before` is the element
+    ["concat", e, e2]          the list e followed by the list e2
 """
 
 from __future__ import annotations
@@ -71,6 +73,15 @@ def _total(operands: list[Any], before: Any, arguments: Any) -> Any:
     return sum(values)
 
 
+def _each(operands: list[Any], before: Any, arguments: Any) -> Any:
+    return [evaluate(operands[1], item, arguments) for item in _list(evaluate(operands[0], before, arguments))]
+
+
+def _concat(operands: list[Any], before: Any, arguments: Any) -> Any:
+    one, other = (_list(evaluate(operand, before, arguments)) for operand in operands)
+    return one + other
+
+
 def _list(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise Missing("list")
@@ -86,4 +97,6 @@ OPERATORS: dict[str, Callable[[list[Any], Any, Any], Any]] = {
     "append": _append,
     "negative": _negative,
     "total": _total,
+    "each": _each,
+    "concat": _concat,
 }

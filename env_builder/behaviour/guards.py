@@ -1,0 +1,80 @@
+"""When a write rule may answer, learnt from calls that worked and by contrast with calls that failed.
+
+A condition is kept where every call that worked meets it, and where it is either about what was seen to work (values of
+fields and arguments that take few, values that stand in the document) or broken by a logged failure.
+Sees: the conditions of runtime/guards.py. Does not see: what depends on other documents.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import combinations
+from typing import Any
+
+from env_builder.behaviour.synthesis import Example
+from env_builder.runtime.guards import Guards, differs, is_alike, is_within, length_of
+
+FEW_VALUES = 5
+Failure = tuple[dict[str, Any], dict[str, Any]]
+"""(document before, arguments) of a call that failed."""
+
+
+def learn(examples: list[Example], failures: list[Failure]) -> Guards:
+    """All guards that the examples bear out."""
+    names = sorted({name for example in examples for name in example.arguments})
+    return {
+        "names": sorted({tuple(sorted(example.arguments)) for example in examples}),
+        "document": _few([example.before for example in examples]),
+        "arguments": _few([example.arguments for example in examples]),
+        "lengths": _few([_lengths(example.before) for example in examples]),
+        "within": [name for name in names if all(is_within(before, given.get(name)) for before, given, _ in examples)],
+        "alike": [
+            pair for pair in combinations(names, 2)
+            if all(is_alike(given.get(pair[0]), given.get(pair[1])) for _, given, _ in examples)
+        ],
+        "differs": list(_differs(examples, failures)),
+    }
+
+
+def _differs(examples: list[Example], failures: list[Failure]) -> Iterator[tuple[str, list[Any]]]:
+    """Arguments that failed calls gave as the document had it, and calls that worked never did."""
+    for name, path in sorted({(name, path) for before, given in failures for name, path in _equal(before, given)}, key=str):
+        if all(differs(example.arguments.get(name), example.before, list(path)) for example in examples):
+            yield name, list(path)
+
+
+def _equal(before: dict[str, Any], given: dict[str, Any]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    for path, leaf in _paths(before, ()):
+        for name, value in given.items():
+            if isinstance(value, str) and value == leaf:
+                yield name, path
+
+
+def _paths(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from _paths(item, (*path, name))
+    elif isinstance(value, list):
+        for index in {0, len(value) - 1} if value else ():
+            yield from _paths(value[index], (*path, index if index == 0 else -1))
+    else:
+        yield path, value
+
+
+def _lengths(before: dict[str, Any]) -> dict[str, Any]:
+    return {name: length_of(value) for name, value in before.items() if isinstance(value, list)}
+
+
+def _few(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    found = {}
+    for name in sorted(set().union(*rows)):
+        values = _distinct(row.get(name) for row in rows)
+        scalar = not any(isinstance(value, dict | list) for value in values)
+        if scalar and len(values) <= FEW_VALUES and len(rows) > 2 * len(values):
+            found[name] = values
+    return found
+
+
+def _distinct(values: Iterable[Any]) -> list[Any]:
+    return [json.loads(text) for text in sorted({json.dumps(value, sort_keys=True) for value in values})]

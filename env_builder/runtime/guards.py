@@ -1,0 +1,56 @@
+"""When a write rule may answer: conditions on the document before and the arguments, as data.
+
+    names       sets of argument names that were seen to work
+    document    field -> values that were seen to work, for fields that take few
+    arguments   argument -> values that were seen to work, for arguments that take few
+    lengths     field -> lengths that were seen to work, for lists of the document that have few
+    within      arguments whose every value stands somewhere in the document
+    alike       pairs of arguments that are lists of one length
+    differs     (argument, path in the document): the value is not the one there
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .expressions import Missing, evaluate
+from .relevance import leaves
+
+Guards = dict[str, Any]
+
+
+def allowed(when: Guards, before: dict[str, Any], arguments: dict[str, Any]) -> bool:
+    """Do all guards hold?"""
+    return (
+        set(arguments) in [set(names) for names in when["names"]]
+        and all(before.get(name) in values for name, values in when["document"].items())
+        and all(arguments.get(name) in values for name, values in when["arguments"].items())
+        and all(length_of(before.get(name)) in values for name, values in when["lengths"].items())
+        and all(is_within(before, arguments.get(name)) for name in when["within"])
+        and all(is_alike(arguments.get(one), arguments.get(other)) for one, other in when["alike"])
+        and all(differs(arguments.get(name), before, path) for name, path in when["differs"])
+    )
+
+
+def length_of(value: Any) -> int | None:
+    """Length of a list, None for anything else."""
+    return len(value) if isinstance(value, list) else None
+
+
+def is_within(before: dict[str, Any], value: Any) -> bool:
+    """Does every scalar of the value stand somewhere in the document?"""
+    there = list(leaves(before))
+    return all(leaf in there for leaf in leaves(value))
+
+
+def is_alike(one: Any, other: Any) -> bool:
+    """Are both lists, and of one length?"""
+    return isinstance(one, list) and isinstance(other, list) and len(one) == len(other)
+
+
+def differs(value: Any, before: dict[str, Any], path: list[Any]) -> bool:
+    """Is the value another than the document's at the path?"""
+    try:
+        return bool(evaluate(["before", *path], before, {}) != value)
+    except Missing:
+        return True
