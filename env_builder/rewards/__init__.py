@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import polars as pl
 
-from env_builder.rewards.checks import checks_of
+from env_builder.rewards.checks import agreed, checks_of
 from env_builder.rewards.witness import FreeText, Witness, free_text, witnesses
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.users import solutions
-from warehouse.records import Rubric, Verdict, frame
+from warehouse.records import Check, Rubric, Verdict, frame
 
 BAD_BELOW = 0.5
 """Probability of success below which a session speaks against a check."""
@@ -27,7 +27,8 @@ class Rewards(NamedTuple):
     rubrics: pl.DataFrame
     """Frame of `Rubric`, sorted by task_id."""
     verdicts: pl.DataFrame
-    """Frame of `Verdict`, one row a task: `rubric_mined`, `no_known_success` or `no_known_end_state`."""
+    """Frame of `Verdict`, one row a task: `rubric_mined`, or `no_known_success`, `no_known_end_state`,
+    `no_agreed_end_state`."""
 
 
 def mine(
@@ -43,36 +44,46 @@ def mine(
     known = sessions.join(named.unique(), on="session_id", how="semi")["session_id"]
     seen = witnesses(known, turns, outcomes, differences, effects)
     free = free_text(turns)
-    told = differences.filter(pl.col("difference").is_not_null())["session_id"].implode()
-    usable = pl.col("good_session_ids").list.eval(pl.element().filter(pl.element().is_in(told)))
-    solution = dict(solutions(tasks.with_columns(usable), turns).iter_rows())
-    rubrics, verdicts = [], []
-    columns = tasks.select("task_id", "service", "session_ids", "good_session_ids").sort("task_id")
-    for task_id, service, session_ids, good_ids in columns.iter_rows():
-        good = [seen[name] for name in good_ids if name in seen and seen[name].difference is not None]
-        if not good:
-            verdicts.append(_without(task_id, good_ids))
-            continue
-        bad = [seen[name] for name in sorted(session_ids) if name in seen and _is_bad(seen[name], good_ids)]
-        rubrics.append(_rubric(task_id, service, good, bad, free.get(service, NO_FREE_TEXT), solution[task_id]))
-        detail = f"{len(good)} good sessions propose, {len(bad)} bad ones dispose."
-        verdicts.append(_verdict(task_id, True, "rubric_mined", detail))
-    return Rewards(frame(Rubric, rubrics), frame(Verdict, verdicts))
+    good: dict[str, list[Witness]] = {}
+    verdicts = []
+    for task_id, service, good_ids in tasks.select("task_id", "service", "good_session_ids").iter_rows():
+        clear = [seen[name] for name in good_ids if name in seen and seen[name].difference is not None]
+        good[task_id] = agreed(clear, free.get(service, NO_FREE_TEXT))
+        verdicts.append(_why(task_id, good_ids, clear, good[task_id]))
+    agreeing = [[one.session_id for one in good[name]] for name in tasks["task_id"]]
+    solved = tasks.with_columns(pl.Series("good_session_ids", agreeing, dtype=pl.List(pl.String())))
+    steps = dict(solutions(solved, turns).iter_rows())
+    rubrics = []
+    for task_id, service, session_ids, good_ids in tasks.select(
+        "task_id", "service", "session_ids", "good_session_ids"
+    ).iter_rows():
+        if good[task_id]:
+            bad = _bad(session_ids, good_ids, seen)
+            checks = checks_of(good[task_id], bad, free.get(service, NO_FREE_TEXT))
+            rubrics.append(_rubric(task_id, service, checks, steps[task_id]))
+    return Rewards(frame(Rubric, rubrics).sort("task_id"), frame(Verdict, verdicts).sort("subject"))
 
 
-def _is_bad(one: Witness, good_ids: list[str]) -> bool:
-    return one.session_id not in good_ids and one.probability is not None and one.probability < BAD_BELOW
+def _bad(session_ids: list[str], good_ids: list[str], seen: dict[str, Witness]) -> list[Witness]:
+    """The sessions of a task that speak against a check, by id."""
+    others = (seen[name] for name in sorted(session_ids) if name in seen and name not in good_ids)
+    return [one for one in others if one.probability is not None and one.probability < BAD_BELOW]
 
 
-def _rubric(
-    task_id: str, service: str, good: list[Witness], bad: list[Witness], free: FreeText, solution: str
-) -> Rubric:
-    checks = canonical([check.model_dump(mode="json") for check in checks_of(good, bad, free)])
-    rubric_id = digest(canonical([task_id, checks, solution]))
-    return Rubric(rubric_id=rubric_id, task_id=task_id, service=service, checks=checks, solution=solution)
+def _rubric(task_id: str, service: str, checks: list[Check], solution: str) -> Rubric:
+    text = canonical([check.model_dump(mode="json") for check in checks])
+    rubric_id = digest(canonical([task_id, text, solution]))
+    return Rubric(rubric_id=rubric_id, task_id=task_id, service=service, checks=text, solution=solution)
 
 
-def _without(task_id: str, good_ids: list[str]) -> Verdict:
+def _why(task_id: str, good_ids: list[str], clear: list[Witness], good: list[Witness]) -> Verdict:
+    """What became of a task: `clear` are its good sessions whose end is known, `good` those that agree."""
+    if good:
+        detail = f"{len(good)} of {len(good_ids)} good sessions propose."
+        return _verdict(task_id, True, "rubric_mined", detail)
+    if clear:
+        detail = f"Its {len(clear)} good sessions ended differently and none is certain; add feedback or an expert's word."
+        return _verdict(task_id, False, "no_agreed_end_state", detail)
     if good_ids:
         detail = f"The room cannot tell what {good_ids[0]} changed; log what its tools answered."
         return _verdict(task_id, False, "no_known_end_state", detail)

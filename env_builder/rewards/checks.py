@@ -1,9 +1,10 @@
 """From what good and bad sessions did to the checks of one task's rubric.
 
 In: the witnesses of a task, good ones (best first) and bad ones. Out: `Check`s.
-Good sessions propose: an end state is accepted where one of them reached it. Bad sessions dispose: where a bad one
-reached it too, what all good ones told and no bad one did becomes a gate. A task whose right answer may be to change
-nothing gets gates for what has to be done all the same: look up, tell, speak.
+Good sessions propose: an end state is accepted where one of them reached it; where they disagree, those that are as
+good as certain, else the one that most reached. Bad sessions dispose: where a bad one reached it too, what all good ones
+told and no bad one did becomes a gate. A task whose right answer may be to change nothing gets gates for what has to be
+done all the same: look up, tell, speak.
 Sees: end states, look-ups and told facts. Does not see: the order of calls, promises, forbidden disclosures.
 """
 
@@ -30,12 +31,31 @@ Role = Literal["gate", "score", "penalty", "diagnostic"]
 Item = TypeVar("Item", Fact, tuple[str, str])
 MOST_ITEMS = 20
 """Facts or look-ups that one check names."""
+CERTAIN = 0.9
+"""Probability of success from which a session's end state is an alternative whatever the others did."""
+
+Ends = list[tuple[Difference, list[Witness]]]
+"""Different end states, each with who reached it."""
+
+
+def agreed(good: list[Witness], free: FreeText) -> list[Witness]:
+    """The good sessions whose end states are accepted, in their order; none where they disagree and nothing decides.
+
+    Sessions of one task that end differently cannot all be right unless there are several right answers, and that takes
+    more than a likely success to believe.
+    """
+    ends = _ends(good, _loose(good, free))
+    certain = [who for _, who in ends if max(one.probability or 0.0 for one in who) >= CERTAIN]
+    most = max((len(who) for _, who in ends), default=0)
+    chosen = certain or [who for _, who in ends if len(who) == most]
+    if not certain and len(chosen) > 1:
+        return []
+    return [one for one in good if any(one in who for who in chosen)]
 
 
 def checks_of(good: list[Witness], bad: list[Witness], free: FreeText) -> list[Check]:
     """The checks of a task, sorted by id. `good` is not empty, and each of them has a difference."""
-    together: Difference = {"acts": [act for one in [*good, *bad] for act in (one.difference or {}).get("acts", ())]}
-    parameters = free.parameters(together)
+    parameters = _loose([*good, *bad], free)
     ends = _ends(good, parameters)
     idle = [changes_nothing(end, parameters) for end, _ in ends]
     fooled = [one for one in bad if one.difference is not None
@@ -47,9 +67,13 @@ def checks_of(good: list[Witness], bad: list[Witness], free: FreeText) -> list[C
     return sorted(checks, key=lambda check: check.check_id)
 
 
-def _ends(good: list[Witness], parameters: dict[str, Any]) -> list[tuple[Difference, list[Witness]]]:
-    """The different end states of the good sessions, each with who reached it."""
-    ends: list[tuple[Difference, list[Witness]]] = []
+def _loose(sessions: list[Witness], free: FreeText) -> dict[str, Any]:
+    """What of the sessions' acts is free text, as parameters of a check."""
+    return free.parameters({"acts": [act for one in sessions for act in (one.difference or {}).get("acts", ())]})
+
+
+def _ends(good: list[Witness], parameters: dict[str, Any]) -> Ends:
+    ends: Ends = []
     for one in good:
         reached = without_aside(one.difference or {}, parameters.get("aside", []))
         known = next((who for end, who in ends if ends_alike(end, reached, parameters)), None)
@@ -61,8 +85,7 @@ def _ends(good: list[Witness], parameters: dict[str, Any]) -> list[tuple[Differe
 
 
 def _end_checks(
-    ends: list[tuple[Difference, list[Witness]]], good: list[Witness], fooled: list[Witness],
-    parameters: dict[str, Any], idle: bool,
+    ends: Ends, good: list[Witness], fooled: list[Witness], parameters: dict[str, Any], idle: bool
 ) -> list[Check]:
     if idle:
         return [_check("must_not_write", "gate", "Nothing is changed.", parameters, good, fooled)]
@@ -109,7 +132,7 @@ def _idle_checks(good: list[Witness], free: FreeText) -> list[Check]:
         supporting = [one for one in good if any(_made(pattern, one) for pattern in calls)]
         contrary = [one for one in good if one not in supporting]
         says = f"One of {len(calls)} things that good sessions looked up or handed over is."
-        role: Role = "diagnostic" if contrary else "gate"
+        role: Role = "gate" if good[0] in supporting and len(contrary) <= len(supporting) else "diagnostic"
         checks.append(_check("call", role, says, {"calls": calls, "at_least": 1}, supporting, contrary))
     return checks
 

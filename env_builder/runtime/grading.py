@@ -144,7 +144,8 @@ def _call(parameters: Parameters, episode: Episode) -> tuple[bool, Any]:
 
 
 def _count(pattern: dict[str, Any], journal: Iterable[dict[str, Any]]) -> int:
-    return sum(_matches(pattern, row) and not row.get("is_error") for row in journal)
+    """How often it was done: what failed is not, but a look-up that the room had no answer to was asked for."""
+    return sum(_matches(pattern, row) and (not row.get("is_error") or row.get("tier") == "unknown") for row in journal)
 
 
 def _matches(pattern: dict[str, Any], row: dict[str, Any]) -> bool:
@@ -191,8 +192,7 @@ def _must_not_write_swayed(parameters: Parameters, episode: Episode, _: bool) ->
 
 
 def _call_swayed(parameters: Parameters, episode: Episode, _: bool) -> bool:
-    unknown = [row for row in episode.journal if row.get("tier") == "unknown"]
-    return any(_matches(pattern, row) for pattern in parameters["calls"] for row in unknown)
+    return any(_matches(pattern, row) for pattern in parameters["calls"] for row in episode.leaned)
 
 
 KINDS: dict[str, Kind] = {

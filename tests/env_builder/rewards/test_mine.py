@@ -94,13 +94,27 @@ def test_the_end_of_a_good_session_is_the_gate_and_nothing_else_may_change() -> 
     assert rubric["checks"][0]["provenance"] == {"supporting": ["good"], "contrary": [], "confidence": 0.9}
 
 
-def test_alternatives_are_accepted_only_where_seen() -> None:
+def test_certain_sessions_give_alternatives_and_only_those_seen() -> None:
     desk = Desk()
-    desk.session("one", 0.9, OPENED, ASK, OPEN, ("agent", "Done."))
-    desk.session("two", 0.7, LIFTED, ASK, OPEN, ("agent", "Done."))
+    desk.session("one", 0.95, OPENED, ASK, OPEN, ("agent", "Done."))
+    desk.session("two", 0.9, LIFTED, ASK, OPEN, ("agent", "Done."))
+    desk.session("guess", 0.8, CLOSED, ASK, ("agent", "Done."))
     rubric = desk.rubric()
     other = {"documents": {"door/7": '{"open":"kicked"}'}, "acts": []}
-    assert reward(rubric, OPENED) == reward(rubric, LIFTED) == 1.0 and reward(rubric, other) == 0.0
+    assert reward(rubric, OPENED) == reward(rubric, LIFTED) == 1.0
+    assert reward(rubric, other) == reward(rubric, CLOSED, ("agent", "Done.")) == 0.0
+
+
+def test_where_likely_sessions_disagree_the_most_decide_and_else_nobody() -> None:
+    desk = Desk()
+    desk.session("one", 0.8, OPENED, ASK, OPEN, ("agent", "Done."))
+    desk.session("two", 0.7, LIFTED, ASK, OPEN, ("agent", "Done."))
+    assert desk.mined().verdicts.select("kept", "reason").rows() == [(False, "no_agreed_end_state")]
+    desk.session("three", 0.6, LIFTED, ASK, OPEN, ("agent", "Lifted."))
+    mined = desk.mined()
+    rubric = {"checks": json.loads(mined.rubrics["checks"][0])}
+    assert reward(rubric, LIFTED) == 1.0 and reward(rubric, OPENED) == 0.0
+    assert {"say": "Done."} in json.loads(mined.rubrics["solution"][0]), "the solution is one that agrees"
 
 
 def test_an_idle_task_gets_explicit_gates_and_doing_nothing_is_worth_nothing() -> None:
@@ -174,7 +188,7 @@ def test_the_solution_is_the_best_good_session_whose_end_is_known() -> None:
 def test_the_same_sessions_give_the_same_bytes_in_any_order() -> None:
     desk, other = Desk(), Desk()
     for name, end in (("a", OPENED), ("b", LIFTED), ("c", OPENED)):
-        desk.session(name, 0.9, end, ASK, LOOK, OPEN, ("agent", f"Done, code 4711 {name}."))
+        desk.session(name, 0.95, end, ASK, LOOK, OPEN, ("agent", f"Done, code 4711 {name}."))
     other.turns, other.outcomes, other.differences = desk.turns[::-1], desk.outcomes, desk.differences[::-1]
     assert desk.mined().rubrics.equals(other.mined().rubrics)
     assert len(desk.mined().rubrics["rubric_id"][0]) == 64

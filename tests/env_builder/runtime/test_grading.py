@@ -156,6 +156,15 @@ def test_calls_required_forbidden_and_constrained() -> None:
     assert judge(episode(call("look", n=1)), check("call", calls=wanted)).reward == 0.0
 
 
+def test_a_look_up_that_the_room_had_no_answer_to_was_asked_for_but_an_act_is_open() -> None:
+    look, send = call("look", "unknown", failed=True, n=1), call("send", "unknown", failed=True, n=1)
+    looked = check("call", calls=[{"tool": "look", "arguments": {"n": 1}}], at_least=1)
+    sent = check("call", calls=[{"tool": "send", "arguments": {"n": 1}}], at_least=1)
+    assert judge(episode(look), looked).reward == 1.0
+    assert judge(episode(send, leaned=(send,)), sent).reward is None
+    assert judge(episode(send, leaned=(send,)), looked).reward == 0.0
+
+
 @pytest.mark.parametrize("checks", [(), (check("spoke", "diagnostic"),), (check("spoke", "penalty"),)])
 def test_a_rubric_without_gates_and_scores_never_passes(checks: tuple[Any, ...]) -> None:
     assert judge(episode(say("done")), *checks).reward == 0.0
@@ -268,4 +277,4 @@ def test_a_forbidden_write_never_raises_the_reward(accepted: list[Any], played: 
 @given(rubrics, episodes)
 def test_an_unscored_grade_needs_an_unknown_answer(checks: list[Any], played: Episode) -> None:
     if judge(played, *checks).reward is None:
-        assert played.leaned or any(row.get("tier") == "unknown" for row in played.journal)
+        assert played.leaned
