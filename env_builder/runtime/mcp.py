@@ -15,7 +15,7 @@ Sees: one line at a time, up to `MAX_LINE` bytes. Does not see: who sends it; wh
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 from .environment import Environment
@@ -94,7 +94,7 @@ class Server:
         if not line.strip():
             return None
         try:
-            message = json.loads(line)
+            message = json.loads(line, parse_constant=_no_json)
         except (ValueError, RecursionError):
             return _error(None, PARSE_ERROR, "the line is not JSON")
         if isinstance(message, list):
@@ -123,6 +123,8 @@ class Server:
             return {"jsonrpc": "2.0", "id": identity, "result": self._dispatch(method, params)}
         except Refused as refused:
             return _error(identity, refused.code, str(refused), refused.data)
+        except (KeyError, ValueError, RecursionError) as error:  # the environment's own way to say that it cannot be
+            return _error(identity, INVALID_PARAMS, str(error.args[0] if error.args else error))
 
     def _dispatch(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         handler = self._methods.get(method)
@@ -183,10 +185,7 @@ class Server:
         task_id, seed, at = params.get("task_id"), params.get("seed", 0), params.get("at")
         if not (isinstance(task_id, str | None) and isinstance(seed, int) and isinstance(at, str | None)):
             raise Refused(INVALID_PARAMS, "reset takes task_id (text or null), seed (whole number), at (text or null)")
-        try:
-            observation = self.begin(task_id, seed, at)
-        except (KeyError, ValueError) as error:
-            raise Refused(INVALID_PARAMS, str(error.args[0] if error.args else error)) from error
+        observation = self.begin(task_id, seed, at)
         limits = observation.limits
         shown = {"steps": limits.steps, "seconds": limits.seconds} if limits else None
         return {"messages": observation.messages, "tools": observation.tools, "limits": shown}
@@ -218,7 +217,11 @@ def _error(identity: Any, code: int, message: str, data: Any = None) -> dict[str
     return {"jsonrpc": "2.0", "id": identity, "error": error}
 
 
-def _lines(source: BinaryIO) -> Any:
+def _no_json(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _lines(source: BinaryIO) -> Iterator[tuple[bytes, bool]]:
     """Pairs (line, whole): a line longer than MAX_LINE comes once, cut, with whole=False; the rest of it is skipped."""
     while line := source.readline(MAX_LINE):
         if line.endswith(b"\n") or len(line) < MAX_LINE:

@@ -1,0 +1,54 @@
+"""A small room written by hand in the documented format (docs/environment.md), for tests of what carries rooms.
+
+Two tools: `read_sign` answers from the record, `open_door` changes a door and is answered once. One task, with a user who
+has one thing to say after the opening.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from env_builder.runtime.canonical import canonical, digest
+
+TASK = "t" * 64
+CLOSED, OPEN = '{"door": "7", "state": "closed"}', '{"door": "7", "state": "open"}'
+RUNTIME = Path(__file__).resolve().parent.parent / "env_builder" / "runtime"
+
+
+def write_room(directory: Path, dockerfile: str = "FROM scratch\n") -> Path:
+    """Write the room into `directory`; returns it."""
+    door = {"from": None, "to": None, "session": None, "event": "e1"}
+    _lines(directory / "tools.jsonl", [
+        {"name": name, "description": f"{name}, in words: äöü \u2028 😀", "inputSchema": {"type": "object"}}
+        for name in ("open_door", "read_sign")])
+    _lines(directory / "behaviour.jsonl", [
+        {"tool": "open_door", "effect": "write", "rules": [{"rule": "recorded"}], "support": {}},
+        {"tool": "read_sign", "effect": "read", "rules": [{"rule": "recorded"}], "support": {}}])
+    _lines(directory / "world.jsonl", [{**door, "class": "door", "key": "7", "value": CLOSED, "known": "seen"}])
+    _lines(directory / "recorded.jsonl", [
+        {**door, "tool": "open_door", "arguments": '{"door":"7"}', "content": OPEN, "is_error": False, "after": [],
+         "effects": [{"class": "door", "key": "7", "value": OPEN}]},
+        {**door, "tool": "read_sign", "arguments": '{"at":"gate"}', "content": "Mind the gap\n — 雨", "is_error": False,
+         "after": [], "effects": []}])
+    _lines(directory / "tasks.jsonl", [{
+        "task_id": TASK, "session_ids": ["s1"], "split": "train", "family": "f", "slots": {}, "goal": "open it",
+        "starts_at": None, "segment_of": None, "derived_from": None, "limits": {"steps": 5, "seconds": 600},
+        "opening": [{"role": "user", "content": "Open the door."}], "user": {"turns": ["The seventh, please."]}}])
+    shutil.copytree(RUNTIME, directory / "runtime", ignore=shutil.ignore_patterns("__pycache__"))
+    (directory / "Dockerfile").write_text(dockerfile)
+    files = {
+        path.relative_to(directory).as_posix(): digest(path.read_bytes())
+        for path in sorted(directory.rglob("*")) if path.is_file()
+    }  # fmt: skip
+    covered = "".join(f"{path}\0{found}\n" for path, found in sorted(files.items()) if path != "Dockerfile")
+    (directory / "manifest.json").write_text(canonical({
+        "format": "traceroom-environment/1", "name": directory.name, "service": directory.name, "files": files,
+        "content_digest": digest(covered), "image": {"left": f"not asked for in {directory}"}}))
+    return directory
+
+
+def _lines(path: Path, rows: list[dict[str, Any]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(canonical(row) + "\n" for row in rows), "utf-8")
