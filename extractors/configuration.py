@@ -105,7 +105,6 @@ def _mend(error: ValidationError) -> str:
     first = error.errors()[0]
     if first["type"] != "extra_forbidden":
         return "correct its value"
-    section: type[BaseModel] = Configuration
-    for part in first["loc"][:-1]:
-        section = {"sources": Source, "sessions": Sessions, "gates": Gates}.get(str(part), section)
+    sections: dict[str, type[_Section]] = {"sources": Source, "sessions": Sessions, "gates": Gates}
+    section = sections.get(str(first["loc"][0]), Configuration) if len(first["loc"]) > 1 else Configuration
     return f"remove it, or use one of: {', '.join(section.model_fields)}"

@@ -119,14 +119,14 @@ class _Reader:
         events = event_frame(self._emit.events)
         for record, reason, detail in self._emit.rejects:
             self._say(record.record_id, reason, detail, record.line)
-        days = events.get_column("happened_at").drop_nulls()
-        day = days.min().strftime("%Y-%m-%d") if len(days) else None  # type: ignore[union-attr]
+        day = events.get_column("happened_at").dt.strftime("%Y-%m-%d").min()
         name = self._format.name
         self._verdicts[(self._ledger.file_id, "read")] = self._ledger.verdict(
             self._ledger.file_id, True, "read", f"{len(self._records)} records in format {name}, {len(events)} events")
         records = pl.DataFrame(self._records, schema=frame_schema(RawRecord), orient="row")
-        return Reading(self._ledger.file(name, len(self._records), day), records, events,
-                       self._declared(), frame(Verdict, list(self._verdicts.values())))
+        return Reading(self._ledger.file(name, len(self._records), str(day) if day is not None else None),
+                       records, events, self._declared(),
+                       frame(Verdict, list(self._verdicts.values())))
 
     def _parsed(self, found: Iterator[contents.Piece]) -> Iterator[LogRecord]:
         """The readable records; each is noted, and each unreadable one has its verdict."""
@@ -160,11 +160,23 @@ def event_frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
     schema = frame_schema(Event)
     if not rows:
         return empty(Event)
-    columns = {name: [row.get(name) for row in rows] for name in schema}
-    columns["lossy"] = [orjson.dumps(lossy).decode() if lossy else None for lossy in columns["lossy"]]
-    kinds = {**schema, "happened_at": pl.Int64()}
-    return pl.DataFrame(columns, schema=kinds, strict=False).with_columns(
-        pl.col("happened_at").cast(pl.Datetime("us")).dt.replace_time_zone("UTC"))
+    used = set().union(*rows)
+    found = pl.DataFrame([
+        _column(name, kind, [row.get(name) for row in rows]) for name, kind in schema.items() if name in used])
+    found = found.with_columns(pl.lit(None, kind).alias(name) for name, kind in schema.items() if name not in used)
+    return found.select(list(schema))
+
+
+def _column(name: str, kind: pl.DataType, values: list[Any]) -> pl.Series:
+    if name == "happened_at":
+        return pl.Series(name, values, pl.Int64()).cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
+    if name == "lossy":
+        values = [orjson.dumps(lossy).decode() if lossy else None for lossy in values]
+    try:
+        return pl.Series(name, values, kind)
+    except TypeError:   # a log holds a value of another kind there: text keeps it, a number cannot
+        texts = [value if value is None or isinstance(value, str) else orjson.dumps(value).decode() for value in values]
+        return pl.Series(name, texts, pl.String()).cast(kind, strict=False)
 
 
 def _is_prose(source_file: SourceFile) -> bool:

@@ -18,7 +18,7 @@ from extractors import routes
 from extractors.threads import Columns, Run, Thread, Weaver
 from extractors.tools import tools_of
 from extractors.turns import turns_of
-from warehouse.records import Declaration, Event, Feedback, RowChange, Session, Turn, Verdict, empty, frame, frame_schema
+from warehouse.records import Declaration, Feedback, RowChange, Session, Turn, Verdict, empty, frame, frame_schema
 
 _NO_SERVICE = "main"
 _SPOKEN = ("message", "call", "result")

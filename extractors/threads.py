@@ -64,10 +64,20 @@ class Weaver:
         for run in runs:
             cursor = self._cursors.get(run.file_id)
             first = self._columns["position"][run.rows[0]]
-            if first and cursor is not None and cursor.position == first:
+            if first and (cursor is None or cursor.position != first):
+                cursor = self._standing_at(first)
+            if first and cursor is not None:
                 self._continue(run, cursor)
             else:
                 self._join(run)
+
+    def _standing_at(self, position: int) -> _Cursor | None:
+        """Where a run goes on whose beginning another file gave (a log that grew and was read again)."""
+        for cursor in reversed(self._cursors.values()):
+            if cursor.position == position:
+                return _Cursor(cursor.thread, position, cursor.index)
+        thread = next((each for each in self.threads if len(each.rows) >= position), None)
+        return _Cursor(thread, position, position) if thread is not None else None
 
     def _join(self, run: Run) -> None:
         """A history from its beginning: to the thread that it shares most with, else a thread of its own."""

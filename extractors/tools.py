@@ -1,8 +1,8 @@
 """The tools of each service: as declared, else as their calls show them.
 
 In: turns and declarations. Out: `core.tools`, and verdicts on declared lists that no service calls. A list belongs to the
-service whose called tools it names most; among equals to the one it is named after. What it does not see in a schema made
-from calls: arguments that nobody ever gave.
+service that it is named after where that calls one of its tools, else to the one whose called tools it names most.
+What it does not see in a schema made from calls: arguments that nobody ever gave.
 """
 
 from __future__ import annotations
@@ -69,11 +69,10 @@ def _row(service: str, declared: dict[str, Any], called: dict[tuple[str, str], i
 
 
 def _service_of(tools: set[str], hint: str | None, called: dict[tuple[str, str], int]) -> str | None:
-    """The service whose called tools a list names most; ties: the one it is named after, then the first by name."""
+    """The service that states the list or that it is named after, if that calls one of its tools; else the service whose
+    called tools it names most, the first by name among equals."""
     overlap = Counter(service for service, tool in called if tool in tools)
-    if not overlap:
-        return None
-    return min(overlap, key=lambda service: (-overlap[service], service != hint, service))
+    return min(overlap, key=lambda service: (service != hint, -overlap[service], service), default=None)
 
 
 def _schema(values: list[Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from extractors.formats.overlap import canonical
 from extractors.threads import Columns
 from warehouse.records import Verdict
 
+_RESOLUTION_US = 1_000_000
 Row = dict[str, Any]
 
 
@@ -54,8 +55,15 @@ def _turn(session_id: str, service: str, position: int, row: int, columns: Colum
 def _answer(call: Row, row: int, columns: Columns) -> None:
     call["content"] = columns["content"][row]
     call["is_error"] = columns["is_error"][row]
-    call["answered_at"] = columns["happened_at"][row]
+    call["answered_at"] = _not_before(call["happened_at"], columns["happened_at"][row])
     call["result_id"] = columns["event_id"][row]
+
+
+def _not_before(asked_at: int | None, answered_at: int | None) -> int | None:
+    """The answer's time; logs that cut times to seconds can put it up to one second before the question."""
+    if asked_at is not None and answered_at is not None and 0 < asked_at - answered_at <= _RESOLUTION_US:
+        return asked_at
+    return answered_at
 
 
 def _asked(waiting: list[Row], call_id: str | None, tool: str | None) -> Row | None:

@@ -17,7 +17,9 @@ from extractors.formats.format import Row
 from extractors.formats.instants import microseconds
 
 _TIME = ("at", "timestamp", "time", "created_at", "ts")
+_TIMED = frozenset(_TIME)
 _LEFT = ("reasoning", "reasoning_content", "thinking", "audio", "refusal", "weight")
+_LEAVES = frozenset(_LEFT)
 _RESULT_ROLES = ("tool", "function")
 
 
@@ -26,8 +28,10 @@ def parts(message: Any) -> Iterator[Row]:
     if not isinstance(message, dict):
         yield {"kind": "message", "role": None, "content": None, "lossy": ["message is no object"]}
         return
-    instant = next((t for t in map(message.get, _TIME) if t is not None), None)
-    shared = {"happened_at": microseconds(instant)} if instant is not None else {}
+    shared: Row = {}
+    if not _TIMED.isdisjoint(message):
+        instant = next((t for t in map(message.get, _TIME) if t is not None), None)
+        shared = {"happened_at": microseconds(instant)} if instant is not None else {}
     if message.get("role") in _RESULT_ROLES:
         yield {**_result(message), **shared}
         return
@@ -35,7 +39,8 @@ def parts(message: Any) -> Iterator[Row]:
     calls = [*(message.get("tool_calls") or ()), *filter(None, (message.get("function_call"),))]
     if content is None and isinstance(message.get("refusal"), str):
         content = message["refusal"]
-    lossy += [key for key in _LEFT if message.get(key)]
+    if not _LEAVES.isdisjoint(message):
+        lossy += [key for key in _LEFT if message.get(key)]
     role = message.get("role")
     if content or not calls:
         yield {"kind": "message", "role": role, "content": content, "lossy": lossy, **shared}

@@ -41,7 +41,8 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
             emit.reject(record, "unsupported_operation",
                         f"operation {change.get('op')!r} changes no single row; state its effect as row changes")
             continue
-        _change(record, change, source, operation, emit)
+        with emit.guarded(record):
+            _change(record, change, source, operation, emit)
 
 
 def _change(record: LogRecord, change: Row, source: Row, operation: str, emit: Emit) -> None:
@@ -56,9 +57,10 @@ def _change(record: LogRecord, change: Row, source: Row, operation: str, emit: E
     key = _key(record.value)
     committed = next((t for t in map(source.get, ("ts_us", "ts_ms")) if t), change.get("ts_ms"))
     place = source.get("lsn")
-    emit.event(record, "row_change", happened_at=microseconds(committed),
-               position=place if isinstance(place, int) else record.line, service=emit.envelope.service({}), tool=str(source.get("table") or source.get("collection")),
-               name=operation, arguments=orjson.dumps(key).decode() if key is not None else None,
+    emit.event(record, "row_change", happened_at=microseconds(committed), service=emit.envelope.service({}),
+               position=place if isinstance(place, int) else record.line, name=operation,
+               tool=str(source.get("table") or source.get("collection")),
+               arguments=orjson.dumps(key).decode() if key is not None else None,
                value=orjson.dumps({"before": before, "after": after}).decode(), lossy=lossy)
 
 

@@ -15,7 +15,7 @@ _SESSION = ("session_id", "sessionId", "conversation_id", "conversationId", "thr
 _SERVICE = ("service", "service.name", "service_name", "app", "application")
 _IDENTITY = ("user_id", "userId", "end_user_id", "enduser.id", "user.id", "user", "identity")
 _TIME = ("ts", "timestamp", "time", "at", "start_time", "started_at", "created_at", "@timestamp", "created")
-_INNER = ("metadata", "request.metadata", "context", "attributes", "request")
+_SETS: dict[tuple[str, ...], frozenset[str]] = {names: frozenset(names) for names in (_SESSION, _SERVICE, _IDENTITY)}
 
 FIELDS = ("session_id", "service", "identity", "time")
 """Our fields that a configuration may map to a dotted path of the record."""
@@ -71,13 +71,22 @@ class Envelope:
 
 
 def _first(value: Any, names: tuple[str, ...]) -> str | None:
-    for place in (value, *(at(value, inner) for inner in _INNER)):
-        if isinstance(place, dict):
-            for name in names:
-                text = _scalar(place.get(name))
-                if text is not None:
-                    return text
+    for place in _places(value):
+        if not isinstance(place, dict) or _SETS[names].isdisjoint(place):
+            continue
+        for name in names:
+            if name in place and (text := _scalar(place[name])) is not None:
+                return text
     return None
+
+
+def _places(value: Any) -> tuple[Any, ...]:
+    """Where a record states facts about itself, the outermost first."""
+    if not isinstance(value, dict):
+        return ()
+    request = value.get("request")
+    return (value, value.get("metadata"), request.get("metadata") if isinstance(request, dict) else None,
+            value.get("context"), value.get("attributes"), request)
 
 
 def _scalar(value: Any) -> str | None:

@@ -35,9 +35,10 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
             emit.reject(record, "incomplete_feedback", "the row lacks a session, a name or a value; complete or drop it")
             continue
         comment = _key(value, _COMMENTS)
-        emit.event(record, "feedback", session_id=session_id, service=emit.envelope.service(value),
-                   happened_at=emit.envelope.time(value), name=_text(value[name]), value=_text(value[answer]),
-                   content=_text(value[comment]) if comment and value[comment] else None)
+        with emit.guarded(record):
+            emit.event(record, "feedback", session_id=session_id, service=emit.envelope.service(value),
+                       happened_at=emit.envelope.time(value), name=_text(value[name]), value=_text(value[answer]),
+                       content=_text(value[comment]) if comment and value[comment] else None)
 
 
 def _key(value: Row, names: tuple[str, ...]) -> str | None:

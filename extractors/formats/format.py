@@ -8,7 +8,8 @@ point of the group `traceroom.formats` names (docs/configuration.md tells how).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -78,6 +79,21 @@ class Emit:
     def reject(self, record: LogRecord, reason: str, detail: str) -> None:
         """Say that (a part of) `record` became no event: why in one word or two, and one sentence with the mend."""
         self.rejects.append((record, reason, detail))
+
+    @contextmanager
+    def guarded(self, *records: LogRecord) -> Iterator[None]:
+        """Whatever has a shape that the format does not know becomes a reject as a whole, and the others go on.
+
+        What the block emitted before it failed is taken back. Only errors of shape are caught.
+        """
+        n_before = len(self.events)
+        try:
+            yield
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            del self.events[n_before:]
+            for record in records:
+                self.reject(record, "malformed_record",
+                            f"the record is not shaped as its format says ({type(error).__name__}: {error}); repair it")
 
     def declare(self, tool: str, description: str | None, schema: Any, annotations: Any = None,
                 service: str | None = None) -> None:

@@ -56,31 +56,31 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
         if not isinstance(request, dict) or not isinstance(messages, list) or not messages:
             emit.reject(record, "no_messages", "the record holds no request with messages; leave it out or repair it")
             continue
-        service = emit.envelope.service(value)
-        tools = request.get("tools") or request.get("functions")
-        if tools and declared.get(service) != tools:
-            declared[service] = tools
-            declare_all(tools, emit, service)
-        session_id = emit.envelope.session_id(value)
-        same = openings.setdefault(_opening(messages), []) if session_id is None else []
-        known = sessions.get(session_id) if session_id is not None else _continued(same, messages)
-        known = _completion(record, value, messages, known, session_id, emit)
-        if session_id is not None:
-            sessions[session_id] = known
-        elif known not in same:
-            same.append(known)
+        with emit.guarded(record):
+            service = emit.envelope.service(value)
+            tools = request.get("tools") or request.get("functions")
+            if tools and declared.get(service) != tools:
+                declared[service] = tools
+                declare_all(tools, emit, service)
+            session_id = emit.envelope.session_id(value)
+            same = openings.setdefault(_opening(messages), []) if session_id is None else []
+            known = sessions.get(session_id) if session_id is not None else _continued(same, messages)
+            known = _completion(record, value, messages, known, session_id, service, emit)
+            if session_id is not None:
+                sessions[session_id] = known
+            elif not any(each is known for each in same):
+                same.append(known)
 
 
 def _completion(record: LogRecord, value: Row, messages: list[Any], known: _Known | None, session_id: str | None,
-                emit: Emit) -> _Known:
+                service: str | None, emit: Emit) -> _Known:
     """Emit what is new in one record; returns what is known of its conversation now."""
     new = _new(known, messages)
     if known is None or new is None:
         known, new = _Known(session_id or f"~{record.record_id[:16]}", [], None, 0), messages
     asked_at, answered_at, latency = _times(value, emit)
     model = value["request"].get("model")
-    fixed = {"session_id": known.session_id, "service": emit.envelope.service(value), "model": model,
-             "name": emit.envelope.identity(value)}
+    fixed = {"session_id": known.session_id, "service": service, "model": model, "name": emit.envelope.identity(value)}
     last = max((i for i, each in enumerate(new) if isinstance(each, dict) and each.get("role") == "assistant"), default=-1)
     position = known.position
     for i, message in enumerate(new):

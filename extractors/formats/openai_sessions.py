@@ -28,14 +28,15 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
         if not isinstance(messages, list) or not messages:
             emit.reject(record, "no_messages", "the record holds no list of messages; leave it out or repair the line")
             continue
-        _session(record, value, messages, emit)
+        with emit.guarded(record):
+            _session(record, value, messages, emit)
 
 
 def _session(record: LogRecord, value: Row, messages: list[Row], emit: Emit) -> None:
     envelope = emit.envelope
     service = envelope.service(value)
-    fixed = {"session_id": session_name(record, value, emit), "service": service, "name": envelope.identity(value),
-             "model": value.get("model") if isinstance(value.get("model"), str) else None}
+    fixed: Row = {"session_id": session_name(record, value, emit), "service": service, "name": envelope.identity(value),
+                  "model": value.get("model") if isinstance(value.get("model"), str) else None}
     started = microseconds(value.get("start_time")) or envelope.time(value)
     position = 0
     for message in messages:

@@ -28,18 +28,20 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
     spans: dict[tuple[str, str], Span] = {}
     for record in records:
         n_before = len(spans)
-        for span in _spans(record, emit):
-            if span.key in spans:
-                emit.reject(record, "duplicate_span", "the span came before (a batch sent again); nothing to mend")
-            elif not span.speaks():
-                emit.reject(record, "other_span", f"span {span.name!r} carries no GenAI content of version 1.37 or later")
-            else:
-                spans[span.key] = span
+        with emit.guarded(record):
+            for span in _spans(record, emit):
+                if span.key in spans:
+                    emit.reject(record, "duplicate_span", "the span came before (a batch sent again); nothing to mend")
+                elif not span.speaks():
+                    emit.reject(record, "other_span",
+                                f"span {span.name!r} carries no GenAI content of version 1.37 or later")
+                else:
+                    spans[span.key] = span
         if len(spans) == n_before:
             emit.reject(record, "no_new_span", "the record brings no span that tells of a conversation")
     for session_id, members in sorted(_conversations(spans.values()).items()):
-        conversation = Conversation(session_id, emit)
-        conversation.tell(sorted(members, key=lambda span: span.order))
+        with emit.guarded(*{span.record.record_id: span.record for span in members}.values()):
+            Conversation(session_id, emit).tell(sorted(members, key=lambda span: span.order))
     _declare(spans.values(), emit)
 
 

@@ -36,8 +36,8 @@ class Conversation:
         position = 0
         for span, place, row in self._parts:
             row = {key: value for key, value in row.items() if not key.startswith("_")}
-            fixed = {"session_id": self._session_id, "service": span.service, "name": span.identity,
-                     "model": span.model}
+            fixed: Row = {"session_id": self._session_id, "service": span.service, "name": span.identity,
+                          "model": span.model}
             candidate = any(note.startswith("candidate ") for note in row.get("lossy", ()))
             self._emit.event(span.record, place=f"{span.key[1]}/{place}", position=position, **fixed, **row)
             position += 0 if candidate else 1

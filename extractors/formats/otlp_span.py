@@ -27,21 +27,16 @@ class Span:
         self._served = span.get("kind") in (2, "SPAN_KIND_SERVER")
         self._status = span.get("status")
         self._attributes = {each["key"]: each.get("value") for each in span.get("attributes") or () if "key" in each}
+        self._read: dict[str, Any] = {}
+        self.session_id = self._first(_SESSION)
+        """Conversation as stated."""
+        self.identity = self._first(_IDENTITY)
+        """User as stated."""
 
     @property
     def order(self) -> tuple[int, int, str]:
         """Order in time; spans without a time come first, by id."""
         return (self.started_at or 0, self.ended_at or 0, self.key[1])
-
-    @property
-    def session_id(self) -> str | None:
-        """Conversation as stated."""
-        return next((str(v) for v in map(self.attribute, _SESSION) if v not in (None, "")), None)
-
-    @property
-    def identity(self) -> str | None:
-        """User as stated."""
-        return next((str(v) for v in map(self.attribute, _IDENTITY) if v not in (None, "")), None)
 
     @property
     def model(self) -> str | None:
@@ -59,7 +54,7 @@ class Span:
     @property
     def is_tool(self) -> bool:
         """Whether it is the execution of a tool."""
-        return self.attribute("gen_ai.operation.name") == "execute_tool"
+        return bool(self.attribute("gen_ai.operation.name") == "execute_tool")
 
     @property
     def is_model(self) -> bool:
@@ -82,21 +77,29 @@ class Span:
 
     def attribute(self, key: str) -> Any:
         """Value of an attribute, None where it is absent or empty."""
-        return plain(self._attributes.get(key))
+        return plain(self._attributes[key]) if key in self._attributes else None
 
     def structured(self, key: str) -> Any:
         """A list or object that an attribute holds as a structure or as JSON text; None where it cannot be read."""
-        value = self.attribute(key)
-        if not isinstance(value, str):
-            return value
-        try:
-            return orjson.loads(value)
-        except orjson.JSONDecodeError:
-            return None
+        if key not in self._read:
+            self._read[key] = _value(self.attribute(key))
+        return self._read[key]
 
     def torn(self, key: str) -> bool:
         """Whether an attribute holds text that should be JSON and is not: a limit on lengths cut it off."""
-        return self.attribute(key) is not None and self.structured(key) is None
+        return self.structured(key) is None and self.attribute(key) is not None
+
+    def _first(self, keys: tuple[str, ...]) -> str | None:
+        return next((str(value) for key in keys if (value := self.attribute(key)) not in (None, "")), None)
+
+
+def _value(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return None
 
 
 def plain(value: Any) -> Any:

@@ -30,7 +30,8 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
         request, response = value.get("req"), value.get("res")
         if not isinstance(request, dict) or not isinstance(request.get("url"), str) or not request.get("method"):
             emit.reject(record, "no_request", "the line holds no request; it is kept in the log alone")
-        else:
+            continue
+        with emit.guarded(record):
             _request(record, value, request, response if isinstance(response, dict) else {}, emit)
 
 

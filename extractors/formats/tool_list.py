@@ -22,10 +22,10 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
     """The tools of each record (one document is one record)."""
     for record in records:
         tools = tools_of(record.value)
-        if not tools:
+        n_before = len(emit.declarations)
+        declare_all(tools, emit, emit.envelope.service(record.value))
+        if len(emit.declarations) == n_before:
             emit.reject(record, "no_tools", "the record holds no list of tools; leave it out or repair it")
-        service = emit.envelope.service(record.value) if isinstance(record.value, dict) else emit.envelope.service({})
-        declare_all(tools, emit, service)
 
 
 def tools_of(value: Any) -> list[Any]:
