@@ -40,6 +40,13 @@ def unreached(wanted: EndState, found: EndState) -> list[list[str]]:
     return sorted(documents) + sorted(acts)
 
 
+def same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal: 1 is 1.0, but true is not 1."""
+    if type(one) is type(other) and isinstance(one, str | int):
+        return bool(one == other)
+    return canonical(_plain(one)) == canonical(_plain(other))
+
+
 @lru_cache(maxsize=4096)
 def _masked(arguments: str, names: tuple[str, ...]) -> str:
     if not names:

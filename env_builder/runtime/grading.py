@@ -12,8 +12,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .canonical import canonical
-from .ends import end_state, unreached
+from .ends import end_state, same, unreached
 from .records import CheckVerdict, Episode, Grade
 from .words import fact_of, facts_in, holds
 
@@ -154,7 +153,7 @@ def _matches(pattern: dict[str, Any], row: dict[str, Any]) -> bool:
     given, named = row.get("arguments"), pattern.get("arguments", {})
     if not isinstance(given, dict):
         return not named
-    return all(name in given and canonical(given[name]) == canonical(value) for name, value in named.items())
+    return all(name in given and same(given[name], value) for name, value in named.items())
 
 
 def _words(episode: Episode) -> list[str]:

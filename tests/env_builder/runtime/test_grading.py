@@ -154,6 +154,8 @@ def test_calls_required_forbidden_and_constrained() -> None:
     assert judge(episode(call("look", n=1), call("look", failed=True, n=2)), both).reward == 0.0
     assert judge(episode(call("look", n=3)), none).reward == 1.0
     assert judge(episode(call("look", n=1)), check("call", calls=wanted)).reward == 0.0
+    assert judge(episode(call("look", n=1.0)), check("call", calls=wanted, at_least=1)).reward == 1.0
+    assert judge(episode(call("look", n=True)), check("call", calls=wanted, at_least=1)).reward == 0.0
 
 
 def test_a_look_up_that_the_room_had_no_answer_to_was_asked_for_but_an_act_is_open() -> None:
