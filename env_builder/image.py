@@ -163,6 +163,7 @@ class ContainerCarrier:
             raise Unavailable("no such image in the engine", image_id, "build the environment's image again") from error
         except DockerException as error:
             raise Unavailable(f"the container does not start ({error})", image_id) from error
+        self.container_id = str(self._container.id)
         self._said = b""
 
     def send(self, data: bytes) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from env_builder import archive, image
-from env_builder.room import Room
+from env_builder.room import Room, arguments
 from tests.rooms import OPEN, TASK, write_room
 from warehouse.errors import EnvironmentBroken, Unavailable
 
@@ -32,7 +32,7 @@ def test_the_layer_depends_on_the_content_alone(room: Path, tmp_path: Path) -> N
     manifest = json.loads((elsewhere / "manifest.json").read_text())
     world = elsewhere / "world.jsonl"
     world.write_text(world.read_text().replace("closed", "ajar"))
-    with pytest.raises(EnvironmentBroken, match="world.jsonl: the file is not what the manifest says"):
+    with pytest.raises(EnvironmentBroken, match=r"world\.jsonl: the file is not what the manifest says"):
         archive.room_layer(elsewhere)
     manifest["files"]["world.jsonl"] = archive.digest(world.read_bytes())
     (elsewhere / "manifest.json").write_text(json.dumps(manifest))
@@ -112,18 +112,24 @@ def test_a_base_that_is_nowhere_leaves_the_image(room: Path, docker_engine: None
     assert result.left and "the base image localhost:1/no/such:base is not here and cannot be pulled" in result.left
 
 
+def containers() -> set[str | None]:
+    """Ids of the containers that are there, running or not."""
+    return {one.id for one in image.engine().containers.list(all=True, filters={"label": "traceroom=room"})}
+
+
 @pytest.mark.docker
 def test_a_room_in_a_container_plays_and_is_gone(built: str) -> None:
-    room = image.start(built, TASK)
+    carrier = image.ContainerCarrier(image.engine(), built, arguments(TASK), image.DEFAULT_LIMITS)
+    room = Room(carrier, "hall")
     try:
+        assert carrier.container_id in containers()
         assert room.call("read_sign", {"at": "gate"}).content == "Mind the gap\n — 雨"
         assert room.call("open_door", {"door": "7"}).content == OPEN
         assert room.say("Which?") == "The seventh, please."
         assert [row["kind"] for row in room.journal()] == ["call", "call", "say"]
     finally:
         room.close()
-    client = image.engine()
-    assert not [one for one in client.containers.list(all=True, filters={"label": "traceroom=room"}) if one.image.id == built]
+    assert carrier.container_id not in containers()
     with pytest.raises(Unavailable, match="the room is gone"):
         room.tools()
 

@@ -1,0 +1,225 @@
+"""Serving over streamable HTTP: a real server on loopback, the official SDK's client, one room a session."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client, ClientSession
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+
+from env_builder import image
+from env_builder.runtime import Environment
+from pipelines import serve
+from tests.conftest import ROOT
+from tests.rooms import OPEN, TASK, write_room
+from warehouse.errors import InputError, Unavailable
+
+
+@pytest.fixture(scope="module")
+def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_room(tmp_path_factory.mktemp("rooms") / "hall")
+
+
+def started(room: Path, *options: str) -> tuple[subprocess.Popen[str], str]:
+    """`traceroom serve` as a process, and the URL that it says it answers at."""
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "pipelines", "serve", str(room), "--port", "0", *options], cwd="/",
+        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr
+    for line in process.stderr:
+        if found := re.search(r"http://\S+/mcp", line):
+            return process, found.group()
+    raise AssertionError(f"it ended with {process.wait()} and never answered")
+
+
+def stopped(process: subprocess.Popen[str]) -> None:
+    process.send_signal(signal.SIGINT)
+    try:
+        process.wait(timeout=20)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture(scope="module")
+def journals(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("journals") / "journals.jsonl"
+
+
+@pytest.fixture(scope="module")
+def url(room: Path, journals: Path) -> Iterator[str]:
+    process, url = started(room, "--task", TASK, "--journals", str(journals))
+    yield url
+    stopped(process)
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    async def timed() -> None:
+        with anyio.fail_after(60):
+            await work
+
+    anyio.run(timed)
+
+
+def rooms_of(environment: Path) -> list[bytes]:
+    """Command lines of the processes that are rooms of this environment."""
+    if not Path("/proc/self/cmdline").exists():
+        pytest.skip("processes are looked up in /proc, which this system lacks")
+    found = []
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found.append(process.read_bytes())
+    return [line for line in found if f"{environment}/runtime\0".encode() in line]
+
+
+def test_the_official_client_plays_an_episode_a_session(url: str, journals: Path) -> None:
+    async def play() -> None:
+        async with streamable_http_client(url) as streams, ClientSession(*streams) as session:
+            await session.initialize()
+            assert [tool.name for tool in (await session.list_tools()).tools] == ["open_door", "read_sign"]
+            read = await session.call_tool("read_sign", {"at": "gate"})
+            assert (read.content[0].text, read.is_error) == ("Mind the gap\n — 雨", False)
+            assert read.meta and read.meta["traceroom/tier"] == "recorded"
+            opened = await session.call_tool("open_door", {"door": "7"})
+            assert opened.content[0].text == OPEN
+            async with streamable_http_client(url) as others, ClientSession(*others) as other:
+                await other.initialize()  # another session is another episode: there, the door is still closed
+                again = await other.call_tool("open_door", {"door": "7"})
+                assert (again.content[0].text, again.is_error) == (OPEN, False)
+            with pytest.raises(MCPError, match="no tool 'fly'"):
+                await session.call_tool("fly", {})
+
+    run(play())
+    rows = [json.loads(line) for line in journals.read_text().splitlines()]
+    assert {row["task_id"] for row in rows} == {TASK}
+    played = [[step.get("tool") for step in row["journal"]] for row in rows]
+    assert ["read_sign", "open_door"] in played and ["open_door"] in played
+
+
+def test_the_newest_client_falls_back_to_a_revision_with_sessions(url: str) -> None:
+    async def play() -> None:
+        async with Client(url) as client:
+            assert client.session.protocol_version == "2025-11-25"
+            assert (await client.call_tool("read_sign", {"at": "gate"})).content[0].text == "Mind the gap\n — 雨"
+
+    run(play())
+
+
+def test_calls_of_one_session_at_once_are_taken_in_turn(url: str) -> None:
+    async def play() -> None:
+        async with streamable_http_client(url) as streams, ClientSession(*streams) as session:
+            await session.initialize()
+            told: list[str] = []
+
+            async def ask() -> None:
+                told.append((await session.call_tool("read_sign", {"at": "gate"})).content[0].text)
+
+            async with anyio.create_task_group() as group:
+                for _ in range(5):
+                    group.start_soon(ask)
+            assert told == ["Mind the gap\n — 雨"] * 5
+
+    run(play())
+
+
+def test_words_to_the_user_go_beside_the_tools_and_the_journal_is_graded_by_replay(
+    url: str, room: Path, journals: Path,
+) -> None:
+    episode = url.removesuffix("mcp") + "episode"
+    accept = {"Accept": "application/json, text/event-stream"}
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}}
+    with httpx2.Client(timeout=30) as http:
+        session = {"Mcp-Session-Id": http.post(url, json=hello, headers=accept).headers["mcp-session-id"]}
+        beginning = http.get(episode, headers=session).json()
+        assert beginning["messages"] == [{"role": "user", "content": "Open the door."}]
+        assert beginning["ended"] is None
+        spoken = http.post(f"{episode}/say", json={"text": "Which one, said nobody else?"}, headers=session).json()
+        assert spoken == {"reply": "The seventh, please.", "ended": None}
+        assert http.post(f"{episode}/say", json={"text": 7}, headers=session).status_code == 400
+        assert http.post(f"{episode}/say", content=b"{", headers=session).status_code == 400
+        assert http.post(f"{episode}/finish", headers=session).json() == {"ended": "terminated"}
+        assert http.get(episode, headers={"Mcp-Session-Id": "somebody else's"}).status_code == 400
+        assert http.get(f"{episode}/journal", headers=session).status_code == 404
+        assert http.delete(url, headers={**accept, **session}).status_code == 200
+        assert http.get(episode, headers=session).status_code == 400
+    rows = [json.loads(line) for line in journals.read_text().splitlines()]
+    mine = [row["journal"] for row in rows if any("said nobody else" in str(step) for step in row["journal"])]
+    assert [[step["kind"] for step in journal] for journal in mine] == [["say", "finish"]]
+    assert Environment.load(room).replay(TASK, mine[0]).journal[0]["reply"] == "The seventh, please."
+
+
+def test_another_site_in_a_browser_may_not_ask(url: str) -> None:
+    with httpx2.Client(timeout=30) as http:
+        hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}
+        accept = {"Accept": "application/json, text/event-stream"}
+        assert http.post(url, json=hello, headers={**accept, "Origin": "https://elsewhere.example"}).status_code == 403
+        assert http.post(url, json=hello, headers={**accept, "Host": "elsewhere.example"}).status_code == 421
+
+
+def test_rooms_end_with_the_server(room: Path, tmp_path: Path) -> None:
+    own = write_room(tmp_path / "own_hall")
+    kept = tmp_path / "kept.jsonl"
+    process, url = started(own, "--task", TASK, "--journals", str(kept))
+
+    async def leave_it_open() -> None:
+        async with streamable_http_client(url, terminate_on_close=False) as streams, ClientSession(*streams) as session:
+            await session.initialize()
+            await session.call_tool("read_sign", {"at": "gate"})
+            assert len(rooms_of(own)) == 1
+
+    run(leave_it_open())
+    stopped(process)
+    assert not rooms_of(own)
+    assert len(json.loads(kept.read_text())["journal"]) == 1
+
+
+def test_what_cannot_be_served_is_refused_at_once(room: Path) -> None:
+    with pytest.raises(InputError, match="no task 'none' in this environment"):
+        serve.application(room, "none")
+    with pytest.raises(InputError, match=r"the environment has no image .*not asked for in"):
+        serve.application(room, TASK, container=True)
+    with pytest.raises(InputError, match=r"cannot listen there .*choose another --port"):
+        serve.serve(room, TASK, host="192.0.2.1")
+
+
+@pytest.mark.docker
+def test_rooms_in_containers(room: Path, base_image: str, tmp_path: Path) -> None:
+    own = write_room(tmp_path / "boxed_hall")
+    result = image.build(own, base_image)
+    manifest = json.loads((own / "manifest.json").read_text())
+    (own / "manifest.json").write_text(json.dumps(manifest | {"image": {"base": result.base, "image_id": result.image_id}}))
+    process, url = started(own, "--task", TASK, "--container")
+
+    async def play() -> None:
+        async with Client(url, mode="legacy") as client:
+            assert (await client.call_tool("open_door", {"door": "7"})).content[0].text == OPEN
+            assert not rooms_of(own)
+
+    try:
+        run(play())
+    finally:
+        stopped(process)
+
+
+@pytest.mark.docker
+def test_an_image_that_is_gone_is_refused(room: Path, docker_engine: None, tmp_path: Path) -> None:
+    own = write_room(tmp_path / "hall")
+    manifest = json.loads((own / "manifest.json").read_text())
+    (own / "manifest.json").write_text(json.dumps(manifest | {"image": {"base": "b", "image_id": "sha256:" + "0" * 64}}))
+    with pytest.raises(Unavailable, match="no such image in the engine"):
+        serve.application(own, TASK, container=True)
