@@ -19,7 +19,7 @@ import polars as pl
 from extractors.tasks.arguments import calls_of, values_of
 from extractors.tasks.asking import ask
 from extractors.tasks.families import find_families
-from extractors.tasks.instances import same_request
+from extractors.tasks.instances import same_request, same_words
 from extractors.tasks.leakage import report
 from extractors.tasks.slots import fill_slots
 from extractors.tasks.splits import choose_sides
@@ -74,7 +74,7 @@ def leakage(
     members = (
         of_task.rename({"session_ids": "session_id"})
         .join(asked, on="session_id")
-        .join(same_request(asked).rename({"request": "words"}), on="session_id")
+        .with_columns(same_words())
         .sort("task", "session_id")
     )
     calls = calls_of(turns, effects)
@@ -89,7 +89,7 @@ def _members(
     """One row a session: its task, the task's family, and how well it went."""
     reset = pl.col("service").is_in([service for service, start in starts_from.items() if start == "reset"])
     joined = (
-        asked.join(same_request(asked), on="session_id")
+        asked.join(same_request(asked.filter(reset)), on="session_id", how="left")
         .join(find_families(asked, calls).select("session_id", "family"), on="session_id")
         .join(outcomes.select("session_id", "probability"), on="session_id", how="left")
         .with_columns(pl.when(reset).then("request").otherwise("session_id").alias("group"))
@@ -110,14 +110,12 @@ def _members(
         joined.drop("family")
         .join(ids.select("service", "group", "task"), on=["service", "group"])
         .join(families, on=["service", "group"])
-        .with_columns((pl.col("probability") >= gate).fill_null(False).alias("good"), pl.col("request").alias("words"))
+        .with_columns((pl.col("probability") >= gate).fill_null(False).alias("good"), same_words())
         .sort("task", "session_id")
     )
 
 
-def _tasks(
-    members: pl.DataFrame, sides: pl.DataFrame, slots: pl.DataFrame, starts_from: Mapping[str, str]
-) -> pl.DataFrame:
+def _tasks(members: pl.DataFrame, sides: pl.DataFrame, slots: pl.DataFrame, starts_from: Mapping[str, str]) -> pl.DataFrame:
     best_first = members.sort("task", "probability", "session_id", descending=[False, True, False], nulls_last=True)
     reset = pl.col("service").is_in([service for service, start in starts_from.items() if start == "reset"])
     rows = best_first.group_by("task", maintain_order=True).agg(

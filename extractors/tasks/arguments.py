@@ -57,9 +57,7 @@ def values_of(calls: pl.DataFrame) -> pl.DataFrame:
     """The scalars in the calls' arguments: turn_id, path (names joined by `.`, list places left out), value as text."""
     rows = [
         (turn_id, path, value)
-        for turn_id, arguments in calls.filter(pl.col("arguments").is_not_null())
-        .select("turn_id", "arguments")
-        .iter_rows()
+        for turn_id, arguments in calls.filter(pl.col("arguments").is_not_null()).select("turn_id", "arguments").iter_rows()
         for path, value in _scalars(orjson.loads(arguments), "")
     ]
     return pl.DataFrame(rows, schema=VALUES, orient="row")

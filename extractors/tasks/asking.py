@@ -39,17 +39,11 @@ def ask(sessions: pl.DataFrame, turns: pl.DataFrame) -> tuple[pl.DataFrame, pl.D
         .join(_activity(turns), on="session_id", how="left")
         .join(_texts(turns), on="session_id", how="left")
         .with_columns(pl.col("n_calls", "n_answers").fill_null(0), pl.col("said").is_not_null().alias("spoken"))
-        .with_columns(
-            pl.coalesce("goal", "text", "tools").alias("goal"), pl.coalesce("said", "text", "tools").alias("said")
-        )
+        .with_columns(pl.coalesce("goal", "text", "tools").alias("goal"), pl.coalesce("said", "text", "tools").alias("said"))
     )
     idle = (pl.col("n_calls") == 0) & (pl.col("n_answers") == 0)
     reasons = asked.with_columns(
-        pl.when(pl.col("goal").is_null())
-        .then(pl.lit("no_request"))
-        .when(idle)
-        .then(pl.lit("no_answer"))
-        .alias("reason")
+        pl.when(pl.col("goal").is_null()).then(pl.lit("no_request")).when(idle).then(pl.lit("no_answer")).alias("reason")
     )
     kept = reasons.filter(pl.col("reason").is_null()).select(list(ASKED)).sort("session_id")
     return kept.cast(pl.Schema(ASKED)), _left(reasons.filter(pl.col("reason").is_not_null()))
@@ -57,9 +51,7 @@ def ask(sessions: pl.DataFrame, turns: pl.DataFrame) -> tuple[pl.DataFrame, pl.D
 
 def _words(turns: pl.DataFrame) -> pl.DataFrame:
     spoken = (
-        turns.filter(
-            (pl.col("kind") == "message") & (pl.col("role") == "user") & (pl.col("content").str.strip_chars() != "")
-        )
+        turns.filter((pl.col("kind") == "message") & (pl.col("role") == "user") & (pl.col("content").str.strip_chars() != ""))
         .sort("session_id", "position")
         .with_columns(
             (pl.col("content").str.count_matches(r"[\p{L}\p{N}]+") >= _SUBSTANTIVE).cast(pl.Int32).alias("substantive")
@@ -73,9 +65,7 @@ def _words(turns: pl.DataFrame) -> pl.DataFrame:
 
 
 def _activity(turns: pl.DataFrame) -> pl.DataFrame:
-    answers = (
-        (pl.col("kind") == "message") & (pl.col("role") == "assistant") & (pl.col("content").str.strip_chars() != "")
-    )
+    answers = (pl.col("kind") == "message") & (pl.col("role") == "assistant") & (pl.col("content").str.strip_chars() != "")
     calls = pl.col("kind") == "call"
     return (
         turns.sort("session_id", "position")
@@ -83,13 +73,7 @@ def _activity(turns: pl.DataFrame) -> pl.DataFrame:
         .agg(
             calls.sum().alias("n_calls"),
             answers.sum().alias("n_answers"),
-            pl.col("tool")
-            .filter(calls)
-            .unique(maintain_order=True)
-            .sort()
-            .str.join(", ")
-            .replace("", None)
-            .alias("tools"),
+            pl.col("tool").filter(calls).unique(maintain_order=True).sort().str.join(", ").replace("", None).alias("tools"),
         )
     )
 

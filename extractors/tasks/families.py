@@ -23,6 +23,9 @@ _CONNECTIVE = r"(?i)[\s.;,]*\b(?:also|additionally|moreover|furthermore|besides 
 _SUPPORT = 3
 """Fewer sessions than this do not make a kind of request."""
 
+_ROUTINE = 0.5
+"""Share of a service's acting sessions from which on a tool is routine, and tells nothing of what was asked."""
+
 _SMOOTHING = 0.1
 """Added to every count (Lidstone): a word never seen with a kind speaks against it, but not for ever."""
 
@@ -42,9 +45,7 @@ def find_families(asked: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     )
     scores = _scores(words, labels)
     best = (
-        scores.sort("clause", "score", "label", descending=[False, True, False])
-        .group_by("clause", maintain_order=True)
-        .first()
+        scores.sort("clause", "score", "label", descending=[False, True, False]).group_by("clause", maintain_order=True).first()
     )
     read = clauses.join(best.select("clause", "label"), on="clause", how="left").join(
         labels.select("session_id", pl.col("label").alias("own")), on="session_id"
@@ -64,9 +65,7 @@ def _clauses(asked: pl.DataFrame) -> pl.DataFrame:
         "session_id", "service", pl.col("goal").str.replace_all(_CONNECTIVE, "\u001e").str.split("\u001e").alias("text")
     ).explode("text")
     spoken = parted.filter(pl.col("text").str.contains(r"\p{L}"))
-    silent = asked.join(spoken, on="session_id", how="anti").select(
-        "session_id", "service", pl.col("goal").alias("text")
-    )
+    silent = asked.join(spoken, on="session_id", how="anti").select("session_id", "service", pl.col("goal").alias("text"))
     place = pl.int_range(pl.len()).over("session_id").cast(pl.String).str.zfill(3)
     return pl.concat([spoken, silent]).with_columns((pl.col("session_id") + " " + place).alias("clause"))
 
@@ -74,7 +73,7 @@ def _clauses(asked: pl.DataFrame) -> pl.DataFrame:
 def _labels(asked: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """What each session did: session_id, service, label (tools that wrote with success, joined), n_tools."""
     did = (
-        calls.filter(pl.col("acts") & ~pl.col("failed"))
+        _telling(calls.filter(pl.col("acts") & ~pl.col("failed")))
         .group_by("session_id")
         .agg(pl.col("tool").unique().sort().str.join(" ").alias("label"), pl.col("tool").n_unique().alias("n_tools"))
     )
@@ -87,6 +86,14 @@ def _labels(asked: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
         .with_columns(pl.when(silent).then(pl.col("looked").fill_null("")).otherwise("label").alias("label"))
         .drop("looked")
     )
+
+
+def _telling(acts: pl.DataFrame) -> pl.DataFrame:
+    """Leave out tools that most acting sessions of a service use: the routine around the request, not the request."""
+    n_using = pl.col("session_id").n_unique().over("service", "tool")
+    n_acting = pl.col("session_id").n_unique().over("service")
+    n_tools = pl.col("tool").n_unique().over("service")
+    return acts.filter((n_using <= _ROUTINE * n_acting) | (n_tools <= 2))
 
 
 def _looked_up(calls: pl.DataFrame) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import polars as pl
 
 from extractors.tasks.likeness import ONE, group, pairs, weigh
-from extractors.tasks.words import document_words, is_identifier
+from extractors.tasks.words import document_words, is_identifier, split_words
 
 _SCRIPTED = 0.5
 """Share of sessions whose first words were used before, from which on the service counts as scripted."""
@@ -32,12 +32,14 @@ def same_request(asked: pl.DataFrame) -> pl.DataFrame:
 
     `asked` is of `asking.ASKED`. `request` is the id of the first session, so it does not depend on row order.
     """
-    parts = [
-        _in_service(part.sort("session_id"))
-        for _, part in asked.sort("service").group_by("service", maintain_order=True)
-    ]
+    parts = [_in_service(part.sort("session_id")) for _, part in asked.sort("service").group_by("service", maintain_order=True)]
     empty = pl.DataFrame(schema={"session_id": pl.String, "request": pl.String})
     return pl.concat([empty, *parts]).sort("session_id")
+
+
+def same_words() -> pl.Expr:
+    """Expression `words`: equal for goals of the same words, however often, in any order and case."""
+    return split_words(pl.col("goal")).list.unique().list.sort().list.join(" ").alias("words")
 
 
 def _in_service(asked: pl.DataFrame) -> pl.DataFrame:

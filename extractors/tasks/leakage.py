@@ -62,10 +62,6 @@ def _highest_jaccard(tasks: pl.DataFrame) -> float | None:
     train, held = words.filter(pl.col("split") == "train"), words.filter(pl.col("split") == "held_out")
     if train.is_empty() or held.is_empty():
         return None
-    joined = (
-        held.join(train, on="word", suffix="_train")
-        .group_by("at", "at_train", "n", "n_train")
-        .agg(pl.len().alias("both"))
-    )
+    joined = held.join(train, on="word", suffix="_train").group_by("at", "at_train", "n", "n_train").agg(pl.len().alias("both"))
     highest = joined.select((pl.col("both") / (pl.col("n") + pl.col("n_train") - pl.col("both"))).max()).item()
     return round(float(highest), 6) if highest is not None else 0.0

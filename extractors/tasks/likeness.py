@@ -26,9 +26,7 @@ def weigh(counts: pl.DataFrame) -> pl.DataFrame:
     """
     n_documents = counts["document"].n_unique()
     n_with_word = pl.len().over("word")
-    weighed = counts.with_columns(
-        ((1.0 + pl.col("n").log()) * ((n_documents + 1.0) / n_with_word).log()).alias("weight")
-    )
+    weighed = counts.with_columns(((1.0 + pl.col("n").log()) * ((n_documents + 1.0) / n_with_word).log()).alias("weight"))
     length = pl.col("weight").pow(2).sum().sqrt().over("document")
     return weighed.select("document", "word", (pl.col("weight") / length * 1000).round().cast(pl.Int64).alias("weight"))
 
@@ -48,9 +46,7 @@ def pairs(weights: pl.DataFrame, most: int = 400) -> pl.DataFrame:
     )
 
 
-def group(
-    documents: list[str], alike: pl.DataFrame, least: float, sizes: dict[str, int] | None = None
-) -> dict[str, str]:
+def group(documents: list[str], alike: pl.DataFrame, least: float, sizes: dict[str, int] | None = None) -> dict[str, str]:
     """Group documents by average linkage until no two groups are `least` alike: document -> its group's first document.
 
     `alike` has columns a, b, likeness as `pairs` gives; pairs that it does not name are not alike. `sizes` says how

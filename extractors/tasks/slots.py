@@ -11,6 +11,9 @@ import json
 
 import polars as pl
 
+_LONGEST = 60
+"""A longer value is a text, not a slot of one."""
+
 _SHORTEST = 2
 """A value of one character is found in any text and says nothing."""
 
@@ -28,7 +31,7 @@ def fill_slots(asked: pl.DataFrame, members: pl.DataFrame, calls: pl.DataFrame, 
         .select("session_id", "turn_id", "tool", "acts")
         .join(best.select("task", "family", "session_id"), on="session_id")
         .join(values, on="turn_id")
-        .filter(pl.col("value").str.len_chars() >= _SHORTEST)
+        .filter(pl.col("value").str.len_chars().is_between(_SHORTEST, _LONGEST))
         .with_columns((pl.col("tool") + "." + pl.col("path")).alias("slot"))
         .select("task", "family", "session_id", "slot", "value", "acts")
         .unique()

@@ -30,6 +30,10 @@ _ALL_IN_ONE = 0.75
 _USUAL = 0.5
 """An argument tells the user where at least this share of the sessions give it, and hardly one gives two."""
 
+_OPERATOR = 10
+"""An identity with more tasks than this, and more than 2 % of its service's, serves others (a clerk, an account of the
+service): it is named in the leakage report and ties nothing."""
+
 
 class Sides(NamedTuple):
     """Which side each task is on, and what ties were seen."""
@@ -58,9 +62,7 @@ def choose_sides(members: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFram
     size = pl.len().over("service", "component")
     alone = (size.max().over("service") > _ALL_IN_ONE * pl.len().over("service")) & (pl.len().over("service") > 1)
     tasks = tasks.with_columns(pl.when(alone).then(pl.lit("family")).otherwise(pl.lit("component")).alias("method"))
-    tasks = tasks.with_columns(
-        pl.when(pl.col("method") == "family").then("family").otherwise("component").alias("unit")
-    )
+    tasks = tasks.with_columns(pl.when(pl.col("method") == "family").then("family").otherwise("component").alias("unit"))
     held = _held_out(tasks)
     return Sides(
         tasks.with_columns(
@@ -103,39 +105,38 @@ def _ties(members: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame) -> p
         .join(members.select("session_id", "task", "service", "identity"), on="session_id")
     )
     users = _users(members, named)
-    known = users.select("session_id", "user", (pl.col("service") + "\0" + pl.col("user")).alias("owner"))
-    of_user = (
-        members.select("task", "session_id", "service")
-        .join(users.select("session_id", "user"), on="session_id")
-        .select(
-            "task",
-            "service",
-            pl.lit("user").alias("kind"),
-            pl.col("user").alias("value"),
-        )
-        .unique()
-    )
-    lone = members["task"].n_unique() > 1
-    of_user = of_user.with_columns(
-        (
-            (pl.col("task").n_unique().over("service", "value") == pl.col("task").n_unique().over("service")) & lone
-        ).alias("shared")
-    )
+    known = users.filter(~pl.col("shared")).select("session_id", (pl.col("service") + "\0" + pl.col("user")).alias("owner"))
+    of_user = members.select("task", "session_id").join(users, on="session_id")
+    of_user = of_user.select("task", "service", pl.lit("user").alias("kind"), pl.col("user").alias("value"), "shared")
     owned = named.join(known, on="session_id", how="left").with_columns(pl.coalesce("owner", "task").alias("owner"))
     n_owners = pl.col("owner").n_unique().over("service", "value")
     changed = pl.col("changed").any().over("service", "value")
     of_thing = owned.with_columns(((n_owners >= _MANY) | ((n_owners > 1) & ~changed)).alias("shared"))
     columns = ["task", "service", "kind", "value", "shared"]
-    return (
-        pl.concat([of_user.select(columns), of_thing.select(columns)]).unique().sort("task", "kind", "value", "shared")
-    )
+    return pl.concat([of_user.select(columns), of_thing.select(columns)]).unique().sort("task", "kind", "value", "shared")
 
 
 def _users(members: pl.DataFrame, named: pl.DataFrame) -> pl.DataFrame:
-    """Columns session_id, service, user: the log's identity, else the name given for the most one-valued argument."""
+    """Columns session_id, service, user, shared: the log's identity, and where that is none (or an operator that serves
+    many, which is then shared) the name given for the most one-valued argument.
+    """
+    n_tasks = pl.col("task").n_unique()
     stated = members.filter(pl.col("identity").is_not_null()).select(
-        "session_id", "service", pl.col("identity").alias("user")
+        "session_id", "service", "task", pl.col("identity").alias("user")
     )
+    per_service = members.group_by("service").agg(n_tasks.cast(pl.Float64).alias("n_tasks"))
+    operator = n_tasks.over("service", "user") > pl.max_horizontal(pl.lit(float(_OPERATOR)), 0.02 * pl.col("n_tasks"))
+    stated = stated.join(per_service, on="service").select("session_id", "service", "user", operator.alias("shared"), "n_tasks")
+    guessed = _guessed(members, named).join(stated.filter(~pl.col("shared")), on="session_id", how="anti")
+    guessed = guessed.join(members.select("session_id", "task"), on="session_id").join(per_service, on="service")
+    only = (n_tasks.over("service", "user") == pl.col("n_tasks")) & (pl.col("n_tasks") > 1)
+    columns = ["session_id", "service", "user", "shared"]
+    both = pl.concat([stated.select(columns), guessed.with_columns(only.alias("shared")).select(columns)])
+    return both.unique().sort("session_id", "user")
+
+
+def _guessed(members: pl.DataFrame, named: pl.DataFrame) -> pl.DataFrame:
+    """Columns session_id, service, user: the value of the argument that most sessions give exactly one value for."""
     per_session = named.group_by("service", "session_id", "kind").agg(
         pl.col("value").n_unique().alias("n"), pl.col("value").min()
     )
@@ -151,10 +152,7 @@ def _users(members: pl.DataFrame, named: pl.DataFrame) -> pl.DataFrame:
         .first()
         .select("service", "kind")
     )
-    guessed = per_session.join(chosen, on=["service", "kind"]).select(
-        "session_id", "service", pl.col("value").alias("user")
-    )
-    return pl.concat([stated, guessed.join(stated, on=["session_id"], how="anti")]).sort("session_id")
+    return per_session.join(chosen, on=["service", "kind"]).select("session_id", "service", pl.col("value").alias("user"))
 
 
 def _components(tasks: list[str], tying: pl.DataFrame) -> dict[str, str]:
@@ -167,9 +165,7 @@ def _components(tasks: list[str], tying: pl.DataFrame) -> dict[str, str]:
             task = parent[task]
         return task
 
-    for tied in (
-        tying.group_by("tie").agg(pl.col("task").unique()).filter(pl.col("task").list.len() > 1)["task"].to_list()
-    ):
+    for tied in tying.group_by("tie").agg(pl.col("task").unique()).filter(pl.col("task").list.len() > 1)["task"].to_list():
         roots = sorted({root(task) for task in tied})
         for other in roots[1:]:
             parent[other] = roots[0]
