@@ -49,8 +49,8 @@ RULES: tuple[Rule, ...] = (
         "and v.file_id = f.file_id) as left_out "
         "from raw.files f left join raw.records using (file_id) group by file_id having n_records > kept + left_out"),
     Rule(
-        "no_session_vanishes", "core.sessions", "Every session that an event names is one, or has a verdict.",
-        "select distinct session_id from core.events where session_id is not null "
+        "no_session_vanishes", "core.sessions", "Every session that was logged (not only rated) is one, or has a verdict.",
+        "select distinct session_id from core.events where session_id is not null and kind != 'feedback' "
         "and session_id not in (select session_id from core.sessions) "
         "and session_id not in (select subject from mart.verdicts where stage in ('extract', 'sessions') and not kept)"),
     Rule(

@@ -21,6 +21,12 @@ from warehouse.records import File, Verdict, frame
 from warehouse.store import Store
 
 
+_EXPECTED = ("not_a_log", "truth_folder", "left_by_choice", "empty_file", "duplicate_file", "duplicate_record")
+"""Reasons that nobody needs to be told at once; `traceroom show --left` lists them."""
+_WARNINGS = 10
+"""Sentences said at once about one file."""
+
+
 def ingest(store: Store, settings: Settings) -> Counts:
     """Every file that the ledger lacks to records, events and tool declarations."""
     told = configuration.load(settings.configuration) if settings.configuration else None
@@ -52,9 +58,11 @@ def _new(store: Store, source_file: SourceFile, known: set[str]) -> Iterator[Rea
             yield read(source_file)
     except (OSError, Unreadable) as error:
         why = error if isinstance(error, Unreadable) else f"the file cannot be read ({error.strerror}); check its permissions"
-        store.append_new("mart.verdicts", frame(Verdict, [Verdict(
+        verdicts = frame(Verdict, [Verdict(
             stage="extract", subject=source_file.relative, kept=False, reason="unreadable_file",
-            detail=f"{source_file.relative}: {why}")]))
+            detail=f"{source_file.relative}: {why}")])
+        store.append_new("mart.verdicts", verdicts)
+        _warn(verdicts)
 
 
 def _also_there(store: Store, source_file: SourceFile, file_id: str) -> None:
@@ -77,6 +85,7 @@ def _commit(store: Store, reading: Reading) -> tuple[int, int]:
         store.append_new("raw.declarations", reading.declarations)
         store.append_new("mart.verdicts", reading.verdicts)
         store.append_new("mart.verdicts", there)
+    _warn(reading.verdicts)
     return n_records, n_events
 
 
@@ -91,3 +100,12 @@ def _already_there(store: Store, records: pl.DataFrame) -> pl.DataFrame:
         reason=pl.lit("duplicate_record"),
         detail=pl.format("The same record stands in {}, line {}; nothing to mend.", "first_path", "first_line"),
         file_id="file_id", line="line")
+
+
+def _warn(verdicts: pl.DataFrame) -> None:
+    """Say at once what cannot be read, the first of many."""
+    left = verdicts.filter(~pl.col("kept") & ~pl.col("reason").is_in(_EXPECTED)).sort("line", nulls_last=False)
+    for sentence in left["detail"].head(_WARNINGS):
+        progress.warn("extract", sentence)
+    if left.height > _WARNINGS:
+        progress.warn("extract", f"{left.height - _WARNINGS} more lines of this file were left; see traceroom show --left.")

@@ -17,6 +17,8 @@ class Step(NamedTuple):
     """None: nobody knows how much there is."""
     note: str
     finished: bool = False
+    warning: bool = False
+    """`note` is a sentence on something that was left, which a person should see now."""
 
 
 _watcher: ContextVar[Callable[[Step], None] | None] = ContextVar("watcher", default=None)
@@ -27,6 +29,13 @@ def tell(stage: str, done: int = 0, total: int | None = None, note: str = "", fi
     watcher = _watcher.get()
     if watcher:
         watcher(Step(stage, done, total, note, finished))
+
+
+def warn(stage: str, sentence: str) -> None:
+    """Say at once that `stage` left something that somebody may want to mend."""
+    watcher = _watcher.get()
+    if watcher:
+        watcher(Step(stage, 0, None, sentence, warning=True))
 
 
 @contextlib.contextmanager

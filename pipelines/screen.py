@@ -60,6 +60,9 @@ def bars() -> Iterator[None]:
     known: dict[str, TaskID] = {}
 
     def watch(step: progress.Step) -> None:
+        if step.warning:
+            drawn.console.print(f"[yellow]![/] {escape(step.note)}")
+            return
         if step.stage not in known:
             known[step.stage] = drawn.add_task(step.stage, total=step.total, note="")
         total = max(step.total or 1, 1) if step.finished else step.total
@@ -70,5 +73,7 @@ def bars() -> Iterator[None]:
 
 
 def _line(step: progress.Step) -> None:
-    if step.finished:
+    if step.warning:
+        console.print(f"[yellow]![/] {escape(step.note)}")
+    elif step.finished:
         console.print(f"{step.stage}: {step.note or 'done'}")

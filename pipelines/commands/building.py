@@ -57,10 +57,10 @@ def _tell(made: dict[str, Any]) -> None:
     say(f"[bold]{made['n_tasks']:,}[/] tasks found, [bold green]{made['n_published']:,}[/] published, each verified "
         "(the known solution earns 1, doing nothing 0, twice the same)")
     say(f"in {made['seconds']:.1f} s" + ("" if len(fresh) > 2 else ": nothing new, what was there stands") + "\n")
-    columns = ("environment", "service", "n_tasks", "n_tools", "path", "rewards")
-    table("Environments", [
-        {**{name: row[name] for name in columns}, "image": row["image_id"] or f"left: {row['image_left']}"}
-        for row in made["environments"]], right=("n_tasks", "n_tools"))
+    for row in made["environments"]:
+        image = escape(row["image_id"][:19] if row["image_id"] else f"left: {row['image_left']}")
+        say(f"[bold]{escape(row['environment'])}[/]  {row['n_tasks']} tasks, {row['n_tools']} tools")
+        say(f"  the room       {escape(row['path'])}\n  its grader     {escape(row['rewards'])}\n  its image      {image}\n")
     table("Datasets", [{"path": path} for path in made["datasets"]])
     table("Left, and why", made["left"], right=("n",))
     _next(made)

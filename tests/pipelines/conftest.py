@@ -1,0 +1,81 @@
+"""What the tests of the pipelines share: a small part of the real sample, and the command line as a process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from warehouse.store import Store
+
+ROOT = Path(__file__).parents[2]
+SAMPLE = ROOT / "tests/logs/airline"
+
+Traceroom = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def traceroom() -> Traceroom:
+    """The command line as a process of its own."""
+
+    def call(*arguments: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "pipelines", *map(str, arguments)], capture_output=True, text=True, cwd=ROOT,
+            env=environ() | settings, timeout=300)
+
+    return call
+
+
+def environ() -> dict[str, str]:
+    """The environment of a child: ours, wide enough for whole sentences, on no instance of Dagster."""
+    return {name: value for name, value in os.environ.items() if name != "DAGSTER_HOME"} | {"COLUMNS": "200", "NO_COLOR": "1"}
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """A folder with the first twenty sessions of the sample, its tools and its feedback."""
+    folder = tmp_path / "logs"
+    shutil.copytree(SAMPLE, folder)
+    for file in (folder / "logs").glob("*.jsonl"):
+        lines = file.read_text("utf-8").splitlines(keepends=True)
+        file.write_text("".join(lines[:20]), "utf-8")
+    return folder
+
+
+def tables(out: Path) -> dict[str, pl.DataFrame]:
+    """Every table of the published warehouse, without what tells of the clock."""
+    with Store.published(out / "warehouse.duckdb") as store:
+        names = store.read("select schema_name || '.' || table_name as name from duckdb_tables() order by all")["name"]
+        return {
+            name: store.table(name).drop("read_at", "path", strict=False)
+            for name in names if name not in ("raw.schema_version", "raw.stages")}
+
+
+def files(out: Path) -> dict[str, bytes]:
+    """Every exported file with its content."""
+    folders = [out / name for name in ("environments", "rewards", "datasets")]
+    return {
+        str(path.relative_to(out)): path.read_bytes()
+        for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def same(one: dict[str, pl.DataFrame], other: dict[str, pl.DataFrame]) -> list[str]:
+    """Names of the tables that differ."""
+    return sorted(name for name in one.keys() | other.keys() if not one[name].equals(other[name]))
+
+
+@pytest.fixture(scope="session")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished run over the whole sample; look, do not touch."""
+    out = tmp_path_factory.mktemp("ran") / "out"
+    done = subprocess.run(
+        [sys.executable, "-m", "pipelines", "run", "--no-image", str(SAMPLE), "--out", str(out)],
+        capture_output=True, text=True, cwd=ROOT, env=environ(), timeout=300)
+    assert done.returncode == 0, done.stderr
+    return out

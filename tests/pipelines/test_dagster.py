@@ -1,0 +1,247 @@
+"""Traceroom as Dagster runs it: definitions, partitions, a backfill of fourteen real days, late files, schedule, sensor."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import yaml
+from dagster import (
+    AssetKey,
+    DagsterInstance,
+    Definitions,
+    ExecuteInProcessResult,
+    RunRequest,
+    SensorResult,
+    SkipReason,
+    build_schedule_context,
+    build_sensor_context,
+    materialize,
+)
+from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG
+
+from pipelines import sensors
+from pipelines.assets import assets, days, key_of
+from pipelines.checks import RULES, checks
+from pipelines.definitions import defs
+from pipelines.instance import quiet
+from pipelines.resources import SettingsResource
+from pipelines.schedules import nightly
+from pipelines.stages import STAGES
+from tests.pipelines.conftest import ROOT, same, tables
+from warehouse.store import Store
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine with an inbox, where Dagster runs by itself."""
+    for name in ("inbox", "home"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("TRACEROOM_INBOX", str(tmp_path / "inbox"))
+    monkeypatch.setenv("TRACEROOM_OUT", str(tmp_path / "out"))
+    monkeypatch.setenv("TRACEROOM_IMAGE", "off")
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "home"))
+    shutil.copy(ROOT / "dagster.yaml", tmp_path / "home")
+    return tmp_path
+
+
+@pytest.fixture
+def instance(home: Path) -> Iterator[DagsterInstance]:
+    from pipelines.instance import instance as made
+
+    with made() as found:
+        yield found
+
+
+def backfill(instance: DagsterInstance, first: str, last: str) -> ExecuteInProcessResult:
+    """One run over a range of days, as Dagster's single-run backfill asks for it."""
+    return materialize(
+        [*assets, *checks], instance=instance, run_config=quiet(), resources={"settings": SettingsResource()},
+        tags={ASSET_PARTITION_RANGE_START_TAG: first, ASSET_PARTITION_RANGE_END_TAG: last})
+
+
+def day(instance: DagsterInstance, key: str) -> ExecuteInProcessResult:
+    return materialize(
+        [*assets, *checks], instance=instance, run_config=quiet(), resources={"settings": SettingsResource()},
+        partition_key=key)
+
+
+def copied(data: Path, inbox: Path, *names: str) -> None:
+    """Files of retail_desk into the inbox, each under the folder that it came from."""
+    for name in names:
+        (inbox / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(data / "retail_desk" / name, inbox / name)
+
+
+def files_read(out: Path) -> list[str]:
+    with Store.published(out / "warehouse.duckdb") as store:
+        return sorted("/".join(Path(path).parts[-2:]) for path in store.read("select path from raw.files")["path"])
+
+
+def test_the_definitions_load() -> None:
+    Definitions.validate_loadable(defs)
+    graph = defs.resolve_asset_graph()
+    assert {key_of(table) for stage in STAGES for table in stage.tables} == set(graph.get_all_asset_keys())
+    for key in graph.get_all_asset_keys():
+        node = graph.get(key)
+        assert node.partitions_def == days and node.group_name and node.backfill_policy is not None
+        assert node.backfill_policy.max_partitions_per_run is None, "a backfill is one run"
+    assert {rule.name for rule in RULES} == {key.name for key in graph.asset_check_keys}
+
+
+def test_every_writing_step_takes_the_writers_pool() -> None:
+    assert {found.op.pool for found in [*assets, *checks]} == {"warehouse_writer"}
+    told = yaml.safe_load((ROOT / "dagster.yaml").read_text())
+    assert told["concurrency"]["pools"] == {"granularity": "op", "default_limit": 1}
+    assert told["telemetry"] == {"enabled": False}
+
+
+def test_every_table_is_an_asset() -> None:
+    sql = (ROOT / "warehouse/schema.sql").read_text()
+    made = {line.split("exists ")[1].split(" ")[0] for line in sql.splitlines() if line.startswith("create table")}
+    assert made - {"raw.schema_version", "raw.stages"} == {table for stage in STAGES for table in stage.tables}
+
+
+@pytest.mark.slow
+def test_a_backfill_of_fourteen_days_is_one_run(home: Path, instance: DagsterInstance, data: Path) -> None:
+    shutil.copytree(data / "retail_desk", home / "inbox", dirs_exist_ok=True, ignore=shutil.ignore_patterns("truth", "otlp"))
+    assert backfill(instance, "2026-03-02", "2026-03-15").success
+    with Store.published(home / "out" / "warehouse.duckdb") as store:
+        assert store.count("core.sessions") == 1600
+        assert store.read("select count(distinct day) from core.sessions").item() == 14
+    done = instance.get_materialized_partitions(AssetKey(["core", "sessions"]))
+    assert done == {f"2026-03-{n:02}" for n in range(2, 16)}
+    assert instance.get_runs_count() == 1
+
+
+def test_days_one_by_one_and_late_files_give_what_all_at_once_gives(
+    home: Path, instance: DagsterInstance, data: Path, tmp_path: Path
+) -> None:
+    both = ("logs/2026-03-02.jsonl", "logs/2026-03-03.jsonl")
+    copied(data, home / "inbox", *both, "feedback/2026-03-03.csv")
+    assert day(instance, "2026-03-02").success
+    assert files_read(home / "out") == ["logs/2026-03-02.jsonl"], "the third of March is not taken on the second"
+    assert day(instance, "2026-03-03").success
+    copied(data, home / "inbox", "feedback/2026-03-02.csv")  # late, for an old day
+    result = day(instance, "2026-03-03")
+    assert result.success
+    assert "feedback/2026-03-02.csv" in files_read(home / "out")
+    one_by_one = tables(home / "out")
+    shutil.rmtree(home / "out")
+    assert backfill(instance, "2026-03-02", "2026-03-03").success
+    assert same(one_by_one, tables(home / "out")) == []
+    assert one_by_one["core.sessions"].height > 100
+
+
+def test_an_asset_shows_counts_funnel_and_rows(home: Path, instance: DagsterInstance, logs: Path) -> None:
+    shutil.copytree(logs, home / "inbox", dirs_exist_ok=True)
+    result = day(instance, days.get_last_partition_key() or "")
+    assert result.success
+    shown = {event.asset_key: event.materialization.metadata for event in result.get_asset_materialization_events()}
+    sessions = shown[AssetKey(["core", "sessions"])]
+    assert sessions["dagster/row_count"].value == sessions["n_sessions"].value == 20
+    assert sessions["sample"].value.count("\n") == 6, "a head, a rule and five rows"
+    assert "assembled" in sessions["funnel"].value and sessions["computed"].value is True
+    found = {check.check_name: check.passed for check in result.get_asset_check_evaluations()}
+    assert found == {rule.name: True for rule in RULES}
+
+
+@pytest.mark.parametrize(("harm", "rule"), [
+    ("delete from raw.records where line = 3", "no_record_vanishes"),
+    ("delete from core.sessions where session_id in (select min(session_id) from core.sessions)", "no_session_vanishes"),
+    ("delete from mart.outcomes where session_id in (select min(session_id) from core.sessions)", "no_session_goes_unjudged"),
+    ("delete from mart.verdicts where stage = 'rewards'", "no_task_goes_without_rubric"),
+    ("delete from mart.tasks where task_id in (select min(task_id) from mart.tasks)", "no_session_goes_without_task"),
+    ("update core.turns set position = position + 1 where position > 3", "positions_have_no_gaps"),
+    ("update mart.rubrics set task_id = 'nobody'", "task_id_of_rubrics_resolves"),
+])
+def test_a_check_finds_what_it_is_for(ran: Path, tmp_path: Path, harm: str, rule: str) -> None:
+    from pipelines.checks import offenders
+
+    shutil.copytree(ran, tmp_path / "out")
+    with Store.open(tmp_path / "out" / "warehouse.duckdb") as store:
+        broken = [found.name for found in RULES if offenders(store, found)[0]]
+        assert broken == []
+        store.read(harm)
+        assert rule in [found.name for found in RULES if offenders(store, found)[0]]
+
+
+def test_the_schedule_asks_for_the_newest_day() -> None:
+    asked = nightly.evaluate_tick(build_schedule_context(
+        scheduled_execution_time=datetime(2026, 3, 4, 2, 30, tzinfo=UTC), repository_def=defs.get_repository_def()))
+    assert [request.partition_key for request in asked.run_requests or []] == ["2026-03-04"]
+    assert nightly.cron_schedule == "30 2 * * *"
+
+
+def evaluated(instance: DagsterInstance, cursor: str | None) -> SensorResult | SkipReason:
+    context = build_sensor_context(instance=instance, cursor=cursor, repository_def=defs.get_repository_def())
+    found = sensors.inbox(context)
+    assert isinstance(found, SensorResult | SkipReason)
+    return found
+
+
+def test_the_sensor_asks_once_for_new_content(home: Path, instance: DagsterInstance) -> None:
+    assert isinstance(evaluated(instance, None), SensorResult)
+    (home / "inbox" / "a.jsonl").write_text('{"a": 1}\n')
+    (home / "inbox" / "truth").mkdir()
+    (home / "inbox" / "truth" / "secret.jsonl").write_text("{}\n")
+    first = evaluated(instance, None)
+    assert isinstance(first, SensorResult) and first.run_requests and first.cursor
+    (request,) = first.run_requests
+    assert isinstance(request, RunRequest) and request.partition_key == days.get_last_partition_key()
+    assert "truth" not in first.cursor
+    again = evaluated(instance, first.cursor)
+    assert isinstance(again, SensorResult) and not again.run_requests
+    (home / "inbox" / "a.jsonl").rename(home / "inbox" / "renamed.jsonl")
+    renamed = evaluated(instance, again.cursor)
+    assert isinstance(renamed, SensorResult) and not renamed.run_requests, "the same content under another name"
+    (home / "inbox" / "b.jsonl").write_text('{"b": 1}\n')
+    more = evaluated(instance, renamed.cursor)
+    assert isinstance(more, SensorResult) and more.run_requests and more.run_requests[0].run_key != request.run_key
+
+
+def test_a_missing_inbox_is_said_so(home: Path, instance: DagsterInstance) -> None:
+    (home / "inbox").rmdir()
+    found = evaluated(instance, None)
+    assert isinstance(found, SkipReason) and "TRACEROOM_INBOX" in (found.skip_message or "")
+
+
+def test_everything_dagster_keeps_is_under_one_ignored_folder(
+    home: Path, instance: DagsterInstance, logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = home / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    shutil.copytree(logs, home / "inbox", dirs_exist_ok=True)
+    assert day(instance, days.get_last_partition_key() or "").success
+    assert {path.name for path in (home / "home").iterdir()} == {"dagster.yaml", ".dagster"}
+    assert list(elsewhere.iterdir()) == []
+    assert ".dagster/" in (ROOT / ".gitignore").read_text().splitlines()
+
+
+def test_a_step_says_our_sentence_and_is_not_tried_again_for_nothing(home: Path, instance: DagsterInstance) -> None:
+    (home / "out").mkdir()
+    (home / "out" / "warehouse.duckdb").write_bytes(b"something else" * 999)
+    (home / "inbox" / "a.jsonl").write_text("{}\n")
+    result = materialize(
+        assets, instance=instance, run_config=quiet(), resources={"settings": SettingsResource()},
+        partition_key="2026-03-02", raise_on_error=False)
+    assert not result.success
+    (failed,) = [event for event in result.all_events if event.is_step_failure]
+    assert "move the file away, or choose another --out" in str(failed.event_specific_data)
+    assert not [event for event in result.all_events if event.is_step_restarted or event.is_step_up_for_retry]
+
+
+def test_one_table_alone_can_be_made_anew(home: Path, instance: DagsterInstance, logs: Path) -> None:
+    shutil.copytree(logs, home / "inbox", dirs_exist_ok=True)
+    key = days.get_last_partition_key() or ""
+    assert day(instance, key).success
+    before = tables(home / "out")
+    result = materialize(
+        assets, selection=[found for found in assets if found.op.name == "outcomes"], instance=instance, partition_key=key,
+        run_config=quiet(), resources={"settings": SettingsResource()})
+    assert [event.asset_key for event in result.get_asset_materialization_events()] == [AssetKey(["mart", "outcomes"])]
+    assert same(before, tables(home / "out")) == []

@@ -1,0 +1,212 @@
+"""`traceroom run` as people run it: as a process, once, twice, at once, killed, on bad input."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pipelines.stages import STAGES
+from tests.pipelines.conftest import ROOT, Traceroom, environ, files, same, tables
+from warehouse.store import Store
+
+RUN = ("run", "--no-image", "--json")
+
+
+@pytest.fixture
+def first(logs: Path, tmp_path: Path, traceroom: Traceroom) -> tuple[Path, dict[str, object]]:
+    """A finished run: its folder and what it printed."""
+    out = tmp_path / "out"
+    done = traceroom(*RUN, logs, "--out", out)
+    assert done.returncode == 0, done.stderr
+    return out, json.loads(done.stdout)
+
+
+def test_a_run_says_what_it_made(first: tuple[Path, dict[str, object]], traceroom: Traceroom) -> None:
+    out, made = first
+    assert made["n_sessions"] == 20
+    assert made["n_tasks"] >= 3  # type: ignore[operator]
+    stages = {stage["stage"]: stage for stage in made["stages"]}  # type: ignore[attr-defined]
+    assert list(stages) == [stage.name for stage in STAGES]
+    assert all(stage["computed"] and 0 < stage["seconds"] < 120 for stage in stages.values())
+    assert made["checks_failed"] == []
+    for environment in made["environments"]:  # type: ignore[attr-defined]
+        assert json.loads((Path(environment["path"]) / "manifest.json").read_text())["n_tasks"] == environment["n_tasks"]
+        assert (Path(environment["rewards"]) / "rubrics.jsonl").is_file()
+        assert environment["image_left"] == "--no-image was given"
+    assert made["left"] == json.loads(json.dumps([
+        {"stage": row["stage"], "reason": row["reason"], "n": row["n"]}
+        for row in json.loads(traceroom("show", "--out", out, "--json").stdout) if not row["kept"]]))
+
+
+def test_a_second_run_adds_nothing(first: tuple[Path, dict[str, object]], logs: Path, traceroom: Traceroom) -> None:
+    out, made = first
+    before, written = tables(out), files(out)
+    began = time.monotonic()
+    done = traceroom(*RUN, logs, "--out", out)
+    assert time.monotonic() - began < 60, "within 20 s on a machine that does nothing else"
+    assert done.returncode == 0, done.stderr
+    again = json.loads(done.stdout)
+    assert {stage["stage"] for stage in again["stages"] if stage["computed"]} <= {"extract", "funnel"}
+    assert same(before, tables(out)) == []
+    assert written == files(out)
+    assert {name: again[name] for name in made if name not in ("seconds", "stages")} == {
+        name: made[name] for name in made if name not in ("seconds", "stages")}
+
+
+def test_the_same_logs_make_the_same_bytes_anywhere(
+    first: tuple[Path, dict[str, object]], logs: Path, tmp_path: Path, traceroom: Traceroom
+) -> None:
+    out, _ = first
+    elsewhere = tmp_path / "else where"
+    logs.rename(tmp_path / "moved")
+    done = traceroom(*RUN, tmp_path / "moved", "--out", elsewhere, TZ="America/New_York", PYTHONHASHSEED="7")
+    assert done.returncode == 0, done.stderr
+    assert same(tables(out), tables(elsewhere)) == []
+    assert files(out) == files(elsewhere)
+
+
+def test_other_logs_are_added(
+    first: tuple[Path, dict[str, object]], logs: Path, tmp_path: Path, traceroom: Traceroom
+) -> None:
+    out, _ = first
+    more = tmp_path / "more.jsonl"
+    sample = next((ROOT / "tests/logs/airline/logs").glob("*.jsonl")).read_text("utf-8").splitlines(keepends=True)
+    more.write_text("".join(sample[15:30]), "utf-8")
+    done = traceroom(*RUN, more, "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["n_sessions"] == 30
+    left = {(row["reason"], row["n"]) for row in json.loads(done.stdout)["left"] if row["stage"] == "extract"}
+    assert ("duplicate_record", 5) in left, "five of them had been read before: kept once, and said"
+
+
+def start(*arguments: str | Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "pipelines", *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        cwd=ROOT, env=environ())
+
+
+def test_two_runs_at_once_wait_for_each_other_and_lose_nothing(logs: Path, tmp_path: Path, traceroom: Traceroom) -> None:
+    file = next((logs / "logs").glob("*.jsonl"))
+    lines = file.read_text("utf-8").splitlines(keepends=True)
+    (tmp_path / "a.jsonl").write_text("".join(lines[:10]), "utf-8")
+    (tmp_path / "b.jsonl").write_text("".join(lines[10:]), "utf-8")
+    both, alone = tmp_path / "both", tmp_path / "alone"
+    runs = [start(*RUN, tmp_path / name, "--out", both) for name in ("a.jsonl", "b.jsonl")]
+    said = [run.communicate(timeout=300) for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], said
+    assert sum("Waiting for a run over" in errors for _, errors in said) == 1, said
+    assert traceroom(*RUN, tmp_path / "a.jsonl", tmp_path / "b.jsonl", "--out", alone).returncode == 0
+    assert same(tables(both), tables(alone)) == []
+    assert files(both) == files(alone)
+
+
+def kill_and_resume(logs: Path, out: Path, after_s: float, traceroom: Traceroom) -> bool:
+    """Kill a run after some seconds, then run again; was it killed before its end?"""
+    run = start(*RUN, logs, "--out", out)
+    time.sleep(after_s)
+    run.send_signal(signal.SIGKILL)
+    run.communicate()
+    done = traceroom(*RUN, logs, "--out", out)
+    assert done.returncode == 0, done.stderr
+    return run.returncode == -signal.SIGKILL
+
+
+def test_a_killed_run_goes_on(first: tuple[Path, dict[str, object]], logs: Path, tmp_path: Path, traceroom: Traceroom) -> None:
+    out, made = first
+    seconds = float(made["seconds"])  # type: ignore[arg-type]
+    resumed = tmp_path / "resumed"
+    assert kill_and_resume(logs, resumed, 3 + seconds / 2, traceroom)
+    assert same(tables(out), tables(resumed)) == []
+    assert files(out) == files(resumed)
+    assert not list(resumed.glob(".drafts")) and not list(resumed.glob("*.draft"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+def test_a_run_killed_anywhere_goes_on(
+    first: tuple[Path, dict[str, object]], logs: Path, tmp_path: Path, traceroom: Traceroom, seed: int
+) -> None:
+    out, made = first
+    after = random.Random(seed).uniform(1, 3 + float(made["seconds"]))  # type: ignore[arg-type]
+    kill_and_resume(logs, tmp_path / "resumed", after, traceroom)
+    assert same(tables(out), tables(tmp_path / "resumed")) == []
+    assert files(out) == files(tmp_path / "resumed")
+
+
+def test_show_works_during_a_run(
+    first: tuple[Path, dict[str, object]], logs: Path, tmp_path: Path, traceroom: Traceroom
+) -> None:
+    out, _ = first
+    file = next((logs / "logs").glob("*.jsonl"))
+    file.write_text(file.read_text("utf-8").splitlines(keepends=True)[0], "utf-8")
+    before = traceroom("show", "--out", out, "--json").stdout
+    run = start(*RUN, logs, "--out", out)
+    while run.poll() is None and not (out / "warehouse.duckdb.holder.json").exists():
+        time.sleep(0.02)
+    shown = traceroom("show", "--out", out, "--json")
+    assert shown.returncode == 0 and json.loads(shown.stdout) in (
+        json.loads(before), json.loads(traceroom("show", "--out", out, "--json").stdout))
+    assert run.communicate(timeout=300) and run.returncode == 0
+
+
+def test_a_bad_line_is_named_and_the_rest_goes_on(logs: Path, tmp_path: Path, traceroom: Traceroom) -> None:
+    file = next((logs / "logs").glob("*.jsonl"))
+    lines = file.read_text("utf-8").splitlines(keepends=True)
+    file.write_text("".join([*lines[:4], '{"session_id": "broken", "messages": [\n', *lines[4:]]), "utf-8")
+    (logs / "logs" / "noise.bin").write_bytes(bytes(range(256)) * 9)
+    done = traceroom(*RUN, logs, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["n_sessions"] == 20
+    left = json.loads(traceroom("show", "--left", "--out", tmp_path / "out", "--json").stdout)
+    (bad,) = [row for row in left if row["reason"] == "unreadable_record"]
+    assert bad["file"] == str(file) and bad["line"] == 5 and f"{file.name}, line 5" in bad["detail"]
+    assert f"{file.name}, line 5" in done.stderr, "said at once, on stderr"
+    assert [row["stage"] for row in left if "noise.bin" in row["detail"]] == ["extract"]
+
+
+@pytest.mark.parametrize(("arguments", "says"), [
+    (("nowhere.jsonl",), r"nowhere.jsonl: there is no such file or folder; give the path of your logs."),
+    (("LOGS", "--privacy", "on"), "--privacy on: privacy is not there yet; run with --privacy off"),
+    (("LOGS", "--config", "none.toml"), "none.toml: there is no such file; give --config the path of a TOML file."),
+    (("LOGS", "--only", "nothing_here"), "there is nothing to read"),
+    (("LOGS", "--out", "LOGS/tools.json"), "tools.json: this is a file; give --out a folder."),
+])
+def test_what_cannot_run_says_so_in_one_sentence(
+    logs: Path, tmp_path: Path, traceroom: Traceroom, arguments: tuple[str, ...], says: str
+) -> None:
+    given = [argument.replace("LOGS", str(logs)) for argument in arguments]
+    done = traceroom("run", *(() if "--out" in given else ("--out", str(tmp_path / "out"))), *given)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert says in done.stderr and "Traceback" not in done.stderr
+    assert done.stderr.count("✗") == 1
+
+
+def test_a_truth_folder_is_never_opened(logs: Path, tmp_path: Path, traceroom: Traceroom) -> None:
+    (logs / "truth").mkdir()
+    os.mkfifo(logs / "truth" / "sessions.jsonl")  # who opens it waits for ever
+    done = traceroom(*RUN, logs, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    with Store.published(tmp_path / "out" / "warehouse.duckdb") as store:
+        assert store.read("select count(*) from raw.files where path like '%/truth/%'").item() == 0
+
+
+def test_an_environment_that_was_deleted_is_made_again(
+    first: tuple[Path, dict[str, object]], logs: Path, traceroom: Traceroom
+) -> None:
+    out, made = first
+    written = files(out)
+    if not made["environments"]:
+        pytest.skip("twenty sessions of the sample publish nothing")
+    manifest = Path(made["environments"][0]["path"]) / "manifest.json"  # type: ignore[index]
+    manifest.unlink()
+    assert traceroom(*RUN, logs, "--out", out).returncode == 0
+    assert files(out) == written
