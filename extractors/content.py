@@ -66,18 +66,19 @@ def pieces(content: bytes, head: Head, whole: bool) -> Iterator[Piece]:
 
 
 def _json_head(body: bytes) -> Head:
-    lines = (line for line in body.split(b"\n", _LOOK_AT)[:_LOOK_AT] if line.strip())
-    values = [value for value, problem in map(_parsed, lines) if problem is None]
-    objects = [value for value in values if isinstance(value, dict)]
-    if objects and (len(body.rstrip().split(b"\n", 1)) > 1 or len(values) > 1):
-        return Head("lines", objects[:_KEEP])
+    """Lines where the first line is a JSON value of its own; else a document, if it is one; else lines, some of them bad."""
+    lines = [line for line in body.split(b"\n", _LOOK_AT)[:_LOOK_AT] if line.strip()]
+    parsed = [_parsed(line) for line in lines]
+    objects = [value for value, problem in parsed if problem is None and isinstance(value, dict)][:_KEEP]
+    if len(lines) > 1 and parsed[0][1] is None:
+        return Head("lines", objects)
     document, problem = _parsed(body)
     if problem is not None:
-        return Head("lines" if objects else "text", objects[:_KEEP])
+        return Head("lines" if objects else "text", objects)
+    if len(lines) == 1 and isinstance(document, dict):
+        return Head("lines", objects, document)
     elements = document if isinstance(document, list) else [document]
-    first = [each for each in elements if isinstance(each, dict)][:_KEEP]
-    one_line = b"\n" not in body.strip()
-    return Head("lines" if one_line and isinstance(document, dict) else "document", first, document)
+    return Head("document", [each for each in elements if isinstance(each, dict)][:_KEEP], document)
 
 
 def _table_head(body: bytes) -> Head:

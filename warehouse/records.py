@@ -88,7 +88,8 @@ class Event(Record):
     session_id: str | None
     """As in the log."""
     position: int | None
-    """Index in the conversation (0-based, counted over messages, calls and results) where the record tells it."""
+    """Index in the conversation (0-based, counted over messages, calls and results) where the record tells it. Of a row
+    change: its place in the database's own log."""
     happened_at: datetime | None
     kind: EventKind
     role: str | None
@@ -106,7 +107,8 @@ class Event(Record):
     """Who called the tool: assistant or user."""
     name: str | None
     """Of feedback: what was asked. Of a row change: the operation (create, update, delete, snapshot).
-    Of a request: identity of the caller."""
+    
+    Of all others: identity of the user, clerk or connection, where the record states one."""
     value: str | None
     """Of feedback: the answer as logged. Of a row change: JSON {"before": …, "after": …}.
     Of a request: JSON {"status": …, "body": …}."""

@@ -30,8 +30,9 @@ SAMPLES = {
     "tool_list": LOGS / "desks/tools/airline.json",
 }
 OURS = [each for each in registered() if each.read.__module__.startswith("extractors.")]
-KEYS = ["messages", "request", "response", "choices", "message", "role", "content", "tool_calls", "function", "name", "arguments",
-        "session_id", "value", "kind", "op", "source", "before", "after", "payload", "req", "res", "url", "method", "headers",
+KEYS = ["messages", "request", "response", "choices", "message", "role", "content", "tool_calls", "function", "name",
+        "arguments", "session_id", "value", "kind", "op", "source", "before", "after", "payload", "req", "res", "url",
+        "method", "headers",
         "tools", "resourceSpans", "scopeSpans", "spans", "attributes", "key", "parts", "user", "body", "time", "id"]
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)

@@ -1,0 +1,104 @@
+"""Files to records: layouts, what is left and why, ids."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from datetime import UTC, datetime
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extractors import content
+from extractors.inventory import SourceFile
+from extractors.reading import Reading, read
+
+SESSION = '{"session_id":"s%d","messages":[{"role":"user","content":"hello"}]}'
+
+
+def reading_of(tmp_path: Path, text: str | bytes, name: str = "x.jsonl") -> Reading:
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read(SourceFile(path, name))
+
+
+def test_records_point_to_their_bytes(tmp_path: Path) -> None:
+    text = f"\n{SESSION % 1}\r\n  {SESSION % 2}\n\n{SESSION % 1}"
+    reading = reading_of(tmp_path, text)
+    assert reading.records["line"].to_list() == [2, 3, 5]
+    raw = text.encode()
+    for row in reading.records.iter_rows(named=True):
+        piece = raw[row["byte_offset"]:].lstrip()[:row["n_bytes"]]
+        assert hashlib.sha256(piece).hexdigest() == row["sha256"]
+    assert reading.records["sha256"].n_unique() == 2 and reading.records["record_id"].n_unique() == 3
+
+
+def test_bad_lines_cost_themselves_alone(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, f'{SESSION % 1}\n{{"torn": \n[1,2]\n{{"messages": []}}\n{SESSION % 2}\n')
+    assert reading.events["session_id"].to_list() == ["s1", "s2"]
+    left = reading.verdicts.filter(~pl.col("kept")).sort("line")
+    assert left.select("line", "reason").rows() == [(2, "unreadable_record"), (3, "no_messages"), (4, "no_messages")]
+    assert left["detail"][0].startswith("x.jsonl, line 2: ") and left["file_id"].n_unique() == 1
+    assert reading.records.height == 5, "rows in = rows kept + rows in verdicts"
+
+
+@pytest.mark.parametrize(("name", "text", "reason"), [
+    ("notes.md", "# A conversation", "not_a_log"), ("LICENSE", "MIT License, 1", "not_a_log"), ("e.jsonl", " \n", "empty_file"),
+    ("x.bin", b"\x00\x01,\x02\n", "unknown_format"), ("x.json", '{"a": 1}', "unknown_format"),
+    ("x.gz", b"\x1f\x8b\x08damaged", "unreadable_file"), ("x.txt", "plain words, and more", "unknown_format")])
+def test_what_is_no_log_is_left_with_a_reason(name: str, text: str | bytes, reason: str, tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, text, name)
+    [verdict] = reading.verdicts.to_dicts()
+    assert (verdict["reason"], verdict["kept"], verdict["subject"]) == (reason, False, reading.file.file_id)
+    assert name in verdict["detail"] and reading.events.is_empty() and reading.records.is_empty()
+
+
+def test_a_document_and_lines_and_gzip_say_the_same(tmp_path: Path) -> None:
+    lines = f"{SESSION % 1}\n{SESSION % 2}\n"
+    listed = f"[\n {SESSION % 1},\n {SESSION % 2}\n]"
+    told = ["session_id", "kind", "role", "content", "event_id"]
+    first = reading_of(tmp_path, lines)
+    assert first.events.select(told).equals(reading_of(tmp_path, gzip.compress(lines.encode()), "y").events.select(told))
+    assert first.events.select(told).equals(reading_of(tmp_path, listed, "z").events.select(told))
+    assert first.events.select(told).equals(reading_of(tmp_path, "\ufeff" + lines, "bom").events.select(told))
+
+
+def test_the_clock_and_the_path_reach_the_ledger_alone(tmp_path: Path) -> None:
+    one = reading_of(tmp_path, SESSION % 1, "here/a.jsonl")
+    path = tmp_path / "there.log"
+    path.write_text(SESSION % 1)
+    other = read(SourceFile(path, "there.log"), read_at=datetime(2001, 1, 1, tzinfo=UTC))
+    assert one.events.equals(other.events) and one.records.equals(other.records)
+    assert one.file.file_id == other.file.file_id and one.file.path != other.file.path
+    assert other.file.read_at.year == 2001
+
+
+def test_what_other_writers_write(tmp_path: Path) -> None:
+    """NaN and lone surrogates are no JSON, but they are in logs."""
+    reading = reading_of(tmp_path, '{"session_id":"s","cost":NaN,"messages":[{"role":"user","content":"a\\ud800b"}]}\n')
+    assert reading.events["content"].to_list() == ["a?b"]
+
+
+def test_a_tool_list_is_named_after_its_file(tmp_path: Path) -> None:
+    text = '[{"name": "open_door", "parameters": {"type": "object"}}]'
+    assert reading_of(tmp_path, text, "tools/desk.json").declarations["service"].to_list() == ["desk"]
+    assert reading_of(tmp_path, text, "tools.json").declarations["service"].to_list() == [None]
+
+
+TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=8)
+
+
+@given(fields=st.lists(st.lists(TEXTS, min_size=3, max_size=3), min_size=1, max_size=6))
+def test_rows_of_a_table_point_to_their_bytes(fields: list[list[str]]) -> None:
+    def quoted(row: list[str]) -> str:
+        return ",".join('"' + field.replace('"', '""') + '"' for field in row)
+
+    table = ("a,b,c\n" + "".join(quoted(row) + "\n" for row in fields)).encode()
+    found = list(content.pieces(table, content.head_of(table), whole=False))
+    assert [list(each.value.values()) for each in found] == fields
+    for each in found:
+        assert table[each.byte_offset:][:len(each.content)] == each.content
