@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from extractors.outcomes.asked_done import missing_or_extra, said_otherwise, untraced
-from extractors.outcomes.combining import base_rate, combine
+from extractors.outcomes.combining import Combined, combine
 from extractors.outcomes.consensus import end_state
 from extractors.outcomes.endings import complaint, error_last, handover, repeats, thanks, unanswered
 from extractors.outcomes.evidence import VOTES, Evidence, gather
@@ -73,12 +73,11 @@ def judge(
         [pl.DataFrame(schema={"name": pl.String(), **VOTES})]
         + [signal(seen).select(pl.lit(name).alias("name"), *VOTES) for name, signal in sorted(SIGNALS.items())]
     ).join(sessions.select("session_id"), on="session_id", how="semi")
-    n_rated = votes.filter((pl.col("name") == "feedback") & (pl.col("vote") != 0)).height
-    outcomes = _outcomes(sessions, turns, votes, combine(votes, n_rated, minimum))
+    outcomes = _outcomes(sessions, turns, votes, combine(votes, minimum))
     return Outcomes(outcomes, _left(outcomes.filter(pl.col("probability").is_null())))
 
 
-def _outcomes(sessions: pl.DataFrame, turns: pl.DataFrame, votes: pl.DataFrame, odds: pl.DataFrame) -> pl.DataFrame:
+def _outcomes(sessions: pl.DataFrame, turns: pl.DataFrame, votes: pl.DataFrame, combined: Combined) -> pl.DataFrame:
     listed = (
         votes.sort("session_id", "name")
         .group_by("session_id", maintain_order=True)
@@ -89,11 +88,11 @@ def _outcomes(sessions: pl.DataFrame, turns: pl.DataFrame, votes: pl.DataFrame, 
     rated = pl.concat([something, votes.select("session_id")]).unique().with_columns(pl.lit(True).alias("judged"))
     return (
         sessions.select("session_id")
-        .join(odds, on="session_id", how="left")
+        .join(combined.probabilities, on="session_id", how="left")
         .join(listed, on="session_id", how="left")
         .join(rated, on="session_id", how="left")
         .with_columns(
-            pl.when(pl.col("judged")).then(pl.col("probability").fill_null(round(base_rate(votes), 6))).alias("probability"),
+            pl.when(pl.col("judged")).then(pl.col("probability").fill_null(combined.silent)).alias("probability"),
             pl.col("signals").fill_null("[]"),
         )
         .select(list(frame_schema(Outcome)))

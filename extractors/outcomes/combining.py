@@ -5,8 +5,8 @@
 Signals that see the same thing are one group, and a group has one vote: its strongest (correlated votes counted one
 by one make a model that is far too sure; Dawid and Skene 1979 suffers from it). A signal that abstains adds nothing.
 Weights are fixed and careful; where enough sessions are rated, a group's weight is its log likelihood ratio over the
-rated sessions, shrunk toward the fixed one. Then the sign is learnt too: what has weight 0 here (a hand-over) may
-speak for or against.
+rated sessions, shrunk toward the fixed one, and the base rate is set so that the rated sessions' mean comes out. Then
+the sign is learnt too: what has weight 0 here (a hand-over) may speak for or against.
 
 Sees: votes. Does not see: that ratings are selected and now and then wrong; shrinking is all that is done about it.
 """
@@ -14,6 +14,7 @@ Sees: votes. Does not see: that ratings are selected and now and then wrong; shr
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import polars as pl
 
@@ -39,8 +40,18 @@ _SHRINK = 20.0
 """Rated sessions that the fixed weight counts for."""
 
 
-def combine(votes: pl.DataFrame, n_rated: int, minimum: int) -> pl.DataFrame:
-    """Columns session_id, probability. `votes`: session_id, name, vote. Calibrates from `minimum` rated sessions on."""
+class Combined(NamedTuple):
+    """What `combine` gives."""
+
+    probabilities: pl.DataFrame
+    """Columns session_id, probability: the sessions that a signal voted on."""
+    silent: float
+    """Probability of a session that no signal voted on."""
+
+
+def combine(votes: pl.DataFrame, minimum: int) -> Combined:
+    """Probabilities from votes (columns session_id, name, vote); weights are learnt from `minimum` rated sessions
+    on."""
     groups = pl.DataFrame(
         [(name, group, weight) for group, (weight, names) in GROUPS.items() for name in names],
         schema={"name": pl.String, "group": pl.String, "fixed": pl.Float64},
@@ -57,31 +68,39 @@ def combine(votes: pl.DataFrame, n_rated: int, minimum: int) -> pl.DataFrame:
     rated = grouped.filter((pl.col("group") == "feedback") & (pl.col("vote") != 0)).select(
         "session_id", (pl.col("vote") > 0).alias("good")
     )
-    base = _base_rate(rated)
-    weights = (
-        _weights(grouped, rated)
-        if n_rated >= minimum
-        else grouped.select("group", pl.col("fixed").alias("for"), pl.col("fixed").alias("against")).unique("group")
-    )
-    weight = pl.when(pl.col("vote") > 0).then("for").otherwise("against")
-    odds = (
-        grouped.join(weights, on="group")
-        .sort("session_id", "group")
-        .group_by("session_id", maintain_order=True)
-        .agg(((pl.col("vote") * weight * 1e6).round().cast(pl.Int64).sum() / 1e6).alias("odds"))
-    )
-    total = pl.col("odds") + math.log(base / (1.0 - base))
-    return odds.select("session_id", (1.0 / (1.0 + (-total).exp())).round(6).alias("probability"))
+    base = (int(rated["good"].sum()) + 2.0 * BASE_RATE) / (rated.height + 2.0)
+    if rated.height < minimum:
+        offset = math.log(base / (1.0 - base))
+        odds = _sum(grouped.with_columns((pl.col("vote") * pl.col("fixed")).alias("odds")))
+    else:
+        weight = pl.when(pl.col("vote") > 0).then("for").otherwise("against")
+        weighed = grouped.join(_weights(grouped, rated), on="group").with_columns((pl.col("vote") * weight).alias("odds"))
+        others = rated.join(_sum(weighed.filter(pl.col("group") != "feedback")), on="session_id", how="left")
+        offset = _offset(others["odds"].fill_null(0.0).to_list(), base)
+        odds = _sum(weighed)
+    chance = (1.0 / (1.0 + (-(pl.col("odds") + offset)).exp())).round(6).alias("probability")
+    return Combined(odds.select("session_id", chance), round(_chance(offset), 6))
 
 
-def base_rate(votes: pl.DataFrame) -> float:
-    """Share of good ones among the rated sessions, shrunk to `BASE_RATE` by two; `BASE_RATE` where none is rated."""
-    rated = votes.filter((pl.col("name") == "feedback") & (pl.col("vote") != 0))
-    return _base_rate(rated.select("session_id", (pl.col("vote") > 0).alias("good")))
+def _sum(weighed: pl.DataFrame) -> pl.DataFrame:
+    """Sum of `odds` per session, in whole millionths: the order of the terms can't change it."""
+    millionths = (pl.col("odds") * 1e6).round().cast(pl.Int64).sum() / 1e6
+    return weighed.group_by("session_id").agg(millionths.alias("odds")).sort("session_id")
 
 
-def _base_rate(rated: pl.DataFrame) -> float:
-    return (int(rated["good"].sum()) + 2.0 * BASE_RATE) / (rated.height + 2.0)
+def _offset(odds: list[float], base: float) -> float:
+    """Log odds to add so that the mean chance is `base` (by bisection): votes that only speak against pull the mean
+    down."""
+    low, high = -10.0, 10.0
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        mean = sum(_chance(middle + each) for each in odds) / len(odds)
+        low, high = (middle, high) if mean < base else (low, middle)
+    return round((low + high) / 2.0, 6)
+
+
+def _chance(odds: float) -> float:
+    return 1.0 / (1.0 + math.exp(-odds))
 
 
 def _weights(grouped: pl.DataFrame, rated: pl.DataFrame) -> pl.DataFrame:
