@@ -19,12 +19,11 @@ from dagster import (
     AssetsDefinition,
     AssetSpec,
     BackfillPolicy,
-    Backoff,
     DailyPartitionsDefinition,
     Failure,
     MaterializeResult,
     MetadataValue,
-    RetryPolicy,
+    RetryRequested,
     multi_asset,
 )
 
@@ -38,7 +37,8 @@ POOL = "warehouse_writer"
 days = DailyPartitionsDefinition(
     start_date=os.environ.get("TRACEROOM_FIRST_DAY", "2015-01-01"), timezone="UTC", end_offset=1)
 """Days of logs; today is one of them."""
-_RETRIES = RetryPolicy(max_retries=2, delay=1, backoff=Backoff.EXPONENTIAL)
+RETRIES = 2
+"""How often a step is tried again after something outside failed: 1 s and 2 s later."""
 _SAMPLE_WIDTH = 80
 
 
@@ -54,8 +54,7 @@ def _asset_of(stage: Stage) -> AssetsDefinition:
         for table in stage.tables]
 
     @multi_asset(
-        name=stage.name, specs=specs, partitions_def=days, backfill_policy=BackfillPolicy.single_run(), pool=POOL,
-        retry_policy=_RETRIES)
+        name=stage.name, specs=specs, partitions_def=days, backfill_policy=BackfillPolicy.single_run(), pool=POOL)
     def operation(context: AssetExecutionContext, settings: SettingsResource) -> Iterator[MaterializeResult[None]]:
         told = settings.settings()
         if told.until is None and not settings.document:
@@ -67,13 +66,22 @@ def _asset_of(stage: Stage) -> AssetsDefinition:
 
 
 def _carried_out(context: AssetExecutionContext, stage: Stage, settings: Settings) -> Report:
-    """The stage's report; what will not get better by trying again is not tried again."""
+    """The stage's report. What may get better by itself is tried again; all else fails at once, with its sentence."""
     try:
         return carry_out(stage, settings, lambda who: context.log.info(f"waiting for {who}"))
-    except (Busy, Unavailable):
-        raise
+    except (Busy, Unavailable, OSError) as error:
+        if context.retry_number < RETRIES:
+            raise RetryRequested(RETRIES, seconds_to_wait=2**context.retry_number) from error
+        raise Failure(str(error), allow_retries=False) from _said(error)
     except TraceroomError as error:
         raise Failure(str(error), allow_retries=False) from error
+
+
+def _said(error: TraceroomError | OSError) -> TraceroomError:
+    if isinstance(error, TraceroomError):
+        return error
+    mend = "make room or give access, then run again: what was committed stays"
+    return Unavailable(error.strerror or str(error), str(error.filename or "a file of this run"), mend)
 
 
 def _results(report: Report) -> Iterator[MaterializeResult[None]]:

@@ -49,7 +49,7 @@ def environments(store: Store, settings: Settings) -> Counts:
     rows: list[EnvironmentRow] = []
     verdicts = [empty(Verdict)]
     services = tables.rubrics["service"].unique().sort().to_list()
-    names = _names(services)
+    names = names_of(services)
     for done, service in enumerate(services):
         progress.tell(STAGE, done, len(services), service)
         row, found = _of_service(tables, service, names[service], drafts, settings)
@@ -97,8 +97,8 @@ def _of_service(
     digests = bundle.write(published, room, grader, _no_image("it was not asked for"))
     made = image.build(room, settings.base_image) if settings.image else image.ImageResult(None, None, "--no-image was given")
     bundle.set_image(room, {"base": made.base, "image_id": made.image_id} if made.image_id else _no_image(made.left or ""))
-    _move(grader, settings.rewards / name)
-    _move(room, settings.environments / name)
+    move(grader, settings.rewards / name)
+    move(room, settings.environments / name)
     row = EnvironmentRow(
         environment=name, service=service, content_digest=digests.content_digest, rewards_digest=digests.rewards_digest,
         image_id=made.image_id, image_left=made.left, n_tasks=len(found.task_ids), n_tools=published.tools.height)
@@ -120,7 +120,7 @@ def _bundle(tables: Tables, service: str, name: str) -> Bundle:
         users.scripts(tasks, tables.turns.filter(own)), rubrics, longest if isinstance(longest, int) else 0)
 
 
-def _names(services: Iterable[str]) -> dict[str, str]:
+def names_of(services: Iterable[str]) -> dict[str, str]:
     """A folder's name for each service: lower case, digits and dashes; a number where two would be the same."""
     names: dict[str, str] = {}
     for service in services:
@@ -131,7 +131,7 @@ def _names(services: Iterable[str]) -> dict[str, str]:
     return names
 
 
-def _move(made: Path, place: Path) -> None:
+def move(made: Path, place: Path) -> None:
     """Rename into place; what stood there is moved away first, and then removed."""
     place.parent.mkdir(parents=True, exist_ok=True)
     old = made.with_name(f"{made.name}.old")

@@ -20,7 +20,6 @@ from warehouse.errors import Unreadable
 from warehouse.records import File, Verdict, frame
 from warehouse.store import Store
 
-
 _EXPECTED = ("not_a_log", "truth_folder", "left_by_choice", "empty_file", "duplicate_file", "duplicate_record")
 """Reasons that nobody needs to be told at once; `traceroom show --left` lists them."""
 _WARNINGS = 10

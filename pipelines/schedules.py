@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dagster import AssetSelection, build_schedule_from_partitioned_job, define_asset_job
 
-
 everything = define_asset_job(
     "everything", selection=AssetSelection.all(), description="Logs in, environments out.")
 nightly = build_schedule_from_partitioned_job(

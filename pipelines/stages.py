@@ -115,6 +115,20 @@ def environments_hold(store: Store, settings: Settings) -> bool:
     return hold(store, settings)
 
 
+def datasets(store: Store, settings: Settings) -> Counts:
+    """Every exporter's files for each service, split into train and held-out, and what the sides still share."""
+    from pipelines.exporting import datasets as write
+
+    return write(store, settings)
+
+
+def datasets_hold(store: Store, settings: Settings) -> bool:
+    """Are the files still there?"""
+    from pipelines.exporting import hold
+
+    return hold(store, settings)
+
+
 def funnel(store: Store, settings: Settings) -> Counts:
     """All verdicts together; publishes the copy of the warehouse that readers open."""
     counts = {"n_verdicts": store.count("mart.verdicts")}
@@ -137,6 +151,8 @@ STAGES: tuple[Stage, ...] = (
         "environments", ("mart.environments",), ("sessions", "world", "tasks", "rewards"), environments,
         ("image", "base_image"), holds=environments_hold),
     Stage(
+        "datasets", ("mart.datasets",), ("sessions", "outcomes", "tasks", "environments"), datasets, holds=datasets_hold),
+    Stage(
         "funnel", ("mart.verdicts",),
-        ("extract", "sessions", "world", "outcomes", "tasks", "rewards", "environments"), funnel, always=True),
+        ("extract", "sessions", "world", "outcomes", "tasks", "rewards", "environments", "datasets"), funnel, always=True),
 )

@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 
 from pipelines.commands.building import Json
-from pipelines.commands.looking import rows_of
+from pipelines.reading import rows_of
 from pipelines.screen import data, say, table
 from warehouse.errors import GateFailed, InputError, Missing
 

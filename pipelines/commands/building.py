@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.markup import escape
 
+from pipelines.reading import rows_of
 from pipelines.screen import bars, console, data, say, table
 from pipelines.settings import Settings
 from warehouse.errors import GateFailed, InputError
@@ -87,13 +88,22 @@ def _gates(made: dict[str, Any]) -> None:
 
 
 def export(
-    name: Annotated[str, typer.Argument(help="Name of the exporter.")],
+    name: Annotated[str, typer.Argument(help="Name of the exporter; a wrong one lists them.")],
     environment: Annotated[Path, typer.Argument(help="OUT/environments/NAME.")],
     to: Annotated[Path, typer.Option("--to", help="Folder to write to.")] = Path("exported"),
     json: Json = False,
 ) -> None:
-    """Write an environment in the form that another program takes."""
-    raise NotImplementedError
+    """Write an environment's tasks in the form that another program takes."""
+    from pipelines import exporting
+
+    rows_of(environment)
+    written = exporting.export(environment, name, to)
+    for path in written.paths:
+        say(f"[bold]{escape(str(path))}[/]")
+    left = written.verdicts.group_by("reason").len("n").sort("reason").to_dicts()
+    table("Left, and why", left, right=("n",))
+    if json:
+        data({"exporter": name, "paths": [str(path) for path in written.paths], "left": left})
 
 
 def base_image(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json as json_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from pipelines.commands.building import Json, Out
+from pipelines.reading import rows_of
 from pipelines.screen import data, say, table
 from warehouse.errors import Missing
 
@@ -62,13 +62,3 @@ def tasks(
     table(f"{len(rows):,} tasks", [
         {"task": row["task_id"][:16], "split": row["split"], "sessions": len(row["session_ids"]),
          "goal": " ".join(row["goal"].split())[:100]} for row in rows], right=("sessions",))
-
-
-def rows_of(environment: Path) -> list[dict[str, Any]]:
-    """Task rows of an environment's directory. Raises Missing where there is none."""
-    file = environment / "tasks.jsonl"
-    if not file.is_file():
-        there = environment.parent.iterdir() if environment.parent.is_dir() else ()
-        known = [str(path) for path in there if (path / "tasks.jsonl").is_file()]
-        raise Missing.named("environment", str(environment), known)
-    return [json_module.loads(line) for line in file.read_text("utf-8").splitlines()]

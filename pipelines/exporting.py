@@ -1,0 +1,96 @@
+"""Datasets: every registered exporter over each service's tasks, written aside and renamed into place."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from env_builder import exports
+from env_builder.exports import Source
+from pipelines import progress
+from pipelines.bundling import move, names_of
+from pipelines.engine import Counts
+from pipelines.settings import Settings
+from warehouse.errors import Missing
+from warehouse.records import Dataset, Verdict, empty, frame
+from warehouse.store import Store
+
+STAGE = "datasets"
+
+
+class Export(NamedTuple):
+    """What an exporter wrote for one environment."""
+
+    paths: list[Path]
+    verdicts: pl.DataFrame
+
+
+def datasets(store: Store, settings: Settings) -> Counts:
+    """OUT/datasets/<name> for each service with tasks: the files of every exporter, and the leakage report."""
+    drafts = Path(settings.out) / ".datasets"
+    shutil.rmtree(drafts, ignore_errors=True)
+    verdicts, rows = [empty(Verdict)], []
+    services = store.read("select distinct service from mart.tasks order by service")["service"].to_list()
+    reports = dict(store.read("select service, report from mart.leakage").iter_rows())
+    for done, (service, name) in enumerate(names_of(services).items()):
+        progress.tell(STAGE, done, len(services), service)
+        source = source_of(store, service, name)
+        for exporter in exports.registered():
+            verdicts.append(exports.export(exporter, drafts / name, source).verdicts)
+        exports.write_leakage(drafts / name, json.loads(reports.get(service, "{}")))
+        rows += [_row(path, drafts, source.tasks.height) for path in sorted((drafts / name).rglob("*")) if path.is_file()]
+    drafts.mkdir(parents=True, exist_ok=True)
+    move(drafts, settings.datasets)
+    left = pl.concat(verdicts).unique(["stage", "subject", "reason"])
+    store.replace("mart.verdicts", left, "stage = $stage", stage=STAGE)
+    store.replace("mart.datasets", frame(Dataset, rows))
+    return {"n_datasets": len(rows), "n_left": left.height}
+
+
+def hold(store: Store, settings: Settings) -> bool:
+    """Are the files still there, in their size?"""
+    rows = store.read("select path, n_bytes from mart.datasets")
+    places = [(Path(settings.out) / path, n_bytes) for path, n_bytes in rows.iter_rows()]
+    return all(place.is_file() and place.stat().st_size == n_bytes for place, n_bytes in places)
+
+
+def export(environment: Path, exporter: str, to: Path) -> Export:
+    """Write the tasks of a published environment with one exporter into the folder `to`. Raises Missing."""
+    settings = Settings(logs=(), out=str(environment.parent.parent))
+    with Store.published(settings.warehouse) as store:
+        row = store.read("select service from mart.environments where environment = $name", name=environment.name)
+        if row.is_empty():
+            known = store.read("select environment from mart.environments")["environment"]
+            raise Missing.named("environment", environment.name, known)
+        source = source_of(store, row["service"].item(), environment.name)
+    tasks = [json.loads(line)["task_id"] for line in (environment / "tasks.jsonl").read_text("utf-8").splitlines()]
+    written = exports.export(exporter, to, source._replace(tasks=source.tasks.filter(pl.col("task_id").is_in(tasks))))
+    return Export(written.paths, written.verdicts)
+
+
+def source_of(store: Store, service: str, name: str) -> Source:
+    """The tables of one service, as exporters take them."""
+    digest = store.read("select content_digest from mart.environments where environment = $name", name=name)
+    own = "where service = $service order by all"
+    turns = store.read(f"select * from core.turns {own}", service=service)
+    outcomes = store.table("mart.outcomes").join(turns.select("session_id").unique(), on="session_id", how="semi")
+    return Source(
+        name, digest["content_digest"].item() if digest.height else None,
+        store.read(f"select * from mart.tasks {own}", service=service), turns, outcomes,
+        store.read(f"select * from core.tools {own}", service=service))
+
+
+def _row(path: Path, drafts: Path, n_tasks: int) -> Dataset:
+    kind, _, rest = path.name.partition(".")
+    split = next((side for side in ("train", "held_out") if rest.startswith(f"{side}.")), None)
+    content = path.read_bytes()
+    n_rows = pl.scan_parquet(path).select(pl.len()).collect().item() if path.suffix == ".parquet" else (
+        content.count(b"\n") if path.suffix == ".jsonl" else n_tasks)
+    return Dataset(
+        path=f"datasets/{path.relative_to(drafts).as_posix()}", kind=kind, split=split, n_rows=n_rows, n_bytes=len(content),
+        sha256=hashlib.sha256(content).hexdigest())

@@ -1,0 +1,19 @@
+"""What a published environment's directory says of itself, without loading it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from warehouse.errors import Missing
+
+
+def rows_of(environment: Path) -> list[dict[str, Any]]:
+    """Task rows of an environment's directory. Raises Missing where there is none."""
+    file = environment / "tasks.jsonl"
+    if not file.is_file():
+        there = environment.parent.iterdir() if environment.parent.is_dir() else ()
+        known = [str(path) for path in there if (path / "tasks.jsonl").is_file()]
+        raise Missing.named("environment", str(environment), known)
+    return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
