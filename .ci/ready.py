@@ -21,11 +21,14 @@ def main(root: Path, stamp: str) -> int:
         stamped = root / ".venv" / "traceroom.stamp"
         if stamped.is_file() and stamped.read_text().strip() == stamp and (root / ".venv/bin/python").exists():
             return 0
-        return install(root, stamped, stamp)
+        return install(root, stamped, stamp, lock.fileno())
 
 
-def install(root: Path, stamped: Path, stamp: str) -> int:
-    """Fill the environment from the lock, then the project itself, then write the stamp."""
+def install(root: Path, stamped: Path, stamp: str, held: int) -> int:
+    """Fill the environment from the lock, then the project itself, then write the stamp.
+
+    What is started here inherits the file lock `held`: where this process is killed alone, the next call waits for the rest.
+    """
     venv = root / ".venv"
     begun = venv / "traceroom.begun"
     python = venv / "bin" / "python"
@@ -44,7 +47,8 @@ def install(root: Path, stamped: Path, stamp: str) -> int:
         for step in steps:
             if venv.is_dir():
                 begun.touch()
-            if subprocess.run(step, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL).returncode:
+            done = subprocess.run(step, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, pass_fds=(held,))
+            if done.returncode:
                 out.flush()
                 sys.stderr.write("".join(f"    {line}\n" for line in lines(log)[-5:]))
                 return fail(f"setting up .venv failed (all of it is in {log}); mend that and run the command again")
@@ -79,4 +83,8 @@ def fail(text: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), sys.argv[2]))
+    try:
+        sys.exit(main(Path(sys.argv[1]), sys.argv[2]))
+    except KeyboardInterrupt:
+        say("stopped; the same command begins again.")
+        sys.exit(130)

@@ -154,17 +154,19 @@ class ContainerCarrier:
 
         self._client = client
         self._errors: tuple[type[BaseException], ...] = (DockerException, OSError)
+        self._said = b""
         try:
             self._container = _create(client, image_id, options, limits)
+        except NotFound as error:
+            raise Unavailable("no such image in the engine", image_id, "build the environment's image again") from error
+        self.container_id = str(self._container.id)
+        try:
             self._stream = self._container.attach_socket(params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
             self._socket: socket.socket = cast(socket.socket, vars(self._stream).get("_sock", self._stream))
             self._container.start()
-        except NotFound as error:
-            raise Unavailable("no such image in the engine", image_id, "build the environment's image again") from error
-        except DockerException as error:
+        except self._errors as error:
+            self._container.remove(force=True)
             raise Unavailable(f"the container does not start ({error})", image_id) from error
-        self.container_id = str(self._container.id)
-        self._said = b""
 
     def send(self, data: bytes) -> None:
         """Write all of it."""

@@ -1,0 +1,146 @@
+"""README's first screen: its two commands are run as they stand there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+README = (ROOT / "README.md").read_text("utf-8")
+FIRST_SCREEN = README[: README.index("\n## ")] if "\n## " in README else README
+
+
+def commands() -> list[str]:
+    """The command lines of the first screen, without their comments."""
+    lines = re.findall(r"^```sh\n(.*?)^```", FIRST_SCREEN, re.M | re.S)
+    return [line.split("#")[0].strip() for block in lines for line in block.splitlines() if line.split("#")[0].strip()]
+
+
+def run(command: str, folder: Path, **environment: str) -> tuple[subprocess.CompletedProcess[str], float]:
+    """Run a command line in a folder by a shell, as a reader would; with the seconds it took."""
+    began = time.monotonic()
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=folder, env={**_plain_environment(), **environment}, capture_output=True, text=True,
+        timeout=900, check=False,
+    )  # fmt: skip
+    return done, time.monotonic() - began
+
+
+def _plain_environment() -> dict[str, str]:
+    """This environment without what an active virtual environment or a running test adds to it."""
+    added = ("PYTHONPATH", "VIRTUAL_ENV", "TRACEROOM_CI")
+    kept = {name: value for name, value in os.environ.items() if name not in added and not name.startswith("PYTEST")}
+    return {**kept, "PATH": os.pathsep.join(
+        folder for folder in os.environ.get("PATH", "").split(os.pathsep) if not folder.startswith(str(ROOT)))}
+
+
+def checkout(folder: Path) -> Path:
+    """A copy of what git would give a reader: the files of this checkout that are not ignored."""
+    listed = subprocess.run(
+        ["git", "-c", f"safe.directory={ROOT}", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    return folder
+
+
+@pytest.fixture
+def linked(tmp_path: Path) -> Path:
+    """A checkout that uses this one's packages, where they are what the lock says."""
+    if not (ROOT / ".venv" / "traceroom.stamp").exists():
+        pytest.skip("this .venv was not set up by ./traceroom; the fresh one is tested with --all")
+    folder = checkout(tmp_path)
+    (folder / ".venv").symlink_to(ROOT / ".venv")
+    return folder
+
+
+def test_there_are_exactly_two_and_they_are_the_ones_that_are_meant() -> None:
+    assert commands() == ["./traceroom run tests/logs/airline --out out", "./test"]
+    assert len(FIRST_SCREEN.splitlines()) <= 30
+
+
+def test_the_first_makes_verified_environments_and_starts_at_once_again(linked: Path) -> None:
+    first, _ = run(f"{commands()[0]} --json", linked)
+    assert first.returncode == 0, first.stderr
+    assert "setting up" not in first.stderr
+    made = json.loads(first.stdout)
+    assert made["n_sessions"] == 60
+    assert made["n_published"] >= 1
+    for room in made["environments"]:
+        assert (linked / room["path"] / "manifest.json").is_file()
+        assert (linked / room["rewards"] / "rewards.json").is_file()
+    again, seconds = run(f"{commands()[0]} --json", linked)
+    assert again.returncode == 0, again.stderr
+    assert seconds < 20
+    assert json.loads(again.stdout)["n_published"] == made["n_published"]
+
+
+def test_the_second_passes_what_it_is_given_to_the_tests(linked: Path) -> None:
+    """The tests themselves are what is running now; this is the way to them: lint, types, one test."""
+    done, _ = run(f"{commands()[1]} -n 0 tests/test_readme.py -k exactly_two", linked)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "All checks passed!" in done.stdout
+    assert "no issues found" in done.stdout
+    assert re.search(r"^1 passed", done.stdout.splitlines()[-1])
+    (linked / "warehouse" / "wrong.py").write_text('"""Wrong."""\n\nnumber: int = "one"\n')
+    done, _ = run(f"{commands()[1]} -n 0 tests/test_readme.py -k exactly_two", linked)
+    assert done.returncode != 0
+    assert "Incompatible types in assignment" in done.stdout
+
+
+def test_it_is_told_when_there_is_no_python(tmp_path: Path) -> None:
+    folder = checkout(tmp_path / "here")
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("sh", "dirname", "cat", "cut", "sha256sum", "shasum", "env"):
+        if found := shutil.which(name):
+            (tools / name).symlink_to(found)
+    old = tools / "python3"
+    old.write_text("#!/bin/sh\nexit 1\n")
+    old.chmod(0o755)
+    done, _ = run("./traceroom --help", folder, PATH=str(tools))
+    assert done.returncode == 2
+    assert done.stderr.strip() == (
+        "traceroom: no Python 3.11, 3.12 or 3.13 was found; install one (Debian: apt-get install python3 python3-venv) "
+        "or name it in TRACEROOM_PYTHON.")
+
+
+@pytest.mark.slow
+def test_on_a_fresh_checkout_both_set_themselves_up(tmp_path: Path) -> None:
+    """One that is killed halfway, then two at once, then the main job, then the main job again."""
+    folder = checkout(tmp_path / "fresh")
+    killed = subprocess.Popen(
+        ["./traceroom", "--help"], cwd=folder, env=_plain_environment(), stderr=subprocess.PIPE, start_new_session=True)
+    assert killed.stderr and b"setting up .venv" in killed.stderr.readline()
+    time.sleep(8)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.communicate()
+    assert not (folder / ".venv" / "traceroom.stamp").exists()
+    both = [
+        subprocess.Popen(["./traceroom", "--help"], cwd=folder, env=_plain_environment(), text=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(2)
+    ]  # fmt: skip
+    told = [process.communicate(timeout=600) for process in both]
+    assert [process.returncode for process in both] == [0, 0], told
+    assert sorted("setting up" in stderr for _, stderr in told) == [False, True]
+    first, seconds = run(f"{commands()[0]} --json", folder)
+    assert first.returncode == 0, first.stderr
+    assert seconds < 180
+    assert json.loads(first.stdout)["n_published"] >= 1
+    again, seconds = run(commands()[0], folder)
+    assert again.returncode == 0, again.stderr
+    assert seconds < 20
+    assert "setting up" not in again.stderr
