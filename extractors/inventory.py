@@ -47,7 +47,7 @@ def discover(paths: Sequence[Path | str], only: Iterable[str] = (), without: Ite
     left: dict[str, Verdict] = {}
     for root in given:
         for path, relative in _files(root):
-            reason = _left(relative, wanted, unwanted)
+            reason = "truth_folder" if _is_truth(root) else _left(relative, wanted, unwanted)
             if reason is not None:
                 left.setdefault(relative, _verdict(relative, reason))
             else:
@@ -74,6 +74,11 @@ def _files(root: Path) -> Iterator[tuple[Path, str]]:
                 yield path, relative.as_posix()
     else:
         raise InputError("there is no such file or folder", str(root), "check the path")
+
+
+def _is_truth(root: Path) -> bool:
+    """Whether what was given is itself a folder that is never read, or a file right in one."""
+    return (root.resolve().parent if root.is_file() else root.resolve()).name == NEVER_READ
 
 
 def _left(relative: str, only: frozenset[str], without: frozenset[str]) -> str | None:

@@ -50,8 +50,9 @@ def assemble(events: pl.DataFrame, declarations: pl.DataFrame | None = None, gap
     sessions = pl.concat([_frame(Session, woven.sessions), requests.sessions]).sort("session_id")
     turns = pl.concat([_frame(Turn, woven.turns), requests.turns]).sort("session_id", "position")
     tools, left = tools_of(turns, declarations)
-    verdicts = [frame(Verdict, woven.verdicts), left, _kept(sessions)]
-    return Sessions(sessions, turns, _feedback(events), _row_changes(events), tools,
+    feedback, lost = _feedback(events, sessions)
+    verdicts = [frame(Verdict, woven.verdicts), left, lost, _kept(sessions)]
+    return Sessions(sessions, turns, feedback, _row_changes(events), tools,
                     pl.concat(verdicts).unique(["stage", "subject", "reason"], keep="first").sort("subject", "reason"))
 
 
@@ -182,10 +183,16 @@ def _kept(sessions: pl.DataFrame) -> pl.DataFrame:
         pl.lit(None, pl.Int64()).alias("line"))
 
 
-def _feedback(events: pl.DataFrame) -> pl.DataFrame:
-    given = events.filter(pl.col("kind") == "feedback")
-    return given.select(pl.col("event_id").alias("feedback_id"), "session_id", "happened_at", "name", "value",
-                        "source").select(list(frame_schema(Feedback))).sort("session_id", "happened_at", "feedback_id")
+def _feedback(events: pl.DataFrame, sessions: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Feedback on the sessions there are, and verdicts on feedback whose session no log holds (yet)."""
+    given = events.filter(pl.col("kind") == "feedback").with_columns(pl.col("event_id").alias("feedback_id"))
+    known = given.join(sessions, on="session_id", how="semi").select(list(frame_schema(Feedback)))
+    lost = given.join(sessions, on="session_id", how="anti").select(
+        pl.lit("sessions").alias("stage"), pl.col("event_id").alias("subject"), pl.lit(False).alias("kept"),
+        pl.lit("unknown_session").alias("reason"),
+        pl.format("feedback on session {}, which no log holds; it counts as soon as one does.", "session_id").alias("detail"),
+        "file_id", pl.lit(None, pl.Int64()).alias("line"))
+    return known.sort("session_id", "happened_at", "feedback_id"), lost
 
 
 def _row_changes(events: pl.DataFrame) -> pl.DataFrame:

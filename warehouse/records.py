@@ -107,7 +107,6 @@ class Event(Record):
     """Who called the tool: assistant or user."""
     name: str | None
     """Of feedback: what was asked. Of a row change: the operation (create, update, delete, snapshot).
-    
     Of all others: identity of the user, clerk or connection, where the record states one."""
     value: str | None
     """Of feedback: the answer as logged. Of a row change: JSON {"before": …, "after": …}.

@@ -197,3 +197,12 @@ def test_identity_and_pause_cut_sessions_where_none_are_named(tmp_path: Path) ->
     assert sorted(assembled(log).sessions["n_calls"]) == [1, 1, 1, 2]
     readings = [read(each).events for each in discover([log])[0]]
     assert sorted(assemble(readings[0], gap_minutes=90).sessions["n_calls"]) == [2, 3]
+
+
+def test_feedback_on_a_session_that_is_not_there_waits_for_it(tmp_path: Path) -> None:
+    log = written(tmp_path, feedback=[{"session_id": each, "kind": "solved", "value": "yes"} for each in ("s", "t")])
+    alone = assembled(log)
+    assert alone.feedback.is_empty() and alone.verdicts["reason"].to_list() == ["unknown_session"] * 2
+    made = assembled(written(tmp_path, log=[{"session_id": "s", "messages": [user("a"), said("b")]}]))
+    assert made.feedback.select("session_id", "name", "value").rows() == [("s", "solved", "yes")]
+    assert made.verdicts.filter(~pl.col("kept"))["detail"][0].startswith("feedback on session t, ")
