@@ -1,0 +1,183 @@
+"""The command line: help, looking, playing, proving, exporting; talk on stderr, data on stdout, one sentence an error."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.pipelines.conftest import ROOT, Traceroom, environ
+
+COMMANDS = ("run", "show", "tasks", "play", "verify", "serve", "export", "base-image")
+
+
+@pytest.fixture
+def environment(ran: Path) -> Path:
+    """An environment of the sample."""
+    return min((ran / "environments").iterdir())
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def test_help_names_every_command_and_loads_nothing_heavy(traceroom: Traceroom) -> None:
+    done = traceroom("--help")
+    assert done.returncode == 0
+    assert all(f" {command} " in done.stdout for command in COMMANDS)
+    code = ("import sys; sys.argv = ['traceroom', '--help']\n"
+            "from pipelines.cli import main\n"
+            "try: main()\n"
+            "finally: print([name for name in ('dagster', 'duckdb', 'polars', 'docker', 'mcp') if name in sys.modules])")
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, env=environ())
+    assert loaded.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_explains_itself(traceroom: Traceroom, command: str) -> None:
+    done = traceroom(command, "--help")
+    assert done.returncode == 0 and f"traceroom {command}" in done.stdout.replace("python -m pipelines", "traceroom")
+    assert "NotImplemented" not in done.stdout + done.stderr
+
+
+def test_an_unknown_option_is_no_traceback(traceroom: Traceroom) -> None:
+    done = traceroom("run", "--onyl", "logs")
+    assert done.returncode == 2 and "--only" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_show_counts_what_came_in_and_what_left(ran: Path, traceroom: Traceroom) -> None:
+    done = traceroom("show", "--out", ran)
+    assert done.returncode == 0 and done.stdout == ""
+    assert "no_known_success" in done.stderr
+    funnel = json.loads(traceroom("show", "--out", ran, "--json").stdout)
+    tasks = {(row["stage"], row["kept"]): 0 for row in funnel}
+    for row in funnel:
+        tasks[row["stage"], row["kept"]] += row["n"]
+    assert tasks["rewards", True] == sum(row["n"] for row in funnel if row["stage"] == "verify"), "each mined task was tried"
+    assert {row["stage"] for row in json.loads(traceroom("show", "--out", ran, "--stage", "rewards", "--json").stdout)} == {"rewards"}
+
+
+def test_show_lists_each_thing_that_was_left(ran: Path, traceroom: Traceroom) -> None:
+    left = json.loads(traceroom("show", "--left", "--out", ran, "--json").stdout)
+    funnel = json.loads(traceroom("show", "--out", ran, "--json").stdout)
+    assert len(left) == sum(row["n"] for row in funnel if not row["kept"])
+    assert all(row["detail"] and row["subject"] and row["reason"].islower() for row in left)
+
+
+def test_show_of_nothing_says_the_mend(tmp_path: Path, traceroom: Traceroom) -> None:
+    done = traceroom("show", "--out", tmp_path / "none")
+    assert done.returncode == 2
+    assert "there is no warehouse here yet; make it with: traceroom run LOGS --out DIR." in done.stderr
+
+
+def test_tasks_are_listed(environment: Path, traceroom: Traceroom) -> None:
+    listed = json.loads(traceroom("tasks", environment, "--json").stdout)
+    assert listed == rows(environment / "tasks.jsonl")
+    assert f"{len(listed)} tasks" in traceroom("tasks", environment).stderr
+
+
+def script(environment: Path, path: Path, task_id: str) -> Path:
+    """The known solution as a script."""
+    (steps,) = [row["steps"] for row in rows(environment.parents[1] / "rewards" / environment.name / "solutions.jsonl")
+                if row["task_id"] == task_id]
+    path.write_text("".join(json.dumps(step) + "\n" for step in steps), "utf-8")
+    return path
+
+
+def test_the_known_solution_played_by_script_earns_one(environment: Path, tmp_path: Path, traceroom: Traceroom) -> None:
+    task_id = rows(environment / "tasks.jsonl")[0]["task_id"]
+    solution = script(environment, tmp_path / "solution.jsonl", task_id)
+    done = traceroom("play", environment, task_id[:12], "--script", solution, "--json")
+    assert done.returncode == 0, done.stderr
+    played = json.loads(done.stdout)
+    assert played["grade"]["reward"] == 1.0 and played["task_id"] == task_id
+    assert [step["kind"] for step in played["steps"]] == ["say" if "say" in step else "call" for step in rows(solution)]
+    assert all(step["tier"] in ("recorded", "derived", "induced") for step in played["steps"] if step["kind"] == "call")
+    assert "reward 1" in done.stderr
+
+
+def test_an_empty_script_earns_nothing(environment: Path, tmp_path: Path, traceroom: Traceroom) -> None:
+    (tmp_path / "nothing.jsonl").write_text("\n", "utf-8")
+    task_id = rows(environment / "tasks.jsonl")[0]["task_id"]
+    played = json.loads(traceroom("play", environment, task_id, "--script", tmp_path / "nothing.jsonl", "--json").stdout)
+    assert played["grade"]["reward"] == 0.0 and played["steps"] == [] and played["ended"] == "terminated"
+
+
+def test_a_person_types(environment: Path) -> None:
+    task_id = rows(environment / "tasks.jsonl")[0]["task_id"]
+    tool = rows(environment / "tools.jsonl")[0]["name"]
+    typed = f'/tools\n{tool} {{"broken\n{tool} {{"nobody": "asked"}}\nHello there\n/finish\n'
+    done = subprocess.run(
+        [sys.executable, "-m", "pipelines", "play", str(environment), task_id, "--json"], input=typed, capture_output=True,
+        text=True, cwd=ROOT, env=environ())
+    assert done.returncode == 0, done.stderr
+    assert "the arguments are no JSON" in done.stderr and tool in done.stderr
+    assert [step["kind"] for step in json.loads(done.stdout)["steps"]] == ["call", "say"]
+
+
+@pytest.mark.parametrize(("line", "says"), [
+    ("{", "line 2: this is no JSON"), ('{"tool": 3}', "line 2: this is neither a call nor something said"),
+    ('{"tool": "a", "say": "b"}', "line 2: this is neither"), ('{"tool": "a", "arguments": []}', "line 2: this is neither"),
+])
+def test_a_bad_script_names_its_line(
+    environment: Path, tmp_path: Path, traceroom: Traceroom, line: str, says: str
+) -> None:
+    (tmp_path / "script.jsonl").write_text(f'{{"say": "hello"}}\n{line}\n', "utf-8")
+    task_id = rows(environment / "tasks.jsonl")[0]["task_id"]
+    done = traceroom("play", environment, task_id, "--script", tmp_path / "script.jsonl")
+    assert done.returncode == 2 and says in done.stderr and 'write {"tool"' in done.stderr
+
+
+def test_misses_list_what_there_is(ran: Path, environment: Path, traceroom: Traceroom) -> None:
+    tasks = traceroom("play", environment, "zzz")
+    assert tasks.returncode == 2 and "no task 'zzz'" in tasks.stderr and "list them with: traceroom tasks" in tasks.stderr
+    nowhere = traceroom("tasks", ran / "environments" / "nope")
+    assert nowhere.returncode == 2 and str(environment) in nowhere.stderr
+    exporter = traceroom("export", "trajectory", environment)
+    assert exporter.returncode == 2 and "there are: sft, trajectories" in exporter.stderr
+    stage = traceroom("show", "--out", ran, "--stage", "reward")
+    assert stage.returncode == 2 and "rewards" in stage.stderr
+
+
+def test_verify_proves_again_and_fails_a_spoilt_environment(
+    ran: Path, environment: Path, tmp_path: Path, traceroom: Traceroom
+) -> None:
+    done = traceroom("verify", environment, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["tasks"] == sorted(row["task_id"] for row in rows(environment / "tasks.jsonl"))
+    shutil.copytree(ran, tmp_path / "out")
+    rewards = tmp_path / "out" / "rewards" / environment.name
+    spoilt = rows(rewards / "solutions.jsonl")
+    spoilt[0]["steps"] = []
+    (rewards / "solutions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in spoilt), "utf-8")
+    done = traceroom("verify", tmp_path / "out" / "environments" / environment.name)
+    assert done.returncode == 1 and "do not hold" in done.stderr
+    (tmp_path / "out" / "environments" / environment.name / "manifest.json").write_text("{}")
+    broken = traceroom("verify", tmp_path / "out" / "environments" / environment.name)
+    assert broken.returncode == 2 and "build it again" in broken.stderr
+
+
+def test_export_writes_what_it_says(environment: Path, tmp_path: Path, traceroom: Traceroom) -> None:
+    done = traceroom("export", "sft", environment, "--to", tmp_path / "to", "--json")
+    assert done.returncode == 0, done.stderr
+    paths = [Path(path) for path in json.loads(done.stdout)["paths"]]
+    assert paths == sorted((tmp_path / "to").iterdir())
+    assert sum(len(rows(path)) for path in paths) >= len(rows(environment / "tasks.jsonl"))
+
+
+def test_serve_answers_until_it_is_stopped(environment: Path) -> None:
+    server = subprocess.Popen(
+        [sys.executable, "-m", "pipelines", "serve", str(environment), "--port", "0"], stderr=subprocess.PIPE, text=True,
+        cwd=ROOT, env=environ())
+    assert server.stderr
+    said = server.stderr.readline()
+    assert "http://127.0.0.1:" in said and said.rstrip().endswith("stop it with Ctrl-C")
+    time.sleep(0.1)
+    server.terminate()
+    assert server.wait(20) is not None
