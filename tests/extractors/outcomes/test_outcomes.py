@@ -1,0 +1,213 @@
+"""Signals vote on what they see and abstain on the rest; the probability follows them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from extractors.outcomes import SIGNALS, judge
+from extractors.outcomes.combining import BASE_RATE, GROUPS, combine
+from extractors.outcomes.evidence import gather
+from extractors.outcomes.feedback import from_feedback
+from warehouse.records import Feedback, Outcome, Session, Turn, empty, frame, frame_schema
+
+EFFECTS = pl.DataFrame(
+    {"service": ["shop"] * 3, "tool": ["look", "paint", "sell"], "effect": ["read", "write", "write"]}
+)
+RESET = {"shop": "reset"}
+
+
+def session(name: str, *steps: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """A session of messages ("user", text) and calls (tool, arguments, answer[, is_error])."""
+    turns = []
+    for place, step in enumerate(steps):
+        row: dict[str, Any] = dict.fromkeys(frame_schema(Turn))
+        row |= {"turn_id": f"{name}-{place}", "session_id": name, "service": "shop", "position": place}
+        if step[0] in ("user", "assistant"):
+            row |= {"kind": "message", "role": step[0], "content": step[1]}
+        else:
+            text = json.dumps(step[1], sort_keys=True)
+            row |= {"kind": "call", "role": "assistant", "tool": step[0], "arguments": text, "arguments_raw": text}
+            row |= {"content": step[2], "is_error": step[3] if len(step) > 3 else None, "requestor": "assistant"}
+        turns.append(row)
+    head: dict[str, Any] = dict.fromkeys(frame_schema(Session))
+    head |= {"session_id": name, "source": "main", "service": "shop", "format": "made"}
+    head |= {"n_messages": len(turns), "n_calls": 0}
+    return head, turns
+
+
+def frames(*sessions: tuple[dict[str, Any], list[dict[str, Any]]]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    return frame(Session, [head for head, _ in sessions]), frame(Turn, [turn for _, turns in sessions for turn in turns])
+
+
+def feedback(*rows: tuple[str, str, str]) -> pl.DataFrame:
+    return frame(Feedback, [
+        {"feedback_id": f"f{i}", "session_id": s, "happened_at": None, "name": n, "value": v, "source": "main"}
+        for i, (s, n, v) in enumerate(rows)
+    ])  # fmt: skip
+
+
+def signals_of(outcomes: pl.DataFrame, session_id: str) -> dict[str, float]:
+    text = outcomes.filter(pl.col("session_id") == session_id)["signals"][0]
+    return {signal["name"]: signal["vote"] for signal in json.loads(text)}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "vote"),
+    [
+        ("thumbs", "up", 1.0), ("thumbs", "Down", -1.0), ("rating", "good", 1.0), ("resolved", "yes", 1.0),
+        ("resolved", "false", -1.0), ("reopened", "true", -1.0), ("reopened", "no", 1.0), ("verdict", "👎", -1.0),
+        ("Was that helpful?", "True", 1.0), ("Did it rain?", "True", None), ("colour", "green", None),
+        ("rating", "", None),
+    ],
+)  # fmt: skip
+def test_feedback_votes_only_where_the_direction_is_known(name: str, value: str, vote: float | None) -> None:
+    sessions, turns = frames(session("a", ("user", "please paint it"), ("assistant", "done")))
+    seen = gather(sessions, turns, feedback(("a", name, value)), EFFECTS, {})
+    assert from_feedback(seen)["vote"].to_list() == ([] if vote is None else [vote])
+
+
+def test_a_scale_of_five_is_read_as_a_scale_and_a_lone_1_as_yes() -> None:
+    sessions, turns = frames(*(session(name, ("user", "hello there you all")) for name in "abcd"))
+    rows = feedback(("a", "stars", "5"), ("b", "stars", "1"), ("c", "stars", "3"), ("d", "solved", "1"))
+    votes = dict(from_feedback(gather(sessions, turns, rows, EFFECTS, {})).select("session_id", "vote").iter_rows())
+    assert votes == {"a": 1.0, "b": -1.0, "c": 0.0, "d": 1.0}
+
+
+def test_an_error_counts_only_where_it_was_never_recovered_from() -> None:
+    sessions, turns = frames(
+        session("recovered", ("user", "paint the door of hut77x red"), ("paint", {"at": "hut77x"}, "Error: no paint"),
+                ("paint", {"at": "hut77x"}, "painted"), ("assistant", "done")),
+        session("stuck", ("user", "paint the door of hut77x red"), ("paint", {"at": "hut77x"}, "Error: no paint"),
+                ("assistant", "done")),
+        session("flagged_fine", ("user", "paint the door of hut77x red"),
+                ("paint", {"at": "hut77x"}, "Error codes: none", False), ("assistant", "done")),
+    )  # fmt: skip
+    outcomes = judge(sessions, turns, empty(Feedback), EFFECTS).outcomes
+    assert signals_of(outcomes, "stuck")["error_last"] == -1.0
+    assert "error_last" not in signals_of(outcomes, "recovered")
+    assert "error_last" not in signals_of(outcomes, "flagged_fine")
+
+
+def test_having_written_is_no_signal_by_itself() -> None:
+    ask = ("user", "what is the state of things today")
+    sessions, turns = frames(
+        session("wrote", ask, ("paint", {"n": 1}, "painted"), ("assistant", "so it is")),
+        session("looked", ask, ("look", {"n": 1}, "fine"), ("assistant", "so it is")),
+    )
+    outcomes = judge(sessions, turns, empty(Feedback), EFFECTS, {"shop": "shared"}).outcomes
+    assert outcomes["probability"].n_unique() == 1
+
+
+def test_end_states_are_compared_in_reset_services_only_and_loners_abstain() -> None:
+    ask = ("user", "please paint the north wall of hut77x blue")
+    same = [session(name, ask, ("paint", {"c": "blue"}, "ok"), ("assistant", "ok")) for name in ("a", "b", "c")]
+    other = session("d", ask, ("paint", {"c": "red"}, "ok"), ("assistant", "ok"))
+    loner = session("e", ("user", "sell lamp4711 quickly"), ("sell", {"x": "lamp4711"}, "sold"), ("assistant", "ok"))
+    sessions, turns = frames(*same, other, loner)
+    outcomes = judge(sessions, turns, empty(Feedback), EFFECTS, RESET).outcomes
+    votes = {name: signals_of(outcomes, name).get("end_state") for name in "abcde"}
+    assert votes["a"] == votes["b"] == votes["c"]
+    assert votes["a"] is not None and votes["d"] is not None and votes["a"] > 0 > votes["d"]
+    assert votes["e"] is None
+    shared = judge(sessions, turns, empty(Feedback), EFFECTS, {"shop": "shared"}).outcomes
+    assert all("end_state" not in signals_of(shared, name) for name in "abcde")
+
+
+def test_numbers_and_texts_for_people_do_not_part_end_states() -> None:
+    ask = ("user", "please sell lamp4711 for ten")
+    sessions, turns = frames(
+        session("a", ask, ("sell", {"for": 10, "note": "sold it with great joy today"}, "ok"), ("assistant", "ok")),
+        session("b", ask, ("sell", {"for": 10.0, "note": "a lamp that was sold at last"}, "ok"), ("assistant", "ok")),
+    )
+    votes = [signals_of(judge(sessions, turns, empty(Feedback), EFFECTS, RESET).outcomes, name) for name in "ab"]
+    assert votes[0]["end_state"] == votes[1]["end_state"] > 0
+
+
+def test_a_write_of_a_name_that_nobody_said_is_told() -> None:
+    sessions, turns = frames(
+        session("made_up", ("user", "sell my lamp please now"), ("sell", {"x": "lamp4711"}, "ok"), ("assistant", "ok")),
+        session("shown", ("user", "sell my lamp please now"), ("look", {}, '{"id": "lamp4711"}'),
+                ("sell", {"x": "lamp4711"}, "ok"), ("assistant", "ok")),
+    )  # fmt: skip
+    outcomes = judge(sessions, turns, empty(Feedback), EFFECTS).outcomes
+    assert signals_of(outcomes, "made_up")["untraced"] == -1.0
+    assert "untraced" not in signals_of(outcomes, "shown")
+
+
+def test_unasked_and_missing_writes_are_told() -> None:
+    def painting(name: str, *extra: Any) -> Any:
+        return session(name, ("user", "please paint the wall"), *extra, ("assistant", "ok"))
+
+    def selling(name: str, *extra: Any) -> Any:
+        return session(name, ("user", "kindly sell that lamp"), *extra, ("assistant", "ok"))
+
+    paint, sell = ("paint", {"c": "blue"}, "ok"), ("sell", {"c": "blue"}, "ok")
+    sessions, turns = frames(
+        *(painting(f"p{i}", paint) for i in range(8)), *(selling(f"s{i}", sell) for i in range(8)),
+        painting("unasked", paint, sell), selling("missing"),
+    )  # fmt: skip
+    outcomes = judge(sessions, turns, empty(Feedback), EFFECTS).outcomes
+    assert signals_of(outcomes, "unasked")["missing_or_extra"] == -1.0
+    assert signals_of(outcomes, "missing")["missing_or_extra"] == -1.0
+    assert all("missing_or_extra" not in signals_of(outcomes, f"{kind}{i}") for kind in "ps" for i in range(8))
+
+
+def test_a_session_of_nothing_gets_no_probability_and_a_verdict() -> None:
+    sessions, turns = frames(session("empty"), session("full", ("user", "do that again please"), ("assistant", "ok")))
+    judged = judge(sessions, turns, empty(Feedback), EFFECTS)
+    assert dict(judged.outcomes.select("session_id", "probability").iter_rows()) == {"empty": None, "full": BASE_RATE}
+    assert judged.verdicts.select("subject", "reason").rows() == [("empty", "nothing_to_judge")]
+
+
+def test_correlated_votes_of_a_group_count_once() -> None:
+    def chance(*names: str) -> float:
+        rows = {"session_id": ["s"] * len(names), "name": list(names), "vote": [-1.0] * len(names)}
+        return float(combine(pl.DataFrame(rows), 50).probabilities["probability"][0])
+
+    assert chance("untraced", "said_otherwise", "missing_or_extra") == chance("untraced")
+    assert chance("untraced", "complaint") < chance("untraced")
+    assert {name for _, names in GROUPS.values() for name in names} == set(SIGNALS)
+
+
+def test_ratings_teach_a_sign_that_was_not_assumed() -> None:
+    rated = [(f"s{i}", "feedback", 1.0 if i % 2 else -1.0) for i in range(80)]
+    handed = [(f"s{i}", "handover", 1.0) for i in range(80) if i % 2 == 0] + [("new", "handover", 1.0)]
+    votes = pl.DataFrame([*rated, *handed], schema=["session_id", "name", "vote"], orient="row")
+
+    def chance(minimum: int) -> float:
+        probabilities = combine(votes, minimum).probabilities
+        return float(probabilities.filter(pl.col("session_id") == "new")["probability"][0])
+
+    assert chance(50) < 0.25 < 0.45 < chance(1000)
+
+
+CALLS = st.tuples(st.sampled_from(["look", "paint", "sell"]),
+                  st.dictionaries(st.sampled_from("xy"), st.sampled_from(["lamp4711", "red", 3])),
+                  st.sampled_from(["ok", "Error: no", None]))  # fmt: skip
+WORDS = st.tuples(st.sampled_from(["user", "assistant"]),
+                  st.sampled_from(["thanks, bye", "that is wrong", "paint it", "sell lamp4711 also paint", "", "…"]))
+
+STEPS = st.lists(st.one_of(CALLS, WORDS), max_size=5)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(STEPS, max_size=6), st.randoms(use_true_random=False), st.booleans())
+def test_every_session_has_one_outcome_whatever_the_order_of_rows(steps: list[Any], order: Any, reset: bool) -> None:
+    sessions, turns = frames(*(session(f"s{i}", *each) for i, each in enumerate(steps)))
+    rated = feedback(*((f"s{i}", "thumbs", "up") for i in range(0, len(steps), 2)))
+    starts = {"shop": "reset" if reset else "shared"}
+    judged = judge(sessions, turns, rated, EFFECTS, starts)
+    assert judged.outcomes["session_id"].to_list() == [f"s{i}" for i in range(len(steps))]
+    assert judged.outcomes.schema == pl.Schema(frame_schema(Outcome))
+    chances = judged.outcomes["probability"].drop_nulls()
+    assert ((chances >= 0) & (chances <= 1)).all()
+    places = list(range(turns.height))
+    order.shuffle(places)
+    again = judge(sessions.reverse(), turns[places], rated.reverse(), EFFECTS.reverse(), starts)
+    assert again.outcomes.equals(judged.outcomes) and again.verdicts.equals(judged.verdicts)
