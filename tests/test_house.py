@@ -197,7 +197,8 @@ def test_nothing_reads_a_truth() -> None:
 
 
 def test_no_left_overs() -> None:
-    marks = re.compile(r"\b(TODO|FIXME|XXX|NotImplementedError)\b|type:\s*ignore|pragma:\s*no cover")
+    """Nothing is put off; a type error is silenced by its name alone."""
+    marks = re.compile(r"\b(TODO|FIXME|XXX|NotImplementedError)\b|type:\s*ignore(?!\[)|pragma:\s*no cover")
     wrong = [
         f"{shown(path)}:{number} {line.strip()}"
         for path in sources() for number, line in enumerate(path.read_text("utf-8").splitlines(), 1) if marks.search(line)
