@@ -313,9 +313,9 @@ class Behaviour(Record):
     n_support: int
     n_against: int
     fidelity: float | None
-    """Share of its logged calls that the program reproduces byte for byte, of those it answers."""
+    """Of its logged calls answered by a program from the other half of the sessions: share exact. None: no program."""
     abstains: float | None
-    """Share of its logged calls that it does not answer."""
+    """Share of these calls that the program does not answer. None: no program."""
 
 
 class Check(Record):

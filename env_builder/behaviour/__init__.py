@@ -37,7 +37,7 @@ def induce(world: World, tools: pl.DataFrame) -> pl.DataFrame:
 def _behaviour(service: Service, tool: str, steps: list[Step]) -> dict[str, Any]:
     known = service.programs[tool]
     rules: list[dict[str, Any]] = [{"rule": "recorded"}]
-    n_against = 0
+    n_against, fidelity, abstains = 0, None, None
     if known["effect"] == "constant" or (known["effect"] == "unknown" and _constant(steps)):
         rules.append({"rule": "constant", "content": steps[0].call.content})
     elif known["rules"] and known["effect"] == "read":
@@ -47,10 +47,11 @@ def _behaviour(service: Service, tool: str, steps: list[Step]) -> dict[str, Any]
         if written:
             rules.append(written.rule)
             n_against = written.n_against
+            fidelity, abstains = writes.held_out(steps, known["rules"][0])
     program = {**known, "rules": rules}
     return {
         "service": service.name, "tool": tool, "effect": known["effect"], "program": canonical(program),
-        "n_support": len(steps), "n_against": n_against, "fidelity": None, "abstains": None,
+        "n_support": len(steps), "n_against": n_against, "fidelity": fidelity, "abstains": abstains,
     }
 
 

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 from env_builder.behaviour import guards
 from env_builder.behaviour.synthesis import Example, explain
+from env_builder.runtime.behaviour import write
+from env_builder.runtime.canonical import digest
 from env_builder.runtime.guards import allowed
 from env_builder.world.documents import STYLES
 from env_builder.world.replay import Step
@@ -49,6 +51,25 @@ def induce(steps: list[Step], showing: dict[str, Any]) -> Written | None:
     }
     against = sum(allowed(rule["when"], before, arguments) for before, arguments in failures)
     return Written(rule, len(done), against) if against <= AGAINST * len(done) else None
+
+
+def held_out(steps: list[Step], showing: dict[str, Any]) -> tuple[float | None, float]:
+    """(exact of answered, share not answered) where each half of the sessions is answered by the other half's rule."""
+    exact = answered = n = 0
+    for half in (0, 1):
+        rest = [step for step in steps if _half(step) != half]
+        written = induce(rest, showing)
+        asked = [step for step in steps if _half(step) == half and step.before is not None]
+        n += len(asked)
+        if written:
+            texts = [(write(written.rule, json.loads(step.before or ""), step.call.arguments), step) for step in asked]
+            answered += sum(text is not None for text, _ in texts)
+            exact += sum(step.shown is not None and text == step.shown[2] for text, step in texts)
+    return (exact / answered if answered else None), (1 - answered / n if n else 1.0)
+
+
+def _half(step: Step) -> int:
+    return int(digest(step.call.session_id), 16) % 2
 
 
 def _fields(examples: list[Example]) -> dict[str, Any] | None:

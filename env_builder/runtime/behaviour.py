@@ -73,15 +73,19 @@ def _write(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any],
     text = None if name is None else state.document(name)
     if name is None or text is None:
         return None
-    before = json.loads(text)
+    new = write(rule, json.loads(text), arguments)
+    return None if new is None else Answer(rule["before"] + new + rule["after"], False, "induced", ((name, new),))
+
+
+def write(rule: dict[str, Any], before: dict[str, Any], arguments: dict[str, Any]) -> str | None:
+    """JSON text of the document that a write rule makes of `before`, None where it does not answer."""
     if not allowed(rule["when"], before, arguments):
         return None
     try:
         after = {field: evaluate(rule["fields"][field], before, arguments) for field in _order(rule, before)}
     except Missing:
         return None
-    new = json.dumps(after, **rule["style"])
-    return Answer(rule["before"] + new + rule["after"], False, "induced", ((name, new),))
+    return json.dumps(after, **rule["style"])
 
 
 def _named(rule: dict[str, Any], arguments: dict[str, Any]) -> Name | None:

@@ -71,8 +71,8 @@ class Environment:
         self._begin(task, View(task.starts_at, frozenset(task.session_ids)))
         return Observation([dict(message) for message in task.opening], self.tools, task.limits)
 
-    def call(self, tool: str, arguments: dict[str, Any]) -> Result:
-        """The tool's answer."""
+    def call(self, tool: str, arguments: Any) -> Result:
+        """The tool's answer; arguments that are no JSON object are answered `unknown`."""
         if not self._open():
             return _OVER
         if isinstance(arguments, dict):
@@ -133,7 +133,7 @@ class Environment:
         return self._room.difference()
 
     def grade(self) -> Grade:
-        """Grade this episode by its journal alone; KeyError where no rubric was loaded for the task."""
+        """Grade this episode by its journal alone; unscored where the task has no verified reward."""
         if self._task is None:
             raise KeyError("the open room has no task to grade; reset to one")
         return self.grade_journal(self._task.task_id, self.journal)
@@ -141,7 +141,7 @@ class Environment:
     def grade_journal(self, task_id: str, journal: Iterable[dict[str, Any]]) -> Grade:
         """The grader's side: replay a journal's calls on a world of its own and judge what came of it."""
         if task_id not in self._rubrics:
-            raise KeyError(f"no rubric for task {task_id!r}; load the environment with rewards=OUT/rewards/<name>")
+            return Grade(None, ())
         return grade(self._rubrics[task_id], self.replay(task_id, journal))
 
     def replay(self, task_id: str, journal: Iterable[dict[str, Any]]) -> Episode:
@@ -149,11 +149,12 @@ class Environment:
         twin = self.fork()
         twin.reset(task_id)
         twin._limits = None  # the journal was written under them
-        for row in journal:
-            if row["kind"] == "call":
-                twin.call(row["tool"], row["arguments"])
-            elif row["kind"] == "say":
-                twin.say(row["content"])
+        for row in journal:  # from the untrusted side: a row that is no step is none
+            kind, tool, content = row.get("kind"), row.get("tool"), row.get("content")
+            if kind == "call" and isinstance(tool, str):
+                twin.call(tool, row.get("arguments"))
+            elif kind == "say" and isinstance(content, str):
+                twin.say(content)
         writes = frozenset(filter(self._room.acts_of, self._programs))
         return Episode(twin.journal, twin.difference(), twin.leaned, writes)
 

@@ -103,7 +103,8 @@ def find(calls: list[Call], documents: Documents, shared: bool, hints: dict[str,
         in_session += _against_baseline(calls, sight, tools)
     fickle = _fickle(in_session)
     in_session = [between for between in in_session if between.tools and between.place not in fickle]
-    guilty = _guilty(in_session, telling - documents.tools.keys()) | {tool for tool, known in documents.tools.items() if known.argument is None}
+    creating = {tool for tool, known in documents.tools.items() if known.argument is None}
+    guilty = _guilty(in_session, telling - documents.tools.keys()) | creating
     kept = Counter(
         tool for between in in_session if not between.changed and not between.unnamed for tool in between.tools
     )

@@ -36,7 +36,7 @@ def facts(service: str, steps: list[Step], starts: dict[str, datetime | None], s
     for step in steps:
         if step.shown:
             documents[step.shown[:2]].append(step)
-        if not step.shown or step.act:
+        if not step.shown or step.act or step.after:
             answers[step.call.tool, step.call.key].append(step)
     build = _shared if shared else _reset
     return build(service, documents, answers, starts)
@@ -87,7 +87,8 @@ def _shared(
 ) -> History:
     shown = {name: _looks([(step, step.shown[2]) for step in seen if step.shown], starts) for name, seen in documents.items()}
     reads = {
-        name: [step for step in seen if not step.act and not step.after] for name, seen in answers.items()
+        # how an acting tool fails depends on the state just then: that holds for its own session alone
+        name: [step for step in seen if not step.acting and not step.after] for name, seen in answers.items()
     }
     told = {name: _looks([(step, step.call.content) for step in seen], starts) for name, seen in reads.items() if seen}
     found: list[Row] = []

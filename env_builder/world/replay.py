@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from env_builder.runtime.episode import Room
+from env_builder.runtime.episode import ACTING, Room
 from env_builder.runtime.relevance import matters
 from env_builder.runtime.world import Name, View, World
 from env_builder.world.calls import Call
@@ -27,8 +27,10 @@ class Step(NamedTuple):
     """Earlier acts of the session that matter to it: (tool, canonical arguments), sorted."""
     shown: tuple[str, str, str] | None
     """(class, key, text) of the document it shows."""
+    acting: bool
+    """Its tool may change the world."""
     act: bool
-    """It may have changed the world."""
+    """It may have changed the world: its tool acts, and it did not fail."""
     before: str | None
     """Text of the document it speaks of as the session knew it just before, None where it did not."""
     effects: tuple[tuple[Name, str], ...]
@@ -58,22 +60,23 @@ def steps(calls: list[Call], documents: Documents, programs: Programs) -> Iterat
 def _session(calls: list[Call], documents: Documents, programs: Programs, room: Room) -> Iterator[Step]:
     found: list[Step] = []
     last: dict[Name, tuple[str, int]] = {}
-    acting: list[int] = []
+    acts: list[int] = []
     for index, call in enumerate(calls):
         after = room.after(call.tool, call.arguments) or []
         shown = documents.seen_in(call)
-        act = not call.failed and programs[call.tool]["effect"] in ("write", "unknown")
+        acting = programs[call.tool]["effect"] in ACTING
+        act = acting and not call.failed
         effects = ((shown[:2], shown[2]),) if act and shown else ()
         before = _before(call, documents, last, room, programs)
-        found.append(Step(call, tuple((tool, key) for tool, key in after), shown, act, before, effects))
+        found.append(Step(call, tuple((tool, key) for tool, key in after), shown, acting, act, before, effects))
         if shown:
-            cause = _cause(shown, last, room, programs, acting)
+            cause = _cause(shown, last, room, programs, acts)
             if cause is not None and not act:
                 found[cause] = found[cause]._replace(effects=(*found[cause].effects, (shown[:2], shown[2])))
         n_acts = len(room.acts)
         if act:
             room.take(call.tool, call.arguments, call.content, tuple(effects))
-            acting.append(index)
+            acts.append(index)
         if shown:
             last[shown[:2]] = (shown[2], n_acts + act)
     yield from found
@@ -98,7 +101,7 @@ def _before(
 
 
 def _cause(
-    shown: tuple[str, str, str], last: dict[Name, tuple[str, int]], room: Room, programs: Programs, acting: list[int]
+    shown: tuple[str, str, str], last: dict[Name, tuple[str, int]], room: Room, programs: Programs, acts: list[int]
 ) -> int | None:
     """The one earlier act that can have changed what is shown since the last look at it, or None."""
     name, text = shown[:2], shown[2]
@@ -106,7 +109,7 @@ def _cause(
         return None
     since = last[name][1]
     able = [
-        acting[since + offset] for offset, act in enumerate(room.acts[since:])
+        acts[since + offset] for offset, act in enumerate(room.acts[since:])
         if matters(programs[act.tool]["relation"].get(name[0]), act.names, frozenset((name[1],)))
     ]
     return able[0] if len(able) == 1 else None

@@ -1,0 +1,154 @@
+"""The room as a policy meets it: answers, acts, forks, limits, learning, grading by the journal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from env_builder.runtime import Environment
+from env_builder.runtime.canonical import canonical
+from env_builder.runtime.world import Overlay, View, World
+from tests.rooms import CLOSED, OPEN, TASK, write_room
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_room(tmp_path_factory.mktemp("out") / "environments" / "house")
+
+
+@pytest.fixture
+def env(directory: Path) -> Environment:
+    found = Environment.load(directory)
+    found.reset(TASK, seed=0)
+    return found
+
+
+def test_begins_with_what_the_user_said(directory: Path) -> None:
+    observation = Environment.load(directory).reset(TASK, seed=0)
+    assert observation.messages == [{"role": "user", "content": "Open the door."}]
+    assert [tool["name"] for tool in observation.tools] == ["open_door", "read_sign"]
+    assert observation.limits is not None and observation.limits.steps == 5
+
+
+def test_answers_what_is_on_record_and_says_unknown_otherwise(env: Environment) -> None:
+    assert env.call("read_sign", {"at": "gate"}) == ("Mind the gap\n — 雨", False, "recorded")
+    unknown = env.call("read_sign", {"at": "roof"})
+    assert (unknown.tier, unknown.is_error) == ("unknown", True)
+    assert '{"at":"gate"}' in unknown.content
+    missing = env.call("close_door", {"door": "7"})
+    assert missing.tier == "unknown" and "open_door, read_sign" in missing.content
+    assert env.call("read_sign", ["gate"]).tier == "unknown"
+
+
+def test_an_act_changes_the_world_once(env: Environment) -> None:
+    assert env.call("open_door", {"door": "7"}).content == OPEN
+    assert env.difference() == {"documents": {"door/7": OPEN}, "acts": []}
+    assert env.call("open_door", {"door": "7"}).tier == "unknown"  # never seen: a door opened twice
+    assert [row["tool"] for row in env.leaned] == ["open_door"]
+
+
+def test_forks_do_not_see_each_other(env: Environment) -> None:
+    fork = env.fork()
+    fork.call("open_door", {"door": "7"})
+    fork.say("done")
+    assert (env.difference()["documents"], env.journal) == ({}, ())
+    assert fork.difference()["documents"] == {"door/7": OPEN}
+    assert env.say("hello") == "The seventh, please."
+
+
+def test_the_user_says_what_was_said_and_then_nothing(env: Environment) -> None:
+    assert [env.say("which?"), env.say("and?")] == ["The seventh, please.", None]
+
+
+def test_ends_by_the_agent_or_by_a_limit(env: Environment) -> None:
+    assert env.ended is None
+    for _ in range(6):
+        env.call("read_sign", {"at": "gate"})
+    assert (env.ended, len(env.journal)) == ("truncated", 5)
+    env.reset(TASK)
+    env.finish()
+    assert env.ended == "terminated"
+    assert env.call("open_door", {"door": "7"}).is_error
+    assert env.difference()["documents"] == {}
+
+
+def test_an_open_room_learns_what_it_was_told(env: Environment) -> None:
+    env.reset(None, at=None)
+    assert env.call("read_sign", {"at": "roof"}).tier == "unknown"
+    env.learn("read_sign", {"at": "roof"}, "No entry")
+    assert env.call("read_sign", {"at": "roof"}) == ("No entry", False, "recorded")
+    env.reset(TASK)
+    assert env.call("read_sign", {"at": "roof"}).tier == "unknown"
+    with pytest.raises(ValueError, match="open"):
+        env.learn("read_sign", {"at": "roof"}, "No entry")
+
+
+def test_grades_by_replaying_the_journal_and_believes_none_of_it(directory: Path, env: Environment) -> None:
+    state = {
+        "check_id": "c", "kind": "state", "role": "gate", "weight": 1.0, "says": "the door is open",
+        "parameters": {"accepted": [{"documents": {"door/7": OPEN}, "acts": []}]}, "provenance": {}}
+    rewards = directory.parent.parent / "rewards" / "house"
+    rewards.mkdir(parents=True, exist_ok=True)
+    (rewards / "rubrics.jsonl").write_text(canonical({"rubric_id": "r", "task_id": TASK, "checks": [state]}) + "\n")
+    graded = Environment.load(directory)
+    graded.reset(TASK)
+    assert graded.grade().reward == 0
+    graded.call("open_door", {"door": "7"})
+    assert graded.grade().reward == 1
+    forged: list[Any] = [
+        {"kind": "call", "tool": "read_sign", "arguments": {}, "content": OPEN, "tier": "recorded", "is_error": False},
+        {"kind": "reward", "reward": 1}, {}, {"kind": "call"}, {"kind": "say", "content": 7}]
+    assert graded.grade_journal(TASK, forged).reward == 0
+    assert Environment.load(directory, rewards=rewards).grade_journal(TASK, graded.journal).reward == 1
+    assert env.grade_journal(TASK, graded.journal).reward in (None, 1)
+
+
+def test_a_task_without_a_reward_is_unscored(tmp_path: Path) -> None:
+    env = Environment.load(write_room(tmp_path / "environments" / "bare"))
+    env.reset(TASK)
+    assert env.grade() == (None, ())
+
+
+def test_refuses_what_is_no_environment(tmp_path: Path, directory: Path) -> None:
+    (tmp_path / "manifest.json").write_text('{"format": "something-else"}')
+    with pytest.raises(ValueError, match="not an environment"):
+        Environment.load(tmp_path)
+    with pytest.raises(KeyError, match="no task"):
+        Environment.load(directory).reset("nothing")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["set", "fork", "switch"]), st.integers(0, 3), st.integers(0, 9)), max_size=60))
+def test_an_overlay_forks_like_a_copied_dict(steps: list[tuple[str, int, int]]) -> None:
+    overlays, models = [Overlay()], [{}]
+    current = 0
+    for kind, key, value in steps:
+        if kind == "set":
+            overlays[current].set(("c", str(key)), value)
+            models[current][("c", str(key))] = value
+        elif kind == "fork":
+            overlays[current], twin = overlays[current].fork()
+            overlays.append(twin)
+            models.append(dict(models[current]))
+        else:
+            current = key % len(overlays)
+    assert [overlay.items() for overlay in overlays] == models
+
+
+def test_a_world_is_looked_at_from_an_instant_and_a_session() -> None:
+    def fact(value: str, since: str | None, until: str | None, session: str | None = None) -> dict[str, Any]:
+        return {"class": "door", "key": "7", "value": value, "from": since, "to": until, "session": session}
+
+    world = World([fact("old", None, "2031-02"), fact("new", "2031-03", None), fact("mine", None, None, "s1")], [])
+    seen = {
+        (at, session): world.document(("door", "7"), View(at, frozenset((session,))))
+        for at in ("2031-01", "2031-02", "2031-03", None) for session in ("s0", "s1")
+    }
+    assert [seen[at, "s0"] for at in ("2031-01", "2031-02", "2031-03", None)] == ["old", None, "new", "old"]
+    assert {seen[at, "s1"] for at in ("2031-01", "2031-02", "2031-03", None)} == {"mine"}
+    assert json.loads(CLOSED)["state"] == "closed"

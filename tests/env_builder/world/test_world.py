@@ -1,0 +1,117 @@
+"""The world rebuilt from logs of a real backend: nothing it says is wrong, what it saw it gives back to the byte."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from env_builder import behaviour, world
+from env_builder.rooms import INSTANT, differences, rows_of
+from env_builder.runtime.episode import Room
+from env_builder.runtime.world import View, World
+from tests.lockers import Logged, move
+from warehouse.records import Tool, empty
+
+SLOW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SEEDS = st.integers(0, 10_000)
+
+
+def rebuild(logged: Logged) -> tuple[world.World, dict[str, Room]]:
+    """The world from the logs, and a room for each session as of its start."""
+    built = world.build(logged.sessions, logged.turns, empty(Tool), {})
+    rows = rows_of("main", built.facts, built.recorded, behaviour.induce(built, empty(Tool)))
+    base = World(rows.facts, rows.recorded)
+    programs = {row["tool"]: row for row in rows.programs}
+    starts = dict(logged.sessions.select("session_id", "started_at").iter_rows())
+    views = {
+        session_id: View(at and at.strftime(INSTANT.replace("%.6fZ", ".%fZ")), frozenset((session_id,)))
+        for session_id, at in starts.items()
+    }
+    return built, {session_id: Room(base, programs, view) for session_id, view in views.items()}
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_finds_what_tools_do(shared: bool) -> None:
+    built, _ = rebuild(Logged(3, 300, shared))
+    service = built.services["main"]
+    effects = {tool: program["effect"] for tool, program in service.programs.items()}
+    assert service.starts_from == ("shared" if shared else "reset")
+    assert effects == {
+        "show_locker": "read", "show_person": "read", "open_locker": "write", "close_locker": "write", "note": "constant"}
+    assert {found.entity_class for found in service.documents.tools.values()} == {"show_locker", "show_person"}
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@SLOW
+@given(seed=SEEDS)
+def test_gives_back_every_session_as_it_was(shared: bool, seed: int) -> None:
+    logged = Logged(seed, 60, shared)
+    _, rooms = rebuild(logged)
+    for session_id, tool, arguments, content in logged.turns.sort("session_id", "position").select(
+        "session_id", "tool", "arguments", "content"
+    ).iter_rows():
+        result = rooms[session_id].call(tool, json.loads(arguments))
+        assert (result.content, result.tier) != (content, "unknown")
+        assert result.content == content, (session_id, tool, arguments)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@SLOW
+@given(seed=SEEDS)
+def test_never_answers_wrongly_what_nobody_did(shared: bool, seed: int) -> None:
+    """Unseen sequences from a session's start: what is answered is what the real backend answers, or nearly always so."""
+    logged = Logged(seed, 250, shared)
+    _, rooms = rebuild(logged)
+    choose = random.Random(seed + 1)
+    verdicts: Counter[str] = Counter()
+    for session_id in choose.sample(sorted(rooms), 60):
+        real, room = copy.deepcopy(logged.before[session_id]), rooms[session_id].fork()
+        for _ in range(3):
+            tool, arguments = move(choose)
+            wanted, got = real.call(tool, arguments), room.call(tool, arguments)
+            verdicts["unknown" if got.tier == "unknown" else "exact" if got.content == wanted else "wrong"] += 1
+    assert verdicts["exact"] > 10, verdicts
+    assert verdicts["wrong"] <= 0.02 * verdicts["exact"], verdicts
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@SLOW
+@given(seed=SEEDS)
+def test_does_not_depend_on_the_order_of_rows(shared: bool, seed: int) -> None:
+    logged = Logged(seed, 40, shared)
+    shuffled = copy.copy(logged)
+    shuffled.sessions = logged.sessions.sample(fraction=1.0, shuffle=True, seed=seed)
+    shuffled.turns = logged.turns.sample(fraction=1.0, shuffle=True, seed=seed)
+    one, other = rebuild(logged)[0], rebuild(shuffled)[0]
+    assert one.facts.equals(other.facts)
+    assert one.recorded.equals(other.recorded)
+    assert behaviour.induce(one, empty(Tool)).equals(behaviour.induce(other, empty(Tool)))
+
+
+def test_knows_what_each_session_changed() -> None:
+    logged = Logged(5, 120, shared=True)
+    built, _ = rebuild(logged)
+    found = differences(
+        logged.sessions, logged.turns, built.facts, built.recorded, behaviour.induce(built, empty(Tool)))
+    worked = logged.turns.filter(~logged.turns["content"].str.starts_with("Error"))
+    acted = set(worked.filter(worked["tool"].is_in(["open_locker", "close_locker"]))["session_id"])
+    opened = set(worked.filter(worked["tool"] == "open_locker")["session_id"])
+    changed = {session_id for session_id, text in found.iter_rows() if text and '"documents":{}' not in text}
+    assert found.height == 120
+    assert found["difference"].null_count() == 0
+    assert opened <= changed <= acted
+    assert len(opened) > 10
+
+
+def test_believes_the_configuration_over_the_logs() -> None:
+    logged = Logged(3, 60, shared=True)
+    built = world.build(logged.sessions, logged.turns, empty(Tool), {"main": "reset"})
+    assert built.services["main"].starts_from == "reset"
+    assert built.services["main"].votes == {}
+    assert built.facts.filter(built.facts["valid_from"].is_not_null()).is_empty()
