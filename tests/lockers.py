@@ -28,7 +28,8 @@ class Backend:
         self.lockers = {
             f"L-{n}": {
                 "locker": f"L-{n}", "owner": f"P-{choose.randrange(1, 5)}",
-                "state": choose.choice(["closed", "closed", "open"]), "size": choose.choice(["S", "M", "L"]), "log": [{"what": "built", "fee": choose.randrange(10, 90)}],
+                "state": choose.choice(["closed", "closed", "open"]), "size": choose.choice(["S", "M", "L"]),
+                "log": [{"what": "built", "fee": choose.randrange(10, 90)}],
             }
             for n in range(100, 112)
         }

@@ -89,6 +89,6 @@ def _fields(examples: list[Example]) -> dict[str, Any] | None:
 def _style(done: list[Step]) -> dict[str, Any] | None:
     """How all the answers write JSON."""
     for style in STYLES:
-        if all(json.dumps(json.loads(step.shown[2]), **style) == step.shown[2] for step in done if step.shown):  # type: ignore[arg-type]
+        if all(json.dumps(json.loads(step.shown[2]), **style) == step.shown[2] for step in done if step.shown):
             return dict(style)
     return None

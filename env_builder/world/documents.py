@@ -17,7 +17,7 @@ from env_builder.world.calls import Call
 SIMILAR = 0.6
 """Jaccard of the always-present fields above which two readers show one class (measured on a prototype)."""
 MOSTLY = 0.8
-STYLES = (
+STYLES: tuple[dict[str, Any], ...] = (
     {"separators": (", ", ": "), "ensure_ascii": True}, {"separators": (", ", ": "), "ensure_ascii": False},
     {"separators": (",", ":"), "ensure_ascii": False}, {"separators": (",", ":"), "ensure_ascii": True},
 )
@@ -93,7 +93,7 @@ def unwrap(parsed: Any, envelope: str | None) -> Any:
 def inside(content: str, document: dict[str, Any], envelope: str | None) -> str | None:
     """The document's own JSON text as it stands in the content, None where no known style gives it back."""
     for style in STYLES:
-        text = json.dumps(document, **style)  # type: ignore[arg-type]
+        text = json.dumps(document, **style)
         if text == content or (envelope and text in content):
             return text
     return None

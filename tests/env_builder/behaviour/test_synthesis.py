@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -50,7 +51,10 @@ def test_takes_no_whole_structure_for_a_constant() -> None:
     assert explain(examples(*[({}, {"n": n}, [{"guest": "ada"}]) for n in range(3)]), ["guests"]) is None
 
 
-@given(st.lists(st.tuples(st.dictionaries(NAMES, JSON, max_size=3), st.dictionaries(NAMES, JSON, max_size=3), JSON), min_size=1))
+ROWS = st.tuples(st.dictionaries(NAMES, JSON, max_size=3), st.dictionaries(NAMES, JSON, max_size=3), JSON)
+
+
+@given(st.lists(ROWS, min_size=1))
 def test_what_is_found_fits_every_example(rows: list[tuple[Any, Any, Any]]) -> None:
     found = explain(examples(*rows), ["ada"])
     assert found is None or (fits(found, examples(*rows)) and found[0] in OPERATORS)
@@ -58,8 +62,6 @@ def test_what_is_found_fits_every_example(rows: list[tuple[Any, Any, Any]]) -> N
 
 @given(JSON, JSON)
 def test_same_means_the_same_bytes(one: Any, other: Any) -> None:
-    import json
-
     assert same(one, other) == (json.dumps(one) == json.dumps(other)) or one != one or other != other
 
 
@@ -71,7 +73,8 @@ def test_a_path_that_leads_nowhere_is_missing_not_none() -> None:
 
 def test_guards_hold_for_what_worked_and_not_for_what_failed() -> None:
     worked = examples(*[
-        ({"state": "new", "paid": [{"by": f"card-{n}"}], "log": [0]}, {"pick": [f"card-{n}"], "put": [f"c{n}"], "by": f"m{n}"}, {})
+        ({"state": "new", "paid": [{"by": f"card-{n}"}], "log": [0]},
+         {"pick": [f"card-{n}"], "put": [f"c{n}"], "by": f"m{n}"}, {})
         for n in range(8)
     ])
     failed = [({"state": "new", "paid": [{"by": "m1"}], "log": [0]}, {"pick": ["m1"], "put": ["x"], "by": "m1"})]
