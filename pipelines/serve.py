@@ -251,19 +251,17 @@ class _Sessions:
             reply = {"jsonrpc": "2.0", "id": _identity(asked), "error": error}
             await JSONResponse(reply, 400)(scope, receive, send)
             return
-        status = 0
 
         async def watched(message: Message) -> None:
-            nonlocal status
-            status = message.get("status", status)
-            for key, value in message.get("headers", ()):
-                if key.lower() == _SESSION.encode() and status < 300 and _SESSION not in headers:
-                    self._episodes.admit(value.decode("latin-1"))
+            if message["type"] == "http.response.start" and message["status"] < 300:
+                begun = dict(message.get("headers", ())).get(_SESSION.encode())
+                if begun and _SESSION not in headers:
+                    self._episodes.admit(begun.decode("latin-1"))
+                if scope["method"] == "DELETE":  # the journal is kept before the end is confirmed
+                    await self._episodes.end(headers.get(_SESSION, ""))
             await send(message)
 
         await self._app(scope, receive, watched)
-        if scope["method"] == "DELETE" and 200 <= status < 300:
-            await self._episodes.end(headers.get(_SESSION, ""))
 
 
 def _identity(body: bytes) -> Any:
