@@ -40,6 +40,8 @@ class Stage(NamedTuple):
     """Settings that change what it gives."""
     always: bool = False
     """It finds out by itself whether there is something new."""
+    last: bool = False
+    """After it, the warehouse is published to readers."""
     holds: Callable[[Store, Settings], bool] = lambda store, settings: True
     """Is what it wrote outside the warehouse still there?"""
 
@@ -80,6 +82,8 @@ def carry_out(stage: Stage, settings: Settings, waiting: Callable[[str], None] |
             fresh, counts = True, _work(store, stage, settings, began)
         seconds = time.perf_counter() - began
         report = Report(stage.name, fresh, seconds, counts, *_looks(store, stage))
+        if stage.last:
+            store.publish()
     progress.tell(stage.name, 1, 1, finished=True)
     return report
 

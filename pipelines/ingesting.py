@@ -16,7 +16,7 @@ from extractors.reading import Reading, read
 from pipelines import progress
 from pipelines.engine import Counts
 from pipelines.settings import Settings
-from warehouse.errors import Unreadable
+from warehouse.errors import InputError, Unreadable
 from warehouse.records import File, Verdict, frame
 from warehouse.store import Store
 
@@ -28,8 +28,7 @@ _WARNINGS = 10
 
 def ingest(store: Store, settings: Settings) -> Counts:
     """Every file that the ledger lacks to records, events and tool declarations."""
-    told = configuration.load(settings.configuration) if settings.configuration else None
-    files, left = inventory.discover(settings.logs, settings.only, settings.without, told)
+    files, left = discovered(settings)
     store.append_new("mart.verdicts", left)
     counts = {"n_files": len(files), "n_new_files": 0, "n_new_records": 0, "n_new_events": 0, "n_later_files": 0}
     known = set(store.read("select file_id from raw.files")["file_id"])
@@ -45,6 +44,22 @@ def ingest(store: Store, settings: Settings) -> Counts:
             counts["n_new_records"] += n_records
             counts["n_new_events"] += n_events
     return counts
+
+
+def discovered(settings: Settings) -> tuple[list[SourceFile], pl.DataFrame]:
+    """Files that the settings name, and verdicts on those left. Raises InputError for a path that is not there."""
+    told = configuration.load(settings.configuration) if settings.configuration else None
+    return inventory.discover(settings.logs, settings.only, settings.without, told)
+
+
+def something_to_read(settings: Settings) -> None:
+    """Raises InputError where the settings name no file at all: an inbox may be empty, what a person names may not."""
+    files, left = discovered(settings)
+    if not files:
+        why = f"all {left.height} files are left by choice or called truth" if left.height else "there is no file in it"
+        raise InputError(
+            f"there is nothing to read: {why}", ", ".join(settings.logs), "name files or folders of logs, or change --only "
+            "and --without")
 
 
 def _new(store: Store, source_file: SourceFile, known: set[str]) -> Iterator[Reading]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from dagster import DagsterInstance, ExecuteInProcessResult, Failure, materialize
 
@@ -14,18 +14,9 @@ from pipelines.assets import assets, days
 from pipelines.checks import checks
 from pipelines.resources import SettingsResource
 from pipelines.settings import Settings
+from pipelines.unchanged import Ran
 from warehouse.errors import TraceroomError
 from warehouse.lock import writing
-
-
-class Ran(NamedTuple):
-    """What a run did."""
-
-    seconds: float
-    stages: list[dict[str, Any]]
-    """{"stage", "computed", "seconds"} in order."""
-    broken: list[str]
-    """Names of the checks that do not hold."""
 
 
 def run(settings: Settings, waiting: Callable[[str], None] | None = None) -> Ran:

@@ -130,10 +130,8 @@ def datasets_hold(store: Store, settings: Settings) -> bool:
 
 
 def funnel(store: Store, settings: Settings) -> Counts:
-    """All verdicts together; publishes the copy of the warehouse that readers open."""
-    counts = {"n_verdicts": store.count("mart.verdicts")}
-    store.publish()
-    return counts
+    """All verdicts together; after it, the copy of the warehouse that readers open is put into place."""
+    return {"n_verdicts": store.count("mart.verdicts")}
 
 
 STAGES: tuple[Stage, ...] = (
@@ -154,5 +152,6 @@ STAGES: tuple[Stage, ...] = (
         "datasets", ("mart.datasets",), ("sessions", "outcomes", "tasks", "environments"), datasets, holds=datasets_hold),
     Stage(
         "funnel", ("mart.verdicts",),
-        ("extract", "sessions", "world", "outcomes", "tasks", "rewards", "environments", "datasets"), funnel, always=True),
+        ("extract", "sessions", "world", "outcomes", "tasks", "rewards", "environments", "datasets"), funnel, always=True,
+        last=True),
 )

@@ -40,7 +40,10 @@ def environ() -> dict[str, str]:
 @pytest.fixture
 def logs(tmp_path: Path) -> Path:
     """A folder with the first twenty sessions of the sample, its tools and its feedback."""
-    folder = tmp_path / "logs"
+    return part_of_sample(tmp_path / "logs")
+
+
+def part_of_sample(folder: Path) -> Path:
     shutil.copytree(SAMPLE, folder)
     for file in (folder / "logs").glob("*.jsonl"):
         lines = file.read_text("utf-8").splitlines(keepends=True)
@@ -74,8 +77,21 @@ def same(one: dict[str, pl.DataFrame], other: dict[str, pl.DataFrame]) -> list[s
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a finished run over the whole sample; look, do not touch."""
     out = tmp_path_factory.mktemp("ran") / "out"
+    run(SAMPLE, out)
+    return out
+
+
+@pytest.fixture(scope="session")
+def run_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder of a finished run over the first twenty sessions, and what it printed; look, do not touch."""
+    folder = tmp_path_factory.mktemp("once")
+    return folder / "out", run(part_of_sample(folder / "logs"), folder / "out")
+
+
+def run(logs: Path, out: Path) -> str:
+    """What `traceroom run --json` prints."""
     done = subprocess.run(
-        [sys.executable, "-m", "pipelines", "run", "--no-image", str(SAMPLE), "--out", str(out)],
+        [sys.executable, "-m", "pipelines", "run", "--no-image", "--json", str(logs), "--out", str(out)],
         capture_output=True, text=True, cwd=ROOT, env=environ(), timeout=300)
     assert done.returncode == 0, done.stderr
-    return out
+    return done.stdout

@@ -25,11 +25,11 @@ from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PART
 
 from pipelines import sensors
 from pipelines.assets import assets, days, key_of
-from pipelines.checks import RULES, checks
+from pipelines.checks import checks
 from pipelines.definitions import defs
 from pipelines.instance import quiet
 from pipelines.resources import SettingsResource
-from pipelines.schedules import nightly
+from pipelines.rules import RULES, broken
 from pipelines.stages import STAGES
 from tests.pipelines.conftest import ROOT, same, tables
 from warehouse.store import Store
@@ -159,19 +159,18 @@ def test_an_asset_shows_counts_funnel_and_rows(home: Path, instance: DagsterInst
     ("update mart.rubrics set task_id = 'nobody'", "task_id_of_rubrics_resolves"),
 ])
 def test_a_check_finds_what_it_is_for(ran: Path, tmp_path: Path, harm: str, rule: str) -> None:
-    from pipelines.checks import offenders
-
     shutil.copytree(ran, tmp_path / "out")
     with Store.open(tmp_path / "out" / "warehouse.duckdb") as store:
-        broken = [found.name for found in RULES if offenders(store, found)[0]]
-        assert broken == []
+        assert broken(store) == []
         store.read(harm)
-        assert rule in [found.name for found in RULES if offenders(store, found)[0]]
+        assert rule in broken(store)
 
 
 def test_the_schedule_asks_for_the_newest_day() -> None:
+    repository = defs.get_repository_def()
+    nightly = repository.get_schedule_def("nightly")
     asked = nightly.evaluate_tick(build_schedule_context(
-        scheduled_execution_time=datetime(2026, 3, 4, 2, 30, tzinfo=UTC), repository_def=defs.get_repository_def()))
+        scheduled_execution_time=datetime(2026, 3, 4, 2, 30, tzinfo=UTC), repository_def=repository))
     assert [request.partition_key for request in asked.run_requests or []] == ["2026-03-04"]
     assert nightly.cron_schedule == "30 2 * * *"
 

@@ -1,0 +1,81 @@
+"""What must hold of the warehouse: nothing vanishes, keys resolve, positions have no gaps.
+
+Each rule is one query that gives the rows which break it. They see the tables, not the logs.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import polars as pl
+
+from warehouse.store import Store
+
+
+class Rule(NamedTuple):
+    """Something that holds of the warehouse."""
+
+    name: str
+    table: str
+    """Table whose asset it stands on."""
+    says: str
+    offenders: str
+    """A query that gives what breaks it."""
+
+
+def _resolves(table: str, column: str, other: str, key: str) -> Rule:
+    return Rule(
+        f"{column}_of_{table.split('.')[1]}_resolves", table, f"Every {column} of {table} is one of {other}.",
+        f"select distinct {column} from {table} where {column} is not null and {column} not in (select {key} from {other})")
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        "no_record_vanishes", "raw.records", "Every record that a file holds was kept, or has a verdict that says why not.",
+        "select file_id, any_value(path) as path, any_value(n_records) as n_records, count(record_id) as kept, "
+        "(select count(*) from mart.verdicts v where v.stage = 'extract' and not v.kept and v.line is not null "
+        "and v.file_id = f.file_id) as left_out "
+        "from raw.files f left join raw.records using (file_id) group by file_id having n_records > kept + left_out"),
+    Rule(
+        "no_session_vanishes", "core.sessions", "Every session that was logged (not only rated) is one, or has a verdict.",
+        "select distinct session_id from core.events where session_id is not null and kind != 'feedback' "
+        "and session_id not in (select session_id from core.sessions) "
+        "and session_id not in (select subject from mart.verdicts where stage in ('extract', 'sessions') and not kept)"),
+    Rule(
+        "no_session_goes_unjudged", "mart.outcomes", "Every session has an outcome, if only that it abstained.",
+        "select session_id from core.sessions where session_id not in (select session_id from mart.outcomes) "
+        "and session_id not in (select subject from mart.verdicts where stage = 'outcomes')"),
+    Rule(
+        "no_session_goes_without_task", "mart.tasks", "Every session belongs to a task, or has a verdict that says why not.",
+        "select session_id from core.sessions where session_id not in (select unnest(session_ids) from mart.tasks) "
+        "and session_id not in (select subject from mart.verdicts where stage = 'tasks' and not kept)"),
+    Rule(
+        "no_task_goes_without_rubric", "mart.rubrics", "Every task has a rubric, or a verdict that says why not.",
+        "select task_id from mart.tasks where task_id not in (select task_id from mart.rubrics) "
+        "and task_id not in (select subject from mart.verdicts where stage = 'rewards' and not kept)"),
+    _resolves("core.events", "record_id", "raw.records", "record_id"),
+    _resolves("core.events", "file_id", "raw.files", "file_id"),
+    _resolves("core.turns", "session_id", "core.sessions", "session_id"),
+    _resolves("core.turns", "turn_id", "core.events", "event_id"),
+    _resolves("mart.outcomes", "session_id", "core.sessions", "session_id"),
+    _resolves("mart.rubrics", "task_id", "mart.tasks", "task_id"),
+    _resolves("mart.facts", "event_id", "core.events", "event_id"),
+    _resolves("mart.recorded", "event_id", "core.events", "event_id"),
+    Rule(
+        "session_ids_resolve", "mart.tasks", "Every session that a task names is one.",
+        "select task_id, s as session_id from (select task_id, unnest(session_ids || good_session_ids) as s from mart.tasks) "
+        "where s not in (select session_id from core.sessions)"),
+    Rule(
+        "positions_have_no_gaps", "core.turns", "The turns of a session are numbered from 0 without a gap.",
+        "select session_id from core.turns group by session_id having min(position) != 0 or max(position) != count(*) - 1"),
+)
+
+
+def offenders(store: Store, rule: Rule) -> pl.DataFrame:
+    """The rows that break the rule."""
+    return store.read(rule.offenders)
+
+
+def broken(store: Store) -> list[str]:
+    """Names of the rules that do not hold, sorted."""
+    return sorted(rule.name for rule in RULES if offenders(store, rule).height)
