@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -115,6 +116,30 @@ def test_it_is_told_when_there_is_no_python(tmp_path: Path) -> None:
     assert done.stderr.strip() == (
         "traceroom: no Python 3.11, 3.12 or 3.13 was found; install one (Debian: apt-get install python3 python3-venv) "
         "or name it in TRACEROOM_PYTHON.")
+
+
+WITHOUT_VENV = """#!/bin/sh
+if [ "$1" = -c ]; then exec {python} "$@"; fi
+exec {python} -c '
+import importlib.util, runpy, sys
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *more: None if name == "ensurepip" else find(name, *more)
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")' "$@"
+"""
+
+
+def test_it_is_told_when_python_has_no_venv(tmp_path: Path) -> None:
+    """As on a Debian without python3-venv, where the module that puts pip into an environment is absent."""
+    folder = checkout(tmp_path / "here")
+    python = tmp_path / "python"
+    python.write_text(WITHOUT_VENV.format(python=sys.executable))
+    python.chmod(0o755)
+    done, _ = run("./traceroom --help", folder, TRACEROOM_PYTHON=str(python))
+    assert done.returncode == 2
+    assert re.fullmatch(
+        r"traceroom: \S+ has no venv module; install it \(Debian: apt-get install python3\.1\d-venv\)\.\n", done.stderr)
+    assert not (folder / ".venv").exists()
 
 
 @pytest.mark.slow
