@@ -65,21 +65,32 @@ class Digests(NamedTuple):
 
 def write(bundle: Bundle, environment: Path, rewards: Path, image: dict[str, Any]) -> Digests:
     """Write both directories anew, whole or not at all for a reader that looks for the manifest first."""
-    for directory in (environment, rewards):
-        shutil.rmtree(directory, ignore_errors=True)
-        directory.mkdir(parents=True)
-    _write_content(bundle, environment)
-    digests = Digests(_content_digest(environment), _write_rewards(bundle, rewards))
+    _renew(rewards)
+    rewards_digest = _write_rewards(bundle, rewards)
+    digests = Digests(write_room(bundle, environment, image), rewards_digest)
     _write_json(rewards / "rewards.json", {
         "format": REWARDS_FORMAT, "environment": bundle.name, "content_digest": digests.content_digest,
         "rewards_digest": digests.rewards_digest, "n_rubrics": bundle.rubrics.height,
     })
+    return digests
+
+
+def write_room(bundle: Bundle, environment: Path, image: dict[str, Any]) -> str:
+    """Write the room alone; gives its content digest."""
+    _renew(environment)
+    _write_content(bundle, environment)
+    content_digest = _content_digest(environment)
     _write_json(environment / MANIFEST, {
         "format": FORMAT, "name": bundle.name, "service": bundle.service, "starts_from": bundle.starts_from,
-        "content_digest": digests.content_digest, "files": _files(environment), "image": image,
+        "content_digest": content_digest, "files": _files(environment), "image": image,
         "n_tasks": bundle.tasks.height, "n_tools": bundle.tools.height, "seeded": True,
     })
-    return digests
+    return content_digest
+
+
+def _renew(directory: Path) -> None:
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
 
 
 def set_image(environment: Path, image: dict[str, Any]) -> None:

@@ -2,7 +2,8 @@
 
 What a room is made of and what it must stand is `env_builder`'s to say (rooms, bundle, verify, image). Here: a service's
 draft is written under OUT/.drafts, verified, written again with the tasks that hold, and renamed into place, so that
-whoever looks into OUT/environments sees whole directories only. What no longer holds is taken away.
+whoever looks into OUT/environments sees whole directories only. What no longer holds is taken away. Tasks without a
+verified reward are not published: their rooms stand in OUT/withheld, where grading them gives no score.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def environments(store: Store, settings: Settings) -> Counts:
     shutil.rmtree(drafts, ignore_errors=True)
     rows: list[EnvironmentRow] = []
     verdicts = [empty(Verdict)]
-    services = tables.rubrics["service"].unique().sort().to_list()
+    services = tables.tasks["service"].unique().sort().to_list()
     names = names_of(services)
     for done, service in enumerate(services):
         progress.tell(STAGE, done, len(services), service)
@@ -56,7 +57,7 @@ def environments(store: Store, settings: Settings) -> Counts:
         verdicts.append(found)
         rows += [row] if row else []
     shutil.rmtree(drafts, ignore_errors=True)
-    _remove_others(settings, {row.environment for row in rows})
+    _remove_others(settings, {row.environment for row in rows}, set(names.values()))
     store.replace(
         "mart.verdicts", pl.concat(verdicts), "stage in ('environments', 'verify', 'image')")
     store.replace("mart.environments", frame(EnvironmentRow, rows))
@@ -84,16 +85,16 @@ def _of_service(
     tables: Tables, service: str, name: str, drafts: Path, settings: Settings
 ) -> tuple[EnvironmentRow | None, pl.DataFrame]:
     """The published environment of a service, None where no task holds; and the verdicts."""
-    draft = _bundle(tables, service, name)
+    whole = _bundle(tables, service, name)
+    draft = _with(whole, whole.rubrics["task_id"].to_list())
     room, grader = drafts / "environments" / name, drafts / "rewards" / name
     bundle.write(draft, room, grader, _no_image("it is not published yet"))
     found = verify.verify(room, grader)
+    _withhold(_without(whole, found.task_ids), drafts, settings)
     if not found.task_ids:
         return None, pl.concat([found.verdicts, _verdict(
             STAGE, name, False, "no_task_holds", f"None of {draft.tasks.height} tasks of {service} holds; see stage verify")])
-    chosen = pl.col("task_id").is_in(found.task_ids)
-    published = draft._replace(
-        tasks=draft.tasks.filter(chosen), scripts=draft.scripts.filter(chosen), rubrics=draft.rubrics.filter(chosen))
+    published = _with(draft, found.task_ids)
     digests = bundle.write(published, room, grader, _no_image("it was not asked for"))
     made = image.build(room, settings.base_image) if settings.image else image.ImageResult(None, None, "--no-image was given")
     bundle.set_image(room, {"base": made.base, "image_id": made.image_id} if made.image_id else _no_image(made.left or ""))
@@ -109,10 +110,35 @@ def _of_service(
     return row, pl.concat([found.verdicts, *says])
 
 
+def _withhold(rest: Bundle, drafts: Path, settings: Settings) -> None:
+    """The room of the tasks without a verified reward, or none where every task has one."""
+    place = settings.withheld / rest.name
+    if rest.tasks.is_empty():
+        shutil.rmtree(place, ignore_errors=True)
+        return
+    room = drafts / "withheld" / rest.name
+    bundle.write_room(rest, room, _no_image("its tasks have no verified reward"))
+    move(room, place)
+
+
+def _with(whole: Bundle, task_ids: list[str]) -> Bundle:
+    """The same bundle with these tasks alone."""
+    chosen = pl.col("task_id").is_in(task_ids)
+    return whole._replace(
+        tasks=whole.tasks.filter(chosen), scripts=whole.scripts.filter(chosen), rubrics=whole.rubrics.filter(chosen))
+
+
+def _without(whole: Bundle, task_ids: list[str]) -> Bundle:
+    """The same bundle without these tasks, and without any reward."""
+    others = set(whole.tasks["task_id"]) - set(task_ids)
+    return _with(whole, sorted(others))._replace(rubrics=whole.rubrics.clear())
+
+
 def _bundle(tables: Tables, service: str, name: str) -> Bundle:
+    """Everything of a service: all its tasks, and the rubrics of those that have one."""
     own = pl.col("service") == service
     rubrics = tables.rubrics.filter(own)
-    tasks = tables.tasks.filter(own).join(rubrics.select("task_id"), on="task_id", how="semi")
+    tasks = tables.tasks.filter(own)
     longest = tables.turns.filter(own).group_by("session_id").len()["len"].max()
     return Bundle(
         name, service, tables.starts_from.get(service, "shared"),
@@ -141,8 +167,11 @@ def move(made: Path, place: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _remove_others(settings: Settings, names: set[str]) -> None:
+def _remove_others(settings: Settings, names: set[str], services: set[str]) -> None:
     """Take away what an earlier run published and this one does not; nothing that is not an environment of ours."""
+    for folder in settings.withheld.glob("*"):
+        if folder.name not in services and _digest(folder) is not None:
+            shutil.rmtree(folder)
     for folder in settings.environments.glob("*"):
         if folder.name not in names and _digest(folder) is not None:
             shutil.rmtree(folder)

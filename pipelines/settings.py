@@ -52,6 +52,11 @@ class Settings(BaseModel):
         return Path(self.out) / "rewards"
 
     @property
+    def withheld(self) -> Path:
+        """Folder of the rooms of tasks without a verified reward: to look at and to play in, not to train on."""
+        return Path(self.out) / "withheld"
+
+    @property
     def datasets(self) -> Path:
         """Folder of the datasets."""
         return Path(self.out) / "datasets"
