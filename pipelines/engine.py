@@ -145,7 +145,7 @@ def _note(store: Store, stage: str, digest: str, seconds: float, counts: Counts)
 def code_digest() -> str:
     """Digest of the code that computes: what other code made is computed again."""
     digest = hashlib.sha256()
-    for package in ("extractors", "env_builder", "warehouse"):
+    for package in ("extractors", "env_builder", "warehouse", "pipelines"):
         for path, content in sorted(_sources(files(package), package)):
             digest.update(f"{path}\0".encode() + hashlib.sha256(content).digest())
     return digest.hexdigest()

@@ -62,7 +62,7 @@ def tables(out: Path) -> dict[str, pl.DataFrame]:
 
 def files(out: Path) -> dict[str, bytes]:
     """Every exported file with its content."""
-    folders = [out / name for name in ("environments", "rewards", "datasets")]
+    folders = [out / name for name in ("environments", "rewards", "withheld", "datasets")]
     return {
         str(path.relative_to(out)): path.read_bytes()
         for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()}
