@@ -16,7 +16,7 @@ from extractors.reading import Reading, read
 from pipelines import progress
 from pipelines.engine import Counts
 from pipelines.settings import Settings
-from warehouse.errors import InputError, Unreadable
+from warehouse.errors import InputError, Unavailable, Unreadable
 from warehouse.records import File, Verdict, frame
 from warehouse.store import Store
 
@@ -47,9 +47,22 @@ def ingest(store: Store, settings: Settings) -> Counts:
 
 
 def discovered(settings: Settings) -> tuple[list[SourceFile], pl.DataFrame]:
-    """Files that the settings name, and verdicts on those left. Raises InputError for a path that is not there."""
+    """Files that the settings name (else the configuration's sources), and verdicts on those left.
+
+    Raises InputError for a path that is not there, Unavailable where privacy is asked for: nothing is read then.
+    """
     told = configuration.load(settings.configuration) if settings.configuration else None
+    _refuse_privacy(settings, told)
     return inventory.discover(settings.logs, settings.only, settings.without, told)
+
+
+def _refuse_privacy(settings: Settings, told: configuration.Configuration | None) -> None:
+    """Whoever asks for privacy must not get a run without it."""
+    asked = settings.privacy if settings.privacy is not None else told is not None and told.privacy == "on"
+    if asked:
+        where = "--privacy on" if settings.privacy else f'{settings.configuration}, privacy = "on"'
+        raise Unavailable(
+            "privacy is not there yet", where, "run with --privacy off, on logs that may be read as they are")
 
 
 def something_to_read(settings: Settings) -> None:
@@ -58,8 +71,8 @@ def something_to_read(settings: Settings) -> None:
     if not files:
         why = f"all {left.height} files are left by choice or called truth" if left.height else "there is no file in it"
         raise InputError(
-            f"there is nothing to read: {why}", ", ".join(settings.logs), "name files or folders of logs, or change --only "
-            "and --without")
+            f"there is nothing to read: {why}", ", ".join(settings.logs) or str(settings.configuration),
+            "name files or folders of logs, or change --only and --without")
 
 
 def _new(store: Store, source_file: SourceFile, known: set[str]) -> Iterator[Reading]:

@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from typing import Any
 
-from dagster import DagsterInstance, ExecuteInProcessResult, Failure, materialize
+from dagster import ExecuteInProcessResult, Failure, materialize
 
 from pipelines.assets import assets, days
 from pipelines.checks import checks
+from pipelines.instance import instance, quiet
 from pipelines.resources import SettingsResource
 from pipelines.settings import Settings
 from pipelines.unchanged import Ran
@@ -23,19 +23,18 @@ def run(settings: Settings, waiting: Callable[[str], None] | None = None) -> Ran
     """Carry out every stage that is not up to date. Holds the writer's lock from beginning to end; where another run
     has it, `waiting` is told who. Raises TraceroomError; what was committed before stays, and the next run goes on."""
     began = time.perf_counter()
-    with writing(settings.warehouse, f"a run over {', '.join(settings.logs)}", waiting):
+    with writing(settings.warehouse, f"a run over {', '.join(settings.logs) or settings.configuration}", waiting):
         result = _materialized(settings)
     return Ran(time.perf_counter() - began, _stages(result), _broken(result))
 
 
 def _materialized(settings: Settings) -> ExecuteInProcessResult:
-    instance = DagsterInstance.get() if os.environ.get("DAGSTER_HOME") else DagsterInstance.ephemeral()
-    with instance:
+    with instance() as found:
         try:
             return materialize(
-                [*assets, *checks], instance=instance, partition_key=days.get_last_partition_key(),
+                [*assets, *checks], instance=found, partition_key=days.get_last_partition_key(),
                 resources={"settings": SettingsResource(document=settings.model_dump_json())},
-                run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}})
+                run_config=quiet())
         except Failure as failure:
             if isinstance(failure.__cause__, TraceroomError):
                 raise failure.__cause__ from failure
@@ -53,5 +52,3 @@ def _stages(result: ExecuteInProcessResult) -> list[dict[str, Any]]:
 
 def _broken(result: ExecuteInProcessResult) -> list[str]:
     return sorted(check.check_name for check in result.get_asset_check_evaluations() if not check.passed)
-
-

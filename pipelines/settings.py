@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from warehouse.errors import InputError, Unavailable
+from warehouse.errors import InputError
 
 
 class Settings(BaseModel):
@@ -28,7 +28,8 @@ class Settings(BaseModel):
     """Names of the folders inside `logs` to leave."""
     configuration: str | None = None
     """A TOML file that describes the sources."""
-    privacy: bool = False
+    privacy: bool | None = None
+    """Take personal data out before anything is stored; None: as the configuration says, off where it says nothing."""
     image: bool = True
     """Build a container image of each environment where an engine answers."""
     base_image: str | None = None
@@ -67,7 +68,7 @@ class Settings(BaseModel):
         return Path(self.configuration).read_text("utf-8") if self.configuration else ""
 
     def checked(self) -> Settings:
-        """These settings, after looking that a run can begin with them. Raises InputError, Unavailable."""
+        """These settings, after looking that a run can begin with them. Raises InputError."""
         for path in self.logs:
             if not Path(path).exists():
                 raise InputError("there is no such file or folder", path, "give the path of your logs")
@@ -75,9 +76,6 @@ class Settings(BaseModel):
             raise InputError("there is no such file", self.configuration, "give --config the path of a TOML file")
         if Path(self.out).is_file():
             raise InputError("this is a file", self.out, "give --out a folder")
-        if self.privacy:
-            raise Unavailable(
-                "privacy is not there yet", "--privacy on", "run with --privacy off, on logs that may be read as they are")
         return self
 
 

@@ -19,16 +19,19 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 Out = Annotated[str, typer.Option("--out", help="Folder that a run writes: warehouse, environments, rewards, datasets.")]
-_NO_LOGS: list[str] = []
 
 
 def run(
-    logs: Annotated[list[str], typer.Argument(help="Log files, or folders taken as they are.", show_default=False)],
+    logs: Annotated[list[str] | None, typer.Argument(
+        help="Log files, or folders taken as they are; where none is named, the paths that --config names.",
+        show_default=False)] = None,
     out: Out = "out",
     only: Annotated[list[str] | None, typer.Option(help="Read only this folder inside LOGS; may be repeated.")] = None,
     without: Annotated[list[str] | None, typer.Option(help="Leave this folder inside LOGS; may be repeated.")] = None,
     config: Annotated[str | None, typer.Option(help="TOML file that describes the sources.")] = None,
-    privacy: Annotated[Literal["on", "off"], typer.Option(help="Take personal data out before anything is stored.")] = "off",
+    privacy: Annotated[Literal["on", "off"] | None, typer.Option(
+        help="Take personal data out before anything is stored; wins over --config; off where neither says it.",
+        show_default=False)] = None,
     image: Annotated[bool, typer.Option("--image/--no-image", help="Build container images.")] = True,
     base_image: Annotated[str | None, typer.Option(help="Base of the images.", show_default=False)] = None,
     json: Json = False,
@@ -38,8 +41,8 @@ def run(
     A second run over the same logs adds nothing; other logs are added to what --out already holds.
     """
     settings = Settings(
-        logs=tuple(logs), out=out, only=tuple(only or ()), without=tuple(without or ()), configuration=config,
-        privacy=privacy == "on", image=image, base_image=base_image).checked()
+        logs=tuple(logs or ()), out=out, only=tuple(only or ()), without=tuple(without or ()), configuration=config,
+        privacy=None if privacy is None else privacy == "on", image=image, base_image=base_image).checked()
     ran = _ran(settings)
     from pipelines.summary import summary
 

@@ -15,8 +15,11 @@ from typing import Any
 
 import pytest
 
+from pipelines.ingesting import discovered
+from pipelines.settings import from_environment
 from pipelines.stages import STAGES
 from tests.pipelines.conftest import ROOT, SAMPLE, Traceroom, environ, files, same, tables
+from warehouse.errors import Unavailable
 from warehouse.store import Store
 
 RUN = ("run", "--no-image", "--json")
@@ -190,6 +193,48 @@ def test_what_cannot_run_says_so_in_one_sentence(
     assert done.stdout == ""
     assert says in done.stderr and "Traceback" not in done.stderr
     assert done.stderr.count("✗") == 1
+
+
+def test_the_configuration_is_obeyed(logs: Path, tmp_path: Path, traceroom: Traceroom) -> None:
+    """Its paths are what is read where no logs are named; its services and how they begin; its gates."""
+    told = tmp_path / "told.toml"
+    told.write_text(
+        '[[sources]]\npaths = ["logs"]\nservice = "The Desk"\nstarts_from = "shared"\n[gates]\nmin_probability = 0.9\n')
+    done = traceroom(*RUN, "--config", told, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["n_sessions"] == 20
+    with Store.published(tmp_path / "out" / "warehouse.duckdb") as store:
+        assert store.read("select distinct service from core.turns")["service"].to_list() == ["The Desk"]
+        assert store.read("select service, starts_from, votes from mart.services").rows() == [("The Desk", "shared", "{}")]
+        good = store.read("select distinct unnest(good_session_ids) as session_id from mart.tasks")["session_id"].to_list()
+        certain = store.read("select session_id from mart.outcomes where probability >= 0.9")["session_id"].to_list()
+        assert sorted(good) == sorted(certain) and 0 < len(good) < 20
+
+
+def test_nobody_who_asks_for_privacy_gets_a_run_without(logs: Path, tmp_path: Path, traceroom: Traceroom) -> None:
+    told = tmp_path / "told.toml"
+    told.write_text('privacy = "on"\n')
+    done = traceroom(*RUN, logs, "--config", told, "--out", tmp_path / "out")
+    assert done.returncode == 2 and 'told.toml, privacy = "on": privacy is not there yet' in done.stderr
+    assert not (tmp_path / "out" / "warehouse.duckdb").exists(), "nothing may be stored"
+    asked = from_environment().model_copy(update={"logs": (str(logs),), "configuration": str(told)})
+    with pytest.raises(Unavailable):
+        discovered(asked)
+    assert discovered(asked.model_copy(update={"privacy": False}))[0]
+
+
+def test_an_instance_of_ones_own_is_kept_in_its_home(logs: Path, tmp_path: Path) -> None:
+    """Wherever the run is started: a relative base_dir lies below DAGSTER_HOME."""
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    home.mkdir()
+    elsewhere.mkdir()
+    shutil.copy(ROOT / "dagster.yaml", home)
+    done = subprocess.run(
+        [sys.executable, "-m", "pipelines", *RUN, str(logs), "--out", str(tmp_path / "out")], cwd=elsewhere, timeout=300,
+        env=environ() | {"DAGSTER_HOME": str(home), "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in home.iterdir()} == {"dagster.yaml", ".dagster"}
+    assert list(elsewhere.iterdir()) == []
 
 
 def test_a_truth_folder_is_never_opened(logs: Path, tmp_path: Path, traceroom: Traceroom) -> None:
