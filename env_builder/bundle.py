@@ -89,8 +89,9 @@ def write_room(bundle: Bundle, environment: Path, image: dict[str, Any]) -> str:
 
 
 def _renew(directory: Path) -> None:
+    """An empty directory that its own user alone may enter: it holds what happened after a task began, or its reward."""
     shutil.rmtree(directory, ignore_errors=True)
-    directory.mkdir(parents=True)
+    directory.mkdir(mode=0o700, parents=True)
 
 
 def set_image(environment: Path, image: dict[str, Any]) -> None:

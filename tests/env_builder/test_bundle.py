@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,12 @@ def test_the_same_content_gives_the_same_bytes_anywhere(draft: bundle.Bundle, tm
     manifest = json.loads(made[0][1]["manifest.json"])
     assert set(manifest["files"]) == set(made[0][1]) - {"manifest.json"}
     assert not any(str(tmp_path).encode() in content for content in made[0][1].values())
+
+
+def test_nobody_else_may_look_into_the_room_or_the_graders_side(draft: bundle.Bundle, tmp_path: Path) -> None:
+    room, grader = tmp_path / "environments" / "main", tmp_path / "rewards" / "main"
+    bundle.write(draft, room, grader, LEFT)
+    assert [stat.S_IMODE(place.stat().st_mode) for place in (room, grader)] == [0o700, 0o700]
 
 
 def test_a_changed_reward_touches_nothing_of_the_room(draft: bundle.Bundle, tmp_path: Path) -> None:
