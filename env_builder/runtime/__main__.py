@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     protocol = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever is printed by mistake goes to stderr
     try:
-        server = Server(Environment.load(options.environment), control=options.control)
+        server = Server(Environment.load_room(options.environment), control=options.control)
         server.begin(options.task, options.seed, options.at)
     except (OSError, KeyError, ValueError) as error:
         print(f"room: {error.args[0] if isinstance(error, KeyError) else error}", file=sys.stderr)

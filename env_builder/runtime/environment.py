@@ -45,19 +45,29 @@ class Environment:
 
         Raises ValueError where the directory holds no environment of this format, OSError where it cannot be read.
         """
-        directory = Path(path)
+        directory = Path(path).absolute()
+        beside = directory.parent.parent / "rewards" / directory.name
+        grader = Path(rewards) if rewards is not None else beside
+        there = rewards is not None or grader.is_dir()
+        return cls._read(directory, {row["task_id"]: row for row in _rows(grader / "rubrics.jsonl")} if there else {})
+
+    @classmethod
+    def load_room(cls, path: str | Path) -> Environment:
+        """The room alone, as a process or container of its own loads it: it never looks for the grader's side."""
+        return cls._read(Path(path), {})
+
+    @classmethod
+    def _read(cls, directory: Path, rubrics: dict[str, dict[str, Any]]) -> Environment:
         manifest = json.loads((directory / "manifest.json").read_text("utf-8"))
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise ValueError(f"{directory} is not an environment: manifest.json has no format {FORMAT!r}")
-        beside = directory.parent.parent / "rewards" / directory.name
-        grader = Path(rewards) if rewards is not None else beside
         return cls(
             manifest,
             [_task(row) for row in _rows(directory / "tasks.jsonl")],
             list(_rows(directory / "tools.jsonl")),
             {row["tool"]: row for row in _rows(directory / "behaviour.jsonl")},
             World(_rows(directory / "world.jsonl"), _rows(directory / "recorded.jsonl")),
-            {row["task_id"]: row for row in _rows(grader / "rubrics.jsonl")} if rewards or grader.is_dir() else {},
+            rubrics,
         )
 
     def reset(self, task_id: str | None, seed: int = 0, at: str | None = None) -> Observation:

@@ -114,6 +114,21 @@ def test_a_task_without_a_reward_is_unscored(tmp_path: Path) -> None:
     assert env.grade() == (None, ())
 
 
+def test_finds_its_rewards_from_wherever_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hall = write_room(tmp_path / "environments" / "hall")
+    grader = tmp_path / "rewards" / "hall"
+    grader.mkdir(parents=True)
+    (grader / "rubrics.jsonl").write_text("no rubric\n")
+    monkeypatch.chdir(hall.parent)
+    with pytest.raises(ValueError, match="Expecting value"):
+        Environment.load("hall")
+    monkeypatch.chdir(hall)
+    with pytest.raises(ValueError, match="Expecting value"):
+        Environment.load(".")
+
+
 def test_refuses_what_is_no_environment(tmp_path: Path, directory: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"format": "something-else"}')
     with pytest.raises(ValueError, match="not an environment"):

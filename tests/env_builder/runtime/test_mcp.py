@@ -110,6 +110,18 @@ def test_limits_truncate_and_are_told(room: Path) -> None:
         assert len(host.journal()) == 5
 
 
+def test_a_room_apart_never_looks_for_the_graders_side(tmp_path: Path) -> None:
+    """What lies at OUT/rewards would stop it, if it did."""
+    hall = write_room(tmp_path / "environments" / "hall")
+    grader = tmp_path / "rewards" / "hall"
+    grader.mkdir(parents=True)
+    (grader / "rubrics.jsonl").write_text("no rubric\n")
+    with start_process(hall, TASK) as room:
+        assert room.call("open_door", {"door": "7"}).content == OPEN
+    with pytest.raises(ValueError, match="Expecting value"):
+        Environment.load(hall)
+
+
 def test_the_control_channel_is_closed_to_an_agent(room: Path) -> None:
     server = mcp.Server(Environment.load(room))
     server.begin(TASK)
