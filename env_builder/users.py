@@ -24,9 +24,10 @@ def scripts(tasks: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
     of the agent is one turn. A task whose session has no turns gets `[]` twice.
     """
     parted = part(tasks, turns)
-    openings = parted.filter((pl.col("step") == 0) & (pl.col("kind") == "message") & pl.col("content").is_not_null())
-    said = parted.filter((pl.col("step") > 0) & (pl.col("role") == "user") & (pl.col("kind") == "message"))
-    replies = said.group_by("task_id", "step").agg(pl.col("content").drop_nulls().sort_by("position").str.join("\n"))
+    words = parted.filter((pl.col("kind") == "message") & pl.col("content").is_not_null())
+    openings = words.filter(pl.col("step") == 0)
+    said = words.filter((pl.col("step") > 0) & (pl.col("role") == "user"))
+    replies = said.group_by("task_id", "step").agg(pl.col("content").sort_by("position").str.join("\n"))
     opening = openings.group_by("task_id").agg(pl.struct("role", "content").sort_by("position").alias("opening"))
     user = replies.group_by("task_id").agg(pl.col("content").sort_by("step").alias("user_turns"))
     joined = primary(tasks).join(opening, on="task_id", how="left").join(user, on="task_id", how="left")

@@ -159,3 +159,10 @@ def test_the_scripted_user_replays_and_never_invents(turns: list[str], words: li
 @pytest.mark.parametrize("index", [-1, 2, 99])
 def test_beyond_its_script_the_user_is_silent(index: int) -> None:
     assert ScriptedUser(("a", "b")).reply(index, "x") == (index, None)
+
+
+def test_messages_without_words_are_no_turns_of_the_user() -> None:
+    turns = [turn(0, "user", "a"), turn(1, "assistant", "b"), turn(2, "user", None), turn(3, "user", "c"),
+             turn(4, "assistant", "d"), turn(5, "user", None), turn(6, "assistant", None), turn(7, "user", "e")]  # fmt: skip
+    opening, user_turns, _ = script(turns)
+    assert [each["content"] for each in opening] == ["a"] and user_turns == ["c", "e"]
