@@ -3,8 +3,9 @@
 Sees: all words of the user, with the names of things (words with digits) counted more. Does not see: a goal that is the
 same in other words altogether; two goals of one person in nearly the same words are taken for one ("twins").
 
-Where most sessions begin with words that others used to the letter (scripts, buttons, benchmarks) only the first words
-count and must be nearly the same; else people paraphrase, and all they say counts.
+Where most sessions begin with words that others used to the letter, but for numbers and names with digits (scripts,
+buttons, forms, benchmarks), only the first words count and must be nearly the same, numbers and names included; else people
+paraphrase, and all they say counts.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from __future__ import annotations
 import polars as pl
 
 from extractors.tasks.likeness import ONE, group, pairs, weigh
-from extractors.tasks.words import document_words, is_identifier, split_words
+from extractors.tasks.words import document_words, is_identifier, masked, split_words
 
 _SCRIPTED = 0.5
-"""Share of sessions whose first words were used before, from which on the service counts as scripted."""
+"""Share of sessions whose first words, words with digits masked, others used too: from there on the service is scripted."""
 
 _SAME_SCRIPT = 0.9
 """Average likeness from which on two scripted requests are one: a changed name makes another request."""
@@ -43,8 +44,8 @@ def same_words() -> pl.Expr:
 
 
 def _in_service(asked: pl.DataFrame) -> pl.DataFrame:
-    repeated = asked["goal"].is_duplicated().sum() / asked.height
-    scripted = repeated > _SCRIPTED
+    templates = asked.select(masked(pl.col("goal").str.strip_chars()))["goal"]
+    scripted = templates.is_duplicated().sum() / asked.height > _SCRIPTED
     text = "goal" if scripted else "said"
     documents = (
         asked.group_by(pl.col(text).str.strip_chars().alias("text"))
@@ -60,7 +61,7 @@ def _in_service(asked: pl.DataFrame) -> pl.DataFrame:
         alike = _without_strangers(alike, words)
     sizes = dict(documents.select("document", "n").iter_rows())
     if scripted:
-        alike = _with_extended(alike, documents)
+        alike = _with_extended(_without_refilled(alike, documents), documents)
     groups = group(documents["document"].to_list(), alike, _SAME_SCRIPT if scripted else _SAME_REQUEST, sizes)
     of_document = pl.DataFrame({"document": list(groups), "request": list(groups.values())})
     of_text = documents.join(of_document, on="document").select("text", "request")
@@ -84,6 +85,15 @@ def _without_strangers(alike: pl.DataFrame, words: pl.DataFrame) -> pl.DataFrame
     )
     both = pl.col("a").is_in(naming.implode()) & pl.col("b").is_in(naming.implode())
     return alike.join(shared, on=["a", "b"], how="left").filter(~both | pl.col("shared").is_not_null()).sort("a", "b")
+
+
+def _without_refilled(alike: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
+    """Drop pairs of one template that hold other numbers or names: however long it is, they ask for other things."""
+    filled = documents.select("document", masked(pl.col("text")).alias("template"))
+    refilled = filled.join(filled, on="template", suffix="_b").select(
+        pl.col("document").alias("a"), pl.col("document_b").alias("b")
+    )
+    return alike.join(refilled, on=["a", "b"], how="anti").sort("a", "b")
 
 
 def _with_extended(alike: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:

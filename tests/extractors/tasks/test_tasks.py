@@ -67,6 +67,17 @@ def test_sessions_that_ask_the_same_from_the_same_state_are_one_task_best_first(
     assert painting["goal"] == "hi\nplease paint wall4711 blue"
 
 
+def test_one_template_filled_in_with_other_numbers_or_names_is_another_request() -> None:
+    asks = [f"please {verb} for item{item} and be done by {hour} o'clock today" for verb in ("light the lamp", "sound the bell")
+            for item in (4711, 4712) for hour in (7, 8, 9)]  # fmt: skip
+    steps = [(f"s{n:02}", [("user", asks[n % len(asks)]), ("assistant", "done"), ("user", "thank you")]) for n in range(15)]
+    sessions, _ = frames(*steps)
+    requests = same_request(ask(*frames(*steps))[0])
+    by_request = requests.group_by("request").agg(pl.col("session_id").sort())["session_id"].to_list()
+    assert sessions.height == 15
+    assert sorted(by_request) == sorted([[f"s{n:02}", f"s{n + 12:02}"] if n < 3 else [f"s{n:02}"] for n in range(12)])
+
+
 def test_in_a_shared_world_every_session_is_a_task_that_starts_when_it_did() -> None:
     sessions, turns = frames(("a", PAINT), ("b", PAINT), ("c", SELL))
     tasks = find(sessions, turns, chances(sessions), EFFECTS, {"shop": "shared"}).tasks
