@@ -19,8 +19,11 @@ import orjson
 from extractors.formats.format import Head, Row
 
 _BOM = b"\xef\xbb\xbf"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _LOOK_AT = 20
 _KEEP = 5
+_DEEP = 254
+"""How deep orjson writes what it reads; a deeper value could be told, but never written down."""
 
 
 class Piece(NamedTuple):
@@ -31,15 +34,23 @@ class Piece(NamedTuple):
     content: bytes
     value: Any
     problem: str | None
+    """Why it has no value."""
+    note: str | None = None
+    """What of it could not be taken as it lies there."""
 
 
 def unpacked(content: bytes) -> bytes:
-    """The content, unpacked where it is gzip. Errors: ValueError where the gzip is damaged."""
+    """The content, unpacked where it is gzip, as UTF-8 where it begins as UTF-16 does. Errors: ValueError where damaged."""
     if content[:2] == b"\x1f\x8b":
         try:
             content = gzip.decompress(content)
         except (OSError, EOFError, zlib.error) as error:
             raise ValueError(f"damaged gzip ({error})") from error
+    if content[:2] in _UTF_16:
+        try:
+            content = content.decode("utf-16").encode()
+        except UnicodeError as error:
+            raise ValueError(f"it begins as UTF-16 but is none ({error})") from error
     return content
 
 
@@ -69,10 +80,10 @@ def _json_head(body: bytes) -> Head:
     """Lines where the first line is a JSON value of its own; else a document, if it is one; else lines, some of them bad."""
     lines = [line for line in body.split(b"\n", _LOOK_AT)[:_LOOK_AT] if line.strip()]
     parsed = [_parsed(line) for line in lines]
-    objects = [value for value, problem in parsed if problem is None and isinstance(value, dict)][:_KEEP]
+    objects = [value for value, problem, _ in parsed if problem is None and isinstance(value, dict)][:_KEEP]
     if len(lines) > 1 and parsed[0][1] is None:
         return Head("lines", objects)
-    document, problem = _parsed(body)
+    document, problem, _ = _parsed(body)
     if problem is not None:
         return Head("lines" if objects else "text", objects)
     if len(lines) == 1 and isinstance(document, dict):
@@ -97,8 +108,7 @@ def _lines(content: bytes) -> Iterator[Piece]:
     for number, line in enumerate(content[offset:].split(b"\n"), start=1):
         stripped = line.strip()
         if stripped:
-            value, problem = _parsed(stripped)
-            yield Piece(number, offset, stripped, value, problem)
+            yield Piece(number, offset, stripped, *_parsed(stripped))
         offset += len(line) + 1
 
 
@@ -129,14 +139,31 @@ def _watched(text: str, taken: list[str]) -> Iterator[str]:
         yield line
 
 
-def _parsed(content: bytes) -> tuple[Any, str | None]:
-    """Value of JSON text, or what is wrong with it. What orjson refuses but others write (NaN, lone surrogates) is read."""
+def _parsed(content: bytes) -> tuple[Any, str | None, str | None]:
+    """Value of JSON text that can be written again, else what is wrong with it; and what of it is not as it was.
+
+    What orjson refuses but others write is read: NaN and infinities as null, lone surrogates as `?`, bytes that are no
+    UTF-8 as U+FFFD.
+    """
+    note = None
     try:
-        return orjson.loads(content), None
+        value = orjson.loads(content)
     except orjson.JSONDecodeError as error:
-        problem = str(error)
+        problem = f"it is no JSON at column {error.colno} ({error.msg})"
+        try:
+            lax = json.loads(content.decode("utf-8", "replace"), parse_constant=lambda name: None)
+            value = orjson.loads(json.dumps(lax, ensure_ascii=False).encode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            return None, problem, None
+        note = f"{problem}; it is read with what is no JSON or no UTF-8 replaced; write it as UTF-8 JSON"
+    if content.count(b"{") + content.count(b"[") > _DEEP and _is_too_deep(value):
+        return None, f"it nests values deeper than {_DEEP} times", None
+    return value, None, note
+
+
+def _is_too_deep(value: Any) -> bool:
     try:
-        value = json.loads(content.decode("utf-8", "replace"))
-        return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")), None
-    except (ValueError, RecursionError):
-        return None, problem
+        orjson.dumps(value)
+    except TypeError:
+        return True
+    return False

@@ -141,11 +141,13 @@ class _Reader:
                                   digest.hexdigest()))
             if piece.problem is not None:
                 self._say(record_id, "unreadable_record", f"{piece.problem}; repair or remove it", piece.line)
-            else:
-                yield LogRecord(record_id, piece.line, piece.value)
+                continue
+            if piece.note is not None:
+                self._say(record_id, "mended_record", piece.note, piece.line, kept=True)
+            yield LogRecord(record_id, piece.line, piece.value)
 
-    def _say(self, subject: str, reason: str, detail: str, line: int) -> None:
-        self._verdicts.setdefault((subject, reason), self._ledger.verdict(subject, False, reason, detail, line))
+    def _say(self, subject: str, reason: str, detail: str, line: int, kept: bool = False) -> None:
+        self._verdicts.setdefault((subject, reason), self._ledger.verdict(subject, kept, reason, detail, line))
 
     def _declared(self) -> pl.DataFrame:
         """Declarations, each once; a tool list that states no service is named after its file (`desk.json` -> desk)."""

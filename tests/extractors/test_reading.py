@@ -83,6 +83,37 @@ def test_what_other_writers_write(tmp_path: Path) -> None:
     assert reading.events["content"].to_list() == ["a?b"]
 
 
+@pytest.mark.parametrize(("said", "expected"), [
+    (b'"B\xe9la"', "B\ufffdla"), (b'"a\\ud800b"', "a?b"), (b'"x", "cost": -Infinity', "x"),
+    (b'"x", "n": 123456789012345678901234567890, "m": NaN', "x")])
+def test_what_is_not_taken_as_it_lies_there_is_said(said: bytes, expected: str, tmp_path: Path) -> None:
+    line = b'{"session_id":"s","messages":[{"role":"user","content":%s}]}\n' % said
+    reading = reading_of(tmp_path, SESSION.encode() % 1 + b"\n" + line)
+    assert reading.events["content"].to_list() == ["hello", expected]
+    [mended] = reading.verdicts.filter(pl.col("reason") == "mended_record").to_dicts()
+    assert mended["kept"] and mended["line"] == 2 and "column" in mended["detail"] and "UTF-8" in mended["detail"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+def test_other_ways_to_write_the_same_text(encoding: str, tmp_path: Path) -> None:
+    text = f"{SESSION % 1}\r\n{SESSION % 2}\r\n".replace("hello", "Éva, ça va?")
+    plain, other = reading_of(tmp_path, text), reading_of(tmp_path, text.encode(encoding), "other.jsonl")
+    told = ["session_id", "content", "event_id"]
+    assert other.events.select(told).equals(plain.events.select(told)) and plain.events["content"][0] == "Éva, ça va?"
+    torn = reading_of(tmp_path, b"\xff\xfe" + text.encode("utf-16-le")[:-3] + b"\xd8", "torn.jsonl")
+    assert torn.verdicts["reason"].to_list() == ["unreadable_file"]
+
+
+@pytest.mark.parametrize("depth", [200, 600, 5000])
+def test_a_value_too_deep_to_write_costs_its_record_alone(depth: int, tmp_path: Path) -> None:
+    deep = '{"x":' * depth + "1" + "}" * depth
+    line = '{"session_id":"s","messages":[{"role":"user","content":' + deep + "}]}"
+    reading = reading_of(tmp_path, f"{SESSION % 1}\n{line}\n{SESSION % 2}")
+    left = reading.verdicts.filter(~pl.col("kept"))
+    assert left.select("reason", "line").rows() == ([("unreadable_record", 2)] if depth > 254 else [])
+    assert reading.events["session_id"].n_unique() == (2 if left.height else 3)
+
+
 def test_a_tool_list_is_named_after_its_file(tmp_path: Path) -> None:
     text = '[{"name": "open_door", "parameters": {"type": "object"}}]'
     assert reading_of(tmp_path, text, "tools/desk.json").declarations["service"].to_list() == ["desk"]
