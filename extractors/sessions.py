@@ -46,7 +46,7 @@ def assemble(events: pl.DataFrame, declarations: pl.DataFrame | None = None, gap
     events = events.unique("event_id", maintain_order=False)
     woven = _Woven()
     _conversations(events, gap_minutes, woven)
-    requests = routes.assemble(events.filter(pl.col("kind") == "request"), gap_minutes)
+    requests = _apart(routes.assemble(events.filter(pl.col("kind") == "request"), gap_minutes), woven)
     sessions = pl.concat([_frame(Session, woven.sessions), requests.sessions]).sort("session_id")
     turns = pl.concat([_frame(Turn, woven.turns), requests.turns]).sort("session_id", "position")
     tools, left = tools_of(turns, declarations)
@@ -91,6 +91,21 @@ def _conversations(events: pl.DataFrame, gap_minutes: float, woven: _Woven) -> N
             told.append((log_format, weaver.threads))
             woven.verdicts += _told_again(session_id, weaver, columns)
         _choose(session_id, told, columns, woven)
+
+
+def _apart(requests: routes.Requests, woven: _Woven) -> routes.Requests:
+    """Requests logged under the id of a conversation, as a session of their own beside it: what the application was asked
+    while the conversation ran is another telling, by another service, and neither is lost.
+    """
+    taken = requests.sessions.filter(pl.col("session_id").is_in([each["session_id"] for each in woven.sessions]))
+    names = {session_id: f"{session_id}~requests" for session_id in taken["session_id"].sort()}
+    for session_id, name in names.items():
+        woven.verdicts.append(Verdict(
+            stage="sessions", subject=name, kept=True, reason="shared_session_id",
+            detail=f"session id {session_id} stands for a conversation and for requests to an application; the requests are "
+            f"kept as {name}; nothing to mend."))
+    named = pl.col("session_id").replace(names)
+    return routes.Requests(requests.sessions.with_columns(named), requests.turns.with_columns(named))
 
 
 def _spoken(events: pl.DataFrame, gap_minutes: float) -> pl.DataFrame:

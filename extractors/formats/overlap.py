@@ -5,6 +5,8 @@ Sees equality of what was said, called and answered. Does not see call ids (prov
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,14 +26,25 @@ def fingerprint(kind: str, role: str | None, content: str | None, tool: str | No
 
 
 def canonical(arguments: str | None) -> str | None:
-    """Arguments as canonical JSON (sorted keys, no spaces, UTF-8), None where they are no JSON object."""
+    """Arguments as canonical JSON (sorted keys, no spaces, UTF-8), None where they are no JSON object, or nested deeper than
+    254 times.
+    """
     if arguments is None:
         return None
     try:
         value = orjson.loads(arguments)
-    except orjson.JSONDecodeError:
+        if not isinstance(value, dict):
+            return None
+        text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    except (orjson.JSONDecodeError, TypeError):
         return None
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode() if isinstance(value, dict) else None
+    if _LONG_NUMBER.search(arguments) is None:
+        return text
+    return json.dumps(json.loads(arguments), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+_LONG_NUMBER = re.compile(r"\d{19}")
+"""orjson rounds whole numbers beyond 64 bits; where there may be one, Python's json keeps every digit."""
 
 
 def n_known(known: Sequence[Print], history: Sequence[Print]) -> int | None:

@@ -206,3 +206,24 @@ def test_feedback_on_a_session_that_is_not_there_waits_for_it(tmp_path: Path) ->
     made = assembled(written(tmp_path, log=[{"session_id": "s", "messages": [user("a"), said("b")]}]))
     assert made.feedback.select("session_id", "name", "value").rows() == [("s", "solved", "yes")]
     assert made.verdicts.filter(~pl.col("kept"))["detail"][0].startswith("feedback on session t, ")
+
+
+def test_requests_under_the_id_of_a_conversation_stay_beside_it(tmp_path: Path) -> None:
+    asked = {"time": 1_700_000_000_000, "req": {"method": "GET", "url": "/doors/1"}, "sessionId": "s",
+             "res": {"statusCode": 200, "body": {"open": True}}, "responseTime": 5}
+    folder = written(tmp_path, talk=[{"session_id": "s", "messages": [user("a"), said("b")]}], requests=[asked, asked])
+    made = assembled(folder)
+    assert dict(made.sessions.select("session_id", "n_calls").iter_rows()) == {"s": 0, "s~requests": 2}
+    assert made.sessions["session_id"].to_list() == made.turns["session_id"].unique().sort().to_list()
+    assert made.verdicts.filter(reason="shared_session_id")["subject"].to_list() == ["s~requests"]
+
+
+@pytest.mark.parametrize(("logged", "kept"), [
+    ('{"n": 12345678901234567890123, "a": "é"}', '{"a":"é","n":12345678901234567890123}'),
+    ('{"b": 1.50, "a": [1]}', '{"a":[1],"b":1.5}'), ('{"x": NaN}', None), ("[1]", None),
+    ('{"x":' * 600 + "1" + "}" * 600, None)])
+def test_arguments_are_kept_to_the_digit_or_not_at_all(logged: str, kept: str | None, tmp_path: Path) -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "open_door", "arguments": logged}}
+    row = {"session_id": "s", "messages": [user("a"), {"role": "assistant", "content": None, "tool_calls": [call]}]}
+    [turn] = assembled(written(tmp_path, log=[row])).turns.filter(kind="call").to_dicts()
+    assert (turn["arguments"], turn["arguments_raw"]) == (kept, logged)
