@@ -16,6 +16,7 @@ from pipelines import progress
 from pipelines.bundling import move, names_of
 from pipelines.engine import Counts
 from pipelines.settings import Settings
+from pipelines.verdicts import all_of
 from warehouse.errors import Missing
 from warehouse.records import Dataset, Verdict, empty, frame
 from warehouse.store import Store
@@ -47,7 +48,9 @@ def datasets(store: Store, settings: Settings) -> Counts:
     drafts.mkdir(parents=True, exist_ok=True)
     move(drafts, settings.datasets)
     left = pl.concat(verdicts).unique(["stage", "subject", "reason"])
-    store.replace("mart.verdicts", left, "stage = $stage", stage=STAGE)
+    sessions = store.read("select unnest(session_ids) as session_id from mart.tasks")["session_id"]
+    told = all_of(sessions, left, STAGE, "exported", "Stands in the files of every exporter.")
+    store.replace("mart.verdicts", told, "stage = $stage", stage=STAGE)
     store.replace("mart.datasets", frame(Dataset, rows))
     return {"n_datasets": len(rows), "n_left": left.height}
 

@@ -13,6 +13,7 @@ import polars as pl
 from pipelines.engine import Counts, Stage
 from pipelines.ingesting import ingest
 from pipelines.settings import Settings
+from pipelines.verdicts import all_of
 from pipelines.worlds import configuration_of, world_of
 from warehouse.records import Leakage, Service, frame
 from warehouse.store import Store
@@ -68,7 +69,8 @@ def outcomes(store: Store, settings: Settings) -> Counts:
     judged = judge(
         store.table("core.sessions"), store.table("core.turns"), store.table("core.feedback"), _effects(store),
         _starts_from(store))
-    leave(store, "outcomes", judged.verdicts)
+    rated = judged.outcomes.drop_nulls("probability")["session_id"]
+    leave(store, "outcomes", all_of(rated, judged.verdicts, "outcomes", "judged", "Has a probability of success."))
     n_abstained = judged.outcomes["probability"].null_count()
     return {"n_outcomes": store.replace("mart.outcomes", judged.outcomes), "n_abstained": n_abstained}
 
@@ -83,7 +85,8 @@ def tasks(store: Store, settings: Settings) -> Counts:
     shared = leakage(found.tasks, sessions, turns, effects)
     reports = [{"service": name, "report": json.dumps(report, sort_keys=True)} for name, report in sorted(shared.items())]
     store.replace("mart.leakage", frame(Leakage, reports))
-    leave(store, "tasks", found.verdicts)
+    grouped = found.tasks["session_ids"].explode()
+    leave(store, "tasks", all_of(grouped, found.verdicts, "tasks", "in_a_task", "Belongs to a task."))
     return {"n_tasks": store.replace("mart.tasks", found.tasks), "n_families": found.tasks["family"].n_unique()}
 
 

@@ -9,6 +9,10 @@ from pipelines.settings import Settings
 from warehouse.store import Store
 
 
+ORDER = ("extract", "sessions", "world", "outcomes", "tasks", "rewards", "verify", "environments", "image", "datasets")
+"""Stages in the order that a session goes through them; others come after."""
+
+
 def summary(settings: Settings) -> dict[str, Any]:
     """Files, sessions, tasks, environments, datasets, and what was left and why; keys in reading order."""
     with Store.published(settings.warehouse) as store:
@@ -36,9 +40,10 @@ def _environment(settings: Settings, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def funnel(settings: Settings) -> list[dict[str, Any]]:
-    """One row a stage and reason: {"stage", "kept", "reason", "n"}."""
+    """One row a stage and reason, stages in order: {"stage", "kept", "reason", "n"}."""
     with Store.published(settings.warehouse) as store:
-        return store.read("select stage, kept, reason, n from mart.funnel").to_dicts()
+        rows = store.read("select stage, kept, reason, n from mart.funnel").to_dicts()
+    return sorted(rows, key=lambda row: ORDER.index(row["stage"]) if row["stage"] in ORDER else len(ORDER))
 
 
 def left(settings: Settings) -> list[dict[str, Any]]:

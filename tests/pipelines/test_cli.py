@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from pipelines.summary import ORDER
 from tests.pipelines.conftest import ROOT, Traceroom, environ
 
 COMMANDS = ("run", "show", "tasks", "play", "verify", "serve", "export", "base-image")
@@ -56,10 +57,15 @@ def test_show_counts_what_came_in_and_what_left(ran: Path, traceroom: Traceroom)
     assert done.returncode == 0 and done.stdout == ""
     assert "no_known_success" in done.stderr
     funnel = json.loads(traceroom("show", "--out", ran, "--json").stdout)
+    stages = list(dict.fromkeys(row["stage"] for row in funnel))
+    assert stages == [stage for stage in ORDER if stage in stages]
     tasks = {(row["stage"], row["kept"]): 0 for row in funnel}
     for row in funnel:
         tasks[row["stage"], row["kept"]] += row["n"]
     assert tasks["rewards", True] == sum(row["n"] for row in funnel if row["stage"] == "verify"), "each mined task was tried"
+    for stage in ("sessions", "outcomes", "tasks", "datasets"):
+        assert tasks.get((stage, True), 0) + tasks.get((stage, False), 0) == 60, f"no session vanishes at {stage}"
+        assert tasks[stage, True] > 0
     of_rewards = json.loads(traceroom("show", "--out", ran, "--stage", "rewards", "--json").stdout)
     assert of_rewards == [row for row in funnel if row["stage"] == "rewards"]
 
