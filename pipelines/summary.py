@@ -8,7 +8,6 @@ from typing import Any
 from pipelines.settings import Settings
 from warehouse.store import Store
 
-
 ORDER = ("extract", "sessions", "world", "outcomes", "tasks", "rewards", "verify", "environments", "image", "datasets")
 """Stages in the order that a session goes through them; others come after."""
 
