@@ -78,7 +78,7 @@ def test_the_first_makes_verified_environments_and_starts_at_once_again(linked: 
     assert "setting up" not in first.stderr
     made = json.loads(first.stdout)
     assert made["n_sessions"] == 60
-    assert made["n_published"] >= 1
+    assert made["n_published"] >= 10
     for room in made["environments"]:
         assert (linked / room["path"] / "manifest.json").is_file()
         assert (linked / room["rewards"] / "rewards.json").is_file()
@@ -164,7 +164,7 @@ def test_on_a_fresh_checkout_both_set_themselves_up(tmp_path: Path) -> None:
     first, seconds = run(f"{commands()[0]} --json", folder)
     assert first.returncode == 0, first.stderr
     assert seconds < 180
-    assert json.loads(first.stdout)["n_published"] >= 1
+    assert json.loads(first.stdout)["n_published"] >= 10
     again, seconds = run(commands()[0], folder)
     assert again.returncode == 0, again.stderr
     assert seconds < 20
