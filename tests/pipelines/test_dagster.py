@@ -117,6 +117,7 @@ def test_a_backfill_of_fourteen_days_is_one_run(home: Path, instance: DagsterIns
     assert instance.get_runs_count() == 1
 
 
+@pytest.mark.slow
 def test_days_one_by_one_and_late_files_give_what_all_at_once_gives(
     home: Path, instance: DagsterInstance, data: Path, tmp_path: Path
 ) -> None:
