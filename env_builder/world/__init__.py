@@ -1,7 +1,8 @@
 """The world behind the tools, from what the calls saw of it.
 
-In: sessions, turns and tools of all services; row changes of a database (`core.row_changes`) are kept and not read yet. Out: facts (documents of things over time), answers on record, and for
-each tool its effect and its relations to the others. No code is read, no model is asked, no domain is known.
+In: sessions, turns and tools of all services; row changes of a database (`core.row_changes`) are kept and not read yet.
+Out: facts (documents of things over time), answers on record, and for each tool its effect and its relations to the
+others. No code is read, no model is asked, no domain is known.
 What it sees and does not see stands in the modules: `documents`, `effects`, `begin`, `spans`.
 """
 
