@@ -69,6 +69,13 @@ def environments(store: Store, settings: Settings) -> Counts:
 def hold(store: Store, settings: Settings) -> bool:
     """Do the directories still stand as they were written, by what their manifests say?"""
     rows = store.table("mart.environments")
+    published = dict(rows.select("service", "n_tasks").iter_rows())
+    found = dict(store.read("select service, count(*) from mart.tasks group by all order by all").iter_rows())
+    if any(
+        n > published.get(service, 0) and _digest(settings.withheld / name) is None
+        for (service, n), name in zip(found.items(), names_of(found).values(), strict=True)
+    ):
+        return False
     return all(
         _digest(settings.environments / row["environment"]) == row["content_digest"]
         and (settings.rewards / row["environment"] / "rewards.json").is_file() for row in rows.to_dicts())

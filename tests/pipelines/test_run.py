@@ -255,7 +255,7 @@ def test_what_was_deleted_is_made_again(ran: Path, tmp_path: Path, traceroom: Tr
     out = tmp_path / "out"
     shutil.copytree(ran, out)
     written = files(out)
-    for harmed in ("environments", "datasets"):
+    for harmed in ("environments", "datasets", "withheld"):
         shutil.rmtree(out / harmed)
     min((out / "rewards").glob("*/rewards.json")).unlink()
     done = traceroom(*RUN, SAMPLE, "--out", out)
