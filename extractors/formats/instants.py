@@ -1,7 +1,8 @@
 """Times as logs write them, to microseconds since 1970 UTC.
 
 Sees: ISO 8601 with or without zone (none: taken as UTC), numbers and digit strings in seconds, milliseconds, microseconds
-or nanoseconds, told apart by size (good for 1973 to 5138). Does not see: times without a date, RFC 3164, CLF.
+or nanoseconds, told apart by size (good for 1973 to 5138). A date before 1970 or after 9999 is no time: nobody logged then, it
+is the zero or the end of somebody's clock. Does not see: times without a date, RFC 3164, CLF.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_AFTER_9999 = 253_402_300_800_000_000
+_MOST_DIGITS = 20
 _SCALES = ((1e17, 1e-3), (1e14, 1.0), (1e11, 1e3), (-1.0, 1e6))
 
 
@@ -21,8 +24,8 @@ def microseconds(value: Any) -> int | None:
         return _from_number(value)
     if not isinstance(value, str):
         return None
-    if value.isdigit():
-        return _from_number(int(value))
+    if value.isdecimal():
+        return _from_number(int(value)) if len(value) <= _MOST_DIGITS else None
     return _from_text(value)
 
 
@@ -47,4 +50,5 @@ def _from_text(value: str) -> int | None:
     if instant.tzinfo is None:
         instant = instant.replace(tzinfo=UTC)
     difference = instant - _EPOCH
-    return (difference.days * 86400 + difference.seconds) * 1_000_000 + difference.microseconds
+    found = (difference.days * 86400 + difference.seconds) * 1_000_000 + difference.microseconds
+    return found if 0 < found < _AFTER_9999 else None

@@ -1,0 +1,35 @@
+"""Times as logs write them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extractors.formats.instants import microseconds
+
+AT = datetime(2026, 1, 5, 10, 0, 0, 500_000, tzinfo=UTC)
+US = 1_767_607_200_500_000
+
+
+@pytest.mark.parametrize("value", [
+    "2026-01-05T10:00:00.5Z", "2026-01-05T12:00:00.5+02:00", "2026-01-05 10:00:00.500000", US, US * 1000, US // 1000, US / 1e6,
+    str(US), str(US // 1000)])
+def test_one_instant_in_many_hands(value: Any) -> None:
+    assert microseconds(value) == US and datetime.fromtimestamp(US / 1e6, UTC) == AT
+
+
+@pytest.mark.parametrize("value", [
+    None, "", True, "yesterday", -5, 0, 10**25, "9" * 5000, "\u00b2", float("nan"), float("inf"), [1], {}, "0000-00-00",
+    "0001-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00", "1969-07-20T20:17:40Z"])
+def test_what_is_no_time_and_the_zero_and_the_end_of_clocks(value: Any) -> None:
+    assert microseconds(value) is None
+
+
+@given(st.one_of(st.text(), st.integers(), st.floats(), st.datetimes().map(datetime.isoformat)))
+def test_an_instant_is_always_a_date_that_can_be_written(value: Any) -> None:
+    found = microseconds(value)
+    assert found is None or 1970 <= datetime.fromtimestamp(found // 1_000_000, UTC).year <= 9999
