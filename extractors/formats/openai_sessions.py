@@ -6,18 +6,26 @@ A line without a session id is a session of its own, named by its record (`~` an
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from extractors.formats.chat import parts
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
 from extractors.formats.tool_list import declare_all
 
+_LOOK_AT = 5
+
 
 def claims(head: Head) -> bool:
-    """The first object has a list of messages with roles."""
-    messages = head.first.get("messages")
-    return head.layout in ("lines", "document") and isinstance(messages, list) and all(
-        isinstance(each, dict) and "role" in each for each in messages[:3])
+    """One of the first objects has a list of messages, and of its first messages most have roles: a line may be damaged."""
+    return head.layout in ("lines", "document") and any(_tells(each.get("messages")) for each in head.objects)
+
+
+def _tells(messages: Any) -> bool:
+    if not isinstance(messages, list) or not messages:
+        return False
+    looked_at = messages[:_LOOK_AT]
+    return sum(isinstance(each, dict) and "role" in each for each in looked_at) * 2 > len(looked_at)
 
 
 def read(records: Iterable[LogRecord], emit: Emit) -> None:

@@ -114,6 +114,14 @@ def test_a_value_too_deep_to_write_costs_its_record_alone(depth: int, tmp_path: 
     assert reading.events["session_id"].n_unique() == (2 if left.height else 3)
 
 
+def test_a_damaged_first_session_does_not_hide_the_others(tmp_path: Path) -> None:
+    damaged = '{"session_id":"s0","messages":[null,{"role":"user","content":"hello"},{"content":"?"}]}'
+    reading = reading_of(tmp_path, f'{{"session_id":"x","messages":null}}\n{damaged}\n{SESSION % 1}\n')
+    assert (reading.file.format, reading.events["session_id"].unique().sort().to_list()) == ("openai_sessions", ["s0", "s1"])
+    assert reading.verdicts.filter(~pl.col("kept"))["line"].to_list() == [1]
+    assert reading_of(tmp_path, '{"messages":["a",{"role":"user"},"b"]}\n', "y").file.format == "unknown_format"
+
+
 def test_a_tool_list_is_named_after_its_file(tmp_path: Path) -> None:
     text = '[{"name": "open_door", "parameters": {"type": "object"}}]'
     assert reading_of(tmp_path, text, "tools/desk.json").declarations["service"].to_list() == ["desk"]
