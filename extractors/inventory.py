@@ -1,8 +1,8 @@
 """Which files a run reads, and which it leaves alone.
 
 In: files and folders. Out: the files to read in a fixed order, and a verdict for each that is left.
-A folder called `truth` is never read; hidden files are passed over. Sees names of files and folders only: whether a file is
-a log is seen from its content, in `extractors.reading`.
+A folder called `truth` (in any case) is never read; hidden files are passed over. Sees names of files and folders only:
+whether a file is a log is seen from its content, in `extractors.reading`.
 """
 
 from __future__ import annotations
@@ -78,12 +78,12 @@ def _files(root: Path) -> Iterator[tuple[Path, str]]:
 
 def _is_truth(root: Path) -> bool:
     """Whether what was given is itself a folder that is never read, or a file right in one."""
-    return (root.resolve().parent if root.is_file() else root.resolve()).name == NEVER_READ
+    return (root.resolve().parent if root.is_file() else root.resolve()).name.casefold() == NEVER_READ
 
 
 def _left(relative: str, only: frozenset[str], without: frozenset[str]) -> str | None:
     folders = frozenset(relative.split("/")[:-1])
-    if NEVER_READ in folders:
+    if NEVER_READ in {folder.casefold() for folder in folders}:
         return "truth_folder"
     if (only and not only & folders) or without & folders:
         return "left_by_choice"

@@ -48,7 +48,10 @@ def test_a_file_given_twice_is_read_once(folder: Path) -> None:
 def test_a_truth_folder_that_is_given_by_name_is_not_read_below_another(folder: Path) -> None:
     files, _ = discover([folder / "logs", folder / "more"])
     assert [each.relative for each in files] == ["a.jsonl", "b.jsonl"]
-    for given in (folder / "truth", folder / "truth" / "sessions.jsonl", folder / "more" / "truth"):
+    (folder / "more" / "Truth").mkdir()
+    (folder / "more" / "Truth" / "y.json").touch()
+    assert "more/Truth/y.json" in discover([folder])[1]["subject"].to_list()
+    for given in (folder / "truth", folder / "truth" / "sessions.jsonl", folder / "more" / "Truth"):
         assert discover([given])[0] == [] and discover([given])[1]["reason"].to_list() == ["truth_folder"]
 
 
