@@ -1,4 +1,4 @@
-"""What must hold of the warehouse: nothing vanishes, keys resolve, positions have no gaps.
+"""What must hold of the warehouse: nothing vanishes, keys resolve, positions have no gaps, no gate was passed by.
 
 Each rule is one query that gives the rows which break it. They see the tables, not the logs.
 """
@@ -53,6 +53,15 @@ RULES: tuple[Rule, ...] = (
         "no_task_goes_without_rubric", "mart.rubrics", "Every task has a rubric, or a verdict that says why not.",
         "select task_id from mart.tasks where task_id not in (select task_id from mart.rubrics) "
         "and task_id not in (select subject from mart.verdicts where stage = 'rewards' and not kept)"),
+    Rule(
+        "good_sessions_are_judged", "mart.tasks", "Every session that counts as good has a probability of success.",
+        "select task_id, s as session_id from (select task_id, unnest(good_session_ids) as s from mart.tasks) "
+        "left join mart.outcomes on session_id = s where probability is null"),
+    Rule(
+        "only_verified_tasks_are_published", "mart.environments", "An environment holds the tasks that verified, and no other.",
+        "select environment, n_tasks, coalesce(n_verified, 0) as n_verified from mart.environments left join ("
+        "select service, count(*) as n_verified from mart.tasks join mart.verdicts on subject = task_id "
+        "where stage = 'verify' and kept group by service) using (service) where n_tasks != coalesce(n_verified, 0)"),
     _resolves("core.events", "record_id", "raw.records", "record_id"),
     _resolves("core.events", "file_id", "raw.files", "file_id"),
     _resolves("core.turns", "session_id", "core.sessions", "session_id"),
