@@ -44,7 +44,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "no_session_goes_unjudged", "mart.outcomes", "Every session has an outcome, if only that it abstained.",
         "select session_id from core.sessions where session_id not in (select session_id from mart.outcomes) "
-        "and session_id not in (select subject from mart.verdicts where stage = 'outcomes')"),
+        "and session_id not in (select subject from mart.verdicts where stage = 'outcomes' and not kept)"),
     Rule(
         "no_session_goes_without_task", "mart.tasks", "Every session belongs to a task, or has a verdict that says why not.",
         "select session_id from core.sessions where session_id not in (select unnest(session_ids) from mart.tasks) "
