@@ -24,7 +24,7 @@ from dagster import (
 from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG
 
 from pipelines import sensors
-from pipelines.assets import assets, days, key_of
+from pipelines.assets import RETRIES, assets, days, key_of
 from pipelines.checks import checks
 from pipelines.definitions import defs
 from pipelines.instance import quiet
@@ -236,6 +236,22 @@ def test_a_step_says_our_sentence_and_is_not_tried_again_for_nothing(home: Path,
     (failed,) = [event for event in result.all_events if event.is_step_failure]
     assert "move the file away, or choose another --out" in str(failed.event_specific_data)
     assert not [event for event in result.all_events if event.is_step_restarted or event.is_step_up_for_retry]
+
+
+def test_a_step_is_tried_again_when_something_outside_failed(
+    home: Path, instance: DagsterInstance, logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "blocked").write_text("a file where the folder of the results should be")
+    monkeypatch.setenv("TRACEROOM_OUT", str(home / "blocked" / "out"))
+    shutil.copytree(logs, home / "inbox", dirs_exist_ok=True)
+    result = materialize(
+        assets, instance=instance, run_config=quiet(), resources={"settings": SettingsResource()},
+        partition_key="2026-03-02", raise_on_error=False)
+    assert not result.success
+    assert {event.step_key for event in result.all_events if event.is_step_restarted} == {"extract"}
+    assert sum(event.is_step_restarted for event in result.all_events) == RETRIES
+    (failed,) = [event for event in result.all_events if event.is_step_failure]
+    assert "make room or give access, then run again" in str(failed.event_specific_data)
 
 
 def test_one_table_alone_can_be_made_anew(home: Path, instance: DagsterInstance, logs: Path) -> None:
