@@ -7,7 +7,7 @@ and in the view of a task's sessions. What is not known is absent (None), never 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ class View(NamedTuple):
     instant: str | None
     """ISO instant; None: the world has no clock."""
     session_ids: frozenset[str]
-    """Sessions whose own view counts first."""
+    """Sessions of which most see alike: what they saw counts first."""
 
 
 class World:
@@ -59,15 +59,29 @@ class World:
 
 
 def _best(rows: Iterable[Row], view: View) -> Row | None:
-    """The row that holds at the view's instant; a session's own view counts first."""
-    found = None
+    """The row that holds at the view's instant; what most of the view's sessions saw themselves counts before it.
+
+    One of many sessions that saw something else (its answer was cut, wrapped, withheld) does not speak for the others.
+    """
+    found, own = None, []
     for row in rows:
         if row["session"] is not None:
             if row["session"] in view.session_ids:
-                return row
+                own.append(row)
         elif found is None and _holds(row, view.instant):
             found = row
+    if not own:
+        return found
+    seen = Counter(map(_text, own))
+    text, n = seen.most_common(1)[0]
+    if found is None or 2 * n > len(view.session_ids):
+        return next(row for row in own if _text(row) == text)
     return found
+
+
+def _text(row: Row) -> str:
+    text: str = row["content"] if "content" in row else row["value"]
+    return text
 
 
 def _holds(row: Row, instant: str | None) -> bool:

@@ -167,3 +167,20 @@ def test_a_world_is_looked_at_from_an_instant_and_a_session() -> None:
     assert [seen[at, "s0"] for at in ("2031-01", "2031-02", "2031-03", None)] == ["old", None, "new", "old"]
     assert {seen[at, "s1"] for at in ("2031-01", "2031-02", "2031-03", None)} == {"mine"}
     assert json.loads(CLOSED)["state"] == "closed"
+
+
+def test_one_of_many_sessions_that_saw_something_else_does_not_speak_for_the_others() -> None:
+    def answer(content: str, session: str | None) -> dict[str, Any]:
+        asked = {"tool": "look", "arguments": "{}", "after": [], "from": None, "to": None}
+        return {**asked, "content": content, "session": session}
+
+    def seen_by(world: World, *sessions: str) -> str | None:
+        row = world.answer(("look", "{}"), View(None, frozenset(sessions)), [])
+        return row["content"] if row else None
+
+    own = [answer("cut", "s1"), answer("odd", "s2"), answer("odd", "s3")]
+    for rows in ([answer("all", None), *own], [*own[::-1], answer("all", None)]):
+        world = World([], rows)
+        assert seen_by(world) == seen_by(world, "s0") == seen_by(world, "s0", "s1") == seen_by(world, "s1", "s2") == "all"
+        assert seen_by(world, "s1") == "cut" and seen_by(world, "s2", "s3", "s0") == seen_by(world, "s2", "s3", "s1") == "odd"
+    assert seen_by(World([], own[:1]), "s0", "s1") == "cut", "better than nothing"
