@@ -26,6 +26,7 @@ from warehouse.records import EnvironmentRow, Verdict, empty, frame
 from warehouse.store import Store
 
 STAGE = "environments"
+LONGEST_NAME = 64
 
 
 class Tables(NamedTuple):
@@ -154,10 +155,10 @@ def _bundle(tables: Tables, service: str, name: str) -> Bundle:
 
 
 def names_of(services: Iterable[str]) -> dict[str, str]:
-    """A folder's name for each service: lower case, digits and dashes; a number where two would be the same."""
+    """A folder's name for each service: lower case, digits and dashes, not too long; a number where two would be the same."""
     names: dict[str, str] = {}
     for service in services:
-        plain = re.sub(r"[^a-z0-9]+", "-", service.lower()).strip("-") or "service"
+        plain = re.sub(r"[^a-z0-9]+", "-", service.lower()).strip("-")[:LONGEST_NAME].strip("-") or "service"
         taken = set(names.values())
         names[service] = next(
             name for n in range(1, len(taken) + 2) if (name := plain if n == 1 else f"{plain}-{n}") not in taken)
