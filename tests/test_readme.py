@@ -76,6 +76,7 @@ def test_the_first_makes_verified_environments_and_starts_at_once_again(linked: 
     first, _ = run(f"{commands()[0]} --json", linked)
     assert first.returncode == 0, first.stderr
     assert "setting up" not in first.stderr
+    assert "\n  ./traceroom show --out out --left " in first.stderr, "what to do next can be typed as it stands"
     made = json.loads(first.stdout)
     assert made["n_sessions"] == 60
     assert made["n_published"] >= 10

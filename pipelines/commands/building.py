@@ -86,14 +86,14 @@ def _tell(made: dict[str, Any]) -> None:
 
 
 def _next(made: dict[str, Any]) -> None:
-    out = escape(made["out"])
+    out, command = escape(made["out"]), escape(os.environ.get("TRACEROOM_COMMAND", "traceroom"))  # as it was called
     say("[bold]Next[/]")
-    say(f"  traceroom show --out {out} --left     every line, session and task that was left, with its reason")
+    say(f"  {command} show --out {out} --left     every line, session and task that was left, with its reason")
     for environment in made["environments"][:1]:
         path = escape(environment["path"])
-        say(f"  traceroom tasks {path}")
-        say(f"  traceroom play {path} TASK            act in it yourself, and see your grade")
-        say(f"  traceroom serve {path}                give it to an agent over MCP")
+        say(f"  {command} tasks {path}")
+        say(f"  {command} play {path} TASK            act in it yourself, and see your grade")
+        say(f"  {command} serve {path}                give it to an agent over MCP")
 
 
 def _gates(made: dict[str, Any]) -> None:
