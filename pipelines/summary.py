@@ -28,8 +28,7 @@ def summary(settings: Settings) -> dict[str, Any]:
             "n_published": sum(environment["n_tasks"] for environment in environments),
             "environments": environments,
             "datasets": sorted(str(path) for path in settings.datasets.rglob("*") if path.is_file()),
-            "left": store.read(
-                "select stage, reason, n from mart.funnel where not kept order by stage, n desc, reason").to_dicts(),
+            "left": _in_order(store.read("select stage, reason, n from mart.funnel where not kept").to_dicts()),
         }
 
 
@@ -41,7 +40,10 @@ def _environment(settings: Settings, row: dict[str, Any]) -> dict[str, Any]:
 def funnel(settings: Settings) -> list[dict[str, Any]]:
     """One row a stage and reason, stages in order: {"stage", "kept", "reason", "n"}."""
     with Store.published(settings.warehouse) as store:
-        rows = store.read("select stage, kept, reason, n from mart.funnel").to_dicts()
+        return _in_order(store.read("select stage, kept, reason, n from mart.funnel").to_dicts())
+
+
+def _in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: ORDER.index(row["stage"]) if row["stage"] in ORDER else len(ORDER))
 
 
