@@ -20,6 +20,7 @@ from dagster import (
     sensor,
 )
 
+from extractors.inventory import NEVER_READ
 from pipelines.assets import days
 from pipelines.schedules import everything
 
@@ -48,7 +49,8 @@ def inbox(context: SensorEvaluationContext) -> SensorResult | SkipReason:
 def _seen(folder: Path, known: dict[str, list[str]]) -> Iterator[tuple[str, list[str]]]:
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
-        if path.is_file() and "truth" not in name.parts and not path.name.startswith("."):
+        never = any(part.startswith(".") or part.casefold() == NEVER_READ for part in name.parts)
+        if not never and path.is_file():
             state = path.stat()
             mark = f"{state.st_size} {state.st_mtime_ns}"
             there = known.get(str(name))

@@ -189,13 +189,14 @@ def evaluated(instance: DagsterInstance, cursor: str | None) -> SensorResult | S
 def test_the_sensor_asks_once_for_new_content(home: Path, instance: DagsterInstance) -> None:
     assert isinstance(evaluated(instance, None), SensorResult)
     (home / "inbox" / "a.jsonl").write_text('{"a": 1}\n')
-    (home / "inbox" / "truth").mkdir()
-    (home / "inbox" / "truth" / "secret.jsonl").write_text("{}\n")
+    for hidden in ("Truth", ".part"):
+        (home / "inbox" / hidden).mkdir()
+        (home / "inbox" / hidden / "secret.jsonl").write_text("{}\n")
     first = evaluated(instance, None)
     assert isinstance(first, SensorResult) and first.run_requests and first.cursor
     (request,) = first.run_requests
     assert isinstance(request, RunRequest) and request.partition_key == days.get_last_partition_key()
-    assert "truth" not in first.cursor
+    assert "secret" not in first.cursor
     again = evaluated(instance, first.cursor)
     assert isinstance(again, SensorResult) and not again.run_requests
     (home / "inbox" / "a.jsonl").rename(home / "inbox" / "renamed.jsonl")
