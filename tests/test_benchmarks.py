@@ -1,0 +1,32 @@
+"""A benchmark ends by printing one JSON object of figures on its last line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.conftest import ROOT, SAMPLE
+
+JOURNEY = ROOT / "benchmarks" / "journey.py"
+
+
+def test_the_journey_is_measured(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(JOURNEY), str(SAMPLE), "--no-image"], capture_output=True, text=True,
+        cwd=tmp_path, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told.keys() == {"benchmark", "data", "figures"} and (told["benchmark"], told["data"]) == ("journey", "airline")
+    figures = told["figures"]
+    assert {"seconds", "n_sessions", "n_tasks", "n_published", "peak_memory_mb"} < figures.keys()
+    assert figures["n_sessions"] == 60 and figures["n_tasks"] >= figures["n_published"] >= 10
+    stages = [value for name, value in figures.items() if name.startswith("seconds_")]
+    assert len(stages) == 9 and 0 < sum(stages) < figures["seconds"]
+    assert list(tmp_path.iterdir()) == [], "it leaves nothing behind"
+
+
+def test_it_says_what_it_wants_where_it_is_given_nothing() -> None:
+    done = subprocess.run([sys.executable, str(JOURNEY)], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2 and done.stdout == "" and JOURNEY.name in done.stderr
