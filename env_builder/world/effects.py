@@ -131,7 +131,7 @@ def _guilty(betweens: list[Between], telling: frozenset[str]) -> set[str]:
     while left:
         counts = Counter(tool for tools in left for tool in tools)
         blamed = {
-            tool: n / (seen[tool] + 2)  # few looks weigh little
+            tool: n * n / (seen[tool] + 2)  # how often it is guilty, times how much it explains; few looks weigh little
             for tool, n in sorted(counts.items())
             if n >= (TELLING_RATE if tool in telling else CHANGES_RATE) * seen[tool]
         }
