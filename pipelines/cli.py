@@ -16,6 +16,8 @@ from pipelines.commands import acting, building, looking
 from pipelines.screen import say
 from warehouse.errors import TraceroomError
 
+STOPPED = 130
+
 app = typer.Typer(
     name="traceroom", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
     help="Turns the logs of work that already happens into rooms where a model can practise that work.")
@@ -35,11 +37,18 @@ def main() -> None:
         app()
     except TraceroomError as error:
         _refuse(str(error), error.exit_code)
-    except KeyboardInterrupt:
-        _refuse("Stopped. What was committed stays; the same command goes on from there.", 130)
+    except SystemExit as left:
+        if left.code == STOPPED:  # typer's word for Ctrl-C
+            _refuse("Stopped. What was committed stays; the same command goes on from there.", STOPPED)
+        raise
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123  whoever read has gone: nothing is left to say
         sys.exit(0)
+    except OSError as error:
+        if os.environ.get("TRACEROOM_DEBUG"):
+            traceback.print_exc()
+        place = error.filename or "a file or a connection of this run"
+        _refuse(f"{place}: {error.strerror or error}; make room or give access, then run again: what was committed stays.", 2)
     except Exception as error:
         if os.environ.get("TRACEROOM_DEBUG"):
             traceback.print_exc()

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from dagster import ExecuteInProcessResult, Failure, materialize
+from dagster import DagsterExecutionInterruptedError, ExecuteInProcessResult, Failure, materialize
 
 from pipelines.assets import assets, days
 from pipelines.checks import checks
@@ -39,6 +39,8 @@ def _materialized(settings: Settings) -> ExecuteInProcessResult:
             if isinstance(failure.__cause__, TraceroomError):
                 raise failure.__cause__ from failure
             raise
+        except DagsterExecutionInterruptedError as interrupted:
+            raise KeyboardInterrupt from interrupted
 
 
 def _stages(result: ExecuteInProcessResult) -> list[dict[str, Any]]:

@@ -54,7 +54,8 @@ class Store:
             raise Missing("there is no warehouse here yet", str(path), "make it with: traceroom run LOGS --out DIR")
         store = cls(_connect(path, write), path, write)
         try:
-            store._prepare()
+            with _said(path):
+                store._prepare()
         except BaseException:
             store.close()
             raise
@@ -101,7 +102,8 @@ class Store:
         if self._within:
             yield
             return
-        self._connection.execute("begin")
+        with _said(self.path):
+            self._connection.execute("begin")
         self._within = True
         try:
             yield
@@ -109,7 +111,8 @@ class Store:
             self._connection.execute("rollback")
             raise
         else:
-            self._connection.execute("commit")
+            with _said(self.path):
+                self._connection.execute("commit")
         finally:
             self._within = False
 
@@ -255,12 +258,16 @@ def _connect(path: Path, write: bool) -> duckdb.DuckDBPyConnection:
 
 @contextlib.contextmanager
 def _said(path: Path, table: str = "") -> Iterator[None]:
-    """DuckDB's own errors, said as ours."""
+    """DuckDB's own errors, said as ours; a query that a signal cut short is the signal again."""
     try:
         yield
     except duckdb.Error as error:
         first = str(error).splitlines()[0]
         raise StoreError(first.rstrip("."), f"{path}{f' ({table})' if table else ''}", _mend(error)) from error
+    except RuntimeError as error:  # so DuckDB says that a signal came while a query ran
+        if "Query interrupted" in str(error):
+            raise KeyboardInterrupt from error
+        raise
 
 
 def _mend(error: duckdb.Error) -> str:

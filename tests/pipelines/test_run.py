@@ -114,28 +114,42 @@ def test_two_runs_at_once_wait_for_each_other_and_lose_nothing(logs: Path, tmp_p
     assert files(both) == files(alone)
 
 
-def kill_and_resume(logs: Path, out: Path, stage: str, delay_s: float, traceroom: Traceroom) -> bool:
-    """Kill a run some time after it said that a stage is done, then run again; was it killed before its end?"""
+def kill_and_resume(
+    logs: Path, out: Path, stage: str, delay_s: float, traceroom: Traceroom, by: signal.Signals = signal.SIGKILL
+) -> subprocess.CompletedProcess[str]:
+    """Kill a run some time after it said that a stage is done, then run again; gives how the first one ended."""
     run = start(*RUN, logs, "--out", out)
     assert run.stderr is not None
     for line in run.stderr:
         if line.startswith(f"{stage}:"):
             break
     time.sleep(delay_s)
-    run.send_signal(signal.SIGKILL)
-    run.communicate()
+    run.send_signal(by)
+    _, errors = run.communicate()
     done = traceroom(*RUN, logs, "--out", out)
     assert done.returncode == 0, done.stderr
-    return run.returncode == -signal.SIGKILL
+    return subprocess.CompletedProcess(run.args, run.returncode, "", errors)
 
 
 def test_a_killed_run_goes_on(first: tuple[Path, dict[str, Any]], logs: Path, tmp_path: Path, traceroom: Traceroom) -> None:
     out, _ = first
     resumed = tmp_path / "resumed"
-    assert kill_and_resume(logs, resumed, "sessions", 0.0, traceroom)
+    assert kill_and_resume(logs, resumed, "sessions", 0.0, traceroom).returncode == -signal.SIGKILL
     assert same(tables(out), tables(resumed)) == []
     assert files(out) == files(resumed)
     assert not list(resumed.glob(".drafts")) and not list(resumed.glob("*.draft"))
+
+
+@pytest.mark.parametrize(("stage", "delay_s"), [("extract", 0.0), ("world", 0.2), ("rewards", 0.1)])
+def test_a_run_stopped_by_hand_says_so_and_goes_on(
+    stage: str, delay_s: float, first: tuple[Path, dict[str, Any]], logs: Path, tmp_path: Path, traceroom: Traceroom
+) -> None:
+    out, _ = first
+    resumed = tmp_path / "resumed"
+    done = kill_and_resume(logs, resumed, stage, delay_s, traceroom, signal.SIGINT)
+    assert done.returncode == 130 and done.stderr.endswith("the same command goes on from there.\n"), done.stderr
+    assert "Stopped." in done.stderr and "Traceback" not in done.stderr
+    assert files(out) == files(resumed) and same(tables(out), tables(resumed)) == []
 
 
 @pytest.mark.slow
@@ -198,6 +212,12 @@ def test_what_cannot_run_says_so_in_one_sentence(
     assert done.stdout == ""
     assert says in done.stderr and "Traceback" not in done.stderr
     assert done.stderr.count("✗") == 1
+
+
+def test_an_out_that_cannot_be_made_is_said_in_one_sentence(logs: Path, traceroom: Traceroom) -> None:
+    done = traceroom(*RUN, logs, "--out", "/dev/null")
+    assert done.returncode == 2 and "/dev/null: " in done.stderr and "run again" in done.stderr
+    assert "Traceback" not in done.stderr and "mistake" not in done.stderr
 
 
 def test_the_configuration_is_obeyed(logs: Path, tmp_path: Path, traceroom: Traceroom) -> None:
