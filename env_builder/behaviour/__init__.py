@@ -14,7 +14,7 @@ import polars as pl
 
 from env_builder.behaviour import writes
 from env_builder.runtime.canonical import canonical
-from env_builder.world import Service, World
+from env_builder.world import Service, World, arithmetic
 from env_builder.world.replay import Step
 from warehouse.records import Behaviour, frame
 
@@ -40,6 +40,9 @@ def _behaviour(service: Service, tool: str, steps: list[Step]) -> dict[str, Any]
     n_against, fidelity, abstains = 0, None, None
     if known["effect"] == "constant" or (known["effect"] == "unknown" and _constant(steps)):
         rules.append({"rule": "constant", "content": steps[0].call.content})
+    elif known["effect"] == "pure":
+        calculation = arithmetic.find([step.call for step in steps])
+        rules += [{"rule": "arithmetic", **calculation._asdict()}] if calculation else []
     elif known["rules"] and known["effect"] == "read":
         rules += known["rules"]
     elif known["rules"]:

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
+from .arithmetic import written
 from .expressions import Missing, evaluate
 from .guards import allowed
 from .records import Tier
@@ -60,6 +61,13 @@ def _constant(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, An
     return Answer(rule["content"], False, "derived")
 
 
+def _arithmetic(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
+    """Calculate what the one argument says."""
+    asked = arguments.get(rule["argument"])
+    text = written(asked, rule["styles"]) if isinstance(asked, str) and len(arguments) == 1 else None
+    return None if text is None else Answer(text, False, "derived")
+
+
 def _document(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
     """Show the thing that an argument names."""
     name = _named(rule, arguments)
@@ -99,4 +107,5 @@ def _order(rule: dict[str, Any], before: dict[str, Any]) -> list[str]:
     return kept + [field for field in rule["order"] if field not in before]
 
 
-RULES: dict[str, Rule] = {"recorded": _recorded, "constant": _constant, "document": _document, "write": _write}
+RULES: dict[str, Rule] = {
+    "recorded": _recorded, "constant": _constant, "arithmetic": _arithmetic, "document": _document, "write": _write}

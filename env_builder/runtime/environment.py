@@ -116,13 +116,14 @@ class Environment:
 
     def finish(self) -> None:
         """The agent is done."""
-        if self._ended is None:
+        if self._open():
             self._ended = "terminated"
             self._journal.append({"kind": "finish"})
 
     @property
     def ended(self) -> Ended | None:
         """None while the episode runs."""
+        self._open()
         return self._ended
 
     @property

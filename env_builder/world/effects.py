@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 
 from env_builder.runtime.answers import parse
 from env_builder.runtime.relevance import act_names, names
+from env_builder.world import arithmetic
 from env_builder.world.calls import Call
 from env_builder.world.documents import Documents
 
@@ -99,12 +100,13 @@ def find(calls: list[Call], documents: Documents, shared: bool, hints: dict[str,
     telling = frozenset(tool for tool, mine in by_tool.items() if _novel(mine))
     sight = Sight(documents, telling)
     in_session = list(_betweens(calls, sight, tools, shared=False))
-    if not shared:
-        in_session += _against_baseline(calls, sight, tools)
+    looking = telling - documents.tools.keys()
+    if not shared:  # only what lies in one session is said against a tool that tells: sessions differ in more than calls
+        in_session += _against_baseline(calls, sight, tools - looking)
     fickle = _fickle(in_session)
     in_session = [between for between in in_session if between.tools and between.place not in fickle]
     creating = {tool for tool, known in documents.tools.items() if known.argument is None}
-    guilty = _guilty(in_session, telling - documents.tools.keys()) | creating
+    guilty = _guilty(in_session, looking) | creating
     kept = Counter(
         tool for between in in_session if not between.changed and not between.unnamed for tool in between.tools
     )
@@ -151,6 +153,8 @@ def _effect(mine: list[Call], guilty: bool, kept: int, sight: Sight, hint: Effec
     known = sight.documents.tools.get(tool)
     if known:  # what takes more than the key and was never seen to change anything is not proven harmless
         return "read" if known.only_key else "unknown"
+    if arithmetic.find(mine):
+        return "pure"
     harmless = kept >= MINIMUM_LOOKS or hint == "read"
     if tool not in sight.telling:  # it only acknowledges: what it did, if anything, must be seen elsewhere
         alike = len({call.content for call in mine}) == 1
