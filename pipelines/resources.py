@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 
 from dagster import ConfigurableResource
 
@@ -61,8 +60,3 @@ def connect(url: str, model: str, key: str, timeout_s: float = 120.0) -> Ask:
         return (answer.choices[0].message.content or "") if answer.choices else ""
 
     return ask
-
-
-def dagster_home(root: Path) -> Path:
-    """Where Dagster keeps its own: DAGSTER_HOME where set, else `.dagster` under `root`; always absolute."""
-    return Path(os.environ.get("DAGSTER_HOME") or root / ".dagster").resolve()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 
 from pipelines.settings import Settings
+from warehouse.errors import InputError
 from warehouse.store import Store
 
 if TYPE_CHECKING:
@@ -34,8 +35,13 @@ def told(sessions: pl.DataFrame, settings: Settings) -> dict[str, Literal["reset
     """What the configuration says of how sessions begin, by service."""
     says = {
         source.name: source.starts_from for source in configuration_of(settings).sources if source.starts_from is not None}
-    pairs = sessions.select("service", "source").unique().sort("service", "source")
-    return {service: says[source] for service, source in pairs.iter_rows() if source in says}
+    found: dict[str, Literal["reset", "shared"]] = {}
+    for service, source in sessions.select("service", "source").unique().sort("service", "source").iter_rows():
+        if source in says and found.setdefault(service, says[source]) != says[source]:
+            raise InputError(
+                f"sources of the service {service!r} say both that sessions begin anew and that they share one state",
+                str(settings.configuration), "give them one starts_from, or services of their own")
+    return found
 
 
 def configuration_of(settings: Settings) -> Configuration:
