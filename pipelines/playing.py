@@ -6,16 +6,20 @@ Loads room and grader into this process (docs/environment.md, "Three sides"): fo
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from env_builder import verify
 from env_builder.runtime import Environment
-from warehouse.errors import EnvironmentBroken, InputError
+from warehouse.errors import EnvironmentBroken, InputError, Missing
 
 Move = dict[str, Any]
 """{"tool", "arguments"} or {"say"}."""
+
+_LIKE_A_CALL = re.compile(r"\S+(?: \S+)?\s*\{.*\}")
+"""A word or two and something in braces: nobody speaks so."""
 
 
 class Room:
@@ -65,11 +69,15 @@ def _move(line: str, where: str) -> Move:
 
 
 def typed(line: str, tools: set[str]) -> Move:
-    """The move that a person typed: a tool's name and a JSON object, or words. Raises InputError."""
-    name, _, rest = line.partition(" ")
-    if name not in tools:
+    """The move that a person typed: a tool's name and a JSON object, or words. Raises InputError, and Missing where
+    something like a call names no tool."""
+    called = [name for name in tools if line == name or line.startswith(f"{name} ")]
+    if not called and _LIKE_A_CALL.fullmatch(line):
+        raise Missing.named("tool", line.partition("{")[0].strip(), tools, "/tools says what each does")
+    if not called:
         return {"say": line}
-    return _move(json.dumps({"tool": name, "arguments": _arguments(rest)}), "your line")
+    name = max(called, key=len)  # names may hold spaces, and one begin another
+    return _move(json.dumps({"tool": name, "arguments": _arguments(line[len(name):])}), "your line")
 
 
 def _arguments(text: str) -> Any:

@@ -79,7 +79,7 @@ def _typed(room: Any) -> Iterator[dict[str, Any]]:
             continue
         try:
             yield playing.typed(line, names)
-        except InputError as error:
+        except (InputError, Missing) as error:
             say(f"[yellow]{escape(str(error))}[/]")
 
 

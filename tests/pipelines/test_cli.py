@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from pipelines.playing import typed
 from pipelines.summary import ORDER
 from tests.pipelines.conftest import ROOT, Traceroom, environ
+from warehouse.errors import Missing
 
 COMMANDS = ("run", "show", "tasks", "play", "verify", "serve", "export", "base-image")
 
@@ -109,6 +111,18 @@ def test_the_known_solution_played_by_script_earns_one(environment: Path, tmp_pa
     assert "reward 1" in done.stderr
 
 
+def test_what_is_typed_is_a_call_where_it_names_a_tool_spaces_and_all() -> None:
+    tools = {"open", "POST /doors", "POST /doors {door}"}
+    assert typed('open {"n": 1}', tools) == {"tool": "open", "arguments": {"n": 1}}
+    assert typed('POST /doors {"n": 1}', tools) == {"tool": "POST /doors", "arguments": {"n": 1}}
+    assert typed('POST /doors {door} {"n": 1}', tools) == {"tool": "POST /doors {door}", "arguments": {"n": 1}}
+    assert typed("open", tools) == {"tool": "open", "arguments": {}}
+    assert typed("opened it is", tools) == {"say": "opened it is"} and typed("use {braces} then", tools)["say"]
+    for line in ('opne {"n": 1}', "GET /doors {}"):
+        with pytest.raises(Missing, match=r"no tool '(opne|GET /doors)'; there are: POST /doors"):
+            typed(line, tools)
+
+
 def test_an_empty_script_earns_nothing(environment: Path, tmp_path: Path, traceroom: Traceroom) -> None:
     (tmp_path / "nothing.jsonl").write_text("\n", "utf-8")
     task_id = rows(environment / "tasks.jsonl")[0]["task_id"]
@@ -119,9 +133,9 @@ def test_an_empty_script_earns_nothing(environment: Path, tmp_path: Path, tracer
 def test_a_person_types(environment: Path) -> None:
     task_id = rows(environment / "tasks.jsonl")[0]["task_id"]
     tool = rows(environment / "tools.jsonl")[0]["name"]
-    typed = f'/tools\n{tool} {{"broken\n{tool} {{"nobody": "asked"}}\nHello there\n/finish\n'
+    lines = f'/tools\n{tool} {{"broken\n{tool} {{"nobody": "asked"}}\nHello there\n/finish\n'
     done = subprocess.run(
-        [sys.executable, "-m", "pipelines", "play", str(environment), task_id, "--json"], input=typed, capture_output=True,
+        [sys.executable, "-m", "pipelines", "play", str(environment), task_id, "--json"], input=lines, capture_output=True,
         text=True, cwd=ROOT, env=environ())
     assert done.returncode == 0, done.stderr
     assert "the arguments are no JSON" in done.stderr and tool in done.stderr
