@@ -65,14 +65,21 @@ def _refuse_privacy(settings: Settings, told: configuration.Configuration | None
             "privacy is not there yet", where, "run with --privacy off, on logs that may be read as they are")
 
 
-def something_to_read(settings: Settings) -> None:
-    """Raises InputError where the settings name no file at all: an inbox may be empty, what a person names may not."""
+def something_to_read(settings: Settings) -> list[str]:
+    """Which of --only and --without name no folder (`--without feedbak`): that is said, for it is easily a slip.
+
+    Raises InputError where the settings name no file at all: an inbox may be empty, what a person names may not.
+    """
     files, left = discovered(settings)
     if not files:
         why = f"all {left.height} files are left by choice or called truth" if left.height else "there is no file in it"
         raise InputError(
             f"there is nothing to read: {why}", ", ".join(settings.logs) or str(settings.configuration),
             "name files or folders of logs, or change --only and --without")
+    paths = [*(each.relative for each in files), *left["subject"]]
+    folders = {folder for path in paths for folder in path.split("/")[:-1]}
+    named = [*(("--only", name) for name in settings.only), *(("--without", name) for name in settings.without)]
+    return [f"{option} {name}" for option, name in named if name not in folders]
 
 
 def _new(store: Store, source_file: SourceFile, known: set[str]) -> Iterator[Reading]:

@@ -58,7 +58,8 @@ def _ran(settings: Settings) -> Ran:
     from pipelines.ingesting import something_to_read
     from pipelines.unchanged import unchanged
 
-    something_to_read(settings)
+    for name in something_to_read(settings):
+        say(f"[yellow]![/] {escape(name)} names no folder of the logs, so it changes nothing; correct it or leave it out.")
     done = None if os.environ.get("DAGSTER_HOME") else unchanged(settings)
     if done is not None:
         return done
@@ -73,8 +74,9 @@ def _tell(made: dict[str, Any]) -> None:
     say("")
     say(f"[bold]{made['n_sessions']:,}[/] sessions with {made['n_calls']:,} tool calls of {made['n_tools']:,} tools, "
         f"from {made['n_records']:,} records in {made['n_files']:,} files")
-    say(f"[bold]{made['n_tasks']:,}[/] tasks found, [bold green]{made['n_published']:,}[/] published, each verified "
-        "(the known solution earns 1, doing nothing 0, twice the same)")
+    proof = ", each verified (the known solution earns 1, doing nothing 0, twice the same)"
+    say(f"[bold]{made['n_tasks']:,}[/] tasks found, [bold green]{made['n_published']:,}[/] published"
+        + (proof if made["n_published"] else ": what was left, and why, stands below"))
     say(f"in {made['seconds']:.1f} s" + ("" if len(fresh) > 2 else ": nothing new, what was there stands") + "\n")
     for row in made["environments"]:
         image = escape(row["image_id"][:19] if row["image_id"] else f"left: {row['image_left']}")

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from pipelines.ingesting import discovered
-from pipelines.settings import from_environment
+from pipelines.ingesting import discovered, something_to_read
+from pipelines.settings import Settings, from_environment
 from pipelines.stages import STAGES
 from tests.pipelines.conftest import ROOT, SAMPLE, Traceroom, environ, files, same, tables
 from warehouse.errors import Unavailable
@@ -212,6 +212,14 @@ def test_what_cannot_run_says_so_in_one_sentence(
     assert done.stdout == ""
     assert says in done.stderr and "Traceback" not in done.stderr
     assert done.stderr.count("✗") == 1
+
+
+def test_a_folder_that_is_not_there_to_leave_out_is_named(logs: Path, tmp_path: Path) -> None:
+    def unmatched(*without: str, only: tuple[str, ...] = ()) -> list[str]:
+        return something_to_read(Settings(logs=(str(logs),), out=str(tmp_path), without=without, only=only))
+
+    assert unmatched("feedback") == unmatched() == unmatched(only=("logs",)) == []
+    assert unmatched("feedbak", "feedback", only=("logs", "log")) == ["--only log", "--without feedbak"]
 
 
 def test_an_out_that_cannot_be_made_is_said_in_one_sentence(logs: Path, traceroom: Traceroom) -> None:
