@@ -62,6 +62,8 @@ def linked(tmp_path: Path) -> Path:
     """A checkout that uses this one's packages, where they are what the lock says."""
     if not (ROOT / ".venv" / "traceroom.stamp").exists():
         pytest.skip("this .venv was not set up by ./traceroom; the fresh one is tested with --all")
+    # Made ready from here first: through the link, a changed lock would install the copy into this checkout's .venv.
+    subprocess.run([ROOT / ".ci" / "ready", ROOT], check=True, capture_output=True, timeout=900)
     folder = checkout(tmp_path)
     (folder / ".venv").symlink_to(ROOT / ".venv")
     return folder
