@@ -19,6 +19,8 @@ _MAX_CHOICES = 5
 _CALLS_PER_CHOICE = 20
 _KINDS: dict[type, str] = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null",
                            list: "array", dict: "object"}
+_SAFE = frozenset(("GET", "HEAD", "OPTIONS", "TRACE"))
+_METHODS = _SAFE | frozenset(("POST", "PUT", "PATCH", "DELETE"))
 _ANY_OBJECT = '{"properties":{},"type":"object"}'
 
 
@@ -33,7 +35,7 @@ def tools_of(turns: pl.DataFrame, declarations: pl.DataFrame) -> tuple[pl.DataFr
         for service, tool, arguments in seen.iter_rows():
             rows[service, tool] = {
                 "service": service, "tool": tool, "description": None, "input_schema": inferred(arguments),
-                "declared": False, "annotations": None, "n_calls": called[service, tool]}
+                "declared": False, "annotations": _of_method(tool), "n_calls": called[service, tool]}
     found = pl.DataFrame([rows[key] for key in sorted(rows)], schema=frame_schema(Tool), orient="row")
     return found, frame(Verdict, verdicts)
 
@@ -73,6 +75,12 @@ def _service_of(tools: set[str], hint: str | None, called: dict[tuple[str, str],
     called tools it names most, the first by name among equals."""
     overlap = Counter(service for service, tool in called if tool in tools)
     return min(overlap, key=lambda service: (service != hint, -overlap[service], service), default=None)
+
+
+def _of_method(tool: str) -> str | None:
+    """What HTTP says of a request's method (RFC 9110, 9.2.1: safe methods only read), as MCP annotations."""
+    method, space, _ = tool.partition(" /")
+    return _text({"readOnlyHint": method in _SAFE}) if space and method in _METHODS else None
 
 
 def _schema(values: list[Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from env_builder.rewards.checks import agreed, checks_of
+from env_builder.rewards.checks import agreed, checks_of, nothing_to_reward
 from env_builder.rewards.witness import FreeText, Witness, free_text, witnesses
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.users import solutions
@@ -48,8 +48,11 @@ def mine(
     verdicts = []
     for task_id, service, good_ids in tasks.select("task_id", "service", "good_session_ids").iter_rows():
         clear = [seen[name] for name in good_ids if name in seen and seen[name].difference is not None]
-        good[task_id] = agreed(clear, free.get(service, NO_FREE_TEXT))
-        verdicts.append(_why(task_id, good_ids, clear, good[task_id]))
+        text = free.get(service, NO_FREE_TEXT)
+        good[task_id] = agreed(clear, text)
+        verdicts.append(_why(task_id, good_ids, clear, good[task_id], text))
+        if nothing_to_reward(good[task_id], text):
+            good[task_id] = []
     agreeing = [[one.session_id for one in good[name]] for name in tasks["task_id"]]
     solved = tasks.with_columns(pl.Series("good_session_ids", agreeing, dtype=pl.List(pl.String())))
     steps = dict(solutions(solved, turns).iter_rows())
@@ -76,8 +79,11 @@ def _rubric(task_id: str, service: str, checks: list[Check], solution: str) -> R
     return Rubric(rubric_id=rubric_id, task_id=task_id, service=service, checks=text, solution=solution)
 
 
-def _why(task_id: str, good_ids: list[str], clear: list[Witness], good: list[Witness]) -> Verdict:
+def _why(task_id: str, good_ids: list[str], clear: list[Witness], good: list[Witness], free: FreeText) -> Verdict:
     """What became of a task: `clear` are its good sessions whose end is known, `good` those that agree."""
+    if good and nothing_to_reward(good, free):
+        detail = f"{good[0].session_id} changed nothing and told nobody anything: any look around would be worth as much."
+        return _verdict(task_id, False, "nothing_to_reward", detail)
     if good:
         detail = f"{len(good)} of {len(good_ids)} good sessions propose."
         return _verdict(task_id, True, "rubric_mined", detail)

@@ -53,6 +53,12 @@ def agreed(good: list[Witness], free: FreeText) -> list[Witness]:
     return [one for one in good if any(one in who for who in chosen)]
 
 
+def nothing_to_reward(good: list[Witness], free: FreeText) -> bool:
+    """Did the good sessions change nothing and say nothing? Then any look around would be worth as much."""
+    ends = _ends(good, _loose(good, free))
+    return all(changes_nothing(end, _loose(good, free)) for end, _ in ends) and not any(one.spoke for one in good)
+
+
 def checks_of(good: list[Witness], bad: list[Witness], free: FreeText) -> list[Check]:
     """The checks of a task, sorted by id. `good` is not empty, and each of them has a difference."""
     parameters = _loose([*good, *bad], free)
@@ -123,7 +129,10 @@ def _told(role: Role, facts: list[Fact], good: list[Witness], fooled: list[Witne
 
 def _idle_checks(good: list[Witness], free: FreeText) -> list[Check]:
     """What has to be done where changing nothing may be right: doing nothing at all is not."""
-    checks = [_check("spoke", "gate", "The agent tells the user something.", {"at_least": 1}, good, [])]
+    spoke = [one for one in good if one.spoke]
+    silent = [one for one in good if not one.spoke]
+    says = "The agent tells the user something."
+    checks = [_check("spoke", "gate", says, {"at_least": 1}, spoke, silent)] if good[0].spoke else []
     looked_up = _common(good, lambda one: one.looked_up)
     patterns = [{"tool": tool, "arguments": json.loads(text)} for tool, text in looked_up]
     handed = sorted({call.tool for one in good for call in one.calls if call.tool in free.aside and not call.failed})

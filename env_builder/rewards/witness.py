@@ -66,6 +66,11 @@ class Witness:
                          if call.tool in self._reads and call.arguments and not call.failed)
 
     @cached_property
+    def spoke(self) -> bool:
+        """Did the agent say anything?"""
+        return any(kind == "message" and role == "assistant" and (text or "").strip() for kind, role, text in self._rows)
+
+    @cached_property
     def told(self) -> frozenset[Fact]:
         """Facts that the agent told before its user did and after a tool gave them; dates without their year."""
         return frozenset[Fact]().union(*self._told)

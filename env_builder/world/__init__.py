@@ -77,8 +77,7 @@ def _service(
 
 
 def _hints(tools: pl.DataFrame, service: str) -> dict[str, Effect]:
-    """What declarations say of tools: MCP's readOnlyHint."""
-    rows = tools.filter(
-        (pl.col("service") == service) & pl.col("annotations").str.json_path_match("$.readOnlyHint").eq("true")
-    )
-    return dict.fromkeys(rows["tool"], "read")
+    """What declarations say of tools (MCP's readOnlyHint): `read`, or `unknown` where they say that it may change things."""
+    said = tools.filter(pl.col("service") == service).select(
+        "tool", pl.col("annotations").str.json_path_match("$.readOnlyHint").alias("reads")).drop_nulls()
+    return {tool: "read" if reads == "true" else "unknown" for tool, reads in said.iter_rows()}

@@ -106,7 +106,8 @@ def find(calls: list[Call], documents: Documents, shared: bool, hints: dict[str,
     fickle = _fickle(in_session)
     in_session = [between for between in in_session if between.tools and between.place not in fickle]
     creating = {tool for tool, known in documents.tools.items() if known.argument is None}
-    guilty = _guilty(in_session, looking) | creating
+    showing = frozenset(tool for tool, known in documents.tools.items() if known.only_key)
+    guilty = _guilty(in_session, looking, showing) | creating
     kept = Counter(
         tool for between in in_session if not between.changed and not between.unnamed for tool in between.tools
     )
@@ -125,8 +126,9 @@ def _fickle(betweens: list[Between]) -> set[str]:
     return {place for place, n in seen.items() if changed[place] >= max(2, CHANGES_RATE * n)}
 
 
-def _guilty(betweens: list[Between], telling: frozenset[str]) -> set[str]:
-    """The fewest tools that explain the changed looks. `telling`: tools that tell something but show no document."""
+def _guilty(betweens: list[Between], telling: frozenset[str], showing: frozenset[str]) -> set[str]:
+    """The fewest tools that explain the changed looks. `telling`: tools that tell something but show no document;
+    `showing`: tools that take a key and show its document, the last to be blamed among equals."""
     seen = Counter(tool for between in betweens for tool in between.tools)
     left = [between.tools for between in betweens if between.changed]
     guilty: set[str] = set()
@@ -139,7 +141,7 @@ def _guilty(betweens: list[Between], telling: frozenset[str]) -> set[str]:
         }
         if not blamed:
             break
-        worst = max(blamed, key=lambda tool: blamed[tool])
+        worst = max(blamed, key=lambda tool: (blamed[tool], tool not in showing))
         guilty.add(worst)
         left = [tools for tools in left if worst not in tools]
     return guilty
@@ -151,6 +153,8 @@ def _effect(mine: list[Call], guilty: bool, kept: int, sight: Sight, hint: Effec
     if guilty:
         return "write"
     known = sight.documents.tools.get(tool)
+    if hint == "unknown":
+        return "unknown"
     if known:  # what takes more than the key and was never seen to change anything is not proven harmless
         return "read" if known.only_key else "unknown"
     if arithmetic.find(mine):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extractors.tools import inferred, tools_of
-from warehouse.records import Declaration, Turn, frame, frame_schema
+from warehouse.records import Declaration, Turn, empty, frame, frame_schema
 
 VALUES = st.recursive(st.none() | st.booleans() | st.integers(-9, 9) | st.floats(-1, 1) | st.text(max_size=3),
                       lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("abc"), inner, max_size=2),
@@ -78,3 +78,11 @@ def test_a_list_that_nobody_calls_is_a_verdict() -> None:
     made, left = tools_of(turns(("front", "open")), declared("f", "attic", "dust"))
     assert made["tool"].to_list() == ["open"]
     assert left.select("reason", "kept", "file_id").rows() == [("uncalled_tools", False, "f")]
+
+
+def test_a_request_says_by_its_method_whether_it_may_change_things() -> None:
+    asked = ("GET /doors", "HEAD /doors", "POST /doors/{doors_1}/open", "DELETE /doors/{doors_1}", "GET the door", "open")
+    made, _ = tools_of(turns(*(("front", tool) for tool in asked)), empty(Declaration))
+    hints = dict(made.select("tool", "annotations").iter_rows())
+    assert [hints[tool] for tool in asked] == [
+        '{"readOnlyHint":true}', '{"readOnlyHint":true}', '{"readOnlyHint":false}', '{"readOnlyHint":false}', None, None]

@@ -167,6 +167,19 @@ def test_free_text_of_a_hand_over_is_no_part_of_the_end() -> None:
     assert reward(rubric, CLOSED, ("agent", "Wait.")) == 0.0
 
 
+def test_requests_without_words_are_rewarded_for_what_they_change_and_for_nothing_else() -> None:
+    desk = Desk()
+    desk.session("good", 0.9, OPENED, LOOK, OPEN)
+    rubric = desk.rubric()
+    assert kinds(rubric) == ["state", "untouched"]
+    assert reward(rubric, OPENED, OPEN) == 1.0 and reward(rubric, CLOSED, LOOK) == 0.0
+    desk = Desk()
+    desk.session("good", 0.9, CLOSED, LOOK)
+    mined = desk.mined()
+    assert mined.rubrics.height == 0
+    assert mined.verdicts.select("kept", "reason").rows() == [(False, "nothing_to_reward")]
+
+
 @pytest.mark.parametrize(("probability", "end", "reason"), [
     (0.2, OPENED, "no_known_success"), (None, OPENED, "no_known_success"), (0.9, None, "no_known_end_state")])
 def test_a_task_that_cannot_be_graded_is_a_verdict(probability: Any, end: Any, reason: str) -> None:

@@ -1,0 +1,46 @@
+"""Effects from looks: the fewest tools that explain the changes; declarations are a hint."""
+
+from __future__ import annotations
+
+import pytest
+
+from env_builder.world import documents, effects
+from env_builder.world.calls import Call
+from env_builder.world.effects import Effect
+from tests.env_builder.world.calls import call
+
+NEW, OLD = '{"door": "D-1", "state": "open"}', '{"door": "D-1", "state": "shut"}'
+
+
+def session(name: str, *steps: tuple[str, str]) -> list[Call]:
+    arguments = {
+        "look": {"door": "D-1"}, "push": {"door": "D-1"}, "muse": {"thought": f"{name}: perhaps the door D-1 is open by now"},
+        "ring": {"house": f"H-{name}"}}
+    return [call(tool, arguments[tool], content, name, position) for position, (tool, content) in enumerate(steps)]
+
+
+def found(calls: list[Call], **hints: Effect) -> dict[str, Effect]:
+    return effects.find(calls, documents.find(calls), shared=False, hints=hints).effect
+
+
+def test_blames_what_explains_most_and_not_what_stood_by() -> None:
+    """`muse` is called only before changes, `push` before all of them and once in vain."""
+    calls: list[Call] = []
+    for n in range(12):
+        musing = [("muse", "")] if n < 5 else []
+        calls += session(f"s{n}", ("look", OLD), *musing, ("push", "ok"), ("look", OLD if n == 11 else NEW))
+    for n in range(12, 16):
+        calls += session(f"s{n}", ("look", OLD), ("look", OLD))
+    assert found(calls) == {"look": "read", "push": "write", "muse": "constant"}
+
+
+@pytest.mark.parametrize(("hint", "wanted"), [("unknown", "unknown"), ("read", "constant")])
+def test_a_declaration_decides_where_nothing_was_seen(hint: Effect, wanted: str) -> None:
+    calls = [step for n in range(6) for step in session(f"s{n}", ("ring", "ok"))]
+    assert found(calls, ring=hint)["ring"] == wanted
+    assert found(calls)["ring"] == "unknown"
+
+
+def test_what_was_seen_counts_more_than_a_declaration() -> None:
+    calls = [step for n in range(6) for step in session(f"s{n}", ("look", OLD), ("push", "ok"), ("look", NEW))]
+    assert found(calls, push="read")["push"] == "write"
