@@ -88,7 +88,8 @@ def verify(directory: str | Path, rewards: str | Path, task_ids: Iterable[str] |
     for task_id in asked:
         if task_id not in known:
             raise Missing.named("task", task_id, known)
-        failure: Failure | None = Failure("no_rubric", "Neither rubric nor solution is there; mine rewards for it.")
+        failure: Failure | None = Failure(
+            "no_rubric", "It has no rubric and no known solution: the run withheld it, and traceroom show --left says why.")
         tried: list[Play] = []
         if task_id in rubrics and task_id in solutions:
             writes = environment.replay(task_id, ()).writes

@@ -102,10 +102,9 @@ def played(room: Room, moves: Iterable[Move]) -> Iterator[dict[str, Any]]:
 
 
 def graded(room: Room) -> dict[str, Any] | None:
-    """{"reward", "checks"} of the episode; None where the environment has no rewards beside it."""
-    try:
-        grade = room.environment.grade()
-    except (LookupError, FileNotFoundError):
+    """{"reward", "checks"} of the episode; None where its task has no verified reward."""
+    grade = room.environment.grade()
+    if grade.reward is None and not grade.checks:
         return None
     return {"reward": grade.reward, "checks": [check._asdict() for check in grade.checks]}
 

@@ -376,7 +376,7 @@ class Verdict(Record):
     """What became of one thing at one stage (`mart.verdicts`): nothing vanishes."""
 
     stage: str
-    """extract, sessions, outcomes, tasks, world, rewards, verify, datasets, image."""
+    """extract, sessions, world, outcomes, tasks, rewards, verify, environments, image, datasets."""
     subject: str
     """Id of the file, record, session, task or environment."""
     kept: bool

@@ -103,7 +103,7 @@ def _show_step(step: dict[str, Any]) -> None:
 
 def _show_grade(grade: dict[str, Any] | None) -> None:
     if grade is None:
-        say("\n[yellow]No grade: there are no rewards beside this environment.[/]")
+        say("\n[yellow]No grade: this task has no verified reward, or its rewards are elsewhere (--rewards).[/]")
         return
     reward = grade["reward"]
     unscored = "none[/]: the episode leaned on answers that nobody knows"

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from env_builder.runtime import Environment
 from pipelines.playing import typed
 from pipelines.summary import ORDER
 from tests.pipelines.conftest import ROOT, Traceroom, environ
@@ -202,3 +203,16 @@ def test_serve_answers_until_it_is_stopped(environment: Path) -> None:
     time.sleep(0.1)
     server.terminate()
     assert server.wait(20) is not None
+
+
+def test_a_withheld_room_is_played_without_a_grade(sample_run: Path, tmp_path: Path, traceroom: Traceroom) -> None:
+    withheld = sample_run / "withheld" / "main"
+    task_id = Environment.load(withheld).tasks[0].task_id
+    script = tmp_path / "moves.jsonl"
+    script.write_text('{"say": "How can I help?"}\n', "utf-8")
+    done = traceroom("play", withheld, task_id, "--script", script, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["grade"] is None
+    assert "no verified reward" in done.stderr
+    checked = traceroom("verify", withheld)
+    assert checked.returncode == 1 and "withheld" in checked.stderr
