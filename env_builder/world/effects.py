@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from env_builder.runtime.answers import parse
+from env_builder.runtime.episode import ACTING
 from env_builder.runtime.relevance import act_names, names
 from env_builder.world import arithmetic
 from env_builder.world.calls import Call
@@ -50,7 +51,7 @@ class Effects(NamedTuple):
     @property
     def acting(self) -> frozenset[str]:
         """Tools that may change the world."""
-        return frozenset(tool for tool, effect in self.effect.items() if effect in ("write", "unknown"))
+        return frozenset(tool for tool, effect in self.effect.items() if effect in ACTING)
 
 
 class Between(NamedTuple):
@@ -112,7 +113,7 @@ def find(calls: list[Call], documents: Documents, shared: bool, hints: dict[str,
         tool for between in in_session if not between.changed and not between.unnamed for tool in between.tools
     )
     effect = {tool: _effect(by_tool[tool], tool in guilty, kept[tool], sight, hints.get(tool)) for tool in sorted(tools)}
-    acting = frozenset(tool for tool in tools if effect[tool] in ("write", "unknown"))
+    acting = frozenset(tool for tool in tools if effect[tool] in ACTING)
     betweens = list(_betweens(calls, sight, acting, shared))
     if not shared:
         betweens += _against_baseline(calls, sight, acting)
