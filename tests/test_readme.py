@@ -38,7 +38,7 @@ def run(command: str, folder: Path, **environment: str) -> tuple[subprocess.Comp
 
 def _plain_environment() -> dict[str, str]:
     """This environment without what an active virtual environment or a running test adds to it."""
-    added = ("PYTHONPATH", "VIRTUAL_ENV", "TRACEROOM_CI")
+    added = ("PYTHONPATH", "VIRTUAL_ENV", "TRACEROOM_CI", "TRACEROOM_PYTHON")
     kept = {name: value for name, value in os.environ.items() if name not in added and not name.startswith("PYTEST")}
     return {**kept, "PATH": os.pathsep.join(
         folder for folder in os.environ.get("PATH", "").split(os.pathsep) if not folder.startswith(str(ROOT)))}

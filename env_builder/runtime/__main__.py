@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import runpy
 import sys
 from pathlib import Path
 
-if not __package__:  # started by its path: make the folder that holds the package importable, and nothing else
+if not __package__:  # started by its path: make the folder that holds the package importable, and begin again as its module
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
-    __package__ = Path(__file__).resolve().parent.name
-    __import__(__package__)
+    runpy.run_module(Path(__file__).resolve().parent.name, run_name="__main__", alter_sys=True)
 
 from .environment import Environment
 from .mcp import Server

@@ -29,6 +29,15 @@ def microseconds(value: Any) -> int | None:
     return _from_text(value)
 
 
+def earlier(instant: int, milliseconds: float) -> int:
+    """The instant that lies so long before; the instant itself where that is no time that anybody logged in."""
+    try:
+        found = instant - round(milliseconds * 1000)
+    except (ValueError, OverflowError):  # not a number, or endless
+        return instant
+    return found if 0 < found < _AFTER_9999 else instant
+
+
 def _from_number(value: float) -> int | None:
     if not 0 < value < 1e20:
         return None

@@ -17,7 +17,7 @@ import orjson
 
 from extractors.formats.chat import parts
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
-from extractors.formats.instants import microseconds
+from extractors.formats.instants import earlier, microseconds
 from extractors.formats.overlap import Print, fingerprint
 from extractors.formats.tool_list import declare_all
 
@@ -158,11 +158,10 @@ def _times(value: Row, emit: Emit) -> tuple[int | None, int | None, float | None
     stated = stated if stated is not None else next((value[key] for key in _STARTED if key in value), None)
     asked = microseconds(stated)
     latency = next((float(value[key]) for key in _LATENCY if isinstance(value.get(key), (int, float))), None)
-    span = round(latency * 1000) if latency is not None else 0
     if answered is None and asked is not None:
-        answered = asked + span
+        answered = earlier(asked, -(latency or 0.0))
     if asked is None and answered is not None:
-        asked = answered - span
+        asked = earlier(answered, latency or 0.0)
     return asked, answered, latency
 
 

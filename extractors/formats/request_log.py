@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 import orjson
 
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.instants import earlier
 
 _SESSION_HEADERS = ("x-session-id", "x-conversation-id", "session-id")
 
@@ -40,7 +41,7 @@ def _request(record: LogRecord, value: Row, request: Row, response: Row, emit: E
     path, _, query = request["url"].partition("?")
     latency = value.get("responseTime", value.get("duration"))
     ended = emit.envelope.time(value)
-    started = ended - round(latency * 1000) if ended is not None and isinstance(latency, (int, float)) else ended
+    started = earlier(ended, latency) if ended is not None and isinstance(latency, (int, float)) else ended
     session = emit.envelope.session_id(value) or next(filter(None, map(headers.get, _SESSION_HEADERS)), None)
     arguments: Row = {"query": _query(query)}
     answer: Row = {"status": response.get("statusCode", response.get("status"))}

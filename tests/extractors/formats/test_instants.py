@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extractors.formats.instants import microseconds
+from extractors.formats.instants import earlier, microseconds
 
 AT = datetime(2026, 1, 5, 10, 0, 0, 500_000, tzinfo=UTC)
 US = 1_767_607_200_500_000
@@ -33,3 +33,15 @@ def test_what_is_no_time_and_the_zero_and_the_end_of_clocks(value: Any) -> None:
 def test_an_instant_is_always_a_date_that_can_be_written(value: Any) -> None:
     found = microseconds(value)
     assert found is None or 1970 <= datetime.fromtimestamp(found // 1_000_000, UTC).year <= 9999
+
+
+@given(st.integers(1, 4_000_000_000_000_000), st.floats() | st.integers(-10**30, 10**30))
+def test_an_instant_less_a_duration_is_an_instant(instant: int, milliseconds: float) -> None:
+    found = earlier(instant, milliseconds)
+    assert 0 < found < 253_402_300_800_000_000
+    assert found == instant or abs(found - (instant - round(milliseconds * 1000))) <= 1
+
+
+def test_a_duration_longer_than_time_itself_is_ignored() -> None:
+    assert earlier(1_772_413_265_000_000, 9.2e15) == 1_772_413_265_000_000
+    assert earlier(1_772_413_265_000_000, 2041) == 1_772_413_262_959_000
