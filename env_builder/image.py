@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from env_builder.archive import ROOM_USER, read_manifest, room_layer, write_base, write_on_top
-from env_builder.room import Room, arguments
+from env_builder.room import Room, arguments, begun
 from env_builder.runtime.canonical import digest
 from warehouse.errors import InputError, Unavailable
 
@@ -112,13 +112,7 @@ def build(directory: Path, base: str | None = None) -> ImageResult:
 
 def start(image_id: str, task_id: str | None = None, seed: int = 0, limits: Limits = DEFAULT_LIMITS) -> Room:
     """A room with control, in a container that goes when the room is closed; Unavailable where it does not begin."""
-    room = Room(ContainerCarrier(engine(), image_id, arguments(task_id, seed), limits), image_id[:19])
-    try:
-        room.open()
-    except Unavailable:
-        room.close()
-        raise
-    return room
+    return begun(Room(ContainerCarrier(engine(), image_id, arguments(task_id, seed), limits), image_id[:19]))
 
 
 def make_base(name: str = LOCAL_BASE, suite: str = "bookworm") -> str:

@@ -184,6 +184,16 @@ def arguments(task_id: str | None, seed: int = 0, control: bool = True) -> list[
     return [*task, "--seed", str(seed), *(["--control"] if control else [])]
 
 
+def begun(room: Room) -> Room:
+    """The room, opened; ended again where it does not begin: Unavailable."""
+    try:
+        room.open()
+    except Unavailable:
+        room.close()
+        raise
+    return room
+
+
 def command(directory: Path) -> list[str]:
     """How an environment's own runtime is started on this machine: isolated from this process's packages and paths."""
     read_manifest(directory)
@@ -192,10 +202,4 @@ def command(directory: Path) -> list[str]:
 
 def start_process(directory: Path, task_id: str | None = None, seed: int = 0) -> Room:
     """A room with control, as a local process; Unavailable where it does not begin (a task that it does not have …)."""
-    room = Room(Process(command(directory.resolve()) + arguments(task_id, seed)), str(directory))
-    try:
-        room.open()
-    except Unavailable:
-        room.close()
-        raise
-    return room
+    return begun(Room(Process(command(directory.resolve()) + arguments(task_id, seed)), str(directory)))

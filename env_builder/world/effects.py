@@ -4,7 +4,7 @@ Two looks at one thing (a document by its key, or the same question asked again)
 equal looks speak for those calls, unequal ones against at least one of them. The fewest tools that explain all unequal
 looks are the ones that write (greedy, the most often guilty first).
 Sees: what is looked at again. Does not see: a change that nobody looks at. A tool that nothing speaks for or against is
-`unknown`, unless it tells something new and tells it again when asked again.
+`unknown`, unless it tells something new and tells it again when asked again. A declaration counts where nothing was seen.
 """
 
 from __future__ import annotations

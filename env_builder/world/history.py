@@ -1,8 +1,9 @@
 """From the steps of all sessions to facts and answers on record, each with the span over which it holds.
 
 Where every session begins anew, what most sessions saw before any act that matters is what all of them begin from; a
-session that saw otherwise keeps its own view. Where sessions share one world, looks are laid out in time (`spans`), and a
-session's own first look counts for the tasks that begin together with it.
+session that saw otherwise keeps its own view, which counts in a task where more than half of its sessions saw the same.
+Where sessions share one world, looks are laid out in time (`spans`), and a session's own first look counts for the tasks
+that begin together with it.
 """
 
 from __future__ import annotations
@@ -166,5 +167,5 @@ def _outvoted(service: str, name: Name, step: Step) -> Verdict:
     return Verdict(
         stage="world", subject=step.call.event_id, kept=True, reason="outvoted",
         detail=f"session {step.call.session_id} saw {name[0]} {name[1][:80]} of {service} otherwise than most; "
-               "it counts for that session's own tasks alone",
+               "it counts in tasks where more than half of the sessions saw the same",
     )
