@@ -1,4 +1,4 @@
-"""The content of a log file as records: JSON lines, one JSON document, or a comma-separated table; plain or gzip.
+"""The content of a log file as records: JSON lines, a document, a table, text, XML, an archive, a database; packed or not.
 
 In: bytes. Out: the layout, the first objects, and for each record where it lies (line, byte offset, bytes) and its value.
 A line that is no JSON is a record without a value, with what is wrong. Memory: the file, and one record at a time.
@@ -7,18 +7,20 @@ A line that is no JSON is a record without a value, with what is wrong. Memory: 
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
-import zlib
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import orjson
 
+from extractors import containers
+from extractors.containers import unpack
 from extractors.formats.format import Head, Row
 
 _BOM = b"\xef\xbb\xbf"
+_XML = re.compile(rb"\s*<(\?xml|!DOCTYPE|!--|[A-Za-z_][\w.:-]*[\s/>])")
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _LOOK_AT = 20
 _KEEP = 5
@@ -40,12 +42,11 @@ class Piece(NamedTuple):
 
 
 def unpacked(content: bytes) -> bytes:
-    """The content, unpacked where it is gzip, as UTF-8 where it begins as UTF-16 does. Errors: ValueError where damaged."""
-    if content[:2] == b"\x1f\x8b":
-        try:
-            content = gzip.decompress(content)
-        except (OSError, EOFError, zlib.error) as error:
-            raise ValueError(f"damaged gzip ({error})") from error
+    """The content, unpacked where it is gzip or zstd, as UTF-8 where it begins as UTF-16 does.
+
+    Errors: ValueError where it is damaged, or would unpack to more than `MOST_BYTES`.
+    """
+    content = unpack(content)
     if content[:2] in _UTF_16:
         try:
             content = content.decode("utf-16").encode()
@@ -55,25 +56,63 @@ def unpacked(content: bytes) -> bytes:
 
 
 def head_of(content: bytes) -> Head:
-    """Layout and first objects."""
+    """Layout and first objects. Errors: ValueError for an archive or a database that cannot be opened."""
+    if (other := containers.head_of(content)) is not None:
+        return other
     body = content.removeprefix(_BOM)
     start = body.lstrip()[:1]
     if start in (b"{", b"[") or body.lstrip()[:4] == b"null":
-        return _json_head(body)
+        found = _json_head(body)
+        return found if found.layout != "text" else _text_head(body)
+    if start == b"<" and _XML.match(body) is not None:
+        return Head("xml", [], None, _first_lines(body))
     return _table_head(body)
 
 
 def pieces(content: bytes, head: Head, whole: bool) -> Iterator[Piece]:
-    """The records in file order; `whole`: a document is one record."""
+    """The records in file order; `whole`: a document, an archive, a database, or a text is one record."""
     if head.layout == "lines":
         yield from _lines(content)
     elif head.layout == "table":
-        yield from _rows(content)
+        yield from (_rows(content) if head.document is None else _elements(head.document))
+    elif head.layout == "text" and not whole:
+        yield from _text_lines(content)
+    elif head.layout == "text":
+        yield Piece(1, 0, content, content.removeprefix(_BOM).decode("utf-8", "replace"), None)
+    elif head.layout == "xml":
+        yield Piece(1, 0, content, content, None)
     elif whole or not isinstance(head.document, list):
         yield Piece(1, 0, content, head.document, None)
     else:
-        for number, element in enumerate(head.document, start=1):
-            yield Piece(number, 0, orjson.dumps(element), element, None)
+        yield from _elements(head.document)
+
+
+def _elements(values: list[Any]) -> Iterator[Piece]:
+    for number, element in enumerate(values, start=1):
+        yield Piece(number, 0, orjson.dumps(element, default=str), element, None)
+
+
+def _text_lines(content: bytes) -> Iterator[Piece]:
+    offset = len(_BOM) if content.startswith(_BOM) else 0
+    for number, line in enumerate(content[offset:].split(b"\n"), start=1):
+        stripped = line.rstrip(b"\r")
+        if stripped.strip():
+            yield Piece(number, offset, stripped, stripped.decode("utf-8", "replace"), None)
+        offset += len(line) + 1
+
+
+def _first_lines(body: bytes) -> list[str]:
+    return [line.decode("utf-8", "replace").rstrip("\r") for line in body[:65536].split(b"\n") if line.strip()][:_LOOK_AT]
+
+
+def _text_head(body: bytes) -> Head:
+    """Text where it is some: zeros are none."""
+    if b"\0" in body[:1024]:
+        return Head("text", [])
+    lines = _first_lines(body)
+    parsed = [_parsed(line.encode()) for line in lines]
+    objects = [value for value, problem, _ in parsed if problem is None and isinstance(value, dict)]
+    return Head("text", objects[:_KEEP], None, lines)
 
 
 def _json_head(body: bytes) -> Head:
@@ -97,10 +136,10 @@ def _table_head(body: bytes) -> Head:
     try:
         rows = [row for row, _ in zip(csv.reader(io.StringIO(text, newline="")), range(_KEEP + 1), strict=False)]
     except csv.Error:
-        return Head("text", [])
+        return _text_head(body)
     if b"\0" in body[:1024] or len(rows[0]) < 2 or not all(name.strip() for name in rows[0]):
-        return Head("text", [])
-    return Head("table", [dict(zip(rows[0], row, strict=False)) for row in rows[1:]])
+        return _text_head(body)
+    return Head("table", [dict(zip(rows[0], row, strict=False)) for row in rows[1:]], None, _first_lines(body))
 
 
 def _lines(content: bytes) -> Iterator[Piece]:

@@ -70,7 +70,8 @@ class Declaration(Record):
     """MCP annotations as JSON text."""
 
 
-EventKind = Literal["message", "call", "result", "request", "feedback", "row_change"]
+EventKind = Literal[
+    "message", "reasoning", "call", "result", "request", "feedback", "outcome", "row_change", "business", "log", "link"]
 
 
 class Event(Record):
@@ -86,7 +87,7 @@ class Event(Record):
     service: str | None
     """Name of the service that the record itself states."""
     session_id: str | None
-    """As in the log."""
+    """As in the log; or an alias (`trace:…`) that a link event of the source says the session of. Of a link: the session."""
     position: int | None
     """Index in the conversation (0-based, counted over messages, calls and results) where the record tells it. Of a row
     change: its place in the database's own log."""
@@ -97,22 +98,28 @@ class Event(Record):
     content: str | None
     """Text of a message, a result or a comment; parts are joined; None means not captured."""
     call_id: str | None
+    """Id of the call; of a request: its own id; of a row change: its transaction; of feedback: the call, message or span that
+    it is on (None: the session)."""
     tool: str | None
-    """Of a call or result: the tool's name. Of a request: the method and raw path. Of a row change: the table."""
+    """Of a call or result: the tool's name. Of a request: the method and raw path. Of a row change: the table. Of a business
+    event: its name. Of a log line: its template."""
     arguments: str | None
-    """Of a call: JSON text as logged. Of a request: JSON object {"query": …, "body": …}. Of a row change: the key."""
+    """Of a call: JSON text as logged. Of a request: JSON object {"query": …, "body": …}. Of a row change: the key. Of a
+    business event or a log line: JSON object of what it carries."""
     is_error: bool | None
     """Explicit error flag, None where the log does not say."""
     requestor: str | None
-    """Who called the tool: assistant or user."""
+    """Who called the tool: assistant or user. Of a request: id of the agent's tool call that made it, where stated."""
     name: str | None
-    """Of feedback: what was asked. Of a row change: the operation (create, update, delete, snapshot).
+    """Of feedback and outcomes: what was asked or measured. Of a row change: the operation (create, update, delete, snapshot).
     Of all others: identity of the user, clerk or connection, where the record states one."""
     value: str | None
-    """Of feedback: the answer as logged. Of a row change: JSON {"before": …, "after": …}.
+    """Of feedback and outcomes: the answer as logged. Of a link: the alias. Of a row change: JSON {"before": …, "after": …}.
     Of a request: JSON {"status": …, "body": …}."""
     latency_ms: float | None
     model: str | None
+    usage: str | None
+    """Of the first part of a model's answer: JSON object of token counts (input_tokens, output_tokens, cached_tokens …)."""
     lossy: str | None
     """JSON list of what could not be carried over from the record, None where nothing was lost."""
 

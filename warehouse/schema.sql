@@ -24,7 +24,8 @@ create table if not exists core.events (
     event_id varchar primary key, record_id varchar not null, file_id varchar not null, source varchar not null,
     format varchar not null, service varchar, session_id varchar, position bigint, happened_at timestamptz, kind varchar not null, role varchar,
     content varchar, call_id varchar, tool varchar, arguments varchar, is_error boolean, requestor varchar,
-    name varchar, value varchar, latency_ms double, model varchar, lossy varchar);
+    name varchar, value varchar, latency_ms double, model varchar, usage varchar,
+    lossy varchar);
 create table if not exists core.sessions (
     session_id varchar primary key, source varchar not null, service varchar not null, started_at timestamptz,
     ended_at timestamptz, day varchar, n_messages bigint not null, n_calls bigint not null, identity varchar,

@@ -28,7 +28,7 @@ import polars as pl
 
 from warehouse.errors import Missing, NotAWarehouse, SchemaTooNew, SchemaTooOld, StoreError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 KEPT = ("raw.files", "raw.records", "raw.declarations", "core.events")
 _UTC = pl.Datetime("us", "UTC")
 

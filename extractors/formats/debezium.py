@@ -15,6 +15,7 @@ import orjson
 
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
+from extractors.formats.samples import sample
 
 _OPERATIONS = {"c": "create", "u": "update", "d": "delete", "r": "snapshot"}
 _UNCHANGED = ("__debezium_unavailable_value", "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==")
@@ -89,4 +90,4 @@ def _row(value: Any) -> Row | None:
     return value if isinstance(value, dict) else None
 
 
-FORMAT = Format(name="debezium", claims=claims, read=read, rank=30)
+FORMAT = Format(name="debezium", claims=claims, read=read, sample=sample("debezium.jsonl"), rank=30)

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.samples import sample
 
 _NAMES = ("kind", "question", "name", "key", "metric", "label_name")
 _VALUES = ("value", "answer", "score", "rating", "label", "value_minor")
@@ -49,4 +50,4 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
-FORMAT = Format(name="feedback", claims=claims, read=read, rank=45)
+FORMAT = Format(name="feedback", claims=claims, read=read, sample=sample("feedback.jsonl"), rank=45)

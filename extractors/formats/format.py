@@ -17,7 +17,7 @@ import orjson
 
 from extractors.formats.envelope import Envelope
 
-Layout = Literal["lines", "document", "table", "text"]
+Layout = Literal["lines", "document", "table", "text", "archive", "database", "xml"]
 Row = dict[str, Any]
 
 
@@ -29,6 +29,9 @@ class LogRecord:
     line: int
     """1-based line, or element of a file that is one document."""
     value: Any
+    """Of a line or a document of JSON: the value. Of a row: its fields by name. Of a line of text: the line as str, without its
+    end; of a text read as a whole: all of it. Of an archive: its members' bytes by name. Of a database: the rows of each table,
+    as objects. Of XML: the whole document as bytes."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +39,14 @@ class Head:
     """What a file begins with: all that a format may look at to tell whether the file is its own."""
 
     layout: Layout
-    """lines: a JSON value a line; document: one JSON value; table: comma-separated rows with a header; text: none of these."""
+    """lines: a JSON value a line; document: one JSON value; table: comma-separated rows with a header, or Parquet; archive:
+    zip; database: SQLite; xml; text: none of these, or lines of which only some are JSON."""
     objects: list[Row]
     """First JSON objects (of the lines, of a top-level list, or the document itself); first rows of a table."""
     document: Any = None
-    """The whole value where the file is one document."""
+    """The whole value where the file is one document, an archive (members by name) or a database (rows by table)."""
+    text: list[str] = field(default_factory=list)
+    """First lines of text, where the layout is text or xml."""
 
     @property
     def first(self) -> Row:
@@ -72,6 +78,8 @@ class Emit:
             place = self._counts.get(record.record_id, 0)
             self._counts[record.record_id] = place + 1
         event_id = hashlib.sha256(f"{record.record_id}:{place}".encode()).hexdigest()
+        if isinstance(usage := fields.get("usage"), dict):
+            fields["usage"] = orjson.dumps(usage, option=orjson.OPT_SORT_KEYS).decode()
         row = {"event_id": event_id, "record_id": record.record_id, "kind": kind, **self._fixed, **fields}
         self.events.append(row)
         return row
@@ -116,7 +124,10 @@ class Format:
     """Whether a file that begins so is of this format; sees content only, never the file's name."""
     read: Callable[[Iterable[LogRecord], Emit], None]
     """Turns the records of one file into events; keeps what it must remember between records in local variables."""
+    sample: Callable[[], bytes]
+    """A small file in this format, to test that it is recognised, and by no other (ours lie in
+    `extractors.formats.samples`)."""
     whole: bool = False
-    """A file that is one JSON document is one record (else each element of its top-level list is one)."""
+    """A file that is one document (or text) is one record (else each element of its top-level list, each line, is one)."""
     rank: int = field(default=50)
     """Formats are asked in order of rank, then name: a stricter test first."""

@@ -19,6 +19,7 @@ from extractors.formats.chat import parts
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import earlier, microseconds
 from extractors.formats.overlap import Print, fingerprint
+from extractors.formats.samples import sample
 from extractors.formats.tool_list import declare_all
 
 _STARTED = ("ts", "timestamp", "start_time", "started_at", "request_time")
@@ -165,4 +166,4 @@ def _times(value: Row, emit: Emit) -> tuple[int | None, int | None, float | None
     return asked, answered, latency
 
 
-FORMAT = Format(name="openai_completions", claims=claims, read=read, rank=30)
+FORMAT = Format(name="openai_completions", claims=claims, read=read, sample=sample("openai_completions.jsonl"), rank=30)

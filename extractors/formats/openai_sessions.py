@@ -11,6 +11,7 @@ from typing import Any
 from extractors.formats.chat import parts
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
+from extractors.formats.samples import sample
 from extractors.formats.tool_list import declare_all
 
 _LOOK_AT = 5
@@ -62,4 +63,4 @@ def session_name(record: LogRecord, value: Row, emit: Emit) -> str:
     return str(stated) if stated not in (None, "") else f"~{record.record_id[:16]}"
 
 
-FORMAT = Format(name="openai_sessions", claims=claims, read=read)
+FORMAT = Format(name="openai_sessions", claims=claims, read=read, sample=sample("openai_sessions.jsonl"))

@@ -15,6 +15,7 @@ from typing import Any
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.otlp_conversation import Conversation
 from extractors.formats.otlp_span import Span, resource_attributes, trace_of
+from extractors.formats.samples import sample
 from extractors.formats.tool_list import declare_all
 
 
@@ -80,4 +81,4 @@ def _declare(spans: Iterable[Span], emit: Emit) -> None:
             declare_all(tools, emit, span.service)
 
 
-FORMAT = Format(name="otlp", claims=claims, read=read, rank=20)
+FORMAT = Format(name="otlp", claims=claims, read=read, sample=sample("otlp.jsonl"), rank=20)

@@ -13,6 +13,7 @@ import orjson
 
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import earlier
+from extractors.formats.samples import sample
 
 _SESSION_HEADERS = ("x-session-id", "x-conversation-id", "session-id")
 
@@ -90,4 +91,4 @@ def _text(value: Any) -> str | None:
     return None if value in (None, "") else str(value)
 
 
-FORMAT = Format(name="request_log", claims=claims, read=read, rank=35)
+FORMAT = Format(name="request_log", claims=claims, read=read, sample=sample("request_log.jsonl"), rank=35)

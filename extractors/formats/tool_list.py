@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.samples import sample
 
 _SCHEMAS = ("parameters", "inputSchema", "input_schema")
 
@@ -60,4 +61,4 @@ def _is_tool(value: Any) -> bool:
     return isinstance(tool.get("name"), str) and (value is not tool or any(key in tool for key in _SCHEMAS))
 
 
-FORMAT = Format(name="tool_list", claims=claims, read=read, whole=True, rank=40)
+FORMAT = Format(name="tool_list", claims=claims, read=read, sample=sample("tool_list.json"), whole=True, rank=40)
