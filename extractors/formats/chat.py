@@ -1,7 +1,7 @@
 """Chat messages in the OpenAI way and its dialects, to the parts of events.
 
 Sees: roles, text or lists of parts, `tool_calls` (function as an object or as a name; `arguments` or `args` as text or as an
-object; custom tools), the legacy `function_call`, tool messages with id, name and error flag.
+object; custom tools), the legacy `function_call`, tool messages with id, name and error flag, reasoning as text.
 Does not see: what an image or a sound says; such parts are named in `lossy` by type and hash.
 """
 
@@ -18,13 +18,14 @@ from extractors.formats.instants import microseconds
 
 _TIME = ("at", "timestamp", "time", "created_at", "ts")
 _TIMED = frozenset(_TIME)
-_LEFT = ("reasoning", "reasoning_content", "thinking", "audio", "refusal", "weight")
+_REASONING = ("reasoning_content", "reasoning", "thinking")
+_LEFT = (*_REASONING, "audio", "refusal", "weight")
 _LEAVES = frozenset(_LEFT)
 _RESULT_ROLES = ("tool", "function")
 
 
 def parts(message: Any) -> Iterator[Row]:
-    """Event fields of one message, in order: the message itself, then its calls; or the result that it is."""
+    """Event fields of one message, in order: its reasoning, the message itself, its calls; or the result that it is."""
     if not isinstance(message, dict):
         yield {"kind": "message", "role": None, "content": None, "lossy": ["message is no object"]}
         return
@@ -39,9 +40,12 @@ def parts(message: Any) -> Iterator[Row]:
     calls = [*(message.get("tool_calls") or ()), *filter(None, (message.get("function_call"),))]
     if content is None and isinstance(message.get("refusal"), str):
         content = message["refusal"]
-    if not _LEAVES.isdisjoint(message):
-        lossy += [key for key in _LEFT if message.get(key)]
     role = message.get("role")
+    if not _LEAVES.isdisjoint(message):
+        thought = next((key for key in _REASONING if isinstance(message.get(key), str) and message[key]), None)
+        if thought is not None:
+            yield {"kind": "reasoning", "role": role, "content": message[thought], "lossy": [], **shared}
+        lossy += [key for key in _LEFT if message.get(key) and key != thought]
     if content or not calls:
         yield {"kind": "message", "role": role, "content": content, "lossy": lossy, **shared}
     for call in calls:

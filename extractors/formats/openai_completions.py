@@ -21,6 +21,7 @@ from extractors.formats.instants import earlier, microseconds
 from extractors.formats.overlap import Print, fingerprint
 from extractors.formats.samples import sample
 from extractors.formats.tool_list import declare_all
+from extractors.formats.usage import tokens
 
 _STARTED = ("ts", "timestamp", "start_time", "started_at", "request_time")
 _LATENCY = ("latency_ms", "duration_ms", "response_ms", "latency")
@@ -87,8 +88,9 @@ def _completion(record: LogRecord, value: Row, messages: list[Any], known: _Know
     for i, message in enumerate(new):
         for part in parts(message):
             part.setdefault("happened_at", asked_at if i > last else None)
-            emit.event(record, place=position, position=position, **fixed, **part)
-            position += 1
+            spoken = part["kind"] != "reasoning"
+            emit.event(record, place=position if spoken else f"{position}r", position=position, **fixed, **part)
+            position += spoken
     answer, after = _answers(record, value, position, {**fixed, "happened_at": answered_at, "latency_ms": latency}, emit)
     known.messages, known.answer, known.position = messages, answer, after
     return known
@@ -101,15 +103,19 @@ def _answers(record: LogRecord, value: Row, position: int, fixed: Row, emit: Emi
     if not isinstance(choices, list) or not choices:
         emit.reject(record, "no_answer", "the record holds no choices; what was asked is kept, the answer is unknown")
         return None, position
-    taken, after = None, position
+    taken, after, usage = None, position, tokens(response.get("usage") if isinstance(response, dict) else None)
     for index, choice in enumerate(each for each in choices if isinstance(each, dict)):
         place = position
         for part in parts(choice.get("message")):
             part["lossy"] = [*part["lossy"], *([f"candidate {index}"] if index else ())]
             if choice.get("finish_reason") == "length":
                 part["lossy"].append("finish_reason length")
-            emit.event(record, place=place if not index else f"{index}/{place}", position=place, **{**fixed, **part})
-            place += 1
+            if usage is not None:   # the first part of the answer carries the counts of all of it
+                part["usage"], usage = usage, None
+            spoken = part["kind"] != "reasoning"
+            name = place if spoken else f"{place}r"
+            emit.event(record, place=name if not index else f"{index}/{name}", position=place, **{**fixed, **part})
+            place += spoken
         if index == 0:
             taken, after = choice.get("message"), place
     return taken, after
@@ -135,7 +141,7 @@ def _same(message: Any, answer: Any) -> bool:
 
 def _prints(message: Any) -> list[Print]:
     return [fingerprint(part["kind"], part.get("role"), part.get("content"), part.get("tool"), part.get("arguments"))
-            for part in parts(message)]
+            for part in parts(message) if part["kind"] != "reasoning"]
 
 
 def _opening(messages: list[Any]) -> bytes:

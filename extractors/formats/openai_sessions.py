@@ -52,8 +52,9 @@ def _session(record: LogRecord, value: Row, messages: list[Row], emit: Emit) -> 
         for part in parts(message):
             if position == 0 and part.get("happened_at") is None:
                 part["happened_at"] = started
-            emit.event(record, place=position, position=position, **fixed, **part)
-            position += 1
+            spoken = part["kind"] != "reasoning"
+            emit.event(record, place=position if spoken else f"{position}r", position=position, **fixed, **part)
+            position += spoken
     declare_all(value.get("tools") or value.get("functions"), emit, service)
 
 
