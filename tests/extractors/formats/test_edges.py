@@ -76,6 +76,74 @@ def test_row_changes_with_snapshot_tombstone_and_unchanged_column(data: Path) ->
     assert left["reason"].to_list() == ["tombstone", "unsupported_operation"]
 
 
+def test_a_truncated_table_is_no_change_of_a_row_and_stays_in_the_log(data: Path) -> None:
+    reading, _ = edge(data, "debezium_snapshot_tombstone_toast.jsonl")
+    [record] = reading.records.filter(line=5)["record_id"].to_list()
+    assert record in {*reading.events["record_id"], *reading.verdicts["subject"]}
+    assert reading.records.height == 5 and reading.events.filter(kind="row_change").height == 3
+
+
+def test_a_transcript_with_a_side_chain_a_compaction_and_a_branch(data: Path) -> None:
+    reading, made = edge(data, "claude_code_sidechain_compact_branch.jsonl")
+    main = made.turns.filter(session_id="s-1").sort("position")
+    spoken = [(role, tool, content) for role, tool, content in main.select("role", "tool", "content").rows()
+              if not (content or "").startswith(("This session is being continued", "Conversation compacted"))]
+    assert [each[1:] for each in spoken] == [
+        (None, "find the bug"), ("Task", "found it"), (None, "edited wording"), (None, "fixed")]
+    assert [each[0] for each in spoken] == ["user", "assistant", "user", "assistant"]
+    counts = [orjson.loads(text) for text in reading.events.filter(session_id="s-1")["usage"].drop_nulls()]
+    assert sorted(each["output_tokens"] for each in counts) == [5, 25], "snapshots of one answer are counted once"
+
+
+def test_a_sub_agent_has_a_session_of_its_own(data: Path) -> None:
+    _, made = edge(data, "claude_code_sidechain_compact_branch.jsonl")
+    [other] = made.sessions.filter(pl.col("session_id") != "s-1")["session_id"].to_list()
+    assert "ag1" in other
+    assert made.turns.filter(session_id=other).sort("position")["content"].to_list() == ["look", "found it"]
+
+
+def test_an_abandoned_branch_is_no_turn_and_does_not_vanish(data: Path) -> None:
+    reading, made = edge(data, "claude_code_sidechain_compact_branch.jsonl")
+    [record] = reading.records.filter(line=9)["record_id"].to_list()
+    assert "first wording" not in made.turns["content"].to_list()
+    assert record in {*reading.events["record_id"], *reading.verdicts["subject"]}
+
+
+def test_a_torn_last_line_is_a_verdict(data: Path) -> None:
+    reading, _ = edge(data, "claude_code_sidechain_compact_branch.jsonl")
+    left = reading.verdicts.filter(reason="unreadable_record")
+    assert left["line"].to_list() == [12] and not left["kept"].any()
+
+
+def test_tool_calls_over_the_wire(data: Path) -> None:
+    """A protocol error, a cancelled call and a batch; what the server asks in the other direction is no tool call."""
+    reading, made = edge(data, "mcp_errors_cancel_batch.jsonl")
+    found = {(row["session_id"], row["tool"]): row for row in calls(made).to_dicts()}
+    assert sorted(found) == [("A", "nope"), ("B", "slow"), ("C", "a"), ("C", "b")]
+    assert found["A", "nope"]["is_error"] is True
+    assert "-32602" in found["A", "nope"]["content"] and "Unknown tool: nope" in found["A", "nope"]["content"]
+    assert found["B", "slow"]["content"] is None and found["B", "slow"]["is_error"] is None
+    assert "part 1" in found["C", "a"]["content"] and found["C", "b"]["content"] == "B"
+    assert found["C", "b"]["arguments"] == "{}" and found["C", "a"]["is_error"] is False
+    spoken_of = {*reading.events["record_id"], *reading.verdicts["subject"]}
+    assert set(reading.records["record_id"]) <= spoken_of, "cancellation and elicitation do not vanish"
+
+
+def test_lines_of_many_hands(data: Path) -> None:
+    """Ten lines, of which three are the traceback of the one before them."""
+    reading, _ = edge(data, "log_lines_mixed.log")
+    found = reading.events.sort("happened_at").to_dicts()
+    assert len(found) == 7, [each["content"] for each in found]
+    times = [each["happened_at"].strftime("%H:%M:%S.%f")[:12] for each in found]
+    assert times == ["09:15:00.500", "10:15:00.123", "10:15:01.250", "10:15:02.000", "10:15:03.000", "10:15:04.000",
+                     "10:15:05.000"]
+    assert "ValueError: boom" in found[2]["content"] and "File \"x.py\"" in found[2]["content"]
+    assert [each["kind"] for each in found] == ["log", "log", "log", "log", "request", "log", "log"]
+    assert found[4]["tool"] == 'GET /a"b' and orjson.loads(found[4]["value"])["status"] == 200
+    assert found[4]["name"] in (None, "203.0.113.9"), "a dash says nothing"
+    assert "nested ecs" in found[3]["content"] and "no structured data" in found[6]["content"]
+
+
 def test_the_same_session_in_three_traces_and_a_completion_log(data: Path) -> None:
     names = ["05_providers/openai_chat_log.jsonl", "01_otlp/otlp_traces_semconv_1_41.jsonl",
              "01_otlp/otlp_traces_semconv_latest_structured.json", "01_otlp/otlp_traces_TRAP_protojson_base64_ids.jsonl"]
