@@ -1,0 +1,159 @@
+"""OpenAI's Responses API, one exchange a record: `{"request": {"input": …}, "response": {"object": "response"}}`.
+
+A request that names a `previous_response_id` or a `conversation` brings only what is new: the chain is rebuilt. A request
+without them brings all of its history. A bare response (no request logged) tells its output, and that its input is not known.
+Where the beginning of a chain lies in another file, its session is an alias that a link of that file resolves. Sees the final
+object of a stream. Does not see what the server keeps to itself: encrypted reasoning, its own truncation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from extractors.formats.exchange import Exchange, Exchanges, finish
+from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.responses_items import parts
+from extractors.formats.samples import sample
+from extractors.formats.sides import sides, times
+from extractors.formats.streams import is_responses, response_object, stream_events
+from extractors.formats.usage import tokens
+
+
+@dataclass(slots=True, eq=False)
+class _Link:
+    """One response of a chain: what it was asked beyond the one before, and what it answered."""
+
+    before: _Link | None
+    session_id: str
+    asked: list[Any]
+    answer: list[Any]
+
+    def history(self) -> list[Any]:
+        """All items up to this response's last one."""
+        chain: list[_Link] = []
+        link: _Link | None = self
+        while link is not None:
+            chain.append(link)
+            link = link.before
+        return [item for each in reversed(chain) for item in (*each.asked, *each.answer)]
+
+
+def claims(head: Head) -> bool:
+    """One of the first objects is a response of this API, or holds one."""
+    return head.layout in ("lines", "document") and any(_response(each)[1] is not None for each in head.objects)
+
+
+def read(records: Iterable[LogRecord], emit: Emit) -> None:
+    """The new parts of each exchange."""
+    reader = _Reader(emit)
+    for record in records:
+        request, response = _response(record.value)
+        if response is None and "input" not in request:
+            emit.reject(record, "no_response", "the record holds no request with input and no response; leave it out or "
+                        "repair it")
+            continue
+        with emit.guarded(record):
+            reader.tell(record, request, response or {})
+    reader.close()
+
+
+def _response(value: Any) -> tuple[Row, Row | None]:
+    """Request and response of a record."""
+    if isinstance(value, dict) and value.get("object") == "response":
+        return {}, value
+    request, response = sides(value)
+    if isinstance(response, dict):
+        return request, response if response.get("object") == "response" else None
+    events = stream_events(response)
+    return request, response_object(events) if is_responses(events) else None
+
+
+class _Reader:
+    """The exchanges of one file, and the chains that they make."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._exchanges = Exchanges(emit, parts)
+        self._responses: dict[str, _Link] = {}
+        self._tips: dict[str, _Link] = {}
+        """Last response of each conversation that the server keeps."""
+        self._ends: dict[str, tuple[LogRecord, str]] = {}
+        """Last response of each session."""
+
+    def tell(self, record: LogRecord, request: Row, response: Row) -> None:
+        """Take one exchange in."""
+        response_id, output = response.get("id"), response.get("output")
+        answer = output if isinstance(output, list) else []
+        known = self._responses.get(response_id) if isinstance(response_id, str) else None
+        if known is not None and known.answer == answer:
+            self._emit.reject(record, "duplicate_response", f"response {response_id} is in the file already; nothing to mend")
+            return
+        before, session_id, conversation = self._chain(record, request, response)
+        new = _items(request.get("input"))
+        exchange = self._exchange(record, request, response, [*(before.history() if before else []), *new], answer)
+        exchange.session_id = session_id
+        self._exchanges.declare(request.get("tools") or response.get("tools"), exchange.service)
+        told = self._exchanges.tell(exchange)
+        if not exchange.answers:
+            self._emit.reject(record, "no_answer", "the record holds no output; what was asked is kept, the answer is unknown")
+        link = _Link(before, told.session_id, new, answer)
+        if isinstance(response_id, str):
+            self._responses[response_id] = link
+            self._ends[told.session_id] = (record, response_id)
+        if conversation is not None:
+            self._tips[conversation] = link
+
+    def _chain(self, record: LogRecord, request: Row, response: Row) -> tuple[_Link | None, str | None, str | None]:
+        """The response before, the session, and the conversation that the server keeps."""
+        envelope = self._emit.envelope
+        stated = envelope.session_id(record.value) or envelope.session_id(response)
+        conversation = _id(response.get("conversation")) or _id(request.get("conversation"))
+        previous = request.get("previous_response_id") or response.get("previous_response_id")
+        before = self._responses.get(previous) if isinstance(previous, str) else None
+        if before is None and conversation is not None:
+            before = self._tips.get(conversation)
+        session_id = stated or conversation or (before.session_id if before else None)
+        if session_id is None and isinstance(previous, str):
+            session_id = f"trace:{previous}"
+        return before, session_id, conversation
+
+    def _exchange(self, record: LogRecord, request: Row, response: Row, asked: list[Any], answer: list[Any]) -> Exchange:
+        value, envelope = record.value, self._emit.envelope
+        ended = response.get("completed_at")
+        started, ended, latency = times(value, ended if ended is not None else response.get("created_at"), self._emit)
+        instructions = request.get("instructions") or response.get("instructions")
+        details = response.get("incomplete_details")
+        model = response.get("model") or request.get("model")
+        notes = finish(details.get("reason") if isinstance(details, dict) else response.get("status"))
+        return Exchange(
+            record, asked, [answer] if answer else [], system=_system(instructions), started_at=started, ended_at=ended,
+            latency_ms=latency, model=model if isinstance(model, str) else None, usage=tokens(response.get("usage")),
+            service=envelope.service(value), identity=envelope.identity(value) or envelope.identity(response),
+            notes=notes if "input" in request else [*notes, "input not captured"])
+
+    def close(self) -> None:
+        """Say which session the last response of each is of: another file may go on from it."""
+        for session_id, (record, response_id) in self._ends.items():
+            if session_id != f"trace:{response_id}":
+                self._emit.event(record, "link", place="link", session_id=session_id, value=f"trace:{response_id}")
+
+
+def _items(found: Any) -> list[Any]:
+    return found if isinstance(found, list) else [] if found is None else [found]
+
+
+def _system(instructions: Any) -> Row | None:
+    """Instructions as an item; a list of items counts by its text."""
+    if isinstance(instructions, list):
+        instructions = "\n\n".join(str(part["content"]) for each in instructions for part in parts(each) if part.get("content"))
+    return {"role": "system", "content": instructions} if isinstance(instructions, str) and instructions else None
+
+
+def _id(found: Any) -> str | None:
+    found = found.get("id") if isinstance(found, dict) else found
+    return found if isinstance(found, str) and found else None
+
+
+FORMAT = Format(name="openai_responses", claims=claims, read=read, sample=sample("openai_responses.jsonl"), rank=25)
