@@ -19,6 +19,8 @@ _LOOK_AT = 5
 
 def claims(head: Head) -> bool:
     """One of the first objects has a list of messages, and of its first messages most have roles: a line may be damaged."""
+    if "trajectory_format" in head.first:   # an agent's own envelope, read by its own format
+        return False
     return head.layout in ("lines", "document") and any(_tells(each.get("messages")) for each in head.objects)
 
 

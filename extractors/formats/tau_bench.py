@@ -1,0 +1,49 @@
+"""Results of tau-bench: a list (or lines) of runs with their reward; each is a conversation of its own.
+
+Sees the OpenAI messages of `traj`, results that begin with `Error:` as errors (marked as inferred), the reward and its parts as
+outcomes. `###STOP###` is no message. Does not see: the instruction of the user's simulator and the expected actions, which
+are no behaviour; further tool calls of a message, which these agents drop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from extractors.formats import simulator
+from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.samples import sample
+from extractors.formats.transcript import Transcript, nameless
+
+
+def claims(head: Head) -> bool:
+    """The first object is a run: a task, a reward and a trajectory."""
+    return head.layout in ("lines", "document") and {"task_id", "reward", "traj"} <= head.first.keys()
+
+
+def read(records: Iterable[LogRecord], emit: Emit) -> None:
+    """One run a record."""
+    for record in records:
+        value = record.value
+        if not isinstance(value, dict) or not isinstance(value.get("traj"), list) or not (value["traj"] or "reward" in value):
+            emit.reject(record, "no_trajectory", "the record holds no list `traj` of messages; leave it out or repair it")
+            continue
+        with emit.guarded(record):
+            _run(record, value, emit)
+
+
+def _run(record: LogRecord, value: Row, emit: Emit) -> None:
+    told = Transcript(emit, record, emit.envelope.session_id(value) or nameless(record), service=emit.envelope.service(value),
+                      name=emit.envelope.identity(value))
+    for message in value["traj"]:
+        simulator.tell(told, message)
+    told.outcome("reward", value.get("reward"))
+    info = value["info"] if isinstance(value.get("info"), dict) else {}
+    graded = info["reward_info"] if isinstance(info.get("reward_info"), dict) else {}
+    for name, score in (graded["info"] if isinstance(graded.get("info"), dict) else {}).items():
+        if name.startswith("r_"):
+            told.outcome(name, score)
+    if not value["traj"] and value.get("reward") is None:
+        told.log(value)
+
+
+FORMAT = Format(name="tau_bench", claims=claims, read=read, sample=sample("tau_bench.json"), rank=30)
