@@ -1,0 +1,125 @@
+"""HTTP Archives 1.2, as browsers and proxies save them: the requests that somebody's browser made.
+
+In: one document with `log.entries`. Out: a request for each entry that asks an application for something, log events for the
+rest (pages, pictures, styles, scripts, preflights) and for messages of web sockets.
+Sees: bodies (JSON, forms, base64), sessions, request ids and tool call ids in headers; the host as the service.
+Does not see: cookies and credentials (most browsers leave them out, and they are nobody's business here), which click made
+which request, what a body said that the browser had dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+
+from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.http_parts import body, merged, query
+from extractors.formats.instants import microseconds
+from extractors.formats.samples import sample
+
+_SESSION = ("x-session-id", "x-conversation-id", "session-id", "x-thread-id", "mcp-session-id")
+_REQUEST = ("x-request-id", "request-id", "x-correlation-id", "x-amzn-requestid", "x-trace-id")
+_CALL = ("x-tool-call-id", "tool-call-id", "x-call-id")
+_IDENTITY = ("x-user-id", "x-user", "x-forwarded-user", "x-client-id")
+_RESOURCES = frozenset({"document", "stylesheet", "script", "image", "font", "media", "manifest", "texttrack", "preflight",
+                        "ping", "csp-violation-report"})
+_MIME_TYPES = ("image/", "font/", "audio/", "video/", "text/css", "text/javascript", "application/javascript",
+               "application/x-javascript", "application/font", "application/wasm")
+
+
+def claims(head: Head) -> bool:
+    """A document with a list of entries under `log`."""
+    log = head.first.get("log")
+    return head.layout in ("lines", "document") and isinstance(log, dict) and isinstance(log.get("entries"), list)
+
+
+def read(records: Iterable[LogRecord], emit: Emit) -> None:
+    """Every entry of each archive (mostly one a file)."""
+    for record in records:
+        log = record.value.get("log") if isinstance(record.value, dict) else None
+        entries = log.get("entries") if isinstance(log, dict) else None
+        if not isinstance(entries, list) or not entries:
+            emit.reject(record, "no_entries", "the record holds no `log.entries`; leave it out or export it again")
+            continue
+        for number, entry in enumerate(entries):
+            with emit.guarded(record):
+                _entry(record, number, entry, emit)
+
+
+def _entry(record: LogRecord, number: int, entry: Row, emit: Emit) -> None:
+    request, response = entry["request"], entry.get("response") or {}
+    url, headers = urlsplit(request["url"]), _headers(request)
+    answered = _headers(response)
+    shared: Row = {
+        "session_id": _first(headers, _SESSION) or _first(answered, _SESSION[:2]), "happened_at": microseconds(
+            entry.get("startedDateTime")), "service": emit.envelope.service({}) or url.hostname,
+        "call_id": _first(headers, _REQUEST) or _first(answered, _REQUEST),
+        "name": emit.envelope.mapped("identity", entry) or _first(headers, _IDENTITY), "latency_ms": _latency(entry),
+        "tool": f"{request['method']} {url.path or '/'}", "requestor": _first(headers, _CALL)}
+    asked = merged([(each["name"], each.get("value")) for each in request.get("queryString") or ()]) or query(url.query)
+    if _is_resource(request, response, entry):
+        emit.event(record, "log", place=f"{number}", content=request["url"], arguments=orjson.dumps(asked).decode(), **shared)
+        return
+    arguments, answer, lossy = {"query": asked, **_posted(request)}, *_answer(response)
+    emit.event(record, "request", place=f"{number}", arguments=orjson.dumps(arguments).decode(),
+               value=orjson.dumps(answer).decode(), lossy=lossy, **shared)
+    _messages(record, number, entry, shared, emit)
+
+
+def _headers(message: Row) -> dict[str, str]:
+    return {str(each["name"]).lower(): str(each.get("value", "")) for each in message.get("headers") or ()}
+
+
+def _first(headers: dict[str, str], names: tuple[str, ...]) -> str | None:
+    return next((headers[name] for name in names if headers.get(name)), None)
+
+
+def _latency(entry: Row) -> float | None:
+    """Milliseconds; -1 means that nobody measured."""
+    time = entry.get("time")
+    return float(time) if isinstance(time, (int, float)) and time >= 0 else None
+
+
+def _is_resource(request: Row, response: Row, entry: Row) -> bool:
+    """Whether the entry fetched a part of a page: by the browser's word, else by what came back for a GET."""
+    kind = entry.get("_resourceType")
+    if isinstance(kind, str):
+        return kind.lower() in _RESOURCES and request["method"] in ("GET", "HEAD", "OPTIONS")
+    mime_type = str((response.get("content") or {}).get("mimeType") or "")
+    return request["method"] == "GET" and mime_type.startswith(_MIME_TYPES)
+
+
+def _posted(request: Row) -> Row:
+    posted = request.get("postData")
+    if not isinstance(posted, dict):
+        return {}
+    if posted.get("text"):
+        return {"body": body(posted["text"], str(posted.get("mimeType") or ""), posted.get("encoding"))}
+    return {"body": merged([(each["name"], each.get("value", each.get("fileName"))) for each in posted.get("params") or ()])}
+
+
+def _answer(response: Row) -> tuple[Row, list[str]]:
+    """Status and body; a request that was blocked or given up has status 0, which is none."""
+    content = response.get("content") or {}
+    answer: Row = {"status": response.get("status") or None}
+    if "text" in content:
+        answer["body"] = body(content["text"], str(content.get("mimeType") or ""), content.get("encoding"))
+    lossy = [] if "text" in content or content.get("size") == 0 else ["response body not captured"]
+    return answer, lossy if answer["status"] is not None else [*lossy, f"no answer {response.get('_error') or ''}".rstrip()]
+
+
+def _messages(record: LogRecord, number: int, entry: Row, shared: Row, emit: Emit) -> None:
+    for index, message in enumerate(entry.get("_webSocketMessages") or ()):
+        emit.event(record, "log", place=f"{number}.{index}", **{
+            **shared, "happened_at": microseconds(message.get("time")), "latency_ms": None,
+            "arguments": orjson.dumps({"type": message.get("type")}).decode(), "content": _text(message.get("data"))})
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+FORMAT = Format(name="har", claims=claims, read=read, sample=sample("har.json"), whole=True, rank=20)
