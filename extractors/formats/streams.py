@@ -7,12 +7,14 @@ pings; a stream that ends before its end gives what came.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import orjson
 
 from extractors.formats.format import Row
 
+_LINE_END = re.compile(r"\r\n|\n|\r")
 _OVER = ("response.completed", "response.incomplete", "response.failed")
 
 
@@ -22,7 +24,7 @@ def stream_events(response: Any) -> list[Row]:
         return [each for each in response if isinstance(each, dict)]
     found: list[Row] = []
     data: list[str] = []
-    for line in [*response.splitlines(), ""] if isinstance(response, str) else ():
+    for line in [*_LINE_END.split(response), ""] if isinstance(response, str) else ():
         if line.startswith("data:"):
             data.append(line[5:].removeprefix(" "))
         elif not line and data:

@@ -1,0 +1,91 @@
+"""Streams of single answers as they came over the wire (`text/event-stream`): OpenAI chat, OpenAI Responses, Anthropic.
+
+The fragments of an answer become its parts. What was asked is not in a stream: each answer is of the session that a link of
+another file says its id is of (`trace:` and the id), and its parts say that the input was not captured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from extractors.formats import anthropic_blocks, responses_items
+from extractors.formats.chat import parts as chat_parts
+from extractors.formats.exchange import finish
+from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.instants import microseconds
+from extractors.formats.samples import sample
+from extractors.formats.streams import (
+    answers,
+    anthropic_message,
+    chat_completion,
+    is_anthropic,
+    is_chat,
+    is_responses,
+    response_object,
+    stream_events,
+)
+from extractors.formats.usage import tokens
+
+_FIELDS = ("data:", "event:", "id:", "retry:", ":")
+
+
+def claims(head: Head) -> bool:
+    """Its first lines are fields of server-sent events, and their data is of one of the APIs."""
+    if head.layout not in ("text", "table") or not head.text or not head.text[0].startswith(_FIELDS):
+        return False
+    events = stream_events("\n\n".join(line for line in head.text if line.startswith("data:")))
+    return is_chat(events) or is_anthropic(events) or is_responses(events)
+
+
+def read(records: Iterable[LogRecord], emit: Emit) -> None:
+    """The answers of each stream."""
+    for record in records:
+        events = stream_events(record.value)
+        if not events:
+            emit.reject(record, "no_events", "the text holds no server-sent events with data; leave it out or repair it")
+            continue
+        with emit.guarded(record):
+            for number, each in enumerate(answers(events)):
+                _answer(record, number, each, emit)
+
+
+def _answer(record: LogRecord, number: int, events: list[Row], emit: Emit) -> None:
+    """The parts of one answer; data of no known kind becomes a log event, whole."""
+    answer, candidates = _parts(events)
+    unknown = [each for each in events if not candidates or each.get("type") in ("error", "unreadable")]
+    session_id = f"trace:{answer['id']}" if isinstance(answer.get("id"), str) else f"~{record.record_id[:16]}.{number}"
+    for i, each in enumerate(unknown):
+        emit.event(record, "log", place=f"{number}.log{i}", session_id=session_id, tool=f"event {each.get('type')}",
+                   content=orjson.dumps(each).decode())
+    model, usage = answer.get("model"), tokens(answer.get("usage"))
+    for index, (parts, reason) in enumerate(candidates):
+        notes = ["input not captured", *finish(reason), *([f"candidate {index}"] if index else ())]
+        position = 0
+        for i, part in enumerate(parts):
+            emit.event(record, place=f"{number}.{index}.{i}", **{
+                "position": position, "session_id": session_id, "model": model if isinstance(model, str) else None,
+                "happened_at": microseconds(answer.get("created", answer.get("created_at"))),
+                "usage": usage if i == index == 0 else None, **part, "lossy": [*part["lossy"], *notes]})
+            position += part["kind"] in ("message", "call", "result")
+
+
+def _parts(events: list[Row]) -> tuple[Row, list[tuple[list[Row], Any]]]:
+    """The answer that the events make, and of each candidate its parts and why it ended."""
+    if is_anthropic(events):
+        answer = anthropic_message(events)
+        return answer, [(anthropic_blocks.parts(answer), answer.get("stop_reason"))]
+    if is_chat(events):
+        answer = chat_completion(events)
+        return answer, [(list(chat_parts(each["message"])), each["finish_reason"]) for each in answer["choices"]]
+    if is_responses(events):
+        answer = response_object(events)
+        output = answer.get("output")
+        parts = [part for item in (output if isinstance(output, list) else []) for part in responses_items.parts(item)]
+        return answer, [(parts, answer.get("status"))] if parts else []
+    return {}, []
+
+
+FORMAT = Format(name="model_streams", claims=claims, read=read, sample=sample("model_streams.sse"), whole=True, rank=20)

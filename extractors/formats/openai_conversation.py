@@ -1,0 +1,70 @@
+"""The items of a conversation as OpenAI's server lists them: `{"object": "list", "data": [{"type": "message", …}, …]}`.
+
+Sees pages in either order (newest first is the API's own), joined where one follows the other in the file. The list states
+neither its conversation nor times: the session is named by its record, where the wrapper names none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.openai_sessions import session_name
+from extractors.formats.responses_items import parts
+from extractors.formats.samples import sample
+
+_ENDS = ("message", "function_call", "function_call_output", "reasoning")
+
+
+def claims(head: Head) -> bool:
+    """The first object lists items of the Responses API."""
+    return head.layout in ("lines", "document") and any(_is_page(each) for each in head.objects[:1])
+
+
+def _is_page(value: Any) -> bool:
+    found = value.get("data") if isinstance(value, dict) else None
+    return isinstance(found, list) and bool(found) and value.get("object") == "list" and all(
+        isinstance(each, dict) and isinstance(each.get("type"), str) and "object" not in each for each in found) and any(
+            each["type"] in _ENDS for each in found)
+
+
+def read(records: Iterable[LogRecord], emit: Emit) -> None:
+    """One session a list; a page that goes on after the one before is of the same."""
+    session_id, after, position = "", None, 0
+    for record in records:
+        value = record.value
+        items = value.get("data") if isinstance(value, dict) else None
+        if not isinstance(items, list) or not items:
+            emit.reject(record, "no_items", "the record holds no list of items; leave it out or repair it")
+            continue
+        with emit.guarded(record):
+            stated = session_name(record, value, emit)
+            if after is None or value.get("after") != after or stated != session_id:
+                session_id, position = stated, 0
+            position = _tell(record, value, _in_order(items), session_id, position, emit)
+            after = value.get("last_id") if value.get("has_more") else None
+
+
+def _tell(record: LogRecord, value: Row, items: list[Any], session_id: str, position: int, emit: Emit) -> int:
+    fixed: Row = {"session_id": session_id, "service": emit.envelope.service(value), "name": emit.envelope.identity(value)}
+    for i, part in enumerate(part for item in items for part in parts(item)):
+        emit.event(record, place=i, position=position, **fixed, **part)
+        position += part["kind"] in ("message", "call", "result")
+    return position
+
+
+def _in_order(items: list[Any]) -> list[Any]:
+    """The items oldest first: an answer does not stand before its call, nor an assistant before all users."""
+    places: dict[Any, int] = {}
+    for i, item in enumerate(items):
+        if isinstance(item, dict) and item.get("type") == "function_call":
+            places[item.get("call_id")] = i
+    for i, item in enumerate(items):
+        if isinstance(item, dict) and item.get("type") == "function_call_output" and item.get("call_id") in places:
+            return items[::-1] if i < places[item["call_id"]] else items
+    roles = [item.get("role") for item in items if isinstance(item, dict) and item.get("role") in ("user", "assistant")]
+    return items[::-1] if roles and roles[0] == "assistant" and roles[-1] == "user" else items
+
+
+FORMAT = Format(name="openai_conversation", claims=claims, read=read, sample=sample("openai_conversation.json"), rank=30)
