@@ -1,8 +1,10 @@
-"""Events to sessions: histories joined, calls with their results, the same session of two formats once.
+"""Events to sessions: aliases resolved, histories joined, calls with their results, the same session of two formats once.
 
 In: frames of `core.events` and `raw.declarations`. Out: frames of sessions, turns, feedback, row changes, tools and verdicts.
-The order of the events does not matter. Sees session ids as logged, overlap of histories, identity and pauses. Does not see
-that two ids are one visit, or that a session in two formats differs in what it leaves out: the richer one is taken.
+The order of the events does not matter. Sees session ids as logged, links, overlap of histories, identity and pauses. Of a
+session in two formats the richer telling is taken, and what the other knows of its parts (times, errors) is filled in; what
+the other alone tells stays in the events. Does not see that two ids are one visit where no link says so. Reasoning, business
+events and log lines make no turns; they stay in the events.
 """
 
 from __future__ import annotations
@@ -14,11 +16,14 @@ from typing import Any
 import orjson
 import polars as pl
 
-from extractors import routes
-from extractors.threads import Columns, Run, Thread, Weaver
+from extractors import links, routes
+from extractors.opinions import opinions
+from extractors.shelf import Thread
+from extractors.tellings import Columns, pairs, take
+from extractors.threads import Run, Weaver
 from extractors.tools import tools_of
 from extractors.turns import turns_of
-from warehouse.records import Declaration, Feedback, RowChange, Session, Turn, Verdict, empty, frame, frame_schema
+from warehouse.records import Declaration, RowChange, Session, Turn, Verdict, empty, frame, frame_schema
 
 _NO_SERVICE = "main"
 _SPOKEN = ("message", "call", "result")
@@ -43,14 +48,15 @@ def assemble(events: pl.DataFrame, declarations: pl.DataFrame | None = None, gap
     `gap_minutes`: a pause of one identity longer than this begins a new session where the log names none.
     """
     declarations = empty(Declaration) if declarations is None else declarations
-    events = events.unique("event_id", maintain_order=False)
+    events, conflicts = links.resolve(events.unique("event_id", maintain_order=False))
     woven = _Woven()
+    woven.verdicts += conflicts
     _conversations(events, gap_minutes, woven)
     requests = _apart(routes.assemble(events.filter(pl.col("kind") == "request"), gap_minutes), woven)
     sessions = pl.concat([_frame(Session, woven.sessions), requests.sessions]).sort("session_id")
     turns = pl.concat([_frame(Turn, woven.turns), requests.turns]).sort("session_id", "position")
     tools, left = tools_of(turns, declarations)
-    feedback, lost = _feedback(events, sessions)
+    feedback, lost = opinions(events, sessions)
     verdicts = [frame(Verdict, woven.verdicts), left, lost, _kept(sessions)]
     return Sessions(sessions, turns, feedback, _row_changes(events), tools,
                     pl.concat(verdicts).unique(["stage", "subject", "reason"], keep="first").sort("subject", "reason"))
@@ -138,23 +144,41 @@ def _runs(spoken: pl.DataFrame) -> tuple[Columns, dict[str, dict[str, list[Run]]
 
 
 def _choose(session_id: str, told: list[tuple[str, list[Thread]]], columns: Columns, woven: _Woven) -> None:
-    """Of the formats that tell a session the richest is taken; its longest thread keeps the session's id."""
+    """Of the formats that tell a session the richest is taken; its longest thread keeps the session's id.
+
+    What another format tells of the same parts is filled in; one that tells no part of them tells another conversation.
+    """
     ranked = sorted(told, key=lambda each: _riches(each[1], each[0], columns), reverse=True)
     chosen, threads = ranked[0]
-    for log_format, _ in ranked[1:]:
-        woven.verdicts.append(Verdict(
-            stage="sessions", subject=f"{session_id}@{log_format}", kept=False, reason="duplicate_session",
-            detail=f"session {session_id} is in the logs as {chosen} and as {log_format}; the richer one, {chosen}, is "
-            "taken."))
+    rows = [row for thread in threads for row in thread.rows]
+    others: list[Thread] = []
+    for log_format, again in ranked[1:]:
+        same = pairs(rows, [row for thread in again for row in thread.rows], columns)
+        for other, row in same.items():
+            take(row, other, columns)
+        if same:
+            woven.verdicts.append(_duplicate(session_id, chosen, log_format, again, same, columns))
+        else:
+            others += again
     threads = sorted(threads, key=lambda each: _riches([each], "", columns), reverse=True)
     woven.add(session_id, threads[0], columns)
-    for thread in threads[1:]:
-        name = f"{session_id}~{columns['event_id'][thread.rows[0]][:8]}"
+    for thread in [*threads[1:], *others]:
+        name = f"{session_id}~{columns['event_id'][thread.rows[0]][:16]}"
         woven.add(name, thread, columns)
         woven.verdicts.append(Verdict(
             stage="sessions", subject=name, kept=True, reason="shared_session_id",
             detail=f"session id {session_id} stands for two conversations that have no common end; this one is kept as "
             f"{name}; give each its own id.", file_id=columns["file_id"][thread.rows[0]]))
+
+
+def _duplicate(session_id: str, chosen: str, log_format: str, again: list[Thread], same: dict[int, int],
+               columns: Columns) -> Verdict:
+    alone = sum(columns["kind"][row] != "result" and row not in same for thread in again for row in thread.rows)
+    beyond = f"; {alone} turns that {log_format} alone tells stay in the events" if alone else ""
+    return Verdict(
+        stage="sessions", subject=f"{session_id}@{log_format}", kept=False, reason="duplicate_session",
+        detail=f"session {session_id} is in the logs as {chosen} and as {log_format}; the richer one, {chosen}, is taken, with "
+        f"the times and errors that the other adds{beyond}.")
 
 
 def _riches(threads: list[Thread], log_format: str, columns: Columns) -> tuple[int, int, str, str]:
@@ -198,26 +222,23 @@ def _kept(sessions: pl.DataFrame) -> pl.DataFrame:
         pl.lit(None, pl.Int64()).alias("line"))
 
 
-def _feedback(events: pl.DataFrame, sessions: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Feedback on the sessions there are, and verdicts on feedback whose session no log holds (yet)."""
-    given = events.filter(pl.col("kind") == "feedback").with_columns(pl.col("event_id").alias("feedback_id"))
-    known = given.join(sessions, on="session_id", how="semi").select(list(frame_schema(Feedback)))
-    lost = given.join(sessions, on="session_id", how="anti").select(
-        pl.lit("sessions").alias("stage"), pl.col("event_id").alias("subject"), pl.lit(False).alias("kept"),
-        pl.lit("unknown_session").alias("reason"),
-        pl.format("feedback on session {}, which no log holds; it counts as soon as one does.", "session_id").alias("detail"),
-        "file_id", pl.lit(None, pl.Int64()).alias("line"))
-    return known.sort("session_id", "happened_at", "feedback_id"), lost
-
-
 def _row_changes(events: pl.DataFrame) -> pl.DataFrame:
     """Row changes by time, then by their place in the database's own log where it states one."""
     changes = events.filter(pl.col("kind") == "row_change").sort("happened_at", "position", "event_id")
-    images = [orjson.loads(value) for value in changes.get_column("value")]
+    images = [_images(value) for value in changes.get_column("value")]
     sides = [pl.Series(side, [_text(image.get(side)) for image in images], pl.String()) for side in ("before", "after")]
     return changes.select(
         pl.col("event_id").alias("change_id"), "source", "happened_at", pl.col("tool").alias("table_name"),
         pl.col("name").alias("operation"), pl.col("arguments").alias("key"), *sides).select(list(frame_schema(RowChange)))
+
+
+def _images(text: str | None) -> dict[str, Any]:
+    """The row before and after; none where the log gives none."""
+    try:
+        value = orjson.loads(text or "{}")
+    except orjson.JSONDecodeError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _text(value: Any) -> str | None:

@@ -1,20 +1,20 @@
 """Histories of one session to threads: conversations told once, in order.
 
 In: runs of events (a file's, or a record's where a file tells the same place twice), each a history or its continuation.
-Out: threads of row numbers. What it sees: equal parts (`formats.overlap`). What it does not see: that two histories without
-a common end are one conversation; they stay two threads, unless the format may leave known history out.
+Out: threads of row numbers. What it sees: equal parts (`formats.overlap`), calls told again without their conversation.
+What it does not see: that two histories without a common end are one conversation; they stay two threads, unless the format
+may leave known history out.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-from extractors.formats.overlap import Print, fingerprint, n_known
+from extractors.formats.overlap import Print, n_known
+from extractors.shelf import Shelf, Thread, is_answer
+from extractors.tellings import Columns, is_bare, pairs, print_of, take
 
-Columns = dict[str, list[Any]]
 _MAY_LEAVE_HISTORY_OUT = frozenset({"otlp"})
-_FILLED = ("happened_at", "latency_ms", "model", "is_error", "service", "name")
 
 
 @dataclass(slots=True)
@@ -28,17 +28,10 @@ class Run:
 
 
 @dataclass(slots=True)
-class Thread:
-    """A conversation: its rows in order, each part once."""
-
-    rows: list[int] = field(default_factory=list)
-    prints: list[Print] = field(default_factory=list)
-
-
-@dataclass(slots=True)
 class _Cursor:
     """Where a file stands in a thread: the next position it will tell, and the row of the thread that it falls on."""
 
+    file_id: str
     thread: Thread
     position: int
     index: int
@@ -49,40 +42,73 @@ class Weaver:
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
-        self._cursors: dict[str, _Cursor] = {}
-        self.threads: list[Thread] = []
         self.repeated: list[Run] = []
         """Runs that told nothing new."""
+        self._begin()
+
+    def _begin(self) -> None:
+        self._cursors: dict[str, _Cursor] = {}
+        self._last_at: dict[int, _Cursor] = {}
+        self._shelf = Shelf()
+        self.threads: list[Thread] = []
         self.replaced: list[int] = []
         """Rows of answers that a later history does not hold: another answer was taken in their place."""
 
     def weave(self, runs: list[Run]) -> None:
-        """Take the runs in, in order of time."""
+        """Take the runs in, in order of time; calls told again without their conversation only fill it in."""
+        bare = [run for run in runs if len(runs) > 1 and self._first(run) == 0 and is_bare(run.rows, self._columns)]
+        if bare and len(bare) < len(runs):
+            ids = {id(run) for run in bare}
+            self._weave([run for run in runs if id(run) not in ids])
+            told = {id(run) for run in bare if self._is_told(run)}
+            if len(told) < len(bare):
+                self._begin()
+                self.repeated.clear()
+                self._weave([run for run in runs if id(run) not in told])
+            self.repeated += [run for run in bare if id(run) in told]
+        else:
+            self._weave(runs)
+
+    def _weave(self, runs: list[Run]) -> None:
         if len(runs) == 1:
             self.threads.append(Thread(runs[0].rows))
             return
         for run in runs:
             cursor = self._cursors.get(run.file_id)
-            first = self._columns["position"][run.rows[0]]
+            first = self._first(run)
             if first and (cursor is None or cursor.position != first):
-                cursor = self._standing_at(first)
+                cursor = self._standing_at(run.file_id, first)
             if first and cursor is not None:
                 self._continue(run, cursor)
             else:
                 self._join(run)
 
-    def _standing_at(self, position: int) -> _Cursor | None:
+    def _first(self, run: Run) -> int:
+        return int(self._columns["position"][run.rows[0]])
+
+    def _is_told(self, run: Run) -> bool:
+        """Whether one thread holds every part of the run; what the run knows more is filled in."""
+        for thread in self.threads:
+            same = pairs(thread.rows, run.rows, self._columns)
+            if len(same) == len(run.rows):
+                for other, row in same.items():
+                    take(row, other, self._columns)
+                return True
+        return False
+
+    def _standing_at(self, file_id: str, position: int) -> _Cursor | None:
         """Where a run goes on whose beginning another file gave (a log that grew and was read again)."""
-        for cursor in reversed(self._cursors.values()):
-            if cursor.position == position:
-                return _Cursor(cursor.thread, position, cursor.index)
+        last = self._last_at.get(position)
+        if last is not None and self._cursors[last.file_id] is last:
+            return _Cursor(file_id, last.thread, position, last.index)
         thread = next((each for each in self.threads if len(each.rows) >= position), None)
-        return _Cursor(thread, position, position) if thread is not None else None
+        return _Cursor(file_id, thread, position, position) if thread is not None else None
 
     def _join(self, run: Run) -> None:
         """A history from its beginning: to the thread that it shares most with, else a thread of its own."""
-        prints = [self._print(row) for row in run.rows]
-        shares = [(known, thread) for thread in self.threads if (known := n_known(thread.prints, prints)) is not None]
+        prints = [print_of(row, self._columns) for row in run.rows]
+        shares = [(known, thread) for thread in self._shelf.shares(prints)
+                  if (known := n_known(thread.prints, prints)) is not None]
         if shares:
             known, thread = max(shares, key=lambda share: share[0])
             if known == len(run.rows):
@@ -92,24 +118,27 @@ class Weaver:
         index = self._fill(thread, run, known)
         thread.rows += run.rows[known:]
         thread.prints += prints[known:]
+        self._shelf.put(thread)
         grown = len(thread.rows) if known < len(run.rows) else index
         self._stand(run, thread, grown)
 
     def _continue(self, run: Run, cursor: _Cursor) -> None:
         """New parts after what this file told before; another file may have told them already."""
-        thread = cursor.thread
-        for number, row in enumerate(run.rows):
-            made = self._print(row)
-            if cursor.index < len(thread.rows) and thread.prints[cursor.index] != made:
-                thread = Thread([*thread.rows[:cursor.index]], [*thread.prints[:cursor.index]])
+        thread, index = cursor.thread, cursor.index
+        for row in run.rows:
+            made = print_of(row, self._columns)
+            if index < len(thread.rows) and thread.prints[index] != made:
+                self._shelf.put(thread)
+                thread = Thread([*thread.rows[:index]], [*thread.prints[:index]])
                 self.threads.append(thread)
-            if cursor.index < len(thread.rows):
-                self._take(thread.rows[cursor.index], run.rows[number])
+            if index < len(thread.rows):
+                take(thread.rows[index], row, self._columns)
             else:
                 thread.rows.append(row)
                 thread.prints.append(made)
-            cursor.index += 1
-        self._stand(run, thread, cursor.index)
+            index += 1
+        self._shelf.put(thread)
+        self._stand(run, thread, index)
 
     def _thread_for(self, run: Run) -> Thread:
         if self.threads and run.format in _MAY_LEAVE_HISTORY_OUT:
@@ -119,14 +148,13 @@ class Weaver:
 
     def _another_answer(self, prints: list[Print]) -> tuple[int, Thread] | None:
         """A thread whose end, an answer that nothing followed, is another one in this history: a retry or a candidate."""
-        for thread in self.threads:
+        for thread in self._shelf.answered(prints):
             same = 0
             while same < min(len(prints), len(thread.prints)) and prints[same] == thread.prints[same]:
                 same += 1
-            ends = thread.prints[same:]
-            if same and prints[same:] and all(each[0] == "call" or each[:2] == ("message", "assistant") for each in ends):
+            if same and prints[same:] and all(is_answer(each) for each in thread.prints[same:]):
                 self.replaced += thread.rows[same:]
-                del thread.rows[same:], thread.prints[same:]
+                self._shelf.cut(thread, same)
                 return same, thread
         return None
 
@@ -135,19 +163,10 @@ class Weaver:
         lined_up = min(known, len(thread.rows))
         if lined_up == known:
             for row, again in zip(thread.rows[:lined_up], run.rows[:lined_up], strict=True):
-                self._take(row, again)
+                take(row, again, self._columns)
         return lined_up
 
-    def _take(self, row: int, again: int) -> None:
-        for name in _FILLED:
-            column = self._columns[name]
-            if column[row] is None:
-                column[row] = column[again]
-
     def _stand(self, run: Run, thread: Thread, index: int) -> None:
-        self._cursors[run.file_id] = _Cursor(thread, self._columns["position"][run.rows[-1]] + 1, index)
-
-    def _print(self, row: int) -> Print:
-        columns = self._columns
-        return fingerprint(columns["kind"][row], columns["role"][row], columns["content"][row], columns["tool"][row],
-                           columns["arguments"][row])
+        position = int(self._columns["position"][run.rows[-1]]) + 1
+        cursor = _Cursor(run.file_id, thread, position, index)
+        self._cursors[run.file_id] = self._last_at[position] = cursor

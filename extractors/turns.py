@@ -6,10 +6,11 @@ one). What it does not see: whether an answer is an error where the log does not
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from typing import Any
 
 from extractors.formats.overlap import canonical
-from extractors.threads import Columns
+from extractors.tellings import Columns
 from warehouse.records import Verdict
 
 _RESOLUTION_US = 1_000_000
@@ -19,25 +20,71 @@ Row = dict[str, Any]
 def turns_of(session_id: str, service: str, rows: list[int], columns: Columns) -> tuple[list[Row], list[Verdict]]:
     """Turns of the session in order, and verdicts on results that answer no call and calls without an answer."""
     turns: list[Row] = []
-    waiting: list[Row] = []
+    waiting = _Waiting()
     verdicts: list[Verdict] = []
     answered: set[str] = set()
     for row in rows:
         if columns["kind"][row] == "result":
-            call = _asked(waiting, columns["call_id"][row], columns["tool"][row])
+            call = waiting.asked(columns["call_id"][row], columns["tool"][row])
             if call is None:
                 verdicts.append(_orphan(session_id, row, columns, answered))
             else:
-                waiting.remove(call)
                 answered.add(str(call["call_id"]))
                 _answer(call, row, columns)
         else:
             turn = _turn(session_id, service, len(turns), row, columns)
             turns.append(turn)
             if turn["kind"] == "call":
-                waiting.append(turn)
-    verdicts += [_unanswered(call) for call in waiting]
+                waiting.add(turn)
+    verdicts += [_unanswered(call) for call in waiting.left()]
     return turns, verdicts
+
+
+class _Waiting:
+    """Calls without an answer, found by id and by tool."""
+
+    def __init__(self) -> None:
+        self._calls: dict[int, Row] = {}
+        self._all: deque[int] = deque()
+        self._by_id: defaultdict[str, list[int]] = defaultdict(list)
+        self._by_tool: defaultdict[str | None, deque[int]] = defaultdict(deque)
+        self._nameless: defaultdict[str | None, deque[int]] = defaultdict(deque)
+
+    def add(self, call: Row) -> None:
+        """A call that waits from now on."""
+        place, call_id, tool = call["position"], call["call_id"], call["tool"]
+        self._calls[place] = call
+        self._all.append(place)
+        if call_id is not None:
+            self._by_id[call_id].append(place)
+        else:
+            self._nameless[tool].append(place)
+        self._by_tool[tool].append(place)
+
+    def left(self) -> list[Row]:
+        """Those that still wait, in order."""
+        return list(self._calls.values())
+
+    def asked(self, call_id: str | None, tool: str | None) -> Row | None:
+        """The call that a result answers; it waits no longer."""
+        place = None
+        if call_id is not None:
+            place = self._latest(self._by_id.get(call_id, []))
+        if place is None and tool:
+            place = self._oldest((self._by_tool if call_id is None else self._nameless).get(tool, deque()))
+        if place is None and call_id is None:
+            place = self._oldest(self._all)
+        return None if place is None else self._calls.pop(place)
+
+    def _latest(self, places: list[int]) -> int | None:
+        while places and places[-1] not in self._calls:
+            places.pop()
+        return places[-1] if places else None
+
+    def _oldest(self, places: deque[int]) -> int | None:
+        while places and places[0] not in self._calls:
+            places.popleft()
+        return places[0] if places else None
 
 
 def _turn(session_id: str, service: str, position: int, row: int, columns: Columns) -> Row:
@@ -64,17 +111,6 @@ def _not_before(asked_at: int | None, answered_at: int | None) -> int | None:
     if asked_at is not None and answered_at is not None and 0 < asked_at - answered_at <= _RESOLUTION_US:
         return asked_at
     return answered_at
-
-
-def _asked(waiting: list[Row], call_id: str | None, tool: str | None) -> Row | None:
-    """The call that a result answers."""
-    if call_id is not None:
-        for call in reversed(waiting):
-            if call["call_id"] == call_id:
-                return call
-        waiting = [call for call in waiting if call["call_id"] is None]
-    return next((call for call in waiting if tool and call["tool"] == tool), None) or (
-        next(iter(waiting), None) if call_id is None else None)
 
 
 def _orphan(session_id: str, row: int, columns: Columns, answered: set[str]) -> Verdict:

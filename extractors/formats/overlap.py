@@ -59,18 +59,29 @@ def n_known(known: Sequence[Print], history: Sequence[Print]) -> int | None:
         return len(known)
     if list(known[:len(history)]) == list(history):
         return len(history)
-    best, end = 0, 0
-    for j in range(len(history), 0, -1):
-        k = 0
-        while k < min(j, len(known)) and known[-1 - k] == history[j - 1 - k]:
-            k += 1
-        if k > best:
-            best, end = k, j
-    if best > 1 or (best == 1 and _telling(history[end - 1])):
+    shared = _ends_shared(known, history)
+    best = max(shared, default=0)
+    end = max((j for j, k in enumerate(shared, start=1) if k == best), default=0)
+    if best > 1 or (best == 1 and is_telling(history[end - 1])):
         return end
     return None
 
 
-def _telling(part: Print) -> bool:
+def _ends_shared(known: Sequence[Print], history: Sequence[Print]) -> list[int]:
+    """How many parts the known one's end shares with the history up to each of its parts: the Z function, backwards."""
+    parts: list[Print | None] = [*reversed(known), None, *reversed(history)]
+    found = [0] * len(parts)
+    left = right = 0
+    for i in range(1, len(parts)):
+        k = min(right - i, found[i - left]) if i < right else 0
+        while i + k < len(parts) and parts[k] == parts[i + k]:
+            k += 1
+        found[i] = k
+        if i + k > right:
+            left, right = i, i + k
+    return found[:len(known):-1]
+
+
+def is_telling(part: Print) -> bool:
     """Whether one equal part alone shows that two histories are one conversation: no short phrase, no instructions."""
     return part[0] == "call" or (part[0] == "message" and part[1] == "assistant" and len(part[2]) >= _LONG_ENOUGH)
