@@ -1,78 +1,149 @@
-"""Changes of database rows as Debezium writes them, bare or wrapped in `{schema, payload}`.
+"""Changes of database rows as Debezium writes them: bare, wrapped in `{schema, payload}` or by a broker, or flattened to the
+row with `__op` and `__deleted`.
 
-Sees create, update, delete and snapshot reads. A column that did not change and was not logged (the TOAST placeholder) is
-taken from `before` where that has it, else left out of `after` and named in `lossy`. A `null` line is a tombstone after a
-delete and says nothing new. Truncations and messages change no single row: they are rejects.
-Does not see: what a base64 decimal means without its schema; values are kept as logged.
+Sees create, update, delete and snapshot reads, and what encoded values mean where the record brings its schema. A column that
+did not change and was not logged (the TOAST placeholder) is taken from `before` where that has it, else left out of `after`
+and named in `lossy`. A `null` line is a tombstone after a delete and says nothing new. Truncations change no single row: they
+are rejects; messages written to the database's log are log events.
+Does not see: what a base64 decimal means without its schema; such values are kept as logged.
 """
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable
 from typing import Any
 
 import orjson
 
+from extractors.formats.debezium_types import decode, decoders
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
 from extractors.formats.samples import sample
 
 _OPERATIONS = {"c": "create", "u": "update", "d": "delete", "r": "snapshot"}
 _UNCHANGED = ("__debezium_unavailable_value", "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==")
+_FLAT = ("__op", "__deleted")
 
 
 def claims(head: Head) -> bool:
-    """The first object (or its payload) has an operation and a source with a table."""
-    first = _payload(head.first)
+    """The first object (or its payload) has an operation and a source with a table; or is a row with `__op`."""
+    first = payload(head.first)
     source = first.get("source")
-    return head.layout in ("lines", "document") and isinstance(first.get("op"), str) and isinstance(source, dict) and (
-        "connector" in source or "table" in source or "collection" in source)
+    return head.layout in ("lines", "document") and (
+        _is_flat(first) or (isinstance(first.get("op"), str) and isinstance(source, dict) and (
+            "connector" in source or "table" in source or "collection" in source)))
 
 
 def read(records: Iterable[LogRecord], emit: Emit) -> None:
     """One change a record."""
+    service = emit.envelope.service({})
     for record in records:
         if record.value is None:
             emit.reject(record, "tombstone", "a tombstone repeats the delete before it; nothing to mend")
             continue
-        change = _payload(record.value)
-        operation = _OPERATIONS.get(str(change.get("op")))
-        source = change.get("source")
-        if operation is None or not isinstance(source, dict):
-            emit.reject(record, "unsupported_operation",
-                        f"operation {change.get('op')!r} changes no single row; state its effect as row changes")
-            continue
         with emit.guarded(record):
-            _change(record, change, source, operation, emit)
+            fields = fields_of(record.value)
+            if fields is not None:
+                fields["position"] = record.line if fields["position"] is None else fields["position"]
+                emit.event(record, "row_change", service=service, **fields)
+            else:
+                _no_change(record, payload(record.value), service, emit)
 
 
-def _change(record: LogRecord, change: Row, source: Row, operation: str, emit: Emit) -> None:
+def fields_of(value: Any) -> Row | None:
+    """The columns of the event that the row change in `value` is; None where it changes no single row.
+
+    Pure: depends on nothing but `value`, whose row images it may amend. `position` is None where the database states none.
+    Errors: TypeError, AttributeError and the like for a value of another shape.
+    """
+    change = payload(value)
+    operation, source = _OPERATIONS.get(str(change.get("op"))), change.get("source")
+    if operation is None or not isinstance(source, dict):
+        return _flat(change) if _is_flat(change) else None
     before, after = _row(change.get("before")), _row(change.get("after"))
-    lossy: list[str] = []
-    for column in [name for name, value in (after or {}).items() if isinstance(value, str) and value in _UNCHANGED]:
-        if after is not None and before and before.get(column, _UNCHANGED[0]) not in _UNCHANGED:
-            after[column] = before[column]
-        elif after is not None:
-            del after[column]
-            lossy.append(f"unchanged {column}")
-    key = _key(record.value)
-    committed = next((t for t in map(source.get, ("ts_us", "ts_ms")) if t), change.get("ts_ms"))
-    place = source.get("lsn")
-    emit.event(record, "row_change", happened_at=microseconds(committed), service=emit.envelope.service({}),
-               position=place if isinstance(place, int) else record.line, name=operation,
-               tool=str(source.get("table") or source.get("collection")),
-               arguments=orjson.dumps(key).decode() if key is not None else None,
-               value=orjson.dumps({"before": before, "after": after}).decode(), lossy=lossy)
+    lossy = _fill(before, after) if after else []
+    if value is not change and (by_column := decoders(value.get("schema"))):
+        decode(before, by_column)
+        decode(after, by_column)
+    key = _key(value)
+    committed = source.get("ts_us") or source.get("ts_ms") or change.get("ts_ms")
+    place, transaction = source.get("lsn"), source.get("txId")
+    return {"happened_at": microseconds(committed), "position": place if isinstance(place, int) else None, "name": operation,
+            "call_id": str(transaction) if transaction is not None else _transaction(change),
+            "tool": str(source.get("table") or source.get("collection")),
+            "arguments": orjson.dumps(key).decode() if key is not None else None,
+            "value": orjson.dumps({"before": before, "after": after}).decode(), "lossy": lossy}
 
 
-def _payload(value: Any) -> Row:
+def payload(value: Any) -> Row:
     """The change inside whatever wraps it: `{schema, payload}`, or a broker's `{key, value}`."""
-    while isinstance(value, dict) and "op" not in value:
+    while isinstance(value, dict) and "op" not in value and not _is_flat(value):
         inner = value.get("payload", value.get("value"))
         if not isinstance(inner, dict):
             break
         value = inner
     return value if isinstance(value, dict) else {}
+
+
+def _fill(before: Row | None, after: Row) -> list[str]:
+    """Unchanged columns that were not logged, from `before`; those that it has not either leave `after`."""
+    values = after.values()
+    if _UNCHANGED[0] not in values and _UNCHANGED[1] not in values:
+        return []
+    lossy = []
+    for column in [name for name, value in after.items() if isinstance(value, str) and value in _UNCHANGED]:
+        if before and before.get(column, _UNCHANGED[0]) not in _UNCHANGED:
+            after[column] = before[column]
+        else:
+            del after[column]
+            lossy.append(f"unchanged {column}")
+    return lossy
+
+
+def _is_flat(row: Row) -> bool:
+    return any(name in row for name in _FLAT)
+
+
+def _flat(row: Row) -> Row:
+    """A row as `ExtractNewRecordState` leaves it: no old image, facts of the change under names with two underscores."""
+    stated = {name[2:]: value for name, value in row.items() if name.startswith("__")}
+    image = {name: value for name, value in row.items() if not name.startswith("__")}
+    deleted = str(stated.get("deleted")).lower() == "true" or stated.get("op") == "d"
+    before, after = (image, None) if deleted else (None, image)
+    lossy = ["before"] if not deleted else []
+    if not deleted and stated.get("op") not in _OPERATIONS:
+        lossy.append("operation")
+    lossy += _fill(None, image)
+    place = stated.get("source_lsn", stated.get("lsn"))
+    transaction = stated.get("source_txId", stated.get("txId"))
+    return {"happened_at": microseconds(stated.get("source_ts_ms") or stated.get("ts_ms")), "arguments": None,
+            "name": "delete" if deleted else _OPERATIONS.get(str(stated.get("op")), "update"),
+            "tool": str(stated.get("source_table") or stated.get("table") or stated.get("collection") or "unknown"),
+            "position": place if isinstance(place, int) else None,
+            "call_id": str(transaction) if transaction is not None else None,
+            "value": orjson.dumps({"before": before, "after": after}).decode(), "lossy": lossy}
+
+
+def _no_change(record: LogRecord, change: Row, service: str | None, emit: Emit) -> None:
+    """A message in the database's log says something; anything else becomes a reject."""
+    message = change.get("message")
+    if change.get("op") != "m" or not isinstance(message, dict):
+        emit.reject(record, "unsupported_operation",
+                    f"operation {change.get('op')!r} changes no single row; state its effect as row changes")
+        return
+    try:
+        content = base64.b64decode(message.get("content") or "", validate=True).decode()
+    except ValueError:
+        content = str(message.get("content"))
+    source = change.get("source")
+    emit.event(record, "log", service=service, tool=str(message.get("prefix") or "message"), content=content,
+               happened_at=microseconds((source.get("ts_ms") if isinstance(source, dict) else None) or change.get("ts_ms")))
+
+
+def _transaction(change: Row) -> str | None:
+    inner = change.get("transaction")
+    return str(inner["id"]) if isinstance(inner, dict) and inner.get("id") is not None else None
 
 
 def _key(value: Any) -> Any:
