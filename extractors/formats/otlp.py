@@ -1,10 +1,9 @@
-"""OTLP/JSON traces with GenAI attributes, semantic conventions 1.37 and later.
+"""OTLP/JSON: traces and log records with the contents of conversations, in every dialect of them.
 
-Sees `gen_ai.input.messages`, `gen_ai.output.messages` and `gen_ai.system_instructions` (structured or JSON text) of model
-spans and `execute_tool` spans. Messages give the content, tool spans the times and the error; a call that only a tool span
-tells of is taken from there. A span that comes twice (a batch sent again) counts once. Spans may repeat the whole history,
-or bring only what is new.
-Does not see: contents in span events (1.26) or log records (1.28 to 1.36), spans of other conventions; they are rejects.
+Sees batches in camel or snake case, ids as hex or base64, and per span its dialect: GenAI conventions (span events of 1.26,
+attributes of 1.37 and later, MCP), OpenInference, Traceloop, Vercel AI SDK; per log record: messages of 1.28 to 1.36, details
+of an inference, evaluations. One file may mix all of these. Messages give the content, tool spans the times and the error.
+Does not see: protobuf, metrics; spans and records of anything else are kept as log events.
 """
 
 from __future__ import annotations
@@ -13,72 +12,62 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
-from extractors.formats.otlp_conversation import Conversation
-from extractors.formats.otlp_span import Span, resource_attributes, trace_of
+from extractors.formats.otlp_logs import Logs
+from extractors.formats.otlp_span import attributes, otlp_span
 from extractors.formats.samples import sample
-from extractors.formats.tool_list import declare_all
+from extractors.formats.span_gathering import Gathering
+
+_BATCHES = ("resourceSpans", "resource_spans", "resourceLogs", "resource_logs", "batches")
+_SCOPES = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "scopeLogs", "scope_logs")
+_SPANS, _LOGS = ("spans",), ("logRecords", "log_records")
+_BARE = ("start_time_unix_nano", "startTimeUnixNano")
 
 
 def claims(head: Head) -> bool:
-    """The first object is a batch of spans."""
-    return head.layout in ("lines", "document") and ("resourceSpans" in head.first or "resource_spans" in head.first)
+    """One of the first objects is a batch of spans or log records."""
+    return head.layout in ("lines", "document") and any(_is_batch(each) for each in head.objects)
 
 
 def read(records: Iterable[LogRecord], emit: Emit) -> None:
     """All spans of the file first, since files are not ordered; then each conversation in the order of time."""
-    spans: dict[tuple[str, str], Span] = {}
+    gathering = Gathering(emit)
+    logs = Logs(emit, gathering)
     for record in records:
-        n_before = len(spans)
-        with emit.guarded(record):
-            for span in _spans(record, emit):
-                if span.key in spans:
-                    emit.reject(record, "duplicate_span", "the span came before (a batch sent again); nothing to mend")
-                elif not span.speaks():
-                    emit.reject(record, "other_span",
-                                f"span {span.name!r} carries no GenAI content of version 1.37 or later")
-                else:
-                    spans[span.key] = span
-        if len(spans) == n_before:
-            emit.reject(record, "no_new_span", "the record brings no span that tells of a conversation")
-    for session_id, members in sorted(_conversations(spans.values()).items()):
-        with emit.guarded(*{span.record.record_id: span.record for span in members}.values()):
-            Conversation(session_id, emit).tell(sorted(members, key=lambda span: span.order))
-    _declare(spans.values(), emit)
+        light = gathering.record(record)
+        with emit.guarded(light):
+            for kind, each, service in _members(record.value, emit):
+                with emit.guarded(light):
+                    if kind == "log":
+                        logs.add(light, each, service)
+                    else:
+                        gathering.add(otlp_span(light, each, service))
+    logs.end()
+    gathering.tell()
 
 
-def _spans(record: LogRecord, emit: Emit) -> Iterator[Span]:
-    batch = record.value if isinstance(record.value, dict) else {}
-    for resource in batch.get("resourceSpans") or batch.get("resource_spans") or ():
-        facts = resource_attributes(resource)
-        service = emit.envelope.service(facts)
-        for scope in resource.get("scopeSpans") or resource.get("scope_spans") or ():
-            for span in scope.get("spans") or ():
-                yield Span(record, span, service)
+def _is_batch(value: Row) -> bool:
+    if any(isinstance(value.get(key), list) for key in _BATCHES[:-1]):
+        return True
+    batches, data = value.get("batches"), value.get("data")
+    if isinstance(batches, list) and batches and isinstance(batches[0], dict):
+        return any(key in batches[0] for key in _SCOPES)
+    return isinstance(data, list) and bool(data) and isinstance(data[0], dict) and any(key in data[0] for key in _BARE)
 
 
-def _conversations(spans: Iterable[Span]) -> dict[str, list[Span]]:
-    """Spans by session: as stated, else as the rest of their trace states it, else the trace itself (`~` and its id)."""
-    members = list(spans)
-    stated: dict[str, set[str]] = {}
-    for span in members:
-        if span.session_id is not None:
-            stated.setdefault(span.key[0], set()).add(span.session_id)
-    found: dict[str, list[Span]] = {}
-    for span in members:
-        trace = stated.get(span.key[0], set())
-        name = span.session_id or (next(iter(trace)) if len(trace) == 1 else trace_of(span))
-        found.setdefault(name, []).append(span)
-    return found
-
-
-def _declare(spans: Iterable[Span], emit: Emit) -> None:
-    """Tools that requests declare, each different list of a service once."""
-    seen: dict[str | None, list[Any]] = {}
-    for span in spans:
-        tools: list[Row] | None = span.structured("gen_ai.tool.definitions")
-        if tools and tools not in seen.setdefault(span.service, []):
-            seen[span.service].append(tools)
-            declare_all(tools, emit, span.service)
+def _members(value: Any, emit: Emit) -> Iterator[tuple[str, Row, str | None]]:
+    """Spans and log records of a batch, each with its service."""
+    if not isinstance(value, dict):
+        return
+    for resource in (each for key in _BATCHES for each in value.get(key) or ()):
+        service = emit.envelope.service(attributes(resource.get("resource") or {}))
+        for scope in (each for key in _SCOPES for each in resource.get(key) or ()):
+            for key in _SPANS:
+                yield from (("span", each, service) for each in scope.get(key) or ())
+            for key in _LOGS:
+                yield from (("log", each, service) for each in scope.get(key) or ())
+    data = value.get("data")
+    if isinstance(data, list):
+        yield from (("span", each, None) for each in data)
 
 
 FORMAT = Format(name="otlp", claims=claims, read=read, sample=sample("otlp.jsonl"), rank=20)

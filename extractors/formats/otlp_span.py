@@ -1,7 +1,15 @@
-"""One OTLP span: its attributes as plain values, its times in microseconds, and what it says of a conversation."""
+"""One span of a trace: its ids, times and outcome, and its attributes, turned into plain values only where somebody asks.
+
+In: an OTLP span (camel or snake case, ids as hex or, in ProtoJSON dumps, as base64), or the facts of one from elsewhere.
+What it does not see: what the attributes mean; that is each dialect's own.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -9,91 +17,110 @@ import orjson
 from extractors.formats.format import LogRecord, Row
 from extractors.formats.instants import microseconds
 
-_MODEL_OPERATIONS = ("chat", "generate_content", "text_completion")
-_SESSION = ("gen_ai.conversation.id", "session.id")
-_IDENTITY = ("user.id", "enduser.id")
+_HEX_LENGTHS = (16, 32)
+_BASE64_LENGTHS = (12, 24)
 
 
+@dataclass(slots=True)
 class Span:
     """A span and where it was logged."""
 
-    def __init__(self, record: LogRecord, span: Row, service: str | None) -> None:
-        self.record = record
-        self.service = service
-        self.name = str(span.get("name", ""))
-        self.key = (_hex(span.get("traceId", span.get("trace_id"))), _hex(span.get("spanId", span.get("span_id"))))
-        self.started_at = microseconds(span.get("startTimeUnixNano", span.get("start_time_unix_nano")))
-        self.ended_at = microseconds(span.get("endTimeUnixNano", span.get("end_time_unix_nano")))
-        self._served = span.get("kind") in (2, "SPAN_KIND_SERVER")
-        self._status = span.get("status")
-        self._attributes = {each["key"]: each.get("value") for each in span.get("attributes") or () if "key" in each}
-        self._read: dict[str, Any] = {}
-        self.session_id = self._first(_SESSION)
-        """Conversation as stated."""
-        self.identity = self._first(_IDENTITY)
-        """User as stated."""
-
-    @property
-    def order(self) -> tuple[int, int, str]:
-        """Order in time; spans without a time come first, by id."""
-        return (self.started_at or 0, self.ended_at or 0, self.key[1])
-
-    @property
-    def model(self) -> str | None:
-        """Model that answered, else the one that was asked."""
-        found = self.attribute("gen_ai.response.model") or self.attribute("gen_ai.request.model")
-        return found if isinstance(found, str) else None
-
-    @property
-    def latency_ms(self) -> float | None:
-        """How long it took, None where it did not end."""
-        if self.started_at is None or self.ended_at is None:
-            return None
-        return (self.ended_at - self.started_at) / 1000
-
-    @property
-    def is_tool(self) -> bool:
-        """Whether it is the execution of a tool."""
-        return bool(self.attribute("gen_ai.operation.name") == "execute_tool")
-
-    @property
-    def is_model(self) -> bool:
-        """Whether it is one answer of a model (an agent's span sums up several)."""
-        return self.attribute("gen_ai.operation.name") in _MODEL_OPERATIONS
-
-    @property
-    def is_error(self) -> bool | None:
-        """Error as the span says it; None where it has neither status nor error type."""
-        code = self._status.get("code") if isinstance(self._status, dict) else None
-        if code in (2, "STATUS_CODE_ERROR") or self.attribute("error.type"):
-            return True
-        return False if code in (1, "STATUS_CODE_OK") else None
-
-    def speaks(self) -> bool:
-        """Whether it tells something of a conversation that we can read; a server's side repeats its client's."""
-        if self._served:
-            return False
-        return self.is_tool or "gen_ai.input.messages" in self._attributes or "gen_ai.output.messages" in self._attributes
+    record: LogRecord
+    """Without its value: a file's spans are held until all are read."""
+    trace_id: str
+    span_id: str
+    parent_id: str
+    name: str
+    started_at: int | None
+    ended_at: int | None
+    service: str | None
+    raw: Row
+    """Attributes by key, as logged."""
+    is_error: bool | None = None
+    """As the status says; None where there is none."""
+    served: bool = False
+    """It is a server's side of a call that a client may have logged too."""
+    message: str | None = None
+    """What the status says in words."""
+    events: list[Any] = field(default_factory=list)
+    links: list[Any] = field(default_factory=list)
+    value_of: Callable[[Any], Any] = lambda value: value
+    """Turns a logged value into a plain one."""
 
     def attribute(self, key: str) -> Any:
         """Value of an attribute, None where it is absent or empty."""
-        return plain(self._attributes[key]) if key in self._attributes else None
+        value = self.raw.get(key)
+        return None if value is None else self.value_of(value)
+
+    def first(self, keys: Iterable[str]) -> Any:
+        """Value of the first of these attributes that is there and not empty."""
+        for key in keys:
+            if key in self.raw and (value := self.value_of(self.raw[key])) not in (None, ""):
+                return value
+        return None
+
+    def text(self, *keys: str) -> str | None:
+        """The first of these attributes as text; a value that is none as JSON text."""
+        return written(self.first(keys))
 
     def structured(self, key: str) -> Any:
         """A list or object that an attribute holds as a structure or as JSON text; None where it cannot be read."""
-        if key not in self._read:
-            self._read[key] = _value(self.attribute(key))
-        return self._read[key]
+        return loaded(self.attribute(key))
 
-    def torn(self, key: str) -> bool:
-        """Whether an attribute holds text that should be JSON and is not: a limit on lengths cut it off."""
-        return self.structured(key) is None and self.attribute(key) is not None
+    def begins(self, prefix: str) -> Row:
+        """Plain values of the attributes whose keys begin so, by the rest of the key."""
+        return {key[len(prefix):]: self.value_of(value) for key, value in self.raw.items() if key.startswith(prefix)}
 
-    def _first(self, keys: tuple[str, ...]) -> str | None:
-        return next((str(value) for key in keys if (value := self.attribute(key)) not in (None, "")), None)
+    @property
+    def failed(self) -> bool | None:
+        """Error as the span says it: by its status, else by the type of an error."""
+        return True if "error.type" in self.raw and self.attribute("error.type") else self.is_error
 
 
-def _value(value: Any) -> Any:
+def otlp_span(record: LogRecord, span: Row, service: str | None) -> Span:
+    """A span as OTLP has it."""
+    status = span.get("status")
+    code = status.get("code") if isinstance(status, dict) else None
+    ended = status is not None and code in (None, 0, 1, "STATUS_CODE_UNSET", "STATUS_CODE_OK")
+    message = status.get("message") if isinstance(status, dict) else None
+    parent = span.get("parentSpanId", span.get("parent_span_id"))
+    return Span(
+        record=record, trace_id=hex_id(span.get("traceId", span.get("trace_id"))),
+        span_id=hex_id(span.get("spanId", span.get("span_id"))), parent_id=hex_id(parent), name=str(span.get("name", "")),
+        started_at=microseconds(span.get("startTimeUnixNano", span.get("start_time_unix_nano"))),
+        ended_at=microseconds(span.get("endTimeUnixNano", span.get("end_time_unix_nano"))), service=service,
+        raw=raw_attributes(span), is_error=True if code in (2, "STATUS_CODE_ERROR") else False if ended else None,
+        served=span.get("kind") in (2, "SPAN_KIND_SERVER"), message=message or None, events=span.get("events") or [],
+        links=span.get("links") or [], value_of=plain)
+
+
+def raw_attributes(owner: Row) -> Row:
+    """Attributes of a span, an event, a log record or a resource by key, as logged."""
+    return {each["key"]: each.get("value") for each in owner.get("attributes") or () if "key" in each}
+
+
+def attributes(owner: Row) -> Row:
+    """The same as plain values."""
+    return {key: plain(value) for key, value in raw_attributes(owner).items()}
+
+
+def plain(value: Any) -> Any:
+    """An AnyValue as a plain value; an empty one is None."""
+    if not isinstance(value, dict) or not value:
+        return None
+    for kind, inner in value.items():
+        if kind in ("intValue", "int_value"):
+            return int(inner)
+        if kind in ("arrayValue", "array_value"):
+            return [plain(each) for each in (inner or {}).get("values") or ()]
+        if kind in ("kvlistValue", "kvlist_value"):
+            return {each["key"]: plain(each.get("value")) for each in (inner or {}).get("values") or ()}
+        return inner
+    return None
+
+
+def loaded(value: Any) -> Any:
+    """What JSON text says; any other value as it is; None where the text is no JSON."""
     if not isinstance(value, str):
         return value
     try:
@@ -102,32 +129,17 @@ def _value(value: Any) -> Any:
         return None
 
 
-def plain(value: Any) -> Any:
-    """An AnyValue as a plain value; an empty one is None."""
-    if not isinstance(value, dict) or not value:
-        return None
-    kind, inner = next(iter(value.items()))
-    if kind in ("intValue", "int_value"):
-        return int(inner)
-    if kind in ("arrayValue", "array_value"):
-        return [plain(each) for each in (inner or {}).get("values") or ()]
-    if kind in ("kvlistValue", "kvlist_value"):
-        return {each["key"]: plain(each.get("value")) for each in (inner or {}).get("values") or ()}
-    return inner
+def written(value: Any) -> str | None:
+    """Text as it is, None as None, anything else as JSON text."""
+    return value if value is None or isinstance(value, str) else orjson.dumps(value).decode()
 
 
-def resource_attributes(resource: Row) -> Row:
-    """Attributes of the resource that a batch of spans comes from."""
-    inner = resource.get("resource") or {}
-    return {each["key"]: plain(each.get("value")) for each in inner.get("attributes") or () if "key" in each}
-
-
-def trace_of(span: Span) -> str:
-    """Name of a session that is known by its trace alone."""
-    return f"~{span.key[0][:16] or span.record.record_id[:16]}"
-
-
-def _hex(value: Any) -> str:
-    """An id in one spelling: hex digits are lower case; base64 (some dumps) stays as it is."""
+def hex_id(value: Any) -> str:
+    """An id in one spelling: lower-case hex digits, also where a dump wrote its bytes as base64."""
     text = str(value or "")
-    return text.lower() if len(text) in (16, 32) else text
+    if len(text) in _BASE64_LENGTHS and text.endswith("="):
+        try:
+            return base64.b64decode(text, validate=True).hex()
+        except binascii.Error:
+            return text
+    return text.lower() if len(text) in _HEX_LENGTHS else text

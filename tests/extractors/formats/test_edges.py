@@ -61,9 +61,12 @@ def test_two_candidates_and_a_picture(data: Path) -> None:
 def test_spans_sent_twice_and_spans_of_something_else(data: Path) -> None:
     reading, made = edge(data, "otlp_orphans_and_dups.jsonl")
     assert calls(made).select("tool", "arguments", "content").rows() == [("a", "{}", None)]
+    [other] = reading.events.filter(pl.col("kind") == "log").to_dicts()
+    assert (other["tool"], other["arguments"], other["latency_ms"]) == ("no end", '{"n":7,"empty":null}', None)
+    assert set(reading.events["session_id"]) == {"trace:cfd97b81da970926d0c29e0e39ec7e2a"}, "hex digits in either case"
     left = reading.verdicts.filter(~pl.col("kept"))
-    assert {"duplicate_span", "other_span"} <= set(left["reason"])
-    assert left.filter(pl.col("line") == 3)["reason"].to_list() == ["no_new_span"]
+    assert left.select("line", "reason").sort("line", "reason").rows() == [
+        (2, "duplicate_span"), (2, "no_new_span"), (3, "no_new_span")]
 
 
 def test_row_changes_with_snapshot_tombstone_and_unchanged_column(data: Path) -> None:
