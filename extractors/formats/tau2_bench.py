@@ -75,7 +75,7 @@ def _end(told: Transcript, simulation: Row) -> None:
     for name, score in _dict(graded.get("reward_breakdown")).items():
         told.outcome(name, score, happened_at=ended)
     told.outcome("termination_reason", simulation.get("termination_reason"), happened_at=ended)
-    if not simulation.get("messages"):
+    if not isinstance(simulation.get("messages"), list) or not simulation["messages"]:
         told.log(simulation)
 
 
