@@ -3,7 +3,7 @@
 In: runs of events (a file's, or a record's where a file tells the same place twice), each a history or its continuation.
 Out: threads of row numbers. What it sees: equal parts (`formats.overlap`), calls told again without their conversation.
 What it does not see: that two histories without a common end are one conversation; they stay two threads, unless the format
-may leave known history out.
+tells each part once, or the later one is calls without a word.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from extractors.formats.overlap import Print, n_known
 from extractors.shelf import Shelf, Thread, is_answer
 from extractors.tellings import Columns, is_bare, pairs, print_of, take
 
-_MAY_LEAVE_HISTORY_OUT = frozenset({"otlp"})
+_TELL_ONCE = frozenset({"claude_code", "codex", "mcp", "openai_responses", "openhands", "openhands_v1", "otlp"})
+"""Formats whose records do not repeat the history: what another file goes on with follows what came before."""
+_ANSWERS_APART = frozenset({"openai_stored"})
+"""Formats that list a session's answers in one file, and what was asked in another."""
 
 
 @dataclass(slots=True)
@@ -56,7 +59,8 @@ class Weaver:
 
     def weave(self, runs: list[Run]) -> None:
         """Take the runs in, in order of time; calls told again without their conversation only fill it in."""
-        bare = [run for run in runs if len(runs) > 1 and self._first(run) == 0 and is_bare(run.rows, self._columns)]
+        bare = [run for run in runs if len(runs) > 1 and self._first(run) == 0 and (
+            is_bare(run.rows, self._columns) or self._is_answers(run))]
         if bare and len(bare) < len(runs):
             ids = {id(run) for run in bare}
             self._weave([run for run in runs if id(run) not in ids])
@@ -86,15 +90,34 @@ class Weaver:
     def _first(self, run: Run) -> int:
         return int(self._columns["position"][run.rows[0]])
 
+    def _is_answers(self, run: Run) -> bool:
+        """Whether a run lists answers whose questions another one may hold."""
+        return run.format in _ANSWERS_APART and all(is_answer(print_of(row, self._columns)) for row in run.rows)
+
     def _is_told(self, run: Run) -> bool:
-        """Whether one thread holds every part of the run; what the run knows more is filled in."""
+        """Whether one thread holds every part of the run; what the run knows more is filled in.
+
+        Of listed answers the last ones may be new: what was asked holds all answers but its own.
+        """
         for thread in self.threads:
             same = pairs(thread.rows, run.rows, self._columns)
-            if len(same) == len(run.rows):
+            new = next((i for i, row in enumerate(run.rows) if row not in same), len(run.rows))
+            if new == len(run.rows) or (0 < new == len(same) and self._is_answers(run)):
+                thread.rows = [*thread.rows, *run.rows[new:]]
                 for other, row in same.items():
                     take(row, other, self._columns)
+                if self._is_answers(run):
+                    self._date_questions(thread)
                 return True
         return False
+
+    def _date_questions(self, thread: Thread) -> None:
+        """What was asked has no time of its own there: it has that of its answer."""
+        times, kinds, later = self._columns["happened_at"], self._columns["kind"], None
+        for row in reversed(thread.rows):
+            if times[row] is None and (kinds[row] == "result" or self._columns["role"][row] == "user"):
+                times[row] = later
+            later = times[row] if times[row] is not None else later
 
     def _standing_at(self, file_id: str, position: int) -> _Cursor | None:
         """Where a run goes on whose beginning another file gave (a log that grew and was read again)."""
@@ -141,7 +164,7 @@ class Weaver:
         self._stand(run, thread, index)
 
     def _thread_for(self, run: Run) -> Thread:
-        if self.threads and run.format in _MAY_LEAVE_HISTORY_OUT:
+        if self.threads and (run.format in _TELL_ONCE or is_bare(run.rows, self._columns)):
             return self.threads[-1]
         self.threads.append(Thread())
         return self.threads[-1]

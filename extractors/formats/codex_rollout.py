@@ -90,7 +90,8 @@ class _Reader:
             self._model = payload["model"] if isinstance(payload.get("model"), str) else self._model
         elif kind == "event_msg":
             self._event(payload)
-        self._add(record, "log", {"kind": "log", "tool": " ".join(filter(None, (_word(kind), _word(payload.get("type"))))) or "line",
+        words = [each for each in (_word(kind), _word(payload.get("type"))) if each is not None]
+        self._add(record, "log", {"kind": "log", "tool": " ".join(words) or "line",
                                   "content": orjson.dumps(value).decode(), "happened_at": at, "lossy": []})
 
     def _meta(self, record: LogRecord, payload: Row, at: int | None) -> None:
@@ -172,4 +173,4 @@ def _word(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-FORMAT = Format(name="codex_rollout", claims=claims, read=read, sample=sample("codex_rollout.jsonl"), rank=20)
+FORMAT = Format(name="codex", claims=claims, read=read, sample=sample("codex.jsonl"), rank=20)
