@@ -117,19 +117,35 @@ def _apart(requests: routes.Requests, woven: _Woven) -> routes.Requests:
 def _spoken(events: pl.DataFrame, gap_minutes: float) -> pl.DataFrame:
     """Events of conversations with a session each and a position each; candidates that were not taken are left out."""
     spoken = events.filter(pl.col("kind").is_in(_SPOKEN) & ~pl.col("lossy").fill_null("").str.contains('"candidate '))
-    named = spoken.filter(pl.col("session_id").is_not_null())
+    named = spoken.filter(pl.col("session_id").is_not_null()).with_columns(pl.lit(False).alias("steps"))
     nameless = routes.cut(spoken.filter(pl.col("session_id").is_null()), gap_minutes)
     order = ["happened_at", "record_id", "event_id"]
-    both = pl.concat([named, nameless]).sort(order, nulls_last=False)
+    both = pl.concat([named, _in_order(nameless)]).sort(order, nulls_last=False)
     keys = ["session_id", "format", "file_id"]
     both = both.with_columns(pl.col("position").fill_null(pl.int_range(pl.len()).over(keys)))
     restarted = pl.col("position").n_unique().over(keys) < pl.len().over(keys)
     run = ["session_id", "format", "run_id"]
     return both.with_columns(
-        pl.when(restarted).then("record_id").otherwise("file_id").alias("run_id"),
+        pl.when("steps").then(pl.lit("")).when(restarted).then("record_id").otherwise("file_id").alias("run_id"),
         pl.col("happened_at").dt.epoch("us"),
     ).sort(pl.col("happened_at").min().over(run), pl.col("position").min().over(run), "run_id", "position", "event_id",
            nulls_last=False)
+
+
+def _in_order(nameless: pl.DataFrame) -> pl.DataFrame:
+    """Events without a session id; where each file holds one step of a conversation and no more, the steps in order of time
+    (of those at one time instructions, what was said, calls, results, then by id) are one run.
+    """
+    group = ["session_id", "format"]
+    side = pl.when(pl.col("kind") == "message").then("role").otherwise("kind").replace({"call": "assistant"})
+    single = (side.n_unique().over("file_id") == 1) & (pl.col("record_id").n_unique().over("file_id") == 1)
+    steps = single.all().over(group) & (pl.col("file_id").n_unique().over(group) > 1)
+    found = nameless.with_columns(steps.alias("steps"))
+    spoken = pl.when(pl.col("role").is_in(["system", "developer"])).then(pl.lit("system")).otherwise("kind")
+    rank = spoken.replace_strict(["system", *_SPOKEN], [0, 1, 2, 3], return_dtype=pl.Int64)
+    ordered = found.sort("happened_at", rank, "call_id", "record_id", "position", "event_id", nulls_last=False)
+    return ordered.with_columns(
+        pl.when("steps").then(pl.int_range(pl.len()).over(group)).otherwise("position").alias("position")).select(found.columns)
 
 
 def _runs(spoken: pl.DataFrame) -> tuple[Columns, dict[str, dict[str, list[Run]]]]:

@@ -16,7 +16,6 @@ from extractors.formats.overlap import Print, fingerprint
 Columns = dict[str, list[Any]]
 """Events by column: all that follows speaks of rows by number."""
 _FILLED = ("happened_at", "latency_ms", "model", "is_error", "service", "name")
-_BARE = ("call", "result")
 
 
 def print_of(row: int, columns: Columns) -> Print:
@@ -55,9 +54,17 @@ def pairs(rows: Iterable[int], others: Iterable[int], columns: Columns) -> dict[
     return found
 
 
+def is_partial(rows: Iterable[int], columns: Columns) -> bool:
+    """Whether rows tell one side alone, without a word of the user: calls and results (spans without content), or answers
+    (a server's list of them) of a conversation that something else tells.
+    """
+    kinds = {columns["role"][row] if columns["kind"][row] == "message" else columns["kind"][row] for row in rows}
+    return "user" not in kinds and (kinds <= {"call", "result", "system", "developer"} or "result" not in kinds)
+
+
 def is_bare(rows: Iterable[int], columns: Columns) -> bool:
-    """Whether rows are calls and results without a word: what spans tell where a log tells the conversation."""
-    return all(columns["kind"][row] in _BARE for row in rows)
+    """Whether rows are calls and results without a word."""
+    return all(columns["kind"][row] != "message" for row in rows)
 
 
 def _keys(row: int, columns: Columns) -> list[Hashable]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from extractors.formats.overlap import Print, n_known
 from extractors.shelf import Shelf, Thread, is_answer
-from extractors.tellings import Columns, is_bare, pairs, print_of, take
+from extractors.tellings import Columns, is_bare, is_partial, pairs, print_of, take
 
 _TELL_ONCE = frozenset({"claude_code", "codex", "mcp", "openai_responses", "openhands", "openhands_v1", "otlp"})
 """Formats whose records do not repeat the history: what another file goes on with follows what came before."""
@@ -50,6 +50,7 @@ class Weaver:
         self._begin()
 
     def _begin(self) -> None:
+        self.repeated.clear()
         self._cursors: dict[str, _Cursor] = {}
         self._last_at: dict[int, _Cursor] = {}
         self._shelf = Shelf()
@@ -58,18 +59,17 @@ class Weaver:
         """Rows of answers that a later history does not hold: another answer was taken in their place."""
 
     def weave(self, runs: list[Run]) -> None:
-        """Take the runs in, in order of time; calls told again without their conversation only fill it in."""
-        bare = [run for run in runs if len(runs) > 1 and self._first(run) == 0 and (
-            is_bare(run.rows, self._columns) or self._is_answers(run))]
-        if bare and len(bare) < len(runs):
-            ids = {id(run) for run in bare}
+        """Take the runs in, in order of time; one side of a conversation, told again without the other, only fills it in."""
+        partial = [run for run in runs if len(runs) > 1 and self._first(run) == 0 and is_partial(run.rows, self._columns)]
+        if partial and len(partial) < len(runs):
+            ids = {id(run) for run in partial}
             self._weave([run for run in runs if id(run) not in ids])
-            told = {id(run) for run in bare if self._is_told(run)}
-            if len(told) < len(bare):
+            told = {id(run) for run in partial if self._is_told(run)}
+            if len(told) < len(partial):
                 self._begin()
-                self.repeated.clear()
                 self._weave([run for run in runs if id(run) not in told])
-            self.repeated += [run for run in bare if id(run) in told]
+                told = {id(run) for run in partial if id(run) in told and self._is_told(run)}
+            self.repeated += [run for run in partial if id(run) in told]
         else:
             self._weave(runs)
 
@@ -95,29 +95,19 @@ class Weaver:
         return run.format in _ANSWERS_APART and all(is_answer(print_of(row, self._columns)) for row in run.rows)
 
     def _is_told(self, run: Run) -> bool:
-        """Whether one thread holds every part of the run; what the run knows more is filled in.
-
-        Of listed answers the last ones may be new: what was asked holds all answers but its own.
+        """Whether one thread holds every part of the run, but for an end that goes on after the thread's; what the run knows
+        more is filled in.
         """
         for thread in self.threads:
             same = pairs(thread.rows, run.rows, self._columns)
-            new = next((i for i, row in enumerate(run.rows) if row not in same), len(run.rows))
-            if new == len(run.rows) or (0 < new == len(same) and self._is_answers(run)):
-                thread.rows = [*thread.rows, *run.rows[new:]]
+            n_told = next((i for i, row in enumerate(run.rows) if row not in same), len(run.rows))
+            if n_told and n_told == len(same):
                 for other, row in same.items():
                     take(row, other, self._columns)
-                if self._is_answers(run):
-                    self._date_questions(thread)
+                thread.rows += run.rows[n_told:]
+                thread.prints += [print_of(row, self._columns) for row in run.rows[n_told:]]
                 return True
         return False
-
-    def _date_questions(self, thread: Thread) -> None:
-        """What was asked has no time of its own there: it has that of its answer."""
-        times, kinds, later = self._columns["happened_at"], self._columns["kind"], None
-        for row in reversed(thread.rows):
-            if times[row] is None and (kinds[row] == "result" or self._columns["role"][row] == "user"):
-                times[row] = later
-            later = times[row] if times[row] is not None else later
 
     def _standing_at(self, file_id: str, position: int) -> _Cursor | None:
         """Where a run goes on whose beginning another file gave (a log that grew and was read again)."""
