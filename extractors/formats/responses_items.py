@@ -59,7 +59,7 @@ def _call(item: Row, kind: str) -> list[Row]:
         arguments = orjson.dumps(inner if isinstance(inner, dict) and len(rest) == 1 else rest).decode()
     if item.get("status") == "incomplete":
         notes = [*notes, "finish_reason length"]
-    call_id, tool = item.get("call_id") or item.get("id"), item.get("name") or kind.removesuffix("_call")
+    call_id, tool = _name(item.get("call_id") or item.get("id")), _name(item.get("name")) or kind.removesuffix("_call")
     found: list[Row] = [{"kind": "call", "role": "assistant", "requestor": "assistant", "call_id": call_id, "tool": tool,
                          "arguments": arguments, "lossy": notes}]
     answer = next((item[key] for key in _OUTPUTS if item.get(key) is not None), None)
@@ -72,7 +72,7 @@ def _call(item: Row, kind: str) -> list[Row]:
 
 def _output(item: Row) -> Row:
     content, lossy = output_text(next((item[key] for key in _OUTPUTS if item.get(key) is not None), None))
-    return {"kind": "result", "call_id": item.get("call_id"), "content": content, "is_error": None, "lossy": lossy}
+    return {"kind": "result", "call_id": _name(item.get("call_id")), "content": content, "is_error": None, "lossy": lossy}
 
 
 def _reasoning(item: Row) -> Row:
@@ -86,6 +86,10 @@ def _texts(found: Any) -> list[str]:
         return [found]
     return [each["text"] for each in found if isinstance(each, dict) and isinstance(each.get("text"), str)] if isinstance(
         found, list) else []
+
+
+def _name(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else orjson.dumps(value).decode()
 
 
 def _log(item: Any, name: str) -> Row:
