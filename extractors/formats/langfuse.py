@@ -23,6 +23,8 @@ from extractors.formats.samples import sample
 _MODELS = ("GENERATION",)
 _TYPES = ("SPAN", "GENERATION", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "EMBEDDING", "GUARDRAIL")
 _KEPT = ("metadata", "tags", "release", "version", "environment", "prompt_name", "promptName")
+_CONTENT = ("input.", "output.", "llm.input_messages", "llm.output_messages", "llm.prompts", "gen_ai.input", "gen_ai.output",
+            "gen_ai.prompt", "gen_ai.completion", "langfuse.observation.input", "langfuse.observation.output")
 _CALL_IDS = ("tool_call_id", "toolCallId", "gen_ai.tool.call.id")
 
 
@@ -125,7 +127,8 @@ def _span(record: LogRecord, value: Row, emit: Emit) -> PlatformSpan:
         record=record, trace_id=str(_get(value, "trace_id") or ""), span_id=str(value.get("id") or record.record_id[:16]),
         kind="model" if kind in _MODELS else "tool" if kind == "TOOL" else "other", name=_tool_name(value, attributes),
         parent_id=_text(_get(value, "parent_observation_id")),
-        session_id=emit.envelope.mapped("session_id", value) or _text(_get(value, "session_id")),
+        session_id=(emit.envelope.mapped("session_id", value) or _text(_get(value, "session_id"))
+                    or emit.envelope.session_id(facts)),
         identity=_text(_get(value, "user_id")), service=_service(value, facts, emit),
         started_at=microseconds(_get(value, "start_time")), ended_at=ended_at, asked=_payload(value.get("input")),
         answered=_payload(value.get("output")), tools=_tools(_get(value, "tool_definitions")),
@@ -134,7 +137,15 @@ def _span(record: LogRecord, value: Row, emit: Emit) -> PlatformSpan:
         is_error=None if level is None else True if level == "ERROR" else False if ended_at is not None else None,
         problem=(_text(_get(value, "status_message")) or "error") if level == "ERROR" else None,
         updated_at=microseconds(_get(value, "updated_at")), label=str(kind) if kind else None,
-        attributes={key: loaded(value[key]) for key in _KEPT if value.get(key)})
+        attributes={**{key: loaded(value[key]) for key in _KEPT if value.get(key)}, "metadata": _beside(value, metadata)})
+
+
+def _beside(value: Row, metadata: Any) -> Any:
+    """Metadata without the attributes that input and output were made of."""
+    inner = metadata.get("attributes") if isinstance(metadata, dict) else None
+    if not isinstance(inner, dict) or (value.get("input") is None and value.get("output") is None):
+        return metadata
+    return {**metadata, "attributes": {key: each for key, each in inner.items() if not key.startswith(_CONTENT)}}
 
 
 def _tool_name(value: Row, attributes: Row) -> str | None:

@@ -18,6 +18,8 @@ import orjson
 from extractors.formats import anthropic_blocks, chat, gemini_parts, otlp_parts, responses_items
 from extractors.formats.format import Row
 
+UNKNOWN = "message of no known shape"
+"""Note on a message that is kept as its JSON text."""
 ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "model": "assistant", "bot": "assistant",
          "chatbot": "assistant"}
 """Roles of other vendors, as ours."""
@@ -101,7 +103,7 @@ def _told(value: Row, role: str) -> list[Row]:
 
 
 def _strange(value: Any, role: str) -> Row:
-    return message(role, written(value), ["message of no known shape"])
+    return message(role, written(value), [UNKNOWN])
 
 
 def _role(value: Any, role: str) -> str:
@@ -111,6 +113,8 @@ def _role(value: Any, role: str) -> str:
 def _chat(value: Row) -> list[Row]:
     """A message with a role: OpenAI's way, or with blocks in it."""
     value = {**value, "role": _role(value.get("role"), "user")}
+    if "content" not in value and isinstance(value.get("text"), str):
+        value["content"] = value["text"]
     extra = value.get("additional_kwargs")
     if isinstance(extra, dict) and extra.get("tool_calls") and not value.get("tool_calls"):
         value["tool_calls"] = extra["tool_calls"]

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import orjson
+
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
 from extractors.formats.message_parts import loaded, written
@@ -70,8 +72,8 @@ def _trace(record: LogRecord, info: Row, spans: list[Any], emit: Emit) -> list[P
         record=record, trace_id=trace_id, span_id=trace_id, kind="other", name=_name(info, tags), label="TRACE",
         session_id=str(session_id) if session_id else None, identity=metadata.get("mlflow.trace.user"),
         service=emit.envelope.service(tags), started_at=microseconds(info.get("request_time", info.get("timestamp_ms"))),
-        asked=metadata.get("mlflow.traceInputs", info.get("request")),
-        answered=metadata.get("mlflow.traceOutputs", info.get("response")),
+        asked=None if spans else metadata.get("mlflow.traceInputs", info.get("request")),
+        answered=None if spans else metadata.get("mlflow.traceOutputs", info.get("response")),
         attributes={"tags": tags, "metadata": metadata, "state": info.get("state", info.get("status"))})
     members = [_span(record, each, around) for each in spans if isinstance(each, dict)]
     known = {each.span_id for each in members}
@@ -90,12 +92,12 @@ def _span(record: LogRecord, span: Row, trace: PlatformSpan) -> PlatformSpan:
     """One span; every attribute is JSON text."""
     context = span["context"] if isinstance(span.get("context"), dict) else {}
     logged = span["attributes"] if isinstance(span.get("attributes"), dict) else {}
-    kind = loaded(logged.get("mlflow.spanType", span.get("span_type")))
+    kind = _json(logged.get("mlflow.spanType", span.get("span_type")))
     asked, answered = logged.get("mlflow.spanInputs"), logged.get("mlflow.spanOutputs")
     events = [each for each in span.get("events") or () if isinstance(each, dict)]
     failed, problem = _failure(span, events)
-    call_id = next((loaded(logged[key]) for key in _CALL_IDS if logged.get(key)), None)
-    request = loaded(asked)
+    call_id = next((_json(logged[key]) for key in _CALL_IDS if logged.get(key)), None)
+    request = _json(asked)
     is_model = kind in _MODELS
     return PlatformSpan(
         record=record, trace_id=trace.trace_id, span_id=str(span.get("span_id") or context.get("span_id") or span.get("name")),
@@ -105,15 +107,23 @@ def _span(record: LogRecord, span: Row, trace: PlatformSpan) -> PlatformSpan:
         started_at=microseconds(span.get("start_time_unix_nano", span.get("start_time"))),
         ended_at=microseconds(span.get("end_time_unix_nano", span.get("end_time"))), asked=_captured(asked),
         answered=_captured(answered) if _captured(answered) is not None else _streamed(events),
-        tools=loaded(logged.get("mlflow.chat.tools")), call_id=str(call_id) if call_id else None,
-        model=_model(logged, request, loaded(answered)) if is_model else None,
-        usage=_usage(logged, loaded(answered)) if is_model else None, is_error=failed, problem=problem,
+        tools=_json(logged.get("mlflow.chat.tools")), call_id=str(call_id) if call_id else None,
+        model=_model(logged, request, _json(answered)) if is_model else None,
+        usage=_usage(logged, _json(answered)) if is_model else None, is_error=failed, problem=problem,
         label=kind if isinstance(kind, str) else None)
+
+
+def _json(text: Any) -> Any:
+    """What an attribute says: each is JSON text."""
+    try:
+        return orjson.loads(text) if isinstance(text, str) else text
+    except orjson.JSONDecodeError:
+        return text
 
 
 def _captured(text: Any) -> Any:
     """A payload as logged, None where it says null."""
-    return None if loaded(text) is None else text
+    return None if _json(text) is None else text
 
 
 def _failure(span: Row, events: list[Row]) -> tuple[bool | None, str | None]:
@@ -132,18 +142,18 @@ def _streamed(events: list[Row]) -> list[Any] | None:
     chunks = [(int(str(each["name"])[len(_CHUNK):]), each.get("attributes")) for each in events
               if str(each.get("name")).startswith(_CHUNK) and str(each["name"])[len(_CHUNK):].isdecimal()]
     ordered = [held for _, held in sorted(chunks, key=lambda each: each[0]) if isinstance(held, dict)]
-    found = [loaded(value) for held in ordered for value in held.values()]
+    found = [_json(value) for held in ordered for value in held.values()]
     return found or None
 
 
 def _model(attributes: Row, request: Any, response: Any) -> str | None:
-    places = (response, request, loaded(attributes.get("mlflow.llm.model")), loaded(attributes.get("mlflow.modelId")))
+    places = (response, request, _json(attributes.get("mlflow.llm.model")), _json(attributes.get("mlflow.modelId")))
     named = (place.get("model") if isinstance(place, dict) else place for place in places)
     return next((name for name in named if isinstance(name, str)), None)
 
 
 def _usage(attributes: Row, response: Any) -> Row | None:
-    stated = tokens(loaded(attributes.get("mlflow.chat.tokenUsage")))
+    stated = tokens(_json(attributes.get("mlflow.chat.tokenUsage")))
     return stated or (tokens(response.get("usage")) if isinstance(response, dict) else None)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from extractors.formats.format import Row
-from extractors.formats.message_parts import ROLES, loaded, message, paired, told, written
+from extractors.formats.message_parts import ROLES, UNKNOWN, loaded, message, paired, told, written
 
 _SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction", "system_instructions")
 _SAID = ("messages", "contents", "input", "input_messages", "prompt", "new_message", "inputs", "args", "kwargs")
@@ -28,6 +28,7 @@ _WITHHELD = re.compile(
     r"\s*(<[^<>]{0,80}truncated[^<>]{0,80}>|[\[<(*]{1,3}(?:redacted|masked|scrubbed|hidden)[^\])>*]{0,80}[\])>*]{1,3})\s*",
     re.IGNORECASE)
 _CUT_OFF = re.compile(r'\s*(\[\s*)?\{\s*"')
+_PRINTED = re.compile(r"(\w+\()?role='\w+',? content=")
 _REASONS = ("finish_reason", "finishReason", "stop_reason")
 _REFERENCE = re.compile(r"(weave|wandb-artifact|s3|gs)://\S+")
 
@@ -49,10 +50,19 @@ def answers(value: Any) -> list[list[Row]]:
     if (text := _instead(value)) is not None:
         return [[{**text, "role": "assistant"}]]
     inner = loaded(value)
-    if isinstance(inner, str):
+    if isinstance(inner, str) and not isinstance(printed := literal(inner), dict):
         return [[message("assistant", inner)]]
+    if isinstance(inner, str):
+        inner = printed if "role" in printed else {"text": inner}
     found = [each for each in _candidates(inner, value) if each]
     return [paired(each) for each in found]
+
+
+def instructed(value: Any) -> list[Row]:
+    """Instructions that an answer repeats (OpenAI Responses), as system messages."""
+    inner = loaded(value)
+    given = inner.get("instructions") if isinstance(inner, dict) and inner.get("object") == "response" else None
+    return _instructions(given) if given else []
 
 
 def declared(value: Any) -> list[Any]:
@@ -131,7 +141,8 @@ def _instead(value: Any) -> Row | None:
 
 def _asked(inner: Any, value: Any) -> list[Row]:
     if isinstance(inner, list):
-        return told([literal(loaded(each)) for each in inner if not _is_declaration(each)], "user")
+        found = [part for each in inner if not _is_declaration(each) for part in told(literal(loaded(each)), "user")]
+        return [{**part, "lossy": [*part["lossy"], UNKNOWN]} if _is_printed(part) else part for part in found]
     if not isinstance(inner, dict) or "role" in inner or inner.get("lc") == 1:
         return told(inner, "user")
     system = [part for place in (inner, inner.get("config")) if isinstance(place, dict)
@@ -236,6 +247,11 @@ def _joined(chunks: list[Row]) -> list[Row]:
             whole["function"]["name"] = whole["function"]["name"] or function.get("name")
             whole["function"]["arguments"] += function.get("arguments") or ""
     return told({**said, "tool_calls": list(calls.values())}, "assistant")
+
+
+def _is_printed(part: Row) -> bool:
+    """Whether a message is what Python printed of one: `role='user' content=…`."""
+    return part["kind"] == "message" and _PRINTED.match(part["content"] or "") is not None
 
 
 def _is_declaration(value: Any) -> bool:

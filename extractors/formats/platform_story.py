@@ -18,12 +18,13 @@ import orjson
 
 from extractors.formats.conversation import NOT_CAPTURED, Execution, Generation, tell
 from extractors.formats.format import Emit, Row
-from extractors.formats.message_parts import loaded, message, written
-from extractors.formats.model_payloads import answers, arguments, asked, declared, is_cut_off, result, withheld
+from extractors.formats.message_parts import UNKNOWN, loaded, message, written
+from extractors.formats.model_payloads import answers, arguments, asked, declared, instructed, is_cut_off, result, withheld
 from extractors.formats.platform_spans import Key, PlatformSpan, by_session, latest, link, texts
 from extractors.formats.tool_list import declare_all
 
 _DEEPEST = 256
+_SYSTEM = ("system", "developer")
 
 
 def tell_all(spans: Iterable[PlatformSpan], emit: Emit, links: set[Key] | None = None) -> None:
@@ -58,7 +59,7 @@ class _Model:
     @property
     def is_rough(self) -> bool:
         """Whether what was asked was not captured as messages."""
-        return not self.asked or any("transcript" in part["lossy"] or "message of no known shape" in part["lossy"]
+        return not self.asked or any("transcript" in part["lossy"] or UNKNOWN in part["lossy"]
                                      for part in self.asked)
 
 
@@ -84,19 +85,26 @@ class _Session:
         tools = self._tools()
         n_before = len(self._emit.events)
         for name, models, runs in self._conversations(tools):
+            told_of = [each for each in models if each.asked or each.answers] or models
+            answered_last = max(told_of, key=lambda each: each.span.order, default=None)
+            for each in models:     # what an answer was that was not captured, a later history tells
+                if not each.answers and not each.span.problem and (each is answered_last or told_of is models):
+                    each.answers = [[message("assistant", None, [NOT_CAPTURED])]]
             tell(name, [self._generation(each) for each in models], [_execution(each) for each in runs], self._emit)
         told = {row["record_id"] for row in self._emit.events[n_before:]}
-        used = {span.key for span in tools} | set(self._models)
+        used = {span.key for span in tools} | {key for key, each in self._models.items() if each.answers}
         for span in self._spans:
             if span.key not in used or span.problem or span.record.record_id not in told:
                 self._log(span)
 
     def _model(self, span: PlatformSpan) -> _Model:
         given = answers(span.answered)
+        instructions = instructed(span.answered)
         if is_cut_off(span.answered):
             given = [[message("assistant", written(span.answered), ["truncated"])]]
         if not is_cut_off(span.asked):
-            return _Model(span, asked(span.asked), given)
+            parts = asked(span.asked)
+            return _Model(span, parts if any(part.get("role") in _SYSTEM for part in parts) else [*instructions, *parts], given)
         self._emit.reject(span.record, "torn_content", f"the input of span {span.span_id} was cut off by a limit on lengths; "
                           "raise the limit")
         self._emit.event(span.record, "log", place=f"{span.span_id}/torn", session_id=self._session_id,
@@ -136,21 +144,21 @@ class _Session:
         """Where no model's span of a trace was captured, or none as messages, its root tells the conversation."""
         outside = [self._models[span.key] for span in members
                    if span.key in self._models and self._tool_around(span) is None]
-        root = next((span for span in members if span.kind == "other" and span.parent not in self._by_key
-                     and (span.asked is not None or span.answered is not None)), None)
+        root = next((span for span in members if span.kind == "other" and (span.asked is not None or span.answered is not None)
+                     and self._tool_around(span) is None and (asked(span.asked) or answers(span.answered))), None)
         if root is None:
             return
         state = asked(root.answered) if _has_messages(root.answered) else []
         parts = [part for each in outside for part in (*each.asked, *(each.answers[0] if each.answers else ()))]
-        if not parts or (any(each.is_rough for each in outside) and _n_runs(state) > _n_runs(parts)):
+        if not parts or (any(each.is_rough for each in outside) and _n_runs(state) >= max(_n_runs(parts), 1)):
             for each in outside:
                 del self._models[each.span.key]
             self._models[root.key] = _of_state(root, state) if _n_runs(state) or len(state) > 1 else _Model(
                 root, asked(root.asked), answers(root.answered))
-        elif not outside[-1].answers and not outside[-1].span.problem:
-            given = answers(root.answered)
-            outside[-1].answers = [[{**part, "lossy": [*part["lossy"], "answer as its trace says"]} for part in each]
-                                   for each in given]
+        last = next((each for each in reversed(outside) if each.asked or each.answers), None)
+        if last is not None and root.key not in self._models and not last.answers and not last.span.problem:
+            last.answers = [[{**part, "lossy": [*part["lossy"], "answer as its trace says"]} for part in each]
+                            for each in answers(root.answered)]
 
     def _tools(self) -> list[PlatformSpan]:
         """Spans of tools, and plain spans without children that are named as a tool that a model called."""
@@ -178,16 +186,13 @@ class _Session:
         for part in parts[last + 1:]:   # it came in when the turn began, not when the model was asked
             if part.get("role") in ("user", "system", "developer"):
                 part.setdefault("happened_at", root.started_at or span.started_at)
-        given = [[_noted(part) for part in each] for each in model.answers]
-        if not given and not span.problem:
-            given = [[message("assistant", None, [NOT_CAPTURED])]]
         return Generation(record=span.record, span_id=span.span_id, started_at=span.started_at, ended_at=span.ended_at,
-                          service=span.service, identity=span.identity, asked=parts, answers=given, model=span.model,
-                          usage=span.usage)
+                          service=span.service, identity=span.identity, asked=parts, model=span.model, usage=span.usage,
+                          answers=[[_noted(part) for part in each] for each in model.answers])
 
     def _log(self, span: PlatformSpan) -> None:
         """What a span says that tells no part of a conversation; one around others leaves its content to them."""
-        facts = {"name": span.name, "error": span.problem, **span.attributes}
+        facts, model = {"name": span.name, "error": span.problem, **span.attributes}, self._models.get(span.key)
         around = span.key in self._parents and not span.problem
         told = span.kind != "other" or (around and span.said is None) or (span.asked is None and span.answered is None)
         content = span.said if told else orjson.dumps({"input": span.asked, "output": span.answered}, default=str).decode()
@@ -196,7 +201,7 @@ class _Session:
             happened_at=span.started_at, tool=span.label or span.kind, name=span.identity, content=content,
             arguments=texts(facts),
             is_error=span.is_error, model=span.model, latency_ms=_latency_ms(span),
-            usage=span.usage if span.kind == "model" and span.key not in self._models else None,
+            usage=span.usage if span.kind == "model" and not (model and model.answers) else None,
             lossy=["input and output are left to the conversation"] if told and span.said is None else [])
 
 

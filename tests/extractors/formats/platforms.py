@@ -1,0 +1,54 @@
+"""What the tests of tracing platforms share: a platform's records read in memory, and what they tell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from extractors.formats import Emit, Format, LogRecord, named
+from extractors.formats.envelope import Envelope
+from extractors.inventory import SourceFile
+from extractors.reading import Reading, read
+
+NAMES = ("langfuse", "langfuse_scores", "langsmith", "langsmith_feedback", "logfire", "mlflow", "openai_agents", "weave")
+
+
+def told(log_format: str, *values: Any) -> Emit:
+    """The records `values` as the format reads them."""
+    emit = Emit("file", "main", log_format, Envelope())
+    named(log_format).read((LogRecord(f"{i:064d}", i + 1, value) for i, value in enumerate(values)), emit)
+    return emit
+
+
+def sample_values(log_format: Format) -> list[Any]:
+    """Records of the format's own sample."""
+    return [orjson.loads(line) for line in log_format.sample().splitlines()]
+
+
+def story(emit: Emit, session_id: str | None = None) -> list[tuple[Any, ...]]:
+    """The conversation in order: messages as (role, text), calls as (tool, arguments), results as (-, text, error)."""
+    found: list[tuple[Any, ...]] = []
+    for row in emit.events:
+        if "position" not in row or (session_id is not None and row["session_id"] != session_id):
+            continue
+        if row["kind"] == "call":
+            found.append((row["tool"], row["arguments"]))
+        elif row["kind"] == "result":
+            found.append(("-", row["content"], row.get("is_error")))
+        else:
+            found.append((row.get("role"), row["content"]))
+    return found
+
+
+def events(emit: Emit, kind: str) -> list[dict[str, Any]]:
+    return [row for row in emit.events if row["kind"] == kind]
+
+
+def reasons(emit: Emit) -> list[str]:
+    return [reason for _, reason, _ in emit.rejects]
+
+
+def reading_of(path: Path) -> Reading:
+    return read(SourceFile(path, path.name))

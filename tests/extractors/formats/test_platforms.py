@@ -1,0 +1,130 @@
+"""What holds for every tracing platform: recognised by nobody else, nothing vanishes, no damage breaks it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extractors import content
+from extractors.formats import named, registered
+from extractors.reading import event_frame
+from tests.extractors.formats import platforms
+from tests.extractors.formats.platforms import NAMES, events, reading_of, reasons, sample_values, told
+
+TEXTS = ["", "tool", "[{", '{"messages": [{"role": "user", "content": "x"}]}', '"x"', "<masked>",
+         "system: a\nuser: b", "2026-03-02"]
+NUMBERS = st.integers(-5, 2**60) | st.floats(allow_nan=False, allow_infinity=False)
+SCALARS = st.none() | st.booleans() | NUMBERS | st.sampled_from(TEXTS)
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+    st.sampled_from(["messages", "role", "content", "parts", "type", "tool_calls", "function", "choices", "id", "data",
+                     "output", "kwargs", "lc", "input", "generations", "text", "name"]), inner, max_size=4), max_leaves=12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_sample_is_claimed_by_its_format_alone(name: str) -> None:
+    head = content.head_of(named(name).sample())
+    assert [each.name for each in registered() if each.claims(head)] == [name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_of_a_sample_vanishes_and_nothing_is_left(name: str) -> None:
+    emit = told(name, *sample_values(named(name)))
+    assert {row["record_id"] for row in emit.events} == {f"{i:064d}" for i in range(len(sample_values(named(name))))}
+    assert emit.rejects == [] and event_frame(emit.events)["event_id"].is_unique().all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(data=st.data())
+def test_damage_breaks_nothing_and_loses_nothing(name: str, data: st.DataObject) -> None:
+    """One value somewhere inside the records replaced by something else; each record is still told of."""
+    values = sample_values(named(name))
+    place: Any = values
+    while True:
+        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+        key = data.draw(st.sampled_from(keys))
+        if not isinstance(place[key], (dict, list)) or not place[key] or data.draw(st.integers(0, 3)) == 0:
+            break
+        place = place[key]
+    place[key] = data.draw(VALUES)
+    emit = told(name, *values)
+    found = {row["record_id"] for row in emit.events} | {record.record_id for record, _, _ in emit.rejects}
+    assert found == {f"{i:064d}" for i in range(len(values))}
+    assert event_frame(emit.events)["event_id"].is_unique().all()
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("langfuse_scores", "langsmith_feedback")])
+def test_the_order_of_records_does_not_matter(name: str) -> None:
+    values = sample_values(named(name))
+    assert platforms.story(told(name, *values)) == platforms.story(told(name, *reversed(values))) != []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_record_sent_again_counts_once(name: str) -> None:
+    values = sample_values(named(name))
+    if name in ("langfuse_scores", "langsmith_feedback"):
+        return
+    once, twice = told(name, *values), told(name, *values, *values)
+    assert platforms.story(once) == platforms.story(twice)
+    assert len(set(reasons(twice)) & {"replaced_span", "duplicate_trace"}) > 0
+
+
+def test_traces_of_frameworks_give_their_conversations(data: Path) -> None:
+    """Real traces, one a framework: what users, models and tools said, in order, without the spans around."""
+    expected = {
+        "agno-2025-06-11": "system user call result assistant", "autogen-2025-06-06": "system user assistant",
+        "beeai-2025-08-01": "system user assistant assistant assistant", "crewai-2025-07-11": "system user assistant",
+        "google-adk-2025-08-28": "system user call result assistant", "google-gemini-2025-08-01": "user assistant",
+        "langgraph-js-2025-10-30": "user call result assistant",
+        "langgraph-python-2025-08-22": "user user call result assistant",
+        "llamaindex-2025-06-05": "user assistant", "openai-agents-2025-09-30": "system user call result assistant",
+        "pydantic-ai-with-gemini-2025-12-24": "user assistant"}
+    found = {}
+    for path in sorted((data / "framework_traces" / "logs").glob("*.json")):
+        reading = reading_of(path)
+        assert reading.file.format == "langfuse" and reading.verdicts.filter(~pl.col("kept")).is_empty()
+        rows = reading.events.filter(pl.col("position").is_not_null())
+        assert rows["session_id"].n_unique() == 1 and rows["position"].to_list() == list(range(rows.height))
+        found[path.stem] = " ".join(row["role"] if row["kind"] == "message" else row["kind"] for row in rows.to_dicts())
+        assert not any("not captured" in note for note in rows["lossy"].drop_nulls())
+    assert found == expected
+
+
+def test_an_agent_inside_a_tool_is_a_session_of_its_own() -> None:
+    def run(number: int, kind: str, parent: int | None, name: str, inputs: Any, outputs: Any) -> dict[str, Any]:
+        return {"id": f"r{number}", "trace_id": "r0", "parent_run_id": f"r{parent}" if parent is not None else None,
+                "dotted_order": str(number), "run_type": kind, "name": name, "inputs": inputs, "outputs": outputs,
+                "error": None, "status": "success", "start_time": f"2026-03-02T10:00:0{number}",
+                "end_time": f"2026-03-02T10:00:0{number}.5",
+                "extra": {"metadata": {"thread_id": "s"}} if number == 0 else {}}
+
+    call = {"role": "assistant", "content": None, "tool_calls": [
+        {"id": "c", "type": "function", "function": {"name": "research", "arguments": '{"topic":"x"}'}}]}
+    asked = [{"role": "system", "content": "boss"}, {"role": "user", "content": "go"}]
+    emit = told(
+        "langsmith", run(0, "chain", None, "root", {"input": "go"}, {"output": "done"}),
+        run(1, "llm", 0, "model", {"messages": asked}, {"choices": [{"message": call}]}),
+        run(2, "tool", 0, "research", {"input": "{'topic': 'x'}"}, {"output": "found"}),
+        run(3, "llm", 2, "model", {"messages": [{"role": "user", "content": "x?"}]}, {"choices": [
+            {"message": {"role": "assistant", "content": "found"}}]}),
+        run(4, "llm", 0, "model", {"messages": [*asked, call, {"role": "tool", "tool_call_id": "c", "content": "found"}]},
+            {"choices": [{"message": {"role": "assistant", "content": "done"}}]}))
+    assert platforms.story(emit, "s") == [("system", "boss"), ("user", "go"), ("research", '{"topic":"x"}'),
+                                          ("-", "found", False), ("assistant", "done")]
+    assert platforms.story(emit, "s~r2") == [("user", "x?"), ("assistant", "found")]
+    assert {row["session_id"] for row in events(emit, "link")} == {"s"}
+
+
+def test_documents_of_many_shapes_are_one_conversation() -> None:
+    """A page of the API, rows, and a list of runs tell what the records alone tell."""
+    for name, wrap in (("langfuse", lambda values: {"data": values, "meta": {"cursor": None}}),
+                       ("langsmith", lambda values: {"runs": values}), ("openai_agents", lambda values: {"data": values}),
+                       ("logfire", lambda values: {"columns": [], "rows": values})):
+        values = sample_values(named(name))
+        assert platforms.story(told(name, wrap(values))) == platforms.story(told(name, *values)) != []
+        assert named(name).claims(content.head_of(orjson.dumps(wrap(values))))
