@@ -19,6 +19,7 @@ from extractors.formats.overlap import Print, canonical, n_known
 
 NOT_CAPTURED = "content not captured"
 """Note on an answer of which the log has the time and the token counts alone."""
+_COUNTED = ("message", "call", "result")
 FROM_SPAN = "call known from its span alone"
 """Note on a call that no message tells of."""
 
@@ -221,7 +222,9 @@ class _Story:
         return next((each for each in waiting if not each.taken and canonical(each.row.get("arguments")) == wanted), None)
 
     def emit(self, session_id: str, emit: Emit) -> None:
-        """All parts with their positions; candidates that were not taken share the position of the one that was."""
+        """All parts with their positions, counted over what is said, called and answered; all else, and candidates that were
+        not taken, share the position of what comes next.
+        """
         position = 0
         for part in self._parts:
             span = part.span
@@ -229,4 +232,4 @@ class _Story:
                           "model": span.model if isinstance(span, Generation) else None, "position": position, **part.row}
             record = fixed.pop("_record", span.record)
             emit.event(record, place=f"{span.span_id}/{part.place}", **fixed)
-            position += 0 if part.candidate else 1
+            position += 1 if not part.candidate and fixed["kind"] in _COUNTED else 0

@@ -36,7 +36,7 @@ def not_captured(name: str) -> list[Row]:
 
 def generation(span: Span, asked: list[Row] | History, answers: list[list[Row]], model: str | None, usage: Row) -> Generation:
     """An answer with the facts of its span; where the span says that it was answered, but not what, an empty message."""
-    counts = {name: int(value) for name, value in usage.items() if _is_count(value)}
+    counts = {name: count for name, value in usage.items() if (count := _count(value)) is not None}
     if counts and not any(answers):
         answers = [not_captured(span.name)]
     return Generation(span.record, span.span_id, span.started_at, span.ended_at, span.service, None, asked=asked,
@@ -50,5 +50,13 @@ def execution(span: Span, tool: str | None, call_id: str | None, arguments: Any,
                      call_id=call_id, arguments=arguments, result=result, is_error=span.failed, notes=notes)
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e15
+def _count(value: Any) -> int | None:
+    """A number of tokens; a table may hold it as text, or with a decimal point."""
+    if isinstance(value, str) and value[:1].isdecimal():
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e15:
+        return int(value)
+    return None
