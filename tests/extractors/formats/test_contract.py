@@ -1,124 +1,232 @@
-"""What every registered format keeps to, ours and anybody's: add a sample below and it is held to the same."""
+"""What every registered format keeps to, ours and anybody's: its `sample()` is all that it takes to be held to it.
+
+`pytest tests/extractors/formats/test_contract.py -n 0 -k otlp` holds one format to it.
+"""
 
 from __future__ import annotations
 
 import gzip
+import os
+import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, get_args
 
 import orjson
 import polars as pl
 import pytest
-from hypothesis import given
+import zstandard
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extractors import content
-from extractors.formats import Emit, Format, LogRecord, registered
-from extractors.formats.envelope import Envelope
+from extractors.configuration import Source
+from extractors.formats import Format, Head, registered
 from extractors.inventory import SourceFile
-from extractors.reading import Reading, event_frame, read
+from extractors.reading import Reading, read
+from extractors.sessions import assemble
 from warehouse.records import Event, EventKind, frame_schema
 
-LOGS = Path(__file__).parents[2] / "logs"
-SAMPLES = {
-    "debezium": LOGS / "retail_desk/cdc/2026-03-02.jsonl",
-    "feedback": LOGS / "airline/feedback/sessions.csv",
-    "openai_completions": LOGS / "retail_desk/logs/2026-03-02.jsonl",
-    "openai_sessions": LOGS / "airline/logs/sessions.jsonl",
-    "otlp": LOGS / "retail_desk/otlp/2026-03-02.jsonl",
-    "request_log": LOGS / "shop_app/logs/2026-03-03.ndjson",
-    "tool_list": LOGS / "desks/tools/airline.json",
-}
-OURS = [each for each in registered() if each.read.__module__.startswith("extractors.")]
+ROOT = Path(__file__).resolve().parents[3]
+FORMATS = registered()
+HEADS: dict[str, Head] = {each.name: content.head_of(each.sample()) for each in FORMATS}
+JSON = ("lines", "document", "table")
+IN_JSON = [each for each in FORMATS if HEADS[each.name].layout in JSON]
+IN_TEXT = [each for each in FORMATS if HEADS[each.name].layout == "text"]
+every = pytest.mark.parametrize("log_format", FORMATS, ids=lambda each: each.name)
 KEYS = ["messages", "request", "response", "choices", "message", "role", "content", "tool_calls", "function", "name",
         "arguments", "session_id", "value", "kind", "op", "source", "before", "after", "payload", "req", "res", "url",
-        "method", "headers",
+        "method", "headers", "type", "data", "events", "items", "output", "input", "action", "status", "span_id", "trace_id",
         "tools", "resourceSpans", "scopeSpans", "spans", "attributes", "key", "parts", "user", "body", "time", "id"]
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
-    | st.sampled_from(["assistant", "tool", "c", "gen_ai.input.messages", "2026-03-02", "", "/a?b=1"]),
+    | st.sampled_from(["assistant", "tool", "c", "gen_ai.input.messages", "2026-03-02", "", "/a?b=1", "{\"a\": [", "é"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5), max_leaves=25)
 
 
-def sample(path: Path) -> SourceFile:
-    return SourceFile(path, path.name)
+def reading(folder: Path, held: bytes, log_format: str | None = None, name: str = "held.log") -> Reading:
+    """What the bytes give; `log_format`: as if the configuration named it."""
+    path = folder / name
+    path.write_bytes(held)
+    return read(SourceFile(path, name, Source(format=log_format)))
 
 
-def same(one: Reading, other: Reading) -> bool:
-    return one.events.drop("file_id").equals(other.events.drop("file_id")) and one.records.drop("file_id").equals(
-        other.records.drop("file_id"))
+def told(found: Reading) -> pl.DataFrame:
+    """Events without what depends on the rest of the file."""
+    return found.events.drop("file_id").sort("event_id")
 
 
-@pytest.mark.parametrize("log_format", OURS, ids=lambda each: each.name)
-def test_sample_is_claimed_by_its_format_alone(log_format: Format) -> None:
-    head = content.head_of(SAMPLES[log_format.name].read_bytes())
-    assert [each.name for each in registered() if each.claims(head)] == [log_format.name]
+def left(found: Reading) -> pl.DataFrame:
+    return found.verdicts.filter(~pl.col("kept"))
 
 
-@pytest.mark.parametrize("log_format", OURS, ids=lambda each: each.name)
-def test_sample_reads_whole_and_typed(log_format: Format) -> None:
-    reading = read(sample(SAMPLES[log_format.name]))
-    assert reading.file.format == log_format.name
-    assert reading.file.n_records == reading.records.height > 0
-    assert dict(reading.events.schema) == frame_schema(Event)
-    assert reading.events["event_id"].is_unique().all() and reading.records["record_id"].is_unique().all()
-    assert set(reading.events["kind"]) <= set(get_args(EventKind))
-    assert set(reading.events["record_id"]) <= set(reading.records["record_id"])
-    assert reading.events.height + reading.declarations.height > 0
-    assert reading.verdicts.filter(~pl.col("kept")).is_empty(), "a real sample loses nothing"
+def assert_accounted(found: Reading) -> None:
+    """Nothing vanishes: each record became an event, a declaration or a verdict; a file without records has one itself."""
+    spoken_of = {*found.events["record_id"], *found.verdicts["subject"]}
+    silent = set(found.records["record_id"]) - spoken_of
+    assert not silent or found.declarations.height, f"{len(silent)} records became nothing"
+    assert found.records.height or found.verdicts.height
+    assert found.events["event_id"].is_unique().all() and dict(found.events.schema) == frame_schema(Event)
+    assert set(found.events["kind"]) <= set(get_args(EventKind))
 
 
-@pytest.mark.parametrize("log_format", OURS, ids=lambda each: each.name)
-def test_same_bytes_anywhere_give_the_same_tables(log_format: Format, tmp_path: Path) -> None:
-    original = SAMPLES[log_format.name]
-    copy, packed = tmp_path / "elsewhere.data", tmp_path / "packed.gz"
-    copy.write_bytes(original.read_bytes())
-    packed.write_bytes(gzip.compress(original.read_bytes()))
-    first = read(sample(original))
-    assert same(first, read(sample(copy))) and same(first, read(sample(packed)))
-    assert first.file.file_id == read(sample(copy)).file.file_id
+@every
+def test_the_sample_is_claimed_by_its_format_alone(log_format: Format, tmp_path: Path) -> None:
+    assert [each.name for each in FORMATS if each.claims(HEADS[log_format.name])] == [log_format.name]
+    assert reading(tmp_path, log_format.sample()).file.format == log_format.name
 
 
-@pytest.mark.parametrize("log_format", [each for each in OURS if each.name not in ("tool_list",)], ids=lambda each: each.name)
-def test_a_torn_last_line_costs_that_line_alone(log_format: Format, tmp_path: Path) -> None:
-    whole = SAMPLES[log_format.name].read_bytes()
-    torn = tmp_path / "torn"
-    torn.write_bytes(whole + (b"one-field-only\n" if log_format.name == "feedback" else whole.splitlines()[0][:-9] + b"\n"))
-    before, after = read(sample(SAMPLES[log_format.name])), read(sample(torn))
-    left = after.verdicts.filter(~pl.col("kept"))
-    assert after.events.height == before.events.height
-    assert left["reason"].to_list() == ["unreadable_record"] and left["line"].to_list() == [whole.count(b"\n") + 1]
-    assert "torn, line " in left["detail"].item()
+@every
+def test_the_sample_reads_whole_and_typed(log_format: Format, tmp_path: Path) -> None:
+    found = reading(tmp_path, log_format.sample())
+    assert_accounted(found)
+    assert found.file.n_records == found.records.height > 0 and found.records["record_id"].is_unique().all()
+    assert found.events.height + found.declarations.height > 0
+    assert set(found.events["format"]) <= {log_format.name} and set(found.events["record_id"]) <= set(
+        found.records["record_id"])
+    made = assemble(found.events, found.declarations)
+    assert made.turns.select("session_id", "position").is_unique().all()
 
 
-@pytest.mark.parametrize("log_format", OURS, ids=lambda each: each.name)
-@given(values=st.lists(VALUES, min_size=1, max_size=4))
-def test_any_json_becomes_events_or_a_reject(log_format: Format, values: list[Any]) -> None:
-    emit = Emit("file", "main", log_format.name, Envelope())
-    records = [LogRecord(f"{number:064d}", number, value) for number, value in enumerate(values)]
-    log_format.read(iter(records), emit)
-    told = {row["record_id"] for row in emit.events} | {record.record_id for record, _, _ in emit.rejects}
-    assert event_frame(emit.events)["event_id"].is_unique().all()
-    if not emit.declarations:
-        assert told == {record.record_id for record in records}, "nothing vanishes"
+@every
+def test_the_same_bytes_anywhere_and_packed_say_the_same(log_format: Format, tmp_path: Path) -> None:
+    held = log_format.sample()
+    first = reading(tmp_path, held)
+    again = reading(tmp_path, held, name="elsewhere.data")
+    assert first.file.file_id == again.file.file_id
+    for other in (again, reading(tmp_path, gzip.compress(held), name="a.gz"),
+                  reading(tmp_path, zstandard.compress(held), name="a.zst")):
+        assert other.file.format == log_format.name
+        assert told(first).equals(told(other)) and set(first.records["record_id"]) == set(other.records["record_id"])
+        assert first.declarations.drop("file_id", "service").equals(other.declarations.drop("file_id", "service"))
 
 
-@pytest.mark.parametrize("name", ["openai_completions", "openai_sessions", "otlp", "request_log", "debezium"])
+@every
+def test_a_cut_anywhere_costs_what_was_cut(log_format: Format, tmp_path: Path) -> None:
+    """A format of lines gives its whole lines and a verdict for the rest, a document one verdict; nothing else is lost."""
+    held, layout = log_format.sample(), HEADS[log_format.name].layout
+    first = held.find(b"\n") + 1
+    cuts = sorted(random.Random(len(held)).sample(range(1, len(held)), min(25, len(held) - 1)))
+    for cut in [*cuts, len(held) - 1]:
+        found = reading(tmp_path, held[:cut])
+        assert_accounted(found)
+        if log_format.whole or layout not in ("lines", "text") or (layout == "lines" and not 0 < first < len(held)):
+            same = held[:cut].strip() == held.strip()
+            assert same or left(found).height or layout in ("text", "table"), f"cut at {cut}: not a word of it"
+        elif cut >= first and found.file.format == log_format.name and layout == "lines":
+            _whole_lines(found, held[:cut], tmp_path, log_format)
+
+
+def _whole_lines(found: Reading, held: bytes, tmp_path: Path, log_format: Format) -> None:
+    end = held.rfind(b"\n") + 1
+    whole = reading(tmp_path, held[:end], log_format.name, "whole")
+    records = set(whole.records["record_id"])
+    assert records <= set(found.records["record_id"])
+    torn = set(found.records["record_id"]) - records
+    if torn and left(found).filter(reason="unreadable_record", subject=next(iter(torn))).height:
+        assert told(whole).equals(told(found)), "the whole lines say what they say without the torn one"
+    else:
+        assert not torn or content.head_of(held[end:]).objects, "what is no whole record has a verdict"
+
+
+@every
+def test_a_record_of_something_else_does_not_vanish(log_format: Format, tmp_path: Path) -> None:
+    held, layout = log_format.sample(), HEADS[log_format.name].layout
+    strange = {"lines": b'{"zz_unheard_of": {"deep": ["said nowhere else"]}}', "text": b"said nowhere else, by nobody"}
+    if log_format.whole or layout not in strange or (layout == "lines" and HEADS[log_format.name].document is not None):
+        pytest.skip("a whole file is one record")
+    plain = reading(tmp_path, held.rstrip(b"\n") + b"\n", log_format.name)
+    found = reading(tmp_path, held.rstrip(b"\n") + b"\n" + strange[layout] + b"\n", log_format.name)
+    assert_accounted(found)
+    new = set(found.records["record_id"]) - set(plain.records["record_id"])
+    assert len(new) == 1 and new <= {*found.events["record_id"], *left(found)["subject"]}
+
+
+@pytest.mark.parametrize("log_format", IN_JSON, ids=lambda each: each.name)
+@settings(max_examples=20)
+@given(values=st.lists(VALUES, min_size=1, max_size=4), document=st.booleans())
+def test_any_json_becomes_events_or_a_reject(log_format: Format, values: list[Any], document: bool,
+                                             tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("any", numbered=True)
+    held = orjson.dumps(values) if document else b"\n".join(map(orjson.dumps, values))
+    assert_accounted(reading(folder, held, log_format.name))
+
+
+@pytest.mark.parametrize("log_format", IN_TEXT, ids=lambda each: each.name)
+@settings(max_examples=20)
+@given(text=st.text(min_size=1))
+def test_any_text_becomes_events_or_a_reject(log_format: Format, text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("any", numbered=True)
+    assert_accounted(reading(folder, text.encode("utf-8", "replace"), log_format.name))
+
+
+@pytest.mark.parametrize("log_format", [each for each in IN_JSON if HEADS[each.name].layout != "table"],
+                         ids=lambda each: each.name)
+@settings(max_examples=20)
 @given(data=st.data())
-def test_a_damaged_real_record_breaks_nothing(name: str, data: st.DataObject) -> None:
+def test_a_damaged_record_breaks_nothing(log_format: Format, data: st.DataObject,
+                                         tmp_path_factory: pytest.TempPathFactory) -> None:
     """One value somewhere inside a real record replaced by something else."""
-    line = data.draw(st.sampled_from(SAMPLES[name].read_bytes().splitlines()[:6]))
-    value = orjson.loads(line)
+    head, lines = HEADS[log_format.name], log_format.sample().splitlines()
+    whole = head.layout == "document" or head.document is not None
+    value = orjson.loads(log_format.sample() if whole else data.draw(st.sampled_from(lines)))
     place: Any = value
-    while True:
+    while isinstance(place, (dict, list)) and place:
         keys = list(place) if isinstance(place, dict) else list(range(min(len(place), 4)))
         key = data.draw(st.sampled_from(keys))
         if not isinstance(place[key], (dict, list)) or not place[key] or data.draw(st.booleans()):
+            place[key] = data.draw(VALUES)
             break
         place = place[key]
-    place[key] = data.draw(VALUES)
-    log_format = next(each for each in OURS if each.name == name)
-    emit = Emit("file", "main", name, Envelope())
-    log_format.read(iter([LogRecord("0" * 64, 1, value)]), emit)
-    assert event_frame(emit.events).height == len(emit.events)
-    assert emit.events or emit.rejects
+    folder = tmp_path_factory.mktemp("damaged", numbered=True)
+    assert_accounted(reading(folder, orjson.dumps(value), log_format.name))
+
+
+POND = '''
+from extractors.formats import Format
+
+def claims(head):
+    return head.layout == "lines" and "pond" in head.first and "ripple" in head.first
+
+def read(records, emit):
+    for record in records:
+        with emit.guarded(record):
+            emit.event(record, "message", session_id=str(record.value["pond"]), role="user",
+                       content=str(record.value["ripple"]))
+
+FORMAT = Format(name="pond", claims=claims, read=read, rank=RANK,
+                sample=lambda: b'{"pond": "a", "ripple": "hello"}\\n{"pond": "a", "ripple": "again"}\\n')
+'''
+
+
+def installed(folder: Path, source: str) -> dict[str, str]:
+    """An environment in which somebody's package with the format `pond` is installed."""
+    package = folder / "pond_format-1.0.dist-info"
+    package.mkdir()
+    (folder / "pond_format.py").write_text(source)
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: pond-format\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text("[traceroom.formats]\npond = pond_format:FORMAT\n")
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(folder)])}
+
+
+def contract(folder: Path, source: str, tests: str) -> subprocess.CompletedProcess[str]:
+    """Hold the format `pond`, and the others beside it, to all of the above."""
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", str(Path(__file__).resolve()), "-n", "0", "-k", f"{tests} and not somebody",
+         "-p", "no:cacheprovider", f"--basetemp={folder / 'base'}"],
+        cwd=ROOT, env=installed(folder, source), capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_somebody_elses_pond_format_is_found_and_held_to_the_same(tmp_path: Path) -> None:
+    done = contract(tmp_path, POND.replace("RANK", "10"), "pond")
+    assert done.returncode == 0 and done.stdout.startswith("......."), done.stdout[-3000:]
+
+
+@pytest.mark.parametrize(("right", "wrong", "failing"), [
+    ('head.layout == "lines" and', "True or", "claimed_by_its_format_alone"),
+    ("with emit.guarded(record):", "if isinstance(record.value, dict) and 'pond' in record.value:", "does_not_vanish")])
+def test_somebody_elses_pond_format_that_grabs_or_loses_is_told_so(right: str, wrong: str, failing: str,
+                                                                   tmp_path: Path) -> None:
+    done = contract(tmp_path, POND.replace("RANK", "99").replace(right, wrong), "(pond or alone)")
+    assert done.returncode == 1 and failing in done.stdout, done.stdout[-3000:]
