@@ -127,7 +127,7 @@ class Weaver:
             if known == len(run.rows):
                 self.repeated.append(run)
         else:
-            known, thread = self._another_answer(prints) or (0, self._thread_for(run))
+            known, thread = self._another_answer(prints) or (0, self._thread_for(run, prints))
         index = self._fill(thread, run, known)
         thread.rows += run.rows[known:]
         thread.prints += prints[known:]
@@ -153,8 +153,10 @@ class Weaver:
         self._shelf.put(thread)
         self._stand(run, thread, index)
 
-    def _thread_for(self, run: Run) -> Thread:
-        if self.threads and (run.format in _TELL_ONCE or is_bare(run.rows, self._columns)):
+    def _thread_for(self, run: Run, prints: list[Print]) -> Thread:
+        """The last thread, where the run only goes on; not where it begins as that one did, and then differs."""
+        goes_on = run.format in _TELL_ONCE or is_bare(run.rows, self._columns)
+        if self.threads and goes_on and (len(prints) < 2 or self.threads[-1].prints[:2] != prints[:2]):
             return self.threads[-1]
         self.threads.append(Thread())
         return self.threads[-1]

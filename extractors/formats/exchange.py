@@ -114,7 +114,7 @@ class Exchanges:
             return self._sessions.get(exchange.session_id), []
         same = self._openings.setdefault(_opening(exchange), [])
         fits = [known for known in same if self._new(known, exchange.asked) is not None]
-        return max(fits, key=lambda known: known.position, default=None), same
+        return max(fits, key=lambda known: (known.system == exchange.system, known.position), default=None), same
 
     def _new(self, known: Known, asked: list[Any]) -> list[Any] | None:
         """Items beyond what is known, None where `asked` does not continue it."""
@@ -172,6 +172,9 @@ class Exchanges:
 
 
 def _opening(exchange: Exchange) -> bytes:
-    """Everything up to the first thing that a user said: conversations that differ there are different."""
+    """Everything up to the first thing that a user said: conversations that differ there are different.
+
+    Not the instructions: where they state the time of day, they differ from one exchange to the next.
+    """
     said = (i for i, each in enumerate(exchange.asked) if isinstance(each, dict) and each.get("role") == "user")
-    return orjson.dumps([exchange.system, exchange.asked[:next(said, 0) + 1]])
+    return orjson.dumps(exchange.asked[:next(said, 0) + 1])
