@@ -19,9 +19,10 @@ _LISTS = ("feedback", "feedbacks", "ratings", "scores", "responses", "results", 
 _OTHERS = frozenset((
     "messages", "request", "role", "tool_calls", "spans", "traj", "trajectory", "simulations", "samples", "level", "logger",
     "severity", "hostname", "@timestamp", "method", "path", "req", "res", "jsonrpc", "specversion", "op", "change", "action",
-    "messageId", "originalTimestamp", "feedback_source", "annotator_kind", "assessment_name", "data_type", "dataType", "run_type",
-    "observation_id", "observationId", "dotted_order", "op_name", "attributes", "payload", "parentUuid", "tool", "arguments",
-    "logName", "logEvents", "object", "satisfaction_rating", "conversation_rating", "conversation_parts", "concept:name"))
+    "messageId", "originalTimestamp", "feedback_source", "annotator_kind", "assessment_name", "data_type", "dataType",
+    "run_type", "observation_id", "observationId", "dotted_order", "op_name", "attributes", "payload", "parentUuid", "tool",
+    "arguments", "logName", "logEvents", "object", "satisfaction_rating", "conversation_rating", "conversation_parts",
+    "concept:name"))
 """Keys of records that are something else."""
 
 
