@@ -1,0 +1,140 @@
+"""CloudWatch Logs: what filter-log-events and get-log-events print, Insights' results, and subscriptions (Lambda, Kinesis,
+Firehose: base64 of gzip of `{messageType, logGroup, logStream, logEvents}`; Firehose's files without line ends between).
+
+Each message is told as `application` tells it bare; the log group is the service where the message names none.
+Does not see: the S3 export task's files, which are text with a time before each line (`text_log` reads them).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import orjson
+
+from extractors.formats.application import Around, Teller
+from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.instants import microseconds
+from extractors.formats.samples import sample
+
+_MOST_BYTES = 64 << 20
+_FIREHOSE = '{"messageType":"'
+
+
+def claims(head: Head) -> bool:
+    """Log events with a message each, a subscription's envelope, or Insights' rows of fields."""
+    first = head.first
+    if head.layout == "text":
+        return bool(head.text) and head.text[0].replace(" ", "").startswith(_FIREHOSE) and '"logEvents"' in head.text[0]
+    if head.layout not in ("lines", "document"):
+        return False
+    events = first.get("events")
+    return _is_envelope(first) or _is_packed(first) or _is_insights(first) or (
+        isinstance(events, list) and bool(events) and isinstance(events[0], dict)
+        and {"timestamp", "message"} <= events[0].keys() and bool({"ingestionTime", "logStreamName"} & events[0].keys()))
+
+
+def read(records: Iterable[LogRecord], emit: Emit) -> None:
+    """The events of every message."""
+    teller = Teller(emit)
+    for record in records:
+        with emit.guarded(record):
+            told = False
+            for value in _values(record.value):
+                told |= _tell(record, value, teller, emit)
+            if not told:
+                emit.reject(record, "no_log_events", "the record holds no log events; nothing to mend")
+    teller.finish()
+
+
+def _values(value: Any) -> Iterator[Row]:
+    """The objects of a record: it, what is packed in it, or what stands one after the other in a text."""
+    if isinstance(value, str):
+        decoder, at = json.JSONDecoder(), 0
+        while at < len(value):
+            inner, at = decoder.raw_decode(value, at)
+            yield from _values(inner)
+            at += len(value[at:]) - len(value[at:].lstrip())
+    elif isinstance(value, dict) and _is_packed(value):
+        for packed in _packed(value):
+            yield from _values(_unpacked(packed))
+    elif isinstance(value, dict):
+        yield value
+
+
+def _tell(record: LogRecord, value: Row, teller: Teller, emit: Emit) -> bool:
+    """Tell the events of one object; whether it held any."""
+    if value.get("messageType") == "CONTROL_MESSAGE":
+        emit.reject(record, "control_message", "the service asks here whether anybody listens; nothing to mend")
+        return True
+    service = _service(value.get("logGroup"))
+    found = list(_events(value))
+    for event in found:
+        stream = event.get("logStreamName", value.get("logStream"))
+        around = Around(happened_at=microseconds(event.get("timestamp", event.get("@timestamp"))),
+                        service=service or _service(stream))
+        message = event.get("message", event.get("@message"))
+        teller.tell(record, event if message is None else message, around)
+    return bool(found)
+
+
+def _events(value: Row) -> Iterator[Row]:
+    for key in ("logEvents", "events", "results"):
+        for event in value.get(key) or ():
+            if isinstance(event, list):   # Insights: a list of {field, value}
+                yield {str(each.get("field")): each.get("value") for each in event if isinstance(each, dict)}
+            elif isinstance(event, dict):
+                yield event
+
+
+def _service(name: Any) -> str | None:
+    """A log group's or stream's name without path and instance: `/aws/lambda/shop` and `shop/i-0abc` to `shop`."""
+    if not isinstance(name, str) or not name.strip("/"):
+        return None
+    parts = name.strip("/").split("/")
+    return parts[-1] if name.startswith("/") else parts[0]
+
+
+def _is_envelope(value: Row) -> bool:
+    return isinstance(value.get("logEvents"), list) and "messageType" in value
+
+
+def _is_insights(value: Row) -> bool:
+    rows = value.get("results")
+    return isinstance(rows, list) and bool(rows) and isinstance(rows[0], list) and bool(rows[0]) and \
+        isinstance(rows[0][0], dict) and {"field", "value"} <= rows[0][0].keys()
+
+
+def _is_packed(value: Row) -> bool:
+    return next(_packed(value), None) is not None
+
+
+def _packed(value: Row) -> Iterator[str]:
+    """Base64 texts that hold an envelope each."""
+    inner = value.get("awslogs")
+    if isinstance(inner, dict) and isinstance(inner.get("data"), str):
+        yield inner["data"]
+    rows = value.get("Records", value.get("records"))
+    for row in rows if isinstance(rows, list) else ():
+        held = row.get("kinesis", row) if isinstance(row, dict) else None
+        if isinstance(held, dict) and isinstance(held.get("data"), str):
+            yield held["data"]
+
+
+def _unpacked(packed: str) -> Any:
+    """What a base64 text of gzip holds. Errors: ValueError where it holds nothing of the kind."""
+    try:
+        stream = zlib.decompressobj(wbits=47)
+        text = stream.decompress(base64.b64decode(packed, validate=True), _MOST_BYTES)
+        if not stream.eof:
+            raise ValueError("the packed data is cut or unpacks to too much")
+        return orjson.loads(text)
+    except (binascii.Error, zlib.error) as error:
+        raise ValueError(f"the packed data is damaged: {error}") from error
+
+
+FORMAT = Format(name="cloudwatch", claims=claims, read=read, sample=sample("cloudwatch.json"), rank=32)

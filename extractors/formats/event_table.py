@@ -1,0 +1,71 @@
+"""A table of events: rows with a time and the name of what was done (clicks and cells of people at work, exports of analytics).
+
+One business event a row: its name, its time, who did it, and the other cells that hold something. An XES-like `lifecycle`
+stays among the arguments. Does not see: which rows make one case; sessions are runs of one person's rows without a pause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.instants import microseconds
+from extractors.formats.samples import sample
+
+_EVENTS = ("eventtype", "eventname", "event", "activity", "conceptname", "action", "operation")
+_TIMES = ("timestamp", "timetimestamp", "time", "eventtime", "datetime", "date", "occurredat", "happenedat", "createdat")
+_IDENTITIES = ("userid", "user", "username", "resource", "orgresource", "actor")
+_SESSIONS = ("sessionid", "session", "caseid", "caseconceptname")
+_LEAST = 3
+
+
+def claims(head: Head) -> bool:
+    """The header names an event and a time, and the first rows hold both."""
+    if head.layout != "table" or not head.objects or len(head.first) < _LEAST:
+        return False
+    event, time = _column(head.first, _EVENTS), _column(head.first, _TIMES)
+    return event is not None and time is not None and all(
+        row.get(event) and microseconds(row.get(time)) is not None for row in head.objects)
+
+
+def read(records: Iterable[LogRecord], emit: Emit) -> None:
+    """One event a row."""
+    for record in records:
+        value = record.value if isinstance(record.value, dict) else {}
+        event = _column(value, _EVENTS)
+        if event is None or not value[event]:
+            emit.reject(record, "no_event_name", "the row names no event; complete or drop it")
+            continue
+        with emit.guarded(record):
+            _event(record, value, event, emit)
+
+
+def _event(record: LogRecord, value: Row, event: str, emit: Emit) -> None:
+    time, identity, session = (_column(value, names) for names in (_TIMES, _IDENTITIES, _SESSIONS))
+    told = (event, time, identity, session)
+    rest = {key: inner for key, inner in value.items() if key not in told and inner not in ("", None)}
+    emit.event(record, "business", position=record.line, tool=_text(value[event]),
+               session_id=emit.envelope.session_id(value) or _stated(value, session),
+               service=emit.envelope.service({}), name=_stated(value, identity) or emit.envelope.identity(value),
+               happened_at=microseconds(value.get(time)) if time else emit.envelope.time(value),
+               arguments=orjson.dumps(rest, default=str).decode())
+
+
+def _column(row: Row, names: tuple[str, ...]) -> str | None:
+    """The row's own name for the first of the names that it has."""
+    own = {"".join(letter for letter in key.lower() if letter.isalnum()): key for key in row if isinstance(key, str)}
+    return next((own[name] for name in names if name in own), None)
+
+
+def _stated(row: Row, column: str | None) -> str | None:
+    return _text(row[column]) if column and row[column] not in ("", None) else None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
+
+
+FORMAT = Format(name="event_table", claims=claims, read=read, sample=sample("event_table.csv"), rank=80)
