@@ -99,7 +99,7 @@ def _told(value: Row, role: str) -> list[Row]:
         return responses_items.parts({"role": role, **value} if kind == "message" else value)
     if "role" in value:
         return _chat(value)
-    return [_strange(value, role)]
+    return _blocks({"role": role}, [value]) if kind in _BLOCKS else [_strange(value, role)]
 
 
 def _strange(value: Any, role: str) -> Row:

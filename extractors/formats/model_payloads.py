@@ -1,7 +1,7 @@
-"""What a model was asked and answered, and what a tool was given and gave, out of the wrappings that tracing stores them in.
+"""What a model was asked and answered, out of the wrappings that tracing stores it in.
 
 In: input and output of a span, as a value or as JSON text. Out: parts (`extractors.formats.message_parts`), candidate answers,
-declared tools, arguments, a tool's result.
+declared tools.
 Sees: requests and answers of OpenAI (chat, completions and Responses), Anthropic, Gemini, LangChain generations, state with
 `messages`, arguments of a function (`args`, `kwargs`), one value under one key, transcripts (`system: …`, `user: …` in one
 text). What stands in no known wrapping is kept as its JSON text. Content that was masked, cut off or put elsewhere keeps its
@@ -10,14 +10,12 @@ text and says so in `lossy`: it is told apart from content that is empty (`""`) 
 
 from __future__ import annotations
 
-import ast
 import re
 from typing import Any
 
-import orjson
-
 from extractors.formats.format import Row
 from extractors.formats.message_parts import ROLES, UNKNOWN, loaded, message, paired, told, written
+from extractors.formats.tool_payloads import literal
 
 _SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction", "system_instructions")
 _SAID = ("messages", "contents", "input", "input_messages", "prompt", "new_message", "inputs", "args", "kwargs")
@@ -27,6 +25,7 @@ _TRANSCRIPT = re.compile(r"^(system|developer|user|assistant|tool|human|ai|model
 _WITHHELD = re.compile(
     r"\s*(<[^<>]{0,80}truncated[^<>]{0,80}>|[\[<(*]{1,3}(?:redacted|masked|scrubbed|hidden)[^\])>*]{0,80}[\])>*]{1,3})\s*",
     re.IGNORECASE)
+_LONGEST_MARK = 400
 _CUT_OFF = re.compile(r'\s*(\[\s*)?\{\s*"')
 _PRINTED = re.compile(r"(\w+\()?role='\w+',? content=")
 _REASONS = ("finish_reason", "finishReason", "stop_reason")
@@ -41,6 +40,40 @@ def asked(value: Any) -> list[Row]:
     if isinstance(inner, str):
         return _transcript(inner) or [message("user", inner)]
     return paired(_asked(inner, value))
+
+
+def listed(value: Any) -> tuple[Any, Any] | None:
+    """Instructions beside the messages of an input, and the messages (JSON text of a list, or a list); None where it holds no
+    list of them.
+    """
+    if isinstance(value, str) and value.startswith('[{"'):
+        return None, value
+    inner = loaded(value)
+    if isinstance(inner, dict) and "role" not in inner:
+        held = next((inner[key] for key in ("messages", "contents") if isinstance(inner.get(key), list)), None)
+        beside = [place[key] for place in (inner, inner.get("config")) if isinstance(place, dict)
+                  for key in _SYSTEM if place.get(key)]
+    else:
+        held, beside = inner, []
+    if isinstance(held, list) and held and isinstance(held[0], list):
+        held = held[0]
+    return (beside or None, held) if isinstance(held, list) and held and all(isinstance(each, dict) for each in held) else None
+
+
+def of_message(value: Any) -> list[Row]:
+    """Parts of one message of an input, each saying where its content is not what was said."""
+    return [noted(part) for part in ([] if _is_declaration(value) else told(value, "user"))]
+
+
+def of_instructions(values: list[Any]) -> list[Row]:
+    """Parts of instructions beside the messages."""
+    return [noted(part) for value in values for part in _instructions(value)]
+
+
+def noted(part: Row) -> Row:
+    """The part, saying where its content is not what was said."""
+    reason = withheld(part.get("content"))
+    return {**part, "lossy": [*part["lossy"], reason]} if reason and reason not in part["lossy"] else part
 
 
 def answers(value: Any) -> list[list[Row]]:
@@ -67,6 +100,8 @@ def instructed(value: Any) -> list[Row]:
 
 def declared(value: Any) -> list[Any]:
     """Tools that a request declares, in the shapes that `extractors.formats.tool_list` reads."""
+    if isinstance(value, str) and '"function' not in value and '"tools' not in value:
+        return []
     inner = loaded(value)
     if isinstance(inner, list):     # some integrations put them among the messages
         return [each["content"] for each in inner if _is_declaration(each)]
@@ -82,55 +117,18 @@ def declared(value: Any) -> list[Any]:
     return flat
 
 
-def arguments(value: Any) -> Any:
-    """Arguments of a tool's run: out of `{"input": …}`, and of Python's notation where it is used."""
-    inner = literal(loaded(value))
-    if isinstance(inner, dict) and len(inner) == 1 and isinstance(inner.get("input"), (str, dict)):
-        found = literal(loaded(inner["input"]))
-        return found if isinstance(found, dict) else inner
-    if isinstance(inner, dict) and set(inner) == {"args", "kwargs"} and not inner["args"]:
-        return inner["kwargs"]
-    return inner
-
-
-def result(value: Any) -> Row:
-    """Result of a tool's run: `content`, and `call_id`, `is_error` where a tool's message says them."""
-    inner = loaded(value)
-    if isinstance(inner, dict) and len(inner) == 1 and (key := next(iter(inner))) in ("output", "result", "outputs"):
-        value = inner[key]
-        inner = loaded(value)
-    if isinstance(inner, dict) and (inner.get("lc") == 1 or inner.get("type") == "tool" or inner.get("role") == "tool"):
-        parts = told(inner, "tool")
-        if len(parts) == 1 and parts[0]["kind"] == "result":
-            return parts[0]
-    return {"content": written(value)}
-
-
-def literal(value: Any) -> Any:
-    """A structure that Python's notation spells (`{'a': None}`); anything else as it is."""
-    if not isinstance(value, str) or value[:1] not in ("{", "["):
-        return value
-    try:
-        found = ast.literal_eval(value)
-        orjson.dumps(found)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return value
-    return found if isinstance(found, (dict, list)) else value
-
-
 def withheld(text: str | None) -> str | None:
     """Why `text` is not what was said: masked, cut off, elsewhere; None where nothing speaks against it."""
-    if text is None:
+    if text is None or len(text) > _LONGEST_MARK:
         return None
     if (mark := _WITHHELD.fullmatch(text)) is not None:
         return "truncated" if "truncat" in mark[1].lower() else "masked"
-    return "content elsewhere" if len(text) < 400 and _REFERENCE.fullmatch(text) else None
+    return "content elsewhere" if _REFERENCE.fullmatch(text) else None
 
 
 def is_cut_off(value: Any) -> bool:
     """Whether `value` is JSON text that ends too early: a limit on lengths cut it."""
-    return isinstance(value, str) and _CUT_OFF.match(value) is not None and isinstance(loaded(value), str) \
-        and isinstance(literal(value), str) and value.rstrip()[-1:] not in ("}", "]")
+    return isinstance(value, str) and value.rstrip()[-1:] not in ("}", "]") and _CUT_OFF.match(value) is not None
 
 
 def _instead(value: Any) -> Row | None:

@@ -18,12 +18,25 @@ import orjson
 
 from extractors.formats.conversation import NOT_CAPTURED, Execution, Generation, tell
 from extractors.formats.format import Emit, Row
-from extractors.formats.message_parts import UNKNOWN, loaded, message, written
-from extractors.formats.model_payloads import answers, arguments, asked, declared, instructed, is_cut_off, result, withheld
+from extractors.formats.history import Histories, History
+from extractors.formats.message_parts import UNKNOWN, loaded, message, paired, written
+from extractors.formats.model_payloads import (
+    answers,
+    asked,
+    declared,
+    instructed,
+    is_cut_off,
+    listed,
+    noted,
+    of_instructions,
+    of_message,
+)
 from extractors.formats.platform_spans import Key, PlatformSpan, by_session, latest, link, texts
 from extractors.formats.tool_list import declare_all
+from extractors.formats.tool_payloads import arguments, result
 
 _DEEPEST = 256
+_ROUGH = frozenset({"transcript", UNKNOWN})
 _SYSTEM = ("system", "developer")
 
 
@@ -53,14 +66,23 @@ class _Model:
     """A model's span with its payloads read."""
 
     span: PlatformSpan
-    asked: list[Row]
+    asked: History
     answers: list[list[Row]]
 
     @property
     def is_rough(self) -> bool:
         """Whether what was asked was not captured as messages."""
-        return not self.asked or any("transcript" in part["lossy"] or UNKNOWN in part["lossy"]
-                                     for part in self.asked)
+        return not self.asked.n_parts or any(not _ROUGH.isdisjoint(part["lossy"]) for part in self.asked.parts)
+
+    @property
+    def says(self) -> bool:
+        """Whether anything of it was captured."""
+        return bool(self.asked.n_parts or self.answers)
+
+    @property
+    def new(self) -> list[Row]:
+        """What it brings beyond the history that others told."""
+        return [*self.asked.parts, *(part for each in self.answers for part in each)]
 
 
 class _Session:
@@ -72,6 +94,7 @@ class _Session:
         self._by_key = {span.key: span for span in spans}
         self._parents = {span.parent for span in spans}
         self._models: dict[Key, _Model] = {}
+        self._histories = Histories()
 
     def tell(self) -> None:
         """Emit the conversations, then a log event for every span that tells no part of them or went wrong."""
@@ -85,7 +108,7 @@ class _Session:
         tools = self._tools()
         n_before = len(self._emit.events)
         for name, models, runs in self._conversations(tools):
-            told_of = [each for each in models if each.asked or each.answers] or models
+            told_of = [each for each in models if each.says] or models
             answered_last = max(told_of, key=lambda each: each.span.order, default=None)
             for each in models:     # what an answer was that was not captured, a later history tells
                 if not each.answers and not each.span.problem and (each is answered_last or told_of is models):
@@ -98,19 +121,30 @@ class _Session:
                 self._log(span)
 
     def _model(self, span: PlatformSpan) -> _Model:
-        given = answers(span.answered)
-        instructions = instructed(span.answered)
+        given = [[noted(part) for part in each] for each in answers(span.answered)]
         if is_cut_off(span.answered):
             given = [[message("assistant", written(span.answered), ["truncated"])]]
-        if not is_cut_off(span.asked):
-            parts = asked(span.asked)
-            return _Model(span, parts if any(part.get("role") in _SYSTEM for part in parts) else [*instructions, *parts], given)
+        held = listed(span.asked)
+        found = self._histories.of(span.kind, held[1], of_message, held[0], lambda: of_instructions(held[0])) if held else None
+        if found is None and is_cut_off(span.asked):
+            self._torn(span)
+        elif found is None:
+            found = History([noted(part) for part in asked(span.asked)])
+        instructions = instructed(span.answered)
+        if instructions and found is not None:
+            parts = [part for _, part in found.beyond(0)]
+            found = History(parts if any(part.get("role") in _SYSTEM for part in parts) else [*instructions, *parts])
+        if found is not None and any(part["kind"] == "result" and not part.get("call_id") for part in found.parts):
+            found = History(paired([dict(part) for _, part in found.beyond(0)]))
+        return _Model(span, found or History([]), given)
+
+    def _torn(self, span: PlatformSpan) -> None:
+        """Keep what is left of an input that was cut off: it is no message."""
         self._emit.reject(span.record, "torn_content", f"the input of span {span.span_id} was cut off by a limit on lengths; "
                           "raise the limit")
         self._emit.event(span.record, "log", place=f"{span.span_id}/torn", session_id=self._session_id,
                          happened_at=span.started_at, tool=span.label or span.kind, content=written(span.asked),
                          lossy=["truncated"])
-        return _Model(span, [], given)
 
     def _above(self, span: PlatformSpan) -> list[PlatformSpan]:
         """The spans around `span`, the nearest first."""
@@ -144,26 +178,26 @@ class _Session:
         """Where no model's span of a trace was captured, or none as messages, its root tells the conversation."""
         outside = [self._models[span.key] for span in members
                    if span.key in self._models and self._tool_around(span) is None]
-        root = next((span for span in members if span.kind == "other" and (span.asked is not None or span.answered is not None)
-                     and self._tool_around(span) is None and (asked(span.asked) or answers(span.answered))), None)
+        last = next((each for each in reversed(outside) if each.says), None)
+        is_rough = last is None or any(each.is_rough for each in outside)
+        is_whole = last is not None and (last.answers or last.span.problem)
+        root = None if is_whole and not is_rough else next(
+            (span for span in members if span.kind == "other" and (span.asked is not None or span.answered is not None)
+             and self._tool_around(span) is None and (asked(span.asked) or answers(span.answered))), None)
         if root is None:
             return
-        state = asked(root.answered) if _has_messages(root.answered) else []
-        parts = [part for each in outside for part in (*each.asked, *(each.answers[0] if each.answers else ()))]
-        if not parts or (any(each.is_rough for each in outside) and _n_runs(state) >= max(_n_runs(parts), 1)):
+        state = asked(root.answered) if is_rough and _has_messages(root.answered) else []
+        if last is None or _n_runs(state) >= max(_n_runs([part for each in outside for part in each.new]), 1):
             for each in outside:
                 del self._models[each.span.key]
-            self._models[root.key] = _of_state(root, state) if _n_runs(state) or len(state) > 1 else _Model(
-                root, asked(root.asked), answers(root.answered))
-        last = next((each for each in reversed(outside) if each.asked or each.answers), None)
-        if last is not None and root.key not in self._models and not last.answers and not last.span.problem:
+            self._models[root.key] = _of_state(root, state) if _n_runs(state) or len(state) > 1 else self._model(root)
+        elif not is_whole:
             last.answers = [[{**part, "lossy": [*part["lossy"], "answer as its trace says"]} for part in each]
                             for each in answers(root.answered)]
 
     def _tools(self) -> list[PlatformSpan]:
         """Spans of tools, and plain spans without children that are named as a tool that a model called."""
-        called = {part.get("tool") for each in self._models.values()
-                  for part in (*each.asked, *(part for answer in each.answers for part in answer)) if part["kind"] == "call"}
+        called = {part.get("tool") for each in self._models.values() for part in each.new if part["kind"] == "call"}
         return [span for span in self._spans if span.key not in self._models and (span.kind == "tool" or (
             span.kind == "other" and span.name in called and span.key not in self._parents))]
 
@@ -179,16 +213,16 @@ class _Session:
             yield self._session_id if key is None else f"{self._session_id}~{key[1][:16]}", models, runs
 
     def _generation(self, model: _Model) -> Generation:
-        span, parts = model.span, [_noted(part) for part in model.asked]
+        span, parts = model.span, model.asked.parts
         root = next(iter(self._above(span)[::-1]), span)
         last = max((i for i, part in enumerate(parts) if part["kind"] != "message" or part.get("role") == "assistant"),
                    default=-1)
         for part in parts[last + 1:]:   # it came in when the turn began, not when the model was asked
-            if part.get("role") in ("user", "system", "developer"):
+            if part.get("role") in ("user", *_SYSTEM):
                 part.setdefault("happened_at", root.started_at or span.started_at)
         return Generation(record=span.record, span_id=span.span_id, started_at=span.started_at, ended_at=span.ended_at,
-                          service=span.service, identity=span.identity, asked=parts, model=span.model, usage=span.usage,
-                          answers=[[_noted(part) for part in each] for each in model.answers])
+                          service=span.service, identity=span.identity, asked=model.asked, answers=model.answers,
+                          model=span.model, usage=span.usage)
 
     def _log(self, span: PlatformSpan) -> None:
         """What a span says that tells no part of a conversation; one around others leaves its content to them."""
@@ -207,7 +241,7 @@ class _Session:
 
 def _fill(inner: _Model, around: _Model) -> None:
     """Take from a wrapper what the span inside it lacks."""
-    if not inner.asked or (inner.is_rough and not around.is_rough):
+    if not inner.asked.n_parts or (inner.is_rough and not around.is_rough):
         inner.asked = around.asked
     if _n_runs([part for each in inner.answers[:1] for part in each]) < _n_runs(
             [part for each in around.answers[:1] for part in each]) or not inner.answers:
@@ -219,7 +253,7 @@ def _fill(inner: _Model, around: _Model) -> None:
 def _of_state(root: PlatformSpan, state: list[Row]) -> _Model:
     """The conversation that a state with all messages tells: what came after the last question is the answer."""
     last = max((i for i, part in enumerate(state) if part["kind"] == "result" or part.get("role") == "user"), default=-1)
-    return _Model(root, state[:last + 1], [state[last + 1:]] if state[last + 1:] else [])
+    return _Model(root, History(state[:last + 1]), [state[last + 1:]] if state[last + 1:] else [])
 
 
 def _has_messages(value: Any) -> bool:
@@ -229,12 +263,6 @@ def _has_messages(value: Any) -> bool:
 
 def _n_runs(parts: list[Row]) -> int:
     return sum(part["kind"] in ("call", "result") for part in parts)
-
-
-def _noted(part: Row) -> Row:
-    """The part, saying where its content is not what was said."""
-    reason = withheld(part.get("content"))
-    return {**part, "lossy": [*part["lossy"], reason]} if reason and reason not in part["lossy"] else dict(part)
 
 
 def _execution(span: PlatformSpan) -> Execution:
