@@ -21,6 +21,8 @@ from extractors.formats.overlap import Print, fingerprint
 _MOST_HELD = 1 << 26
 """Characters of known texts that are kept to compare with, over all conversations of a file."""
 _BRANCHES = 4
+_SHORT = 100
+"""A list of this many characters may be spaces alone."""
 _ELEMENT = 500
 """What a logged value counts for, in characters."""
 
@@ -174,8 +176,10 @@ def _size(messages: Any) -> int:
     """Length of a list; of a text, up to its closing bracket; 0 where nothing can go on from it."""
     if not isinstance(messages, str):
         return len(messages) if isinstance(messages, list) else 0
-    stripped = len(messages.rstrip())
-    return stripped - 1 if messages[stripped - 1:stripped] == "]" and messages[:stripped - 1].strip() != "[" else 0
+    end = len(messages.rstrip()) - 1
+    if end < 0 or messages[end] != "]" or (end < _SHORT and messages[:end].strip() == "["):
+        return 0
+    return end
 
 
 def _weight(known: Any) -> int:

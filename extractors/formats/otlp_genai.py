@@ -12,6 +12,7 @@ from extractors.formats.chat import parts as chat_parts
 from extractors.formats.format import Row
 from extractors.formats.history import Histories, History
 from extractors.formats.otlp_dialect import Told, execution, generation, not_captured
+from extractors.formats.otlp_messages import CHOICE, DETAILS, MESSAGES, choice_told, message_told, of_event
 from extractors.formats.otlp_parts import message_parts
 from extractors.formats.otlp_span import Span, loaded, raw_attributes
 
@@ -19,10 +20,11 @@ _MODEL_OPERATIONS = ("chat", "generate_content", "text_completion")
 _INPUT, _OUTPUT, _SYSTEM = "gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions"
 _PROMPT, _COMPLETION = "gen_ai.content.prompt", "gen_ai.content.completion"
 _COUNTS = {
-    "input_tokens": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
-    "output_tokens": ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),
-    "cached_tokens": ("gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens"),
-    "reasoning_tokens": ("gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.details.reasoning_tokens")}
+    "gen_ai.usage.prompt_tokens": "input_tokens", "gen_ai.usage.input_tokens": "input_tokens",
+    "gen_ai.usage.completion_tokens": "output_tokens", "gen_ai.usage.output_tokens": "output_tokens",
+    "gen_ai.usage.cache_read_input_tokens": "cached_tokens", "gen_ai.usage.cache_read.input_tokens": "cached_tokens",
+    "gen_ai.usage.details.reasoning_tokens": "reasoning_tokens", "gen_ai.usage.reasoning.output_tokens": "reasoning_tokens"}
+"""Attributes that count tokens, and what of; of two for one the later name counts."""
 LARGE = (_INPUT, _OUTPUT, _SYSTEM, "gen_ai.tool.definitions", "pydantic_ai.all_messages", "gen_ai.prompt", "gen_ai.completion")
 """Attributes that hold contents."""
 
@@ -33,10 +35,15 @@ def genai(span: Span, histories: Histories) -> Told | None:
     operation = span.attribute("gen_ai.operation.name")
     if operation == "execute_tool" or span.attribute("mcp.method.name") == "tools/call":
         return Told(_run(span))
+    names = {event.get("name") for event in span.events if isinstance(event, dict)} if span.events else set()
+    for event in span.events if not names.isdisjoint(DETAILS) else ():
+        raw.update(raw_attributes(event) if event.get("name") in DETAILS else {})
     if _INPUT in raw or _OUTPUT in raw:
         told = _parts_told(span, histories)
-    elif any(isinstance(event, dict) and event.get("name") in (_PROMPT, _COMPLETION) for event in span.events):
-        told = _events_told(span, histories)
+    elif not names.isdisjoint((_PROMPT, _COMPLETION)):
+        told = _prompts_told(span, histories)
+    elif CHOICE in names or not names.isdisjoint(MESSAGES):
+        told = _messages_told(span, histories)
     elif operation in _MODEL_OPERATIONS or (operation is None and "gen_ai.request.model" in raw):
         answers = [not_captured(span.name)] if not span.failed else []
         return Told(generation(span, [], answers, model_of(span), usage_of(span)))
@@ -112,7 +119,22 @@ def _finished(message: Any, i: int, reasons: Any) -> Any:
     return message
 
 
-def _events_told(span: Span, histories: Histories) -> Told:
+def _messages_told(span: Span, histories: Histories) -> Told:
+    """Events of the span, one a message, as some instrumentations write those of 1.28 to 1.36."""
+    asked: list[tuple[str, Row]] = []
+    answers: list[list[Row]] = []
+    for event in span.events:
+        name, raw = (event.get("name"), raw_attributes(event)) if isinstance(event, dict) else (None, {})
+        if name in MESSAGES:
+            asked.append((name, raw))
+        elif name == CHOICE:
+            answers.append(choice_told(of_event({key: span.value_of(value) for key, value in raw.items()}))[1])
+    history = histories.of(_key(span), asked, lambda each: message_told(
+        each[0], of_event({key: span.value_of(value) for key, value in each[1].items()})))
+    return Told(generation(span, history or [], answers, model_of(span), usage_of(span)))
+
+
+def _prompts_told(span: Span, histories: Histories) -> Told:
     """Events of 1.26 and 1.27: lists of chat messages as JSON text."""
     asked, answers, torn = History([]), [], []
     for event in span.events:
@@ -147,7 +169,8 @@ def model_of(span: Span) -> str | None:
 
 def usage_of(span: Span) -> Row:
     """Token counts."""
-    return {name: span.first(keys) for name, keys in _COUNTS.items()}
+    raw = span.raw
+    return {name: span.attribute(key) for key, name in _COUNTS.items() if key in raw}
 
 
 def _key(span: Span) -> Any:

@@ -11,7 +11,6 @@ from typing import Any
 
 import orjson
 
-from extractors.formats.chat import parts as chat_parts
 from extractors.formats.conversation import Generation
 from extractors.formats.format import Emit, LogRecord, Row
 from extractors.formats.history import Histories, History
@@ -19,13 +18,11 @@ from extractors.formats.instants import microseconds
 from extractors.formats.openinference import judgement
 from extractors.formats.otlp_dialect import Told
 from extractors.formats.otlp_genai import genai
-from extractors.formats.otlp_span import Span, hex_id, loaded, plain, raw_attributes, written
+from extractors.formats.otlp_messages import CHOICE, DETAILS, MESSAGES, body_of, choice_told, message_told
+from extractors.formats.otlp_span import Span, hex_id, plain, raw_attributes, written
 from extractors.formats.span_gathering import Gathering
 
-_MESSAGES = {"gen_ai.system.message": "system", "gen_ai.user.message": "user", "gen_ai.assistant.message": "assistant",
-             "gen_ai.tool.message": "tool"}
-_CHOICE, _EVALUATION = "gen_ai.choice", "gen_ai.evaluation.result"
-_DETAILS = ("gen_ai.client.inference.operation.details", "gen_ai.client.operation.details")
+_EVALUATION = "gen_ai.evaluation.result"
 _SESSION = ("gen_ai.conversation.id", "session.id")
 
 
@@ -46,12 +43,12 @@ class Logs:
         name = log.get("eventName") or log.get("event_name") or span.attribute("event.name")
         self._gathering.session_of(record, span.trace_id, span.text(*_SESSION))
         key = (span.trace_id, span.span_id)
-        if name in _MESSAGES and span.span_id:
+        if name in MESSAGES and span.span_id:
             self._generation(span, key)
             self._asked[key].append((record, name, log.get("body")))
-        elif name == _CHOICE and span.span_id:
-            self._choose(self._generation(span, key), span, log.get("body"))
-        elif name in _DETAILS and (told := self._told(span, log.get("body"))) is not None:
+        elif name == CHOICE and span.span_id:
+            self._choose(self._generation(span, key), span, body_of(log))
+        elif name in DETAILS and (told := self._told(span, log.get("body"))) is not None:
             for attribute, left in told.torn:
                 self._gathering.torn(record, f"{span.span_id}/{attribute}", span.trace_id, attribute, left)
             told.spoken.identity = span.text("user.id", "enduser.id")
@@ -80,19 +77,12 @@ class Logs:
             self._asked[key] = []
         return found
 
-    def _choose(self, generation: Generation, span: Span, raw: Any) -> None:
+    def _choose(self, generation: Generation, span: Span, body: Any) -> None:
         """A candidate answer."""
-        body = loaded(plain(raw)) if isinstance(raw, dict) else raw
-        choice = body if isinstance(body, dict) else {"message": {"content": written(body)}}
-        message = choice.get("message")
-        message = message if isinstance(message, dict) else {"content": message} if message is not None else choice
-        parts = list(chat_parts({**message, "role": message.get("role") or "assistant"}))
+        index, parts = choice_told(body)
         for part in parts:
             part["_record"] = span.record
-            if choice.get("finish_reason") == "length":
-                part["lossy"].append("finish_reason length")
-        index = choice.get("index")
-        place = index if isinstance(index, int) and 0 <= index < 100 else len(generation.answers)
+        place = index if index is not None else len(generation.answers)
         generation.answers += [[] for _ in range(place + 1 - len(generation.answers))]
         generation.answers[place] = generation.answers[place] + parts
         generation.ended_at = span.started_at
@@ -117,7 +107,7 @@ class Logs:
 
     def _say(self, span: Span, log: Row, name: Any) -> None:
         """Any other record."""
-        body = plain(log.get("body"))
+        body = body_of(log)
         carried = {key: span.value_of(value) for key, value in span.raw.items()}
         if isinstance(body, (dict, list)):
             carried["body"] = body
@@ -142,12 +132,8 @@ def _as_span(record: LogRecord, log: Row, service: str | None) -> Span:
 
 
 def _message_parts(logged: tuple[str, Any]) -> list[Row]:
-    """Parts of a message record: whose it is stands in its name, or in its body where it is another's."""
-    name, raw = logged
-    body = loaded(plain(raw)) if isinstance(raw, dict) else raw
-    if not isinstance(body, dict):
-        body = {"content": written(plain(raw) if isinstance(raw, dict) else raw)}
-    return list(chat_parts({**body, "role": body.get("role") or _MESSAGES[name]}))
+    name, body = logged
+    return message_told(name, plain(body) if isinstance(body, dict) else body)
 
 
 def _with_records(asked: list[tuple[LogRecord, str, Any]]) -> list[Row]:

@@ -108,6 +108,8 @@ def plain(value: Any) -> Any:
     """An AnyValue as a plain value; an empty one is None."""
     if not isinstance(value, dict) or not value:
         return None
+    if "stringValue" in value:
+        return value["stringValue"]
     for kind, inner in value.items():
         if kind in ("intValue", "int_value"):
             return int(inner)
@@ -136,10 +138,12 @@ def written(value: Any) -> str | None:
 
 def hex_id(value: Any) -> str:
     """An id in one spelling: lower-case hex digits, also where a dump wrote its bytes as base64."""
-    text = str(value or "")
+    text = value if isinstance(value, str) else str(value or "")
+    if len(text) in _HEX_LENGTHS:
+        return text.lower()
     if len(text) in _BASE64_LENGTHS and text.endswith("="):
         try:
             return base64.b64decode(text, validate=True).hex()
         except binascii.Error:
             return text
-    return text.lower() if len(text) in _HEX_LENGTHS else text
+    return text

@@ -158,7 +158,8 @@ KEYS = ["resourceSpans", "scopeSpans", "spans", "resourceLogs", "scopeLogs", "lo
 WORDS = ["gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.operation.name", "execute_tool", "chat", "c", "1" * 16,
          "openinference.span.kind", "LLM", "TOOL", "llm.input_messages.0.message.content", "annotations.0.annotation.name",
          "ai.operationId", "ai.toolCall", "x.doGenerate", "ai.prompt.messages", "gen_ai.prompt.0.role", "traceloop.span.kind",
-         "tool", "gen_ai.choice", "gen_ai.user.message", "gen_ai.evaluation.result", "gen_ai.client.inference.operation.details",
+         "tool", "gen_ai.choice", "gen_ai.user.message", "gen_ai.evaluation.result",
+         "gen_ai.client.inference.operation.details",
          "gen_ai.content.prompt", "gen_ai.prompt", '[{"role":"user"}]', '[{"role":', "gen_ai.system_instructions"]
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 2**60) | st.sampled_from(WORDS),
@@ -177,3 +178,23 @@ def test_nothing_vanishes_and_nothing_breaks(spans: list[Any], records: list[Any
     told_of = {row["record_id"] for row in emit.events} | {record.record_id for record, _, _ in emit.rejects}
     assert len(told_of) == 2
     assert len({row["event_id"] for row in emit.events}) == len(emit.events)
+
+
+def test_messages_as_events_of_the_span() -> None:
+    """As libraries write them that have no log records."""
+    def event(name: str, **attributes: Any) -> dict[str, Any]:
+        return {"name": name, "attributes": [{"key": key, "value": any_value(value)} for key, value in attributes.items()]}
+
+    calls = dumped([{"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}])
+    first = span(1, {"gen_ai.operation.name": "chat"}, events=[
+        event("gen_ai.user.message", content=dumped([{"type": "text", "text": "hi"}])),
+        event("gen_ai.choice", message=dumped({"role": "assistant", "tool_calls": calls}), finish_reason="tool_use")])
+    second = span(2, {"gen_ai.operation.name": "chat"}, events=[
+        event("gen_ai.user.message", **{"gen_ai.event.content": dumped({"content": "hi"})}),
+        event("gen_ai.assistant.message", content="", tool_calls=calls), event("gen_ai.tool.message", id="c1", content="7"),
+        event("gen_ai.choice", message="seven")])
+    third = span(3, {"gen_ai.operation.name": "chat"}, events=[event("gen_ai.client.inference.operation.details", **{
+        "gen_ai.input.messages": dumped([said("user", "more")]), "gen_ai.output.messages": dumped([said("assistant", "no")])})])
+    assert words(told(batch(first, second, third))) == [
+        ("message", "user", "hi"), ("call", "look", "{}"), ("result", None, "7"), ("message", "assistant", "seven"),
+        ("message", "user", "more"), ("message", "assistant", "no")]
