@@ -104,7 +104,7 @@ class Weaver:
             if n_told and n_told == len(same):
                 for other, row in same.items():
                     take(row, other, self._columns)
-                thread.rows += run.rows[n_told:]
+                thread.rows = [*thread.rows, *run.rows[n_told:]]   # a run's own list stays as it is
                 thread.prints += [print_of(row, self._columns) for row in run.rows[n_told:]]
                 return True
         return False
@@ -155,7 +155,7 @@ class Weaver:
 
     def _thread_for(self, run: Run, prints: list[Print]) -> Thread:
         """The last thread, where the run only goes on; not where it begins as that one did, and then differs."""
-        goes_on = run.format in _TELL_ONCE or is_bare(run.rows, self._columns)
+        goes_on = run.format in _TELL_ONCE or is_bare(run.rows, self._columns) or self._is_answers(run)
         if self.threads and goes_on and (len(prints) < 2 or self.threads[-1].prints[:2] != prints[:2]):
             return self.threads[-1]
         self.threads.append(Thread())

@@ -24,8 +24,8 @@ def exchange(number: int, text: str, answer: str | list[Any], previous: int | No
 def test_a_chain_is_rebuilt_from_what_each_request_brings(tmp_path: Path) -> None:
     call = {"type": "function_call", "call_id": "c", "id": "fc_1", "name": "find", "arguments": '{"id":7}'}
     thought = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "look it up"}], "encrypted_content": "xx"}
-    records = [exchange(1, "where?", [thought, call]),
-               exchange(2, "", "There.", 1, request={"input": [{"type": "function_call_output", "call_id": "c", "output": "x"}]}),
+    output = {"type": "function_call_output", "call_id": "c", "output": "x"}
+    records = [exchange(1, "where?", [thought, call]), exchange(2, "", "There.", 1, request={"input": [output]}),
                exchange(3, "thanks", "Bye.", 2)]
     reading, made = log(tmp_path, records)
     assert said(made) == [("user", "where?"), ("find", "x"), ("assistant", "There."), ("user", "thanks"), ("assistant", "Bye.")]
