@@ -35,7 +35,7 @@ def test_a_page_and_a_list_are_one_conversation_in_any_order(tmp_path: Path) -> 
         made = logs(tmp_path, files)
         assert said(made) == [*ASKED, ("assistant", "B")] and made.sessions["session_id"].to_list() == ["s"]
         times = made.turns.sort("position")["happened_at"].to_list()
-        assert times == sorted(times) and times[0] == times[1], "a question has the time of its answer"
+        assert times[0] is None and times[1] < times[3], "the list dates answers; nothing dates questions"
 
 
 def test_an_earlier_page_holds_what_it_holds(tmp_path: Path) -> None:
