@@ -13,6 +13,7 @@ import pytest
 
 from extractors import content
 from extractors.formats import named, recognise
+from extractors.sessions import assemble
 from tests.extractors.formats.platforms import events, reading_of, reasons, story, told
 
 CUT = "<truncated due to size exceeding limit>"
@@ -120,3 +121,15 @@ def test_scores_of_the_api_come_by_the_page() -> None:
     assert found is named("langfuse_scores")
     rows = told("langfuse_scores", page).events
     assert [(row["session_id"], row["value"], row["call_id"]) for row in rows] == [("trace:t", "rude", "o"), ("s", "4", None)]
+
+
+def test_turns_in_files_of_their_own_are_one_session_also_where_no_history_is_repeated(tmp_path: Path) -> None:
+    readings = []
+    for turn, text in ((1, "one"), (5, "two")):
+        path = tmp_path / f"{turn}.jsonl"
+        path.write_bytes(orjson.dumps(observation(turn, "GENERATION", [{"role": "user", "content": text}], f"Answer {text}",
+                                                  trace_id=f"t{turn}")) + b"\n")
+        readings.append(reading_of(path))
+    made = assemble(pl.concat([each.events for each in readings]), readings[0].declarations)
+    assert made.turns["content"].to_list() == ["one", "Answer one", "two", "Answer two"]
+    assert made.sessions["session_id"].to_list() == ["s"]
