@@ -9,7 +9,7 @@ Instructions that change from one exchange to the next become log events: they a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,7 +55,8 @@ class Known:
     session_id: str
     system: Any
     asked: list[Any]
-    answer: list[Any]
+    answer: list[Print]
+    """What the answer said, as a later history must repeat it."""
     position: int
 
 
@@ -97,12 +98,11 @@ class Exchanges:
             known, new = Known(session_id, None, [], [], 0), exchange.asked
         self._instruct(exchange, known)
         self._ask(exchange, known, new)
-        answered = [items for items in exchange.answers if items]
-        for index, items in enumerate(answered):
-            self._answer(exchange, known, items, index)
-        if answered:
-            known.position += sum(part["kind"] in _SPOKEN for item in answered[0] for part in self._parts(item))
-        known.system, known.asked, known.answer = exchange.system, exchange.asked, answered[0] if answered else []
+        answered = [[part for item in items for part in self._parts(item)] for items in exchange.answers if items]
+        for index, parts in enumerate(answered):
+            self._answer(exchange, known, parts, index)
+        known.system, known.asked, known.answer = exchange.system, exchange.asked, _prints(answered[0] if answered else [])
+        known.position += len(known.answer)
         self._sessions[known.session_id] = known
         if all(each is not known for each in same):
             same.append(known)
@@ -122,13 +122,12 @@ class Exchanges:
         if asked[:n] != known.asked:
             return None
         rest = asked[n:]
-        wanted = [each for item in known.answer for each in self._prints(item)]
         told: list[Print] = []
         for taken in range(len(rest) + 1):
-            if len(told) >= len(wanted):
-                return rest[taken:] if told == wanted else None
+            if len(told) >= len(known.answer):
+                return rest[taken:] if told == known.answer else None
             if taken < len(rest):
-                told += self._prints(rest[taken])
+                told += _prints(self._parts(rest[taken]))
         return None
 
     def _instruct(self, exchange: Exchange, known: Known) -> None:
@@ -153,11 +152,11 @@ class Exchanges:
             **fixed, **part})
         known.position += part["kind"] in _SPOKEN
 
-    def _answer(self, exchange: Exchange, known: Known, items: list[Any], index: int) -> None:
+    def _answer(self, exchange: Exchange, known: Known, parts: list[Row], index: int) -> None:
         """Emit a candidate of the answer; the position stays before it."""
         position = known.position
         notes = [*exchange.notes, *([f"candidate {index}"] if index else ())]
-        for i, part in enumerate(part for item in items for part in self._parts(item)):
+        for i, part in enumerate(parts):
             usage = {"usage": exchange.usage} if i == 0 and index == 0 and exchange.usage else {}
             self._emit.event(exchange.record, place=f"a{index}.{i}", position=position, **{
                 "session_id": known.session_id, "service": exchange.service, "name": exchange.identity,
@@ -165,10 +164,10 @@ class Exchanges:
                 **part, "lossy": [*part["lossy"], *notes]})
             position += part["kind"] in _SPOKEN
 
-    def _prints(self, item: Any) -> Iterator[Print]:
-        for part in self._parts(item):
-            if part["kind"] in _SPOKEN:
-                yield fingerprint(part["kind"], part.get("role"), part.get("content"), part.get("tool"), part.get("arguments"))
+
+def _prints(parts: list[Row]) -> list[Print]:
+    return [fingerprint(part["kind"], part.get("role"), part.get("content"), part.get("tool"), part.get("arguments"))
+            for part in parts if part["kind"] in _SPOKEN]
 
 
 def _opening(exchange: Exchange) -> bytes:

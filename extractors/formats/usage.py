@@ -16,7 +16,8 @@ _CACHED = ("cached_tokens", "cached_input_tokens", "cachedContentTokenCount", "c
 _REASONING = ("reasoning_tokens", "reasoning_output_tokens", "thoughtsTokenCount", "thoughts_token_count")
 _DETAILS = ("prompt_tokens_details", "input_tokens_details", "completion_tokens_details", "output_tokens_details")
 _BESIDE = ("cache_read_input_tokens", "cache_creation_input_tokens")
-_OURS = (("input_tokens", _INPUT), ("output_tokens", _OUTPUT), ("cached_tokens", _CACHED), ("reasoning_tokens", _REASONING))
+_OURS = {"input_tokens": _INPUT, "output_tokens": _OUTPUT, "cached_tokens": _CACHED, "reasoning_tokens": _REASONING}
+_NAMES = {key: name for name, keys in _OURS.items() for key in keys}
 
 
 def tokens(stated: Any) -> Row | None:
@@ -25,10 +26,10 @@ def tokens(stated: Any) -> Row | None:
         return None
     places = [stated, *(stated[key] for key in _DETAILS if isinstance(stated.get(key), dict))]
     found: Row = {}
-    for name, keys in _OURS:
-        count = next((place[key] for key in keys for place in places if _is_count(place.get(key))), None)
-        if count is not None:
-            found[name] = count
+    for place in places:
+        for key in place:
+            if key in _NAMES and _is_count(place[key]):
+                found.setdefault(_NAMES[key], place[key])
     beside = [stated[key] for key in _BESIDE if _is_count(stated.get(key))]
     if beside and "input_tokens" in found:
         found["input_tokens"] += sum(beside)
