@@ -5,18 +5,20 @@ A file that would unpack to more than `MOST_BYTES` is refused: it is a bomb, or 
 
 from __future__ import annotations
 
+import gzip
 import io
 import sqlite3
 import zipfile
 import zlib
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import polars as pl
 import zstandard
 
 from extractors.formats.format import Head
 
-MOST_BYTES = 1 << 31
+MOST_BYTES = 1 << 27
+DAMAGED = (OSError, EOFError, zlib.error, zstandard.ZstdError, MemoryError)
 _STEP = 1 << 20
 _GZIP, _ZSTD, _ZIP = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", (b"PK\x03\x04", b"PK\x05\x06")
 _SQLITE, _PARQUET = b"SQLite format 3\0", b"PAR1"
@@ -32,6 +34,25 @@ def unpack(content: bytes, most: int = MOST_BYTES) -> bytes:
     if content.startswith(_ZSTD):
         return _unzstd(content, most)
     return content
+
+
+def claims(content: bytes) -> bool:
+    """Whether it begins as an archive, a database or a Parquet table does."""
+    return content.startswith((*_ZIP, _SQLITE, _PARQUET))
+
+
+def stream(file: BinaryIO) -> BinaryIO:
+    """The content of an open file, unpacked while it is read where it is gzip or zstd.
+
+    What reads from it raises the errors in `DAMAGED` where the file is damaged.
+    """
+    begin = file.read(4)
+    file.seek(0)
+    if begin.startswith(_GZIP):
+        return cast(BinaryIO, gzip.GzipFile(fileobj=file))
+    if begin.startswith(_ZSTD):
+        return cast(BinaryIO, zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True))
+    return file
 
 
 def head_of(content: bytes) -> Head | None:

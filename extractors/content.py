@@ -1,128 +1,119 @@
-"""The content of a log file as records: JSON lines, a document, a table, text, XML, an archive, a database; packed or not.
+"""What a log file begins with, and the records of a piece of it.
 
-In: bytes. Out: the layout, the first objects, and for each record where it lies (line, byte offset, bytes) and its value.
-A line that is no JSON is a record without a value, with what is wrong. Memory: the file, and one record at a time.
+In: bytes that are unpacked already. Out: the layout and the first objects; the records, each with where it lies (line, byte
+offset) and its bytes. A record is parsed when it is asked for: a line that is no JSON has no value, but what is wrong with it.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 import orjson
 
 from extractors import containers
-from extractors.containers import unpack
-from extractors.formats.format import Head, Row
+from extractors.formats.format import Head, Layout
 
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 _XML = re.compile(rb"\s*<(\?xml|!DOCTYPE|!--|[A-Za-z_][\w.:-]*[\s/>])")
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _LOOK_AT = 20
 _KEEP = 5
 _DEEP = 254
 """How deep orjson writes what it reads; a deeper value could be told, but never written down."""
 
 
-class Piece(NamedTuple):
-    """A record as it lies in the file."""
+@dataclass(slots=True)
+class Records:
+    """Records of a piece of a file, in columns of equal length, in file order."""
 
-    line: int
-    byte_offset: int
-    content: bytes
-    value: Any
-    problem: str | None
-    """Why it has no value."""
-    note: str | None = None
-    """What of it could not be taken as it lies there."""
+    lines: list[int]
+    """1-based line, or element of a document."""
+    byte_offsets: list[int]
+    contents: list[bytes]
+    values: list[Any] | None = None
+    """What each says; None: they are JSON (or text), to be parsed when asked for."""
+    text: bool = False
+    """They are lines of text."""
+    problems: dict[int, str] = field(default_factory=dict)
+    """Why the record at an index has no value."""
+
+    def value(self, index: int) -> tuple[Any, str | None, str | None]:
+        """Value of a record, why it has none, and what of it could not be taken as it lies there."""
+        if index in self.problems:
+            return None, self.problems[index], None
+        if self.values is not None:
+            return self.values[index], None, None
+        content = self.contents[index]
+        return (content.decode("utf-8", "replace"), None, None) if self.text else parsed(content)
 
 
-def unpacked(content: bytes) -> bytes:
-    """The content, unpacked where it is gzip or zstd, as UTF-8 where it begins as UTF-16 does.
+def head_of(content: bytes, whole: bool = True) -> Head | None:
+    """Layout and first objects of what a file begins with; `whole`: it is all of the file.
 
-    Errors: ValueError where it is damaged, or would unpack to more than `MOST_BYTES`.
+    None: it looks like a document that goes on beyond `content`. Errors: ValueError where an archive or a database cannot be
+    opened.
     """
-    content = unpack(content)
-    if content[:2] in _UTF_16:
-        try:
-            content = content.decode("utf-16").encode()
-        except UnicodeError as error:
-            raise ValueError(f"it begins as UTF-16 but is none ({error})") from error
-    return content
-
-
-def head_of(content: bytes) -> Head:
-    """Layout and first objects. Errors: ValueError for an archive or a database that cannot be opened."""
-    if (other := containers.head_of(content)) is not None:
-        return other
-    body = content.removeprefix(_BOM)
+    if containers.claims(content):
+        return containers.head_of(content) if whole else None
+    body = content.removeprefix(BOM)
     start = body.lstrip()[:1]
     if start in (b"{", b"[") or body.lstrip()[:4] == b"null":
-        found = _json_head(body)
-        return found if found.layout != "text" else _text_head(body)
+        found = _json_head(body, whole)
+        return found if found is None or found.layout != "text" else _text_head(body)
     if start == b"<" and _XML.match(body) is not None:
-        return Head("xml", [], None, _first_lines(body))
+        return Head("xml", [], None, _first_lines(body)) if whole else None
     return _table_head(body)
 
 
-def pieces(content: bytes, head: Head, whole: bool) -> Iterator[Piece]:
-    """The records in file order; `whole`: a document, an archive, a database, or a text is one record."""
-    if head.layout == "lines":
-        yield from _lines(content)
-    elif head.layout == "table":
-        yield from (_rows(content) if head.document is None else _elements(head.document))
-    elif head.layout == "text" and not whole:
-        yield from _text_lines(content)
-    elif head.layout == "text":
-        yield Piece(1, 0, content, content.removeprefix(_BOM).decode("utf-8", "replace"), None)
-    elif head.layout == "xml":
-        yield Piece(1, 0, content, content, None)
-    elif whole or not isinstance(head.document, list):
-        yield Piece(1, 0, content, head.document, None)
-    else:
-        yield from _elements(head.document)
+def records_of(content: bytes, layout: Layout, whole: bool = False, document: Any = None, header: bytes = b"",
+               line: int = 1, byte_offset: int = 0) -> Records:
+    """The records of a piece that begins at `line` and `byte_offset` of its file.
+
+    `whole`: a document, an archive, a database or a text is one record. `document`: its value where that is known already.
+    `header`: first row of the table that the piece goes on with.
+    """
+    if layout == "lines":
+        return _lines(content, line, byte_offset)
+    if layout == "table" and document is None:
+        return _rows(content, header, line, byte_offset)
+    if layout == "text" and not whole:
+        return _text_lines(content, line, byte_offset)
+    if layout == "text":
+        return Records([1], [0], [content], [content.removeprefix(BOM).decode("utf-8", "replace")])
+    if layout == "xml":
+        return Records([1], [0], [content], [content])
+    value = document if document is not None else orjson.loads(content.removeprefix(BOM))
+    if whole or not isinstance(value, list):
+        return Records([1], [0], [content], [value])
+    elements = [orjson.dumps(element, default=str) for element in value]
+    return Records(list(range(1, len(value) + 1)), [0] * len(value), elements, value)
 
 
-def _elements(values: list[Any]) -> Iterator[Piece]:
-    for number, element in enumerate(values, start=1):
-        yield Piece(number, 0, orjson.dumps(element, default=str), element, None)
+def header_of(content: bytes) -> bytes:
+    """The first row of a table, as it lies there."""
+    taken: list[str] = []
+    next(csv.reader(_watched(content.removeprefix(BOM).decode("utf-8", "replace"), taken)), None)
+    return "".join(taken).encode()
 
 
-def _text_lines(content: bytes) -> Iterator[Piece]:
-    offset = len(_BOM) if content.startswith(_BOM) else 0
-    for number, line in enumerate(content[offset:].split(b"\n"), start=1):
-        stripped = line.rstrip(b"\r")
-        if stripped.strip():
-            yield Piece(number, offset, stripped, stripped.decode("utf-8", "replace"), None)
-        offset += len(line) + 1
-
-
-def _first_lines(body: bytes) -> list[str]:
-    return [line.decode("utf-8", "replace").rstrip("\r") for line in body[:65536].split(b"\n") if line.strip()][:_LOOK_AT]
-
-
-def _text_head(body: bytes) -> Head:
-    """Text where it is some: zeros are none."""
-    if b"\0" in body[:1024]:
-        return Head("text", [])
-    lines = _first_lines(body)
-    parsed = [_parsed(line.encode()) for line in lines]
-    objects = [value for value, problem, _ in parsed if problem is None and isinstance(value, dict)]
-    return Head("text", objects[:_KEEP], None, lines)
-
-
-def _json_head(body: bytes) -> Head:
+def _json_head(body: bytes, whole: bool) -> Head | None:
     """Lines where the first line is a JSON value of its own; else a document, if it is one; else lines, some of them bad."""
     lines = [line for line in body.split(b"\n", _LOOK_AT)[:_LOOK_AT] if line.strip()]
-    parsed = [_parsed(line) for line in lines]
-    objects = [value for value, problem, _ in parsed if problem is None and isinstance(value, dict)][:_KEEP]
-    if len(lines) > 1 and parsed[0][1] is None:
+    if not whole and len(lines) > 1:
+        lines.pop()
+    first_parsed = [parsed(line) for line in lines]
+    objects = [value for value, problem, _ in first_parsed if problem is None and isinstance(value, dict)][:_KEEP]
+    if first_parsed[0][1] is None and (len(lines) > 1 or not whole):
         return Head("lines", objects)
-    document, problem, _ = _parsed(body)
+    if not whole:
+        return Head("lines", objects) if objects else None
+    document, problem, _ = parsed(body)
     if problem is not None:
         return Head("lines" if objects else "text", objects)
     if len(lines) == 1 and isinstance(document, dict):
@@ -137,39 +128,90 @@ def _table_head(body: bytes) -> Head:
         rows = [row for row, _ in zip(csv.reader(io.StringIO(text, newline="")), range(_KEEP + 1), strict=False)]
     except csv.Error:
         return _text_head(body)
-    if b"\0" in body[:1024] or len(rows[0]) < 2 or not all(name.strip() for name in rows[0]):
+    if b"\0" in body[:1024] or not rows or len(rows[0]) < 2 or not all(name.strip() for name in rows[0]):
         return _text_head(body)
     return Head("table", [dict(zip(rows[0], row, strict=False)) for row in rows[1:]], None, _first_lines(body))
 
 
-def _lines(content: bytes) -> Iterator[Piece]:
-    offset = len(_BOM) if content.startswith(_BOM) else 0
-    for number, line in enumerate(content[offset:].split(b"\n"), start=1):
-        stripped = line.strip()
-        if stripped:
-            yield Piece(number, offset, stripped, *_parsed(stripped))
-        offset += len(line) + 1
+def _text_head(body: bytes) -> Head:
+    """Text where it is some: zeros are none."""
+    if b"\0" in body[:1024]:
+        return Head("text", [])
+    lines = _first_lines(body)
+    values = [parsed(line.encode()) for line in lines]
+    objects = [value for value, problem, _ in values if problem is None and isinstance(value, dict)]
+    return Head("text", objects[:_KEEP], None, lines)
 
 
-def _rows(content: bytes) -> Iterator[Piece]:
+def _first_lines(body: bytes) -> list[str]:
+    return [line.decode("utf-8", "replace").rstrip("\r") for line in body[:65536].split(b"\n") if line.strip()][:_LOOK_AT]
+
+
+def _lines(content: bytes, line: int, byte_offset: int) -> Records:
+    """The lines that are not blank, without white space at their ends."""
+    mark = len(BOM) if content.startswith(BOM) else 0
+    found = content[mark:].split(b"\n")
+    offsets = itertools.accumulate((len(each) + 1 for each in found), initial=byte_offset + mark)
+    stripped = [each.strip() for each in found]
+    if not all(stripped[:-1]):
+        kept = [(n, at, each) for n, at, each in zip(itertools.count(line), offsets, stripped, strict=False) if each]
+        return Records([n for n, _, _ in kept], [at for _, at, _ in kept], [each for _, _, each in kept])
+    n_lines = len(stripped) if stripped[-1] else len(stripped) - 1
+    return Records(list(range(line, line + n_lines)), list(itertools.islice(offsets, n_lines)), stripped[:n_lines])
+
+
+def _text_lines(content: bytes, line: int, byte_offset: int) -> Records:
+    """The lines that are not blank; white space at their beginning may mean something."""
+    mark = len(BOM) if content.startswith(BOM) else 0
+    found = content[mark:].split(b"\n")
+    offsets = itertools.accumulate((len(each) + 1 for each in found), initial=byte_offset + mark)
+    kept = [(n, at, each.rstrip(b"\r")) for n, at, each in zip(itertools.count(line), offsets, found, strict=False)
+            if each.strip()]
+    return Records([n for n, _, _ in kept], [at for _, at, _ in kept], [each for _, _, each in kept], text=True)
+
+
+def _rows(content: bytes, header: bytes, line: int, byte_offset: int) -> Records:
     """Rows of a table; a quoted field may span lines, so offsets are counted over the text that the reader took.
 
-    A quote that never closes makes the rest of the file one row: with a wrong number of fields it is a problem of that row.
+    A quote that never closes makes the rest of the piece one row: with a wrong number of fields it is a problem of that row.
     """
-    text = content.removeprefix(_BOM).decode("utf-8", "replace")
+    found = Records([], [], [], [])
+    values: list[Any] = []
+    mark = len(BOM) if content.startswith(BOM) else 0
     taken: list[str] = []
-    reader = csv.reader(_watched(text, taken))
+    reader = csv.reader(_watched((header + content[mark:]).decode("utf-8", "replace"), taken))
     names = next(reader, [])
-    offset, line = len("".join(taken).encode()) + (len(_BOM) if content.startswith(_BOM) else 0), 1 + len(taken)
+    if not header:
+        byte_offset, line = byte_offset + len("".join(taken).encode()) + mark, line + len(taken)
     taken.clear()
-    for row in reader:
+    for row in _told(reader):
         raw = "".join(taken).encode()
         if row:
-            problem = None if len(row) == len(names) else f"{len(row)} fields where the header has {len(names)}"
-            value: Row = dict(zip(names, row, strict=False))
-            yield Piece(line, offset, raw.strip(), value, problem)
-        offset, line = offset + len(raw), line + len(taken)
+            if row == _TOO_LONG or len(row) != len(names):
+                found.problems[len(found.lines)] = f"{len(row)} fields where the header has {len(names)}"
+            found.lines.append(line)
+            found.byte_offsets.append(byte_offset)
+            found.contents.append(raw.strip())
+            values.append(dict(zip(names, row, strict=False)))
+        byte_offset, line = byte_offset + len(raw), line + len(taken)
         taken.clear()
+    found.values = values
+    return found
+
+
+_TOO_LONG = ["a field longer than the reader takes"]
+
+
+def _told(reader: Iterator[list[str]]) -> Iterator[list[str]]:
+    """The rows; where a field is longer than `csv` reads, what it took is one row with a problem."""
+    while True:
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error:
+            row = _TOO_LONG
+        yield row
 
 
 def _watched(text: str, taken: list[str]) -> Iterator[str]:
@@ -178,7 +220,7 @@ def _watched(text: str, taken: list[str]) -> Iterator[str]:
         yield line
 
 
-def _parsed(content: bytes) -> tuple[Any, str | None, str | None]:
+def parsed(content: bytes) -> tuple[Any, str | None, str | None]:
     """Value of JSON text that can be written again, else what is wrong with it; and what of it is not as it was.
 
     What orjson refuses but others write is read: NaN and infinities as null, lone surrogates as `?`, bytes that are no
@@ -206,3 +248,4 @@ def _is_too_deep(value: Any) -> bool:
     except TypeError:
         return True
     return False
+

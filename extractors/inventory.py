@@ -1,24 +1,34 @@
 """Which files a run reads, and which it leaves alone.
 
-In: files and folders. Out: the files to read in a fixed order, and a verdict for each that is left.
+In: files, folders, globs and `s3://` addresses. Out: the files to read in a fixed order, and a verdict for each that is left.
 A folder called `truth` (in any case) is never read; hidden files are passed over. Sees names of files and folders only:
 whether a file is a log is seen from its content, in `extractors.reading`.
 """
 
 from __future__ import annotations
 
-import hashlib
+import glob
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
+from typing import BinaryIO, NamedTuple
 
 import polars as pl
 
+from extractors import objects
 from extractors.configuration import Configuration, Source
 from warehouse.errors import InputError
 from warehouse.records import Verdict, frame
 
 NEVER_READ = "truth"
+
+
+class Stamp(NamedTuple):
+    """A file's size and when it was last written: a file with the same stamp at the same place is taken for the same."""
+
+    n_bytes: int
+    modified_ns: int
 
 
 @dataclass(frozen=True)
@@ -29,6 +39,24 @@ class SourceFile:
     relative: str
     """Its path below the folder that was given (its name where the file itself was given), with `/`."""
     source: Source = field(default_factory=Source)
+    url: str | None = None
+    """Where it lies on an object store (`s3://…`); its path is then a name alone."""
+
+    @property
+    def place(self) -> str:
+        """Where it lies, for people and for the ledger."""
+        return self.url or str(self.path)
+
+    def open(self) -> BinaryIO:
+        """The file, opened to read its bytes. Errors: OSError."""
+        return objects.opened(self.url) if self.url else self.path.open("rb")
+
+    def stamp(self) -> Stamp:
+        """What tells that it is still the same file without reading it. Errors: OSError."""
+        if self.url:
+            return Stamp(*objects.stamp(self.url))
+        found = self.path.stat()
+        return Stamp(found.st_size, found.st_mtime_ns)
 
 
 def discover(paths: Sequence[Path | str], only: Iterable[str] = (), without: Iterable[str] = (),
@@ -39,46 +67,51 @@ def discover(paths: Sequence[Path | str], only: Iterable[str] = (), without: Ite
     lies below two given paths is read once. Errors: `InputError` for a path that does not exist or holds nothing.
     """
     configuration = configuration or Configuration()
-    given = [Path(path) for path in paths] or [Path(path) for source in configuration.sources for path in source.paths]
+    given = [str(path) for path in paths] or [path for source in configuration.sources for path in source.paths]
     if not given:
         raise InputError("there is nothing to read", mend="name a log file or a folder with logs")
     wanted, unwanted = frozenset(only), frozenset(without)
-    found: dict[Path, SourceFile] = {}
+    found: dict[str, SourceFile] = {}
     left: dict[str, Verdict] = {}
     for root in given:
-        for path, relative in _files(root):
-            reason = "truth_folder" if _is_truth(root) else _left(relative, wanted, unwanted)
+        for path, relative, url in _files(root):
+            reason = "truth_folder" if _is_truth(path, relative) else _left(relative, wanted, unwanted)
             if reason is not None:
                 left.setdefault(relative, _verdict(relative, reason))
             else:
-                real = path.resolve()
-                found.setdefault(real, SourceFile(path, relative, _source(real, configuration)))
-    files = sorted(found.values(), key=lambda each: (each.relative, str(each.path)))
+                real = url or str(path.resolve())
+                found.setdefault(real, SourceFile(path, relative, _source(real, configuration), url))
+    files = sorted(found.values(), key=lambda each: (each.relative, each.place))
     return files, frame(Verdict, [left[name] for name in sorted(left)])
 
 
-def content_id(source: str, content: bytes) -> str:
-    """Id of a file: sha256 over its source's name and its content."""
-    digest = hashlib.sha256(source.encode() + b"\0")
-    digest.update(content)
-    return digest.hexdigest()
-
-
-def _files(root: Path) -> Iterator[tuple[Path, str]]:
+def _files(given: str) -> Iterator[tuple[Path, str, str | None]]:
+    """Files below what was given (a file, a folder, a glob, an address): path, path below it, and address."""
+    if objects.is_url(given):
+        yield from ((Path(relative), relative, url) for url, relative in objects.below(given))
+        return
+    root = Path(given)
     if root.is_file():
-        yield root, root.name
+        yield root, root.name, None
     elif root.is_dir():
         for path in sorted(root.rglob("*")):
             relative = path.relative_to(root)
             if path.is_file() and not any(part.startswith(".") for part in relative.parts):
-                yield path, relative.as_posix()
+                yield path, relative.as_posix(), None
+    elif glob.has_magic(given):
+        found = sorted(glob.glob(given, recursive=True))  # noqa: PTH207 (a pattern with folders of any depth, absolute or not)
+        if not found:
+            raise InputError("no file fits the pattern", given, "check the pattern")
+        for each in found:
+            yield from _files(each)
     else:
-        raise InputError("there is no such file or folder", str(root), "check the path")
+        raise InputError("there is no such file or folder", given, "check the path")
 
 
-def _is_truth(root: Path) -> bool:
+def _is_truth(path: Path, relative: str) -> bool:
     """Whether what was given is itself a folder that is never read, or a file right in one."""
-    return (root.resolve().parent if root.is_file() else root.resolve()).name.casefold() == NEVER_READ
+    root = path.resolve().parents[relative.count("/")] if path.exists() else path.parent
+    return root.name.casefold() == NEVER_READ
 
 
 def _left(relative: str, only: frozenset[str], without: frozenset[str]) -> str | None:
@@ -98,10 +131,13 @@ def _verdict(relative: str, reason: str) -> Verdict:
     return Verdict(stage="extract", subject=relative, kept=False, reason=reason, detail=f"{relative} {_DETAILS[reason]}.")
 
 
-def _source(path: Path, configuration: Configuration) -> Source:
-    """The first configured source that holds `path`; one without paths holds all; else the source `main`."""
+def _source(place: str, configuration: Configuration) -> Source:
+    """The first configured source that holds the file at `place`; one without paths holds all; else the source `main`."""
     for source in configuration.sources:
-        roots = [Path(each) for each in source.paths]
-        if not roots or any(path == root or root in path.parents for root in roots):
+        if not source.paths or any(_holds(root, place) for root in source.paths):
             return source
     return Source()
+
+
+def _holds(root: str, place: str) -> bool:
+    return place == root or place.startswith(root.rstrip("/") + "/") or (glob.has_magic(root) and fnmatch(place, root))

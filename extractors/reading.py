@@ -1,7 +1,8 @@
-"""One log file in; its row of the ledger, its records, its events, the tools it declares and verdicts out.
+"""A piece of a log file in; its row of the ledger, its records, its events, the tools it declares and verdicts out.
 
-Ids are content hashes (law 4): a file's over source and content, a record's over source, bytes and its ordinal among equal
-records of the file. The path and the clock reach the ledger alone.
+Ids are content hashes (law 4): a piece's over source, number and content, a record's over source, bytes and its ordinal among
+equal records of the piece; equal records of different pieces are told apart when all are in (`pipelines.settling`). The path
+and the clock reach the ledger alone.
 What it sees: the content. What it does not see: other files; sessions are put together in `extractors.sessions`.
 """
 
@@ -12,27 +13,27 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import PurePosixPath
-from typing import Any
 
-import orjson
 import polars as pl
 
-from extractors import content as contents
-from extractors.formats import Emit, Format, LogRecord, named, recognise
+from extractors.content import Records, records_of
+from extractors.formats import Block, Emit, LogRecord, named
 from extractors.formats.envelope import Envelope
-from extractors.inventory import SourceFile, content_id
+from extractors.inventory import SourceFile
+from extractors.pieces import Left, Log, Piece, opened
 from warehouse.errors import Unreadable
-from warehouse.records import Declaration, Event, File, RawRecord, Verdict, empty, frame, frame_schema
+from warehouse.records import Declaration, Event, File, Quarantined, RawRecord, Verdict, empty, frame, frame_schema
 
-_PROSE = (".md", ".rst", ".pdf", ".html")
-_PROSE_NAMES = ("licence", "license", "notice", "readme", "source", "changelog", "copying", "authors")
 _GENERIC = ("tools", "tool", "functions", "tool_list", "tools_list")
+_MOST_KEPT = 1 << 20
+"""Bytes kept of a record in quarantine."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What one file holds."""
+    """What one piece of a file holds."""
 
     file: File
     """Its row of `raw.files`."""
@@ -42,145 +43,172 @@ class Reading:
     """`core.events`."""
     declarations: pl.DataFrame
     """`raw.declarations`."""
+    quarantine: pl.DataFrame
+    """`raw.quarantine`: the bytes of the records that gave nothing."""
     verdicts: pl.DataFrame
-    """`mart.verdicts` of stage extract: one on the file, and one for each record that (in part) became no event."""
+    """`mart.verdicts` of stage extract: one on the piece, and one for each record that (in part) became no event."""
 
 
 def read(source_file: SourceFile, read_at: datetime | None = None) -> Reading:
-    """Read one file.
+    """Read one file, all its pieces together.
 
     A file that is no log, and a line that cannot be read, become verdicts; all else goes on. `read_at`: instant for the
     ledger, default now. Errors: `Unreadable` where the file itself cannot be opened, `Missing` for an unknown format.
     """
+    found = list(readings(source_file, read_at))
+    if len(found) == 1:
+        return found[0]
+    first = found[0].file
+    file = first.model_copy(update={
+        "n_bytes": sum(each.file.n_bytes for each in found), "n_records": sum(each.file.n_records for each in found),
+        "last": found[-1].file.last})
+    columns = ("records", "events", "declarations", "quarantine", "verdicts")
+    return Reading(file, *(pl.concat([getattr(each, name) for each in found]) for name in columns))
+
+
+def readings(source_file: SourceFile, read_at: datetime | None = None) -> Iterator[Reading]:
+    """The readings of a file's pieces, in order; errors as of `read`."""
+    read_at = read_at or datetime.now(UTC)
     try:
-        content = source_file.path.read_bytes()
+        found = opened(source_file)
+        if isinstance(found, Left):
+            yield left(source_file, found, 0, read_at)
+            return
+        log, pieces = found
+        for number, piece in enumerate(pieces):
+            yield (left(source_file, piece, number, read_at) if isinstance(piece, Left) else read_piece(log, piece, read_at))
     except OSError as error:
-        raise Unreadable(f"the file cannot be read ({error.strerror})", str(source_file.path),
-                         "check its permissions") from error
-    ledger = _Ledger(source_file, content, read_at or datetime.now(UTC))
-    if _is_prose(source_file):
-        return ledger.left("not_a_log", "is prose beside the logs; nothing to mend")
-    try:
-        body = contents.unpacked(content)
-    except ValueError as error:
-        return ledger.left("unreadable_file", f"cannot be unpacked: {error}; copy it again")
-    if not body.strip():
-        return ledger.left("empty_file", "is empty; nothing to mend")
-    head = contents.head_of(body)
-    chosen = source_file.source.format
-    log_format = named(chosen) if chosen else recognise(head)
-    if log_format is None:
-        return ledger.left("unknown_format", "is in no format that is known; name one under `format` in the "
-                           "configuration, or add a format (docs/configuration.md)")
-    return _Reader(ledger, log_format).read(contents.pieces(body, head, log_format.whole))
+        raise Unreadable(f"the file cannot be read ({error.strerror})", source_file.place, "check its permissions") from error
+
+
+def left(source_file: SourceFile, why: Left, number: int, read_at: datetime) -> Reading:
+    """The reading of a file, or of the rest of one, that is left alone."""
+    ledger = _Ledger(source_file, why.file_id, read_at)
+    verdict = Verdict(stage="extract", subject=why.file_id, kept=False, reason=why.reason,
+                      detail=f"{source_file.relative} {why.detail}.", file_id=why.file_id)
+    file = ledger.file(why.reason, number, 0, source_file.stamp().n_bytes, 0, None, True)
+    return Reading(file, empty(RawRecord), empty(Event), empty(Declaration), empty(Quarantined), frame(Verdict, [verdict]))
+
+
+def read_piece(log: Log, piece: Piece, read_at: datetime) -> Reading:
+    """Read one piece of a file."""
+    return _Reader(log, piece, read_at).read()
 
 
 class _Ledger:
     """Facts of the file that its rows share."""
 
-    def __init__(self, source_file: SourceFile, content: bytes, read_at: datetime) -> None:
-        self.source_file = source_file
-        self.source = source_file.source.name
-        self.file_id = content_id(self.source, content)
-        self._n_bytes = len(content)
-        self._read_at = read_at
+    def __init__(self, source_file: SourceFile, file_id: str, read_at: datetime) -> None:
+        self._source_file, self.file_id, self._read_at = source_file, file_id, read_at
 
-    def file(self, format_name: str, n_records: int, day: str | None) -> File:
-        """The file's row."""
-        return File(file_id=self.file_id, source=self.source, path=str(self.source_file.path), format=format_name,
-                    n_bytes=self._n_bytes, n_records=n_records, day=day, read_at=self._read_at)
-
-    def verdict(self, subject: str, kept: bool, reason: str, detail: str, line: int | None = None) -> Verdict:
-        """A verdict of this stage on something of this file."""
-        place = self.source_file.relative + (f", line {line}" if line is not None else "")
-        return Verdict(stage="extract", subject=subject, kept=kept, reason=reason, detail=f"{place}: {detail}.",
-                       file_id=self.file_id, line=line)
-
-    def left(self, reason: str, detail: str) -> Reading:
-        """The reading of a file that is left alone."""
-        verdict = Verdict(stage="extract", subject=self.file_id, kept=False, reason=reason,
-                          detail=f"{self.source_file.relative} {detail}.", file_id=self.file_id)
-        return Reading(self.file(reason, 0, None), empty(RawRecord), empty(Event), empty(Declaration),
-                       frame(Verdict, [verdict]))
+    def file(self, format_name: str, number: int, byte_offset: int, n_bytes: int, n_records: int, day: str | None,
+             last: bool) -> File:
+        """The piece's row."""
+        stamp = self._source_file.stamp()
+        return File(file_id=self.file_id, source=self._source_file.source.name, path=self._source_file.place, piece=number,
+                    byte_offset=byte_offset, format=format_name, n_bytes=n_bytes, n_records=n_records, day=day,
+                    read_at=self._read_at, file_bytes=stamp.n_bytes, modified_ns=stamp.modified_ns, last=last, settled=False)
 
 
 class _Reader:
-    """Runs a format over the records of one file."""
+    """Runs a format over the records of one piece."""
 
-    def __init__(self, ledger: _Ledger, log_format: Format) -> None:
-        source = ledger.source_file.source
-        self._ledger, self._format = ledger, log_format
-        self._emit = Emit(ledger.file_id, ledger.source, log_format.name, Envelope(source.fields, source.service))
-        self._records: list[tuple[str, str, int, int, int, str]] = []
-        self._verdicts: dict[tuple[str, str], Verdict] = {}
+    def __init__(self, log: Log, piece: Piece, read_at: datetime) -> None:
+        self._log, self._piece = log, piece
+        self._source_file = log.source_file
+        self._format = named(log.format)
+        source = self._source_file.source
+        self._ledger = _Ledger(self._source_file, piece.file_id, read_at)
+        self._emit = Emit(piece.file_id, source.name, log.format, Envelope(source.fields, source.service))
+        self._verdicts: dict[tuple[int, str], Verdict] = {}
+        self._quarantine: list[tuple[str, str, int, int, bytes]] = []
 
-    def read(self, found: Iterator[contents.Piece]) -> Reading:
-        self._format.read(self._parsed(found), self._emit)
-        events = event_frame(self._emit.events)
+    def read(self) -> Reading:
+        """The piece's reading."""
+        piece, log = self._piece, self._log
+        if piece.too_long:
+            records = Records([piece.line], [piece.byte_offset], [piece.content], problems={
+                0: f"it is a line of {piece.too_long} bytes, longer than any that is read"})
+        else:
+            records = records_of(piece.content, log.layout, log.whole, log.document, log.header if piece.number else b"",
+                                 piece.line, piece.byte_offset)
+        ids = _record_ids(self._source_file.source.name, records.contents)
+        block = Block(ids, records.lines, records.contents, partial(self._record, records, ids))
+        if self._format.read_block is not None and records.values is None:
+            self._format.read_block(block, self._emit)
+        else:
+            self._format.read(block.records(), self._emit)
         for record, reason, detail in self._emit.rejects:
-            self._say(record.record_id, reason, detail, record.line)
-        day = events.get_column("happened_at").dt.strftime("%Y-%m-%d").min()
-        name = self._format.name
-        self._verdicts[(self._ledger.file_id, "read")] = self._ledger.verdict(
-            self._ledger.file_id, True, "read", f"{len(self._records)} records in format {name}, {len(events)} events")
-        records = pl.DataFrame(self._records, schema=frame_schema(RawRecord), orient="row")
-        return Reading(self._ledger.file(name, len(self._records), str(day) if day is not None else None),
-                       records, events, self._declared(),
-                       frame(Verdict, list(self._verdicts.values())))
+            self._say(record.line, reason, detail)
+        events = self._emit.frame()
+        self._keep_what_gave_nothing(records, ids, events)
+        return self._reading(records, ids, events)
 
-    def _parsed(self, found: Iterator[contents.Piece]) -> Iterator[LogRecord]:
-        """The readable records; each is noted, and each unreadable one has its verdict."""
-        seen: Counter[bytes] = Counter()
-        source = self._ledger.source.encode()
-        for piece in found:
-            digest = hashlib.sha256(piece.content)
-            key = digest.digest()
-            seen[key] += 1
-            record_id = hashlib.sha256(b"%s\0%s\0%d" % (source, key, seen[key])).hexdigest()
-            self._records.append((record_id, self._ledger.file_id, piece.line, piece.byte_offset, len(piece.content),
-                                  digest.hexdigest()))
-            if piece.problem is not None:
-                self._say(record_id, "unreadable_record", f"{piece.problem}; repair or remove it", piece.line)
-                continue
-            if piece.note is not None:
-                self._say(record_id, "mended_record", piece.note, piece.line, kept=True)
-            yield LogRecord(record_id, piece.line, piece.value)
+    def _record(self, records: Records, ids: list[str], index: int) -> LogRecord | None:
+        """A record that can be read, else None and a verdict."""
+        value, problem, note = records.value(index)
+        if problem is not None:
+            self._say(records.lines[index], "unreadable_record", f"{problem}; repair or remove it")
+            return None
+        if note is not None:
+            self._say(records.lines[index], "mended_record", note, kept=True)
+        return LogRecord(ids[index], records.lines[index], value)
 
-    def _say(self, subject: str, reason: str, detail: str, line: int, kept: bool = False) -> None:
-        self._verdicts.setdefault((subject, reason), self._ledger.verdict(subject, kept, reason, detail, line))
+    def _say(self, line: int, reason: str, detail: str, kept: bool = False) -> None:
+        """One verdict a record and reason."""
+        self._verdicts.setdefault((line, reason), Verdict(
+            stage="extract", subject=f"{self._piece.file_id}:{line}", kept=kept, reason=reason,
+            detail=f"{self._source_file.relative}, line {line}: {detail}.", file_id=self._piece.file_id, line=line))
+
+    def _keep_what_gave_nothing(self, records: Records, ids: list[str], events: pl.DataFrame) -> None:
+        """The bytes of records with a verdict that became no event."""
+        said = {line for (line, _), verdict in self._verdicts.items() if not verdict.kept}
+        if not said:
+            return
+        told = set(events.get_column("record_id"))
+        self._quarantine = [
+            (ids[i], self._piece.file_id, line, records.byte_offsets[i], records.contents[i][:_MOST_KEPT])
+            for i, line in enumerate(records.lines) if line in said and ids[i] not in told]
+
+    def _reading(self, records: Records, ids: list[str], events: pl.DataFrame) -> Reading:
+        piece, file_id = self._piece, self._piece.file_id
+        n_records = len(ids)
+        day = events.get_column("happened_at").min()
+        read = Verdict(stage="extract", subject=file_id, kept=True, reason="read", file_id=file_id, detail=(
+            f"{self._source_file.relative}: {n_records} records in format {self._log.format}, {len(events)} events."))
+        schema = frame_schema(RawRecord)
+        rows = pl.DataFrame({
+            "record_id": ids, "line": records.lines, "byte_offset": records.byte_offsets,
+            "n_bytes": list(map(len, records.contents))}, schema={name: schema[name] for name in (
+                "record_id", "line", "byte_offset", "n_bytes")})
+        rows = rows.with_columns(
+            pl.lit(file_id).alias("file_id"), pl.lit(None, pl.String()).alias("first_id"),
+            pl.lit(None, pl.String()).alias("left_as")).select(list(schema))
+        file = self._ledger.file(
+            self._log.format, piece.number, piece.byte_offset, piece.too_long or len(piece.content), n_records,
+            day.strftime("%Y-%m-%d") if isinstance(day, datetime) else None, piece.last)
+        return Reading(
+            file, rows, events, self._declared(),
+            pl.DataFrame(self._quarantine, schema=frame_schema(Quarantined), orient="row"),
+            frame(Verdict, [read, *self._verdicts.values()]))
 
     def _declared(self) -> pl.DataFrame:
         """Declarations, each once; a tool list that states no service is named after its file (`desk.json` -> desk)."""
-        stem = PurePosixPath(self._ledger.source_file.relative).name.split(".")[0]
+        stem = PurePosixPath(self._source_file.relative).name.split(".")[0]
         hint = stem if self._format.whole and stem.lower() not in _GENERIC else None
         rows = {row["declaration_id"]: {**row, "service": row["service"] or hint} for row in self._emit.declarations}
         return frame(Declaration, list(rows.values()))
 
 
-def event_frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    """Rows told to `Emit` as a frame of `core.events`: times from integers, losses as JSON text."""
-    schema = frame_schema(Event)
-    if not rows:
-        return empty(Event)
-    used = set().union(*rows)
-    found = pl.DataFrame([
-        _column(name, kind, [row.get(name) for row in rows]) for name, kind in schema.items() if name in used])
-    found = found.with_columns(pl.lit(None, kind).alias(name) for name, kind in schema.items() if name not in used)
-    return found.select(list(schema))
-
-
-def _column(name: str, kind: pl.DataType, values: list[Any]) -> pl.Series:
-    if name == "happened_at":
-        return pl.Series(name, values, pl.Int64()).cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
-    if name == "lossy":
-        values = [orjson.dumps(lossy).decode() if lossy else None for lossy in values]
-    try:
-        return pl.Series(name, values, kind)
-    except TypeError:   # a log holds a value of another kind there: text keeps it, a number cannot
-        texts = [value if value is None or isinstance(value, str) else orjson.dumps(value).decode() for value in values]
-        return pl.Series(name, texts, pl.String()).cast(kind, strict=False)
-
-
-def _is_prose(source_file: SourceFile) -> bool:
-    path = PurePosixPath(source_file.relative.lower())
-    return path.suffix in _PROSE or (path.suffix in ("", ".txt") and path.stem in _PROSE_NAMES)
+def _record_ids(source: str, contents: list[bytes]) -> list[str]:
+    """An id for each record: of equal ones, each after the first is told apart by its ordinal."""
+    sha256, prefix = hashlib.sha256, f"{source}\0".encode()
+    ids = [sha256(prefix + content).hexdigest()[:32] for content in contents]
+    if len(set(ids)) == len(ids):
+        return ids
+    seen: Counter[str] = Counter()
+    for index, record_id in enumerate(ids):
+        seen[record_id] += 1
+        if seen[record_id] > 1:
+            ids[index] = sha256(f"{record_id}:{seen[record_id]}".encode()).hexdigest()[:32]
+    return ids

@@ -31,11 +31,15 @@ def _resolves(table: str, column: str, other: str, key: str) -> Rule:
 
 RULES: tuple[Rule, ...] = (
     Rule(
-        "no_record_vanishes", "raw.records", "Every record that a file holds was kept, or has a verdict that says why not.",
-        "select file_id, any_value(path) as path, any_value(n_records) as n_records, count(record_id) as kept, "
-        "(select count(*) from mart.verdicts v where v.stage = 'extract' and not v.kept and v.line is not null "
-        "and v.file_id = f.file_id) as left_out "
-        "from raw.files f left join raw.records using (file_id) group by file_id having n_records > kept + left_out"),
+        "no_record_vanishes", "raw.records", "Every record that a piece of a file holds is one row.",
+        "select file_id, any_value(path) as path, any_value(n_records) as n_records, count(record_id) as kept "
+        "from raw.files f left join raw.records using (file_id) group by file_id having n_records != kept"),
+    Rule(
+        "record_ids_are_unique", "raw.records", "Every record that is kept has an id of its own.",
+        "select record_id from raw.records where left_as is null group by record_id having count(*) > 1"),
+    Rule(
+        "event_ids_are_unique", "core.events", "Every event has an id of its own.",
+        "select event_id from core.events group by event_id having count(*) > 1"),
     Rule(
         "no_session_vanishes", "core.sessions", "Every session that was logged (not only rated) is one, or has a verdict.",
         "select distinct session_id from core.events where session_id is not null and kind != 'feedback' "

@@ -5,11 +5,13 @@ One frozen record for the command line, the Dagster assets and the tests; it tra
 
 from __future__ import annotations
 
+import glob
 import os
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from extractors import objects
 from warehouse.errors import InputError
 
 
@@ -19,7 +21,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     logs: tuple[str, ...]
-    """Files and folders to read; a folder is taken as it is, by content."""
+    """Files, folders, globs and `s3://` addresses to read; a folder is taken as it is, by content."""
     out: str
     """Folder of the warehouse, the environments, their rewards and the datasets."""
     only: tuple[str, ...] = ()
@@ -70,7 +72,7 @@ class Settings(BaseModel):
     def checked(self) -> Settings:
         """These settings, after looking that a run can begin with them. Raises InputError."""
         for path in self.logs:
-            if not Path(path).exists():
+            if not (Path(path).exists() or glob.has_magic(path) or objects.is_url(path)):
                 raise InputError("there is no such file or folder", path, "give the path of your logs")
         if self.configuration and not Path(self.configuration).is_file():
             raise InputError("there is no such file", self.configuration, "give --config the path of a TOML file")

@@ -10,9 +10,8 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from extractors.inventory import content_id
 from pipelines import engine, rules
-from pipelines.ingesting import discovered
+from pipelines.ingesting import all_read
 from pipelines.settings import Settings
 from pipelines.stages import STAGES
 from warehouse.errors import StoreError
@@ -36,7 +35,7 @@ def unchanged(settings: Settings) -> Ran | None:
         return None
     try:
         with Store.published(settings.warehouse) as store:
-            if not engine.up_to_date(store, STAGES, settings) or not _all_read(store, settings):
+            if not engine.up_to_date(store, STAGES, settings) or not all_read(store, settings):
                 return None
             broken = rules.broken(store)
     except StoreError:
@@ -52,13 +51,3 @@ def _published_is_newest(warehouse: Path) -> bool:
         warehouse.is_file() and published.is_file() and not warehouse.with_name(f"{warehouse.name}.wal").exists()
         and warehouse.stat().st_mtime_ns <= published.stat().st_mtime_ns)
 
-
-def _all_read(store: Store, settings: Settings) -> bool:
-    files, left = discovered(settings)
-    known = set(store.read("select file_id from raw.files")["file_id"])
-    said = set(store.read("select subject from mart.verdicts where stage = 'extract' and not kept")["subject"])
-    try:
-        read = all(content_id(file.source.name, file.path.read_bytes()) in known for file in files)
-    except OSError:
-        return False
-    return read and said.issuperset(left["subject"])

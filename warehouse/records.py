@@ -22,34 +22,62 @@ class Record(BaseModel):
 
 
 class File(Record):
-    """A log file that was read: a row of the ledger (`raw.files`)."""
+    """A log file, or a piece of a big one, that was read: a row of the ledger (`raw.files`)."""
 
     file_id: str
-    """sha256 over source and content: the same bytes read again are the same file."""
+    """sha256 over source, number of the piece and content, first 32 hex digits: the same bytes again are the same piece."""
     source: str
     """Name of the source the file belongs to (from the configuration, else `main`)."""
     path: str
     """Where it lay, for people; never part of an id or an export."""
+    piece: int
+    """0-based number of the piece in its file; 0 where the file is small."""
+    byte_offset: int
+    """Where the piece begins in the unpacked file."""
     format: str
     """Name of the format module that read it."""
     n_bytes: int
+    """Bytes of the piece, unpacked."""
     n_records: int
     day: str | None
     """UTC day (YYYY-MM-DD) of its earliest record, None where nothing carries a time."""
     read_at: datetime
+    file_bytes: int
+    """Size of the whole file when it was read."""
+    modified_ns: int
+    """When the file was last written, in nanoseconds since 1970: with its size it tells that nothing is new."""
+    last: bool
+    """The file ended with this piece."""
+    settled: bool
+    """Its records were told apart from equal ones of other pieces (`pipelines.settling`)."""
 
 
 class RawRecord(Record):
     """Pointer to the raw record behind events (`raw.records`): where it lies and what it was."""
 
     record_id: str
-    """sha256 over source, the record's bytes and its ordinal among equal records of the file."""
+    """sha256 over source, the record's bytes and its ordinal among equal records of the file, first 32 hex digits; the same
+    record of another file has the same id, and is left."""
     file_id: str
     line: int
     """1-based line (or element of a whole-file format)."""
     byte_offset: int
     n_bytes: int
-    sha256: str
+    first_id: str | None = None
+    """Id that it had before it was told apart from equal records of earlier pieces; None: it always had this one."""
+    left_as: str | None = None
+    """Why its events are left: `duplicate_record`; None: they are kept."""
+
+
+class Quarantined(Record):
+    """The bytes of a record that gave nothing (`raw.quarantine`)."""
+
+    record_id: str
+    file_id: str
+    line: int
+    byte_offset: int
+    content: bytes
+    """At most the first MiB."""
 
 
 class Declaration(Record):
@@ -78,7 +106,8 @@ class Event(Record):
     """What happened, typed, nothing inferred (`core.events`)."""
 
     event_id: str
-    """sha256 over record_id and the event's place in the record."""
+    """sha256 over record_id and the event's place in the record, first 32 hex digits; the record's own id where each record of
+    the format is one event."""
     record_id: str
     file_id: str
     source: str
@@ -396,7 +425,7 @@ class Verdict(Record):
 
 
 _POLARS: dict[object, pl.DataType] = {
-    str: pl.String(), int: pl.Int64(), float: pl.Float64(), bool: pl.Boolean(),
+    str: pl.String(), int: pl.Int64(), float: pl.Float64(), bool: pl.Boolean(), bytes: pl.Binary(),
     datetime: pl.Datetime("us", "UTC"), list[str]: pl.List(pl.String()),
 }
 

@@ -11,17 +11,24 @@ create table if not exists raw.stages (
     done_at timestamptz not null);
 
 create table if not exists raw.files (
-    file_id varchar primary key, source varchar not null, path varchar not null, format varchar not null,
-    n_bytes bigint not null, n_records bigint not null, day varchar, read_at timestamptz not null);
+    file_id varchar primary key, source varchar not null, path varchar not null, piece bigint not null,
+    byte_offset bigint not null, format varchar not null, n_bytes bigint not null, n_records bigint not null, day varchar,
+    read_at timestamptz not null, file_bytes bigint not null, modified_ns bigint not null, last boolean not null,
+    settled boolean not null);
+-- Of records and events there are too many for an index: their ids are made unique when all pieces of a run are in
+-- (pipelines/settling.py), and rules hold them so.
 create table if not exists raw.records (
-    record_id varchar primary key, file_id varchar not null, line bigint not null, byte_offset bigint not null,
-    n_bytes bigint not null, sha256 varchar not null);
+    record_id varchar not null, file_id varchar not null, line bigint not null, byte_offset bigint not null,
+    n_bytes bigint not null, first_id varchar, left_as varchar);
+create table if not exists raw.quarantine (
+    record_id varchar not null, file_id varchar not null, line bigint not null, byte_offset bigint not null,
+    content blob not null);
 create table if not exists raw.declarations (
     declaration_id varchar primary key, file_id varchar not null, source varchar not null, service varchar,
     tool varchar not null, description varchar, input_schema varchar, annotations varchar);
 
 create table if not exists core.events (
-    event_id varchar primary key, record_id varchar not null, file_id varchar not null, source varchar not null,
+    event_id varchar not null, record_id varchar not null, file_id varchar not null, source varchar not null,
     format varchar not null, service varchar, session_id varchar, position bigint, happened_at timestamptz, kind varchar not null, role varchar,
     content varchar, call_id varchar, tool varchar, arguments varchar, is_error boolean, requestor varchar,
     name varchar, value varchar, latency_ms double, model varchar, usage varchar,

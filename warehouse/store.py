@@ -29,7 +29,10 @@ import polars as pl
 from warehouse.errors import Missing, NotAWarehouse, SchemaTooNew, SchemaTooOld, StoreError
 
 SCHEMA_VERSION = 2
-KEPT = ("raw.files", "raw.records", "raw.declarations", "core.events")
+KEPT = ("raw.files", "raw.records", "raw.quarantine", "raw.declarations", "core.events")
+_WITHOUT_INDEX = {"raw.records": ("record_id", "file_id", "byte_offset"), "core.events": ("event_id", "file_id"),
+                  "raw.quarantine": ("file_id", "line")}
+"""Keys of the tables that are too big for an index."""
 _UTC = pl.Datetime("us", "UTC")
 
 
@@ -90,6 +93,22 @@ class Store:
         with self.transaction(), _said(self.path, table):
             self._connection.execute(f"delete from {table} where {where}", parameters)
             return self._insert(f"insert into {table}", table, frame)
+
+    def append(self, table: str, frame: pl.DataFrame) -> int:
+        """Add all rows, of which none is there yet."""
+        with self.transaction(), _said(self.path, table):
+            return self._insert(f"insert into {table}", table, frame)
+
+    def change(self, statement: str, frame: pl.DataFrame | None = None, **parameters: object) -> None:
+        """Carry out an update or a delete, in which `incoming` stands for `frame`."""
+        with self.transaction(), _said(self.path):
+            if frame is not None:
+                self._connection.register("incoming", frame)
+            try:
+                self._connection.execute(statement, parameters)
+            finally:
+                if frame is not None:
+                    self._connection.unregister("incoming")
 
     def append_new(self, table: str, frame: pl.DataFrame) -> int:
         """Add the rows whose key is not there yet; gives how many that were."""
@@ -230,7 +249,7 @@ def _layout(sql: str) -> _Layout:
         found = connection.execute(
             "select schema_name || '.' || table_name, constraint_column_names from duckdb_constraints() "
             "where constraint_type = 'PRIMARY KEY'").fetchall()
-        return _Layout(_columns(connection), {name: tuple(columns) for name, columns in found})
+        return _Layout(_columns(connection), {**_WITHOUT_INDEX, **{name: tuple(columns) for name, columns in found}})
 
 
 def _columns(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[str, ...]]:

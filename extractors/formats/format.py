@@ -14,8 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import orjson
+import polars as pl
 
 from extractors.formats.envelope import Envelope
+from warehouse.records import Event, empty, frame_schema
 
 Layout = Literal["lines", "document", "table", "text", "archive", "database", "xml"]
 Row = dict[str, Any]
@@ -32,6 +34,23 @@ class LogRecord:
     """Of a line or a document of JSON: the value. Of a row: its fields by name. Of a line of text: the line as str, without its
     end; of a text read as a whole: all of it. Of an archive: its members' bytes by name. Of a database: the rows of each table,
     as objects. Of XML: the whole document as bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The records of a piece of a file in columns of equal length, for a format that reads many at once."""
+
+    record_ids: list[str]
+    lines: list[int]
+    """1-based line of each."""
+    contents: list[bytes]
+    """Bytes of each, as they lie there."""
+    record: Callable[[int], LogRecord | None]
+    """Parses the record at an index; None: it cannot be read, and has its verdict."""
+
+    def records(self) -> Iterator[LogRecord]:
+        """The records that can be read, one after another."""
+        return (found for index in range(len(self.lines)) if (found := self.record(index)) is not None)
 
 
 @dataclass(frozen=True)
@@ -67,6 +86,7 @@ class Emit:
         self.rejects: list[tuple[LogRecord, str, str]] = []
         self._fixed = {"file_id": file_id, "source": source, "format": format_name}
         self._counts: dict[str, int] = {}
+        self._blocks: list[pl.DataFrame] = []
 
     def event(self, record: LogRecord, kind: str, place: int | str | None = None, **fields: Any) -> Row:
         """Add an event of `record`; `fields` are columns of `core.events`.
@@ -77,12 +97,26 @@ class Emit:
         if place is None:
             place = self._counts.get(record.record_id, 0)
             self._counts[record.record_id] = place + 1
-        event_id = hashlib.sha256(f"{record.record_id}:{place}".encode()).hexdigest()
+        event_id = hashlib.sha256(f"{record.record_id}:{place}".encode()).hexdigest()[:32]
         if isinstance(usage := fields.get("usage"), dict):
             fields["usage"] = orjson.dumps(usage, option=orjson.OPT_SORT_KEYS).decode()
         row = {"event_id": event_id, "record_id": record.record_id, "kind": kind, **self._fixed, **fields}
         self.events.append(row)
         return row
+
+    def block(self, record_ids: list[str], kind: str, **columns: Any) -> None:
+        """Add one event for each of many records, with its record's id; `columns`: a list as long, or one value for all."""
+        rows = {"event_id": record_ids, "record_id": record_ids, **columns}
+        known = {name: values for name, values in rows.items() if isinstance(values, list)}
+        found = pl.DataFrame([_column(name, _SCHEMA[name], values) for name, values in known.items()])
+        shared = {"kind": kind, **self._fixed, **{name: value for name, value in rows.items() if name not in known}}
+        found = found.with_columns(
+            pl.lit(shared.get(name), kind_).alias(name) for name, kind_ in _SCHEMA.items() if name not in known)
+        self._blocks.append(found.select(list(_SCHEMA)))
+
+    def frame(self) -> pl.DataFrame:
+        """All events as a frame of `core.events`."""
+        return pl.concat([event_frame(self.events), *self._blocks])
 
     def reject(self, record: LogRecord, reason: str, detail: str) -> None:
         """Say that (a part of) `record` became no event: why in one word or two, and one sentence with the mend."""
@@ -127,7 +161,36 @@ class Format:
     sample: Callable[[], bytes]
     """A small file in this format, to test that it is recognised, and by no other (ours lie in
     `extractors.formats.samples`)."""
+    read_block: Callable[[Block, Emit], None] | None = None
+    """The same as `read` for lines of JSON or text, many at once: for formats that come in gigabytes."""
     whole: bool = False
     """A file that is one document (or text) is one record (else each element of its top-level list, each line, is one)."""
     rank: int = field(default=50)
     """Formats are asked in order of rank, then name: a stricter test first."""
+
+
+_SCHEMA = frame_schema(Event)
+
+
+def event_frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
+    """Rows told to `Emit` as a frame of `core.events`: times from integers, losses as JSON text."""
+    schema = _SCHEMA
+    if not rows:
+        return empty(Event)
+    used = set().union(*rows)
+    found = pl.DataFrame([
+        _column(name, kind, [row.get(name) for row in rows]) for name, kind in schema.items() if name in used])
+    found = found.with_columns(pl.lit(None, kind).alias(name) for name, kind in schema.items() if name not in used)
+    return found.select(list(schema))
+
+
+def _column(name: str, kind: pl.DataType, values: list[Any]) -> pl.Series:
+    if name == "happened_at":
+        return pl.Series(name, values, pl.Int64()).cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
+    if name == "lossy":
+        values = [orjson.dumps(lossy).decode() if lossy else None for lossy in values]
+    try:
+        return pl.Series(name, values, kind)
+    except TypeError:   # a log holds a value of another kind there: text keeps it, a number cannot
+        texts = [value if value is None or isinstance(value, str) else orjson.dumps(value).decode() for value in values]
+        return pl.Series(name, texts, pl.String()).cast(kind, strict=False)
