@@ -19,6 +19,8 @@ from extractors.formats.format import Head
 
 MOST_BYTES = 1 << 27
 DAMAGED = (OSError, EOFError, zlib.error, zstandard.ZstdError, MemoryError)
+_NO_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError)
+"""RuntimeError: it is encrypted."""
 _STEP = 1 << 20
 _GZIP, _ZSTD, _ZIP = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", (b"PK\x03\x04", b"PK\x05\x06")
 _SQLITE, _PARQUET = b"SQLite format 3\0", b"PAR1"
@@ -112,7 +114,7 @@ def _members(content: bytes) -> dict[str, bytes]:
                 if not info.is_dir():
                     found[info.filename] = _member(archive, content, info, left)
                     left -= len(found[info.filename])
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
+    except _NO_ZIP as error:
         raise ValueError(f"damaged zip ({error})") from error
     return found
 

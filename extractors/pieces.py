@@ -29,8 +29,8 @@ _PACKED_MOST, _PACKED_RATIO = 1 << 30, 300
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _LINES: tuple[Layout, ...] = ("lines", "text", "table")
 _TOO_LARGE = f"is one document of more than {containers.MOST_BYTES >> 20} MiB; write it as JSON lines, or split it"
-_UNKNOWN = ("is in no format that is known; name one under `format` in the configuration, describe it with `traceroom sniff`, or "
-            "add a format (docs/formats.md)")
+_UNKNOWN = ("is in no format that is known; name one under `format` in the configuration, describe it with `traceroom sniff`, "
+            "or add a format (docs/formats.md)")
 _PROSE = (".md", ".rst", ".pdf", ".html")
 _PROSE_NAMES = ("licence", "license", "notice", "readme", "source", "changelog", "copying", "authors")
 
@@ -82,16 +82,17 @@ def opened(source_file: SourceFile) -> tuple[Log, Iterator[Piece | Left]] | Left
 
     Errors: OSError where it cannot be opened, `Missing` for an unknown format.
     """
-    stream = _Stream(source_file)
+    file = source_file.open()
     try:
+        stream = _Stream(file, source_file.stamp().n_bytes)
         found = _looked_at(source_file, stream)
     except BaseException as error:
-        stream.close()
+        file.close()
         if _is_damage(error):
             return _damaged(source_file, error, b"")
         raise
     if isinstance(found, Left):
-        stream.close()
+        file.close()
         return found
     return found, _pieces(found, stream)
 
@@ -128,7 +129,7 @@ def _pieces(log: Log, stream: _Stream) -> Iterator[Piece | Left]:
             yield Piece(_content_id(log.source_file, 0, content), 0, 1, 0, content, True)
         else:
             yield Left("too_large", _TOO_LARGE, _content_id(log.source_file, 0, stream.held))
-    except Exception as error:
+    except (*containers.DAMAGED, ValueError) as error:
         if not _is_damage(error):
             raise
         yield _damaged(log.source_file, error, b"%d" % stream.n_taken)
@@ -174,22 +175,17 @@ def _end(held: bytes, layout: Layout) -> int:
 class _Stream:
     """The unpacked content of a file, read as it is needed."""
 
-    def __init__(self, source_file: SourceFile) -> None:
-        self._file = source_file.open()
-        self._most = max(_PACKED_MOST, _PACKED_RATIO * source_file.stamp().n_bytes)
-        self._stream: BinaryIO = self._file
+    def __init__(self, file: BinaryIO, n_bytes: int) -> None:
+        self._file = file
+        self._stream = containers.stream(file)
+        self._most = max(_PACKED_MOST, _PACKED_RATIO * n_bytes)
         self._read_all = False
         self.held = b""
         """Read, not taken."""
         self.n_taken = 0
-        try:
-            self._stream = containers.stream(self._file)
-            self.fill(len(_UTF_16[0]))
-            if self.held[:2] in _UTF_16:
-                self._recode()
-        except BaseException:
-            self.close()
-            raise
+        self.fill(len(_UTF_16[0]))
+        if self.held[:2] in _UTF_16:
+            self._recode()
 
     @property
     def ended(self) -> bool:

@@ -56,7 +56,7 @@ def tables(out: Path) -> dict[str, pl.DataFrame]:
     with Store.published(out / "warehouse.duckdb") as store:
         names = store.read("select schema_name || '.' || table_name as name from duckdb_tables() order by all")["name"]
         return {
-            name: store.table(name).drop("read_at", "path", strict=False)
+            name: store.table(name).drop("read_at", "path", "modified_ns", strict=False)
             for name in names if name not in ("raw.schema_version", "raw.stages")}
 
 
