@@ -1,29 +1,31 @@
 """Requests to an application become calls of tools, and runs of requests by one identity become sessions.
 
-In: events of kind request. Out: sessions and turns. A tool is a method and a path template: segments that hold ids are
-parameters. A segment is an id where it looks like one (a digit, a sign that names do not have), or where so many different
-segments stand in one place that they cannot be names of routes. What it does not see: an id that looks like a word and
-comes seldom; it stays part of the tool's name.
+In: events of kind request. Out: sessions and turns. A tool is a method and a path template (`extractors.path_templates`).
+A turn's content is the answer's status and body; its size, and the client's headers, stay in the events alone.
+Sees sessions as logged, else runs of one identity's requests (a user, a cookie, a connection) without a pause. What it does not
+see: that two people share a connection.
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote
 
 import orjson
 import polars as pl
 
 from extractors.formats.overlap import canonical
+from extractors.path_templates import Found, templates
 from warehouse.records import Session, Turn, empty, frame_schema
 
-_MANY = 20
-_LOOKS_LIKE_ID = re.compile(r"[^a-z_.~-]|^.{40,}$", re.IGNORECASE)
-_VERSION = re.compile(r"v\d{1,2}(\.\d+)?", re.IGNORECASE)
 _ERROR_STATUS = 400
+_STATUS = r"^\{\"status\":(\d{3})[,}]"
+_SIZE = r"^(\{\"status\":\d{3}),\"bytes\":\d+"
+_PLAIN = r"^\{\"query\":\{\}(,\"headers\":|\}$)"
+"""Arguments with neither query nor body."""
+_LONGEST_US = 366 * 86_400 * 1_000_000
+"""A year: what took longer is a mistake in the log."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ def assemble(requests: pl.DataFrame, gap_minutes: float) -> Requests:
         return Requests(empty(Session), empty(Turn))
     named = requests.filter(pl.col("session_id").is_not_null())
     cut_ = cut(requests.filter(pl.col("session_id").is_null()), gap_minutes)
-    turns = _turns(pl.concat([named, cut_]).sort("session_id", "happened_at", "event_id"))
+    turns = _turns(pl.concat([named, cut_]).sort("session_id", "happened_at", "position", "event_id"))
     rows = turns.with_columns(pl.col("answered_at").fill_null(pl.col("happened_at")).alias("ended"))
     sessions = rows.group_by("session_id").agg(
         pl.col("source").first(), pl.col("service").first(), pl.col("happened_at").min().alias("started_at"),
@@ -71,80 +73,60 @@ def day_of(column: str) -> pl.Expr:
     return pl.col(column).dt.strftime("%Y-%m-%d")
 
 
-def templates(paths: list[str]) -> dict[str, tuple[str, dict[str, str]]]:
-    """Template and parameters of each path: `/doors/17/open` to `/doors/{doors_1}/open` and {"doors_1": "17"}."""
-    split = {path: [unquote(part) for part in path.strip("/").split("/")] for path in set(paths)}
-    crowded = _crowded(list(split.values()))
-    found = {}
-    for path, parts in split.items():
-        shape: list[str] = []
-        parameters: dict[str, str] = {}
-        for part in parts:
-            if _is_id(part) or tuple(shape) in crowded:
-                name = _name(shape, parameters)
-                parameters[name] = part
-                shape.append(f"{{{name}}}")
-            else:
-                shape.append(part)
-        found[path] = ("/" + "/".join(shape), parameters)
-    return found
-
-
-def _crowded(paths: list[list[str]]) -> set[tuple[str, ...]]:
-    """Places below which so many different words stand, most of them seldom, that they are ids."""
-    below: dict[tuple[str, ...], Counter[str]] = {}
-    for parts in paths:
-        shape: list[str] = []
-        names: dict[str, str] = {}
-        for part in parts:
-            if _is_id(part):
-                name = _name(shape, names)
-                names[name] = part
-                shape.append(f"{{{name}}}")
-            else:
-                below.setdefault(tuple(shape), Counter())[part] += 1
-                shape.append(part)
-    return {place for place, words in below.items() if len(words) > _MANY}
-
-
-def _is_id(part: str) -> bool:
-    return bool(part) and _LOOKS_LIKE_ID.search(part) is not None and _VERSION.fullmatch(part) is None
-
-
-def _name(shape: list[str], parameters: dict[str, str]) -> str:
-    """Name of a parameter: the segment before it and a number."""
-    before = next((part for part in reversed(shape) if not part.startswith("{")), "path")
-    word = re.sub(r"\W+", "_", before).strip("_") or "path"
-    number = 1 + sum(name.rpartition("_")[0] == word for name in parameters)
-    return f"{word}_{number}"
-
-
 def _turns(requests: pl.DataFrame) -> pl.DataFrame:
     """One call a request: tool, arguments, answer; positions by time within the session."""
-    asked = requests.get_column("tool").str.split_exact(" ", 1).struct.unnest()
-    methods, paths = asked.to_series(0).to_list(), asked.to_series(1).fill_null("/").to_list()
-    shapes = templates(paths)
-    arguments = [_arguments(shapes[path][1], text) for path, text in zip(paths, requests.get_column("arguments"), strict=True)]
-    answers = [orjson.loads(text) for text in requests.get_column("value")]
+    asked = pl.col("tool").str.split_exact(" ", 1)
+    requests = requests.with_columns(
+        asked.struct.field("field_0").alias("_method"), asked.struct.field("field_1").fill_null("/").alias("_path"),
+        pl.when(pl.col("arguments").str.contains(_PLAIN)).then(None).otherwise("arguments").alias("_logged"))
+    counts = requests.group_by("_path").len()
+    found = templates(dict(zip(counts["_path"].to_list(), counts["len"].to_list(), strict=True)))
+    requests = requests.join(_named(requests, found), on=["_path", "_logged"], how="left", nulls_equal=True,
+                             maintain_order="left")
     latency = (pl.col("latency_ms").fill_null(0) * 1000).cast(pl.Int64())
     service = pl.col("service").fill_null("main")
     return requests.with_columns(
         pl.col("event_id").alias("turn_id"), service.mode().sort().first().over("session_id").alias("service"),
         pl.int_range(pl.len()).over("session_id").cast(pl.Int64()).alias("position"), pl.lit("call").alias("kind"),
-        pl.col("name").alias("identity"), pl.col("value").alias("content"),
-        pl.Series("tool", [f"{method} {shapes[path][0]}" for method, path in zip(methods, paths, strict=True)]),
-        pl.Series("arguments", [canonical(text) for text in arguments]), pl.Series("arguments_raw", arguments),
-        pl.Series("is_error", [_is_error(answer.get("status")) for answer in answers], pl.Boolean()),
+        pl.col("name").alias("identity"), pl.col("value").str.replace(_SIZE, "$1").alias("content"),
+        pl.format("{} {}", "_method", "_template").alias("tool"),
+        pl.col("_canonical").alias("arguments"), pl.col("_merged").alias("arguments_raw"),
+        (_status(requests) >= _ERROR_STATUS).alias("is_error"),
         (pl.col("happened_at") + pl.duration(microseconds=latency)).alias("answered_at"),
         pl.col("event_id").alias("result_id"))
 
 
-def _arguments(parameters: dict[str, str], text: str) -> str:
+def _named(requests: pl.DataFrame, found: Mapping[str, Found]) -> pl.DataFrame:
+    """Template and merged arguments of each path and logged arguments, worked out once for all requests alike."""
+    alike = requests.select("_path", "_logged").unique(maintain_order=True)
+    paths = alike["_path"].to_list()
+    merged = [_arguments(found[path][1], text) for path, text in zip(paths, alike["_logged"], strict=True)]
+    return alike.with_columns(
+        pl.Series("_template", [found[path][0] for path in paths], pl.String()), pl.Series("_merged", merged, pl.String()),
+        pl.Series("_canonical", [canonical(text) for text in merged], pl.String()))
+
+
+def _status(requests: pl.DataFrame) -> pl.Series:
+    """The answers' status: of most it stands first in the text."""
+    status = requests["value"].str.extract(_STATUS).cast(pl.Int64())
+    rest = [_stated_status(text) if known is None else known for known, text in zip(
+        status, requests["value"], strict=True)] if status.null_count() else status
+    return pl.Series("status", rest, pl.Int64())
+
+
+def _stated_status(text: str | None) -> int | None:
+    value = orjson.loads(text) if text else None
+    status = value.get("status") if isinstance(value, dict) else None
+    return status if isinstance(status, int) and not isinstance(status, bool) else None
+
+
+def _arguments(parameters: dict[str, str], text: str | None) -> str:
     """Path parameters, query and body in one object; a name that is taken already gets its place in front."""
-    logged: dict[str, Any] = orjson.loads(text)
+    logged = _object(text)
     merged: dict[str, Any] = dict(parameters)
     body = logged.get("body")
-    places = {"query": logged.get("query") or {}, "body": body if isinstance(body, dict) else {}}
+    query = logged.get("query")
+    places = {"query": query if isinstance(query, dict) else {}, "body": body if isinstance(body, dict) else {}}
     if body is not None and not isinstance(body, dict):
         places["body"] = {"body": body}
     for place, values in places.items():
@@ -152,6 +134,3 @@ def _arguments(parameters: dict[str, str], text: str) -> str:
             merged[f"{place}_{name}" if name in merged else name] = value
     return orjson.dumps(merged).decode()
 
-
-def _is_error(status: Any) -> bool | None:
-    return status >= _ERROR_STATUS if isinstance(status, int) else None

@@ -43,7 +43,7 @@ def claims(head: Head) -> bool:
         return False
     first = head.first
     old = {"id", "timestamp", "instructions"} <= first.keys() and "type" not in first and "messages" not in first
-    return old or any(each.get("type") in _TYPES and isinstance(each.get("payload"), dict) for each in head.objects)
+    return old or any(str(each.get("type")) in _TYPES and isinstance(each.get("payload"), dict) for each in head.objects)
 
 
 def read(records: Iterable[LogRecord], emit: Emit) -> None:

@@ -39,7 +39,10 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
     for record in records:
         value = record.value
         is_archive = isinstance(value, dict) and any(isinstance(each, bytes) for each in value.values())
-        log = _unpacked(value) if is_archive else value
+        damaged: list[str] = []
+        log = _unpacked(value, damaged) if is_archive else value
+        for name in damaged:
+            emit.reject(record, "damaged_member", f"{name} in the archive is no JSON; copy the log again")
         if not isinstance(log, dict) or not isinstance(log.get("eval"), dict):
             emit.reject(record, "no_evaluation", "the record does not say what was evaluated; copy the log again")
             continue
@@ -61,31 +64,36 @@ def _log(record: LogRecord, log: Row, emit: Emit) -> None:
         Transcript(emit, record, None, service=run.service).log({key: log[key] for key in log if key != "samples"})
 
 
-def _unpacked(members: Row) -> Row:
-    """An archive as the document that it stands for; the journal's start in place of a header that is not written yet."""
-    header = _parsed(members.get("header.json", members.get("_journal/start.json", b"null")))
-    return {**(header if isinstance(header, dict) else {}), "samples": list(_samples(members))}
+def _unpacked(members: Row, damaged: list[str]) -> Row:
+    """An archive as the document that it stands for; the journal's start in place of a header that is not written yet.
+
+    `damaged`: takes the names of members that are no JSON; the others are told without them.
+    """
+    header = next((_parsed(members, name, damaged) for name in ("header.json", "_journal/start.json") if name in members), None)
+    return {**(header if isinstance(header, dict) else {}), "samples": list(_samples(members, damaged))}
 
 
-def _samples(members: Row) -> Iterator[Any]:
+def _samples(members: Row, damaged: list[str]) -> Iterator[Any]:
     chunked: dict[str, dict[str, Any]] = {}
     for name in sorted(members, key=_by_number):
         if _WHOLE.fullmatch(name):
-            yield _parsed(members[name])
+            if (whole := _parsed(members, name, damaged)) is not None:
+                yield whole
         elif (found := _CHUNK.fullmatch(name)) is not None:
-            chunked.setdefault(found[1], {})[found[2]] = _parsed(members[name])
+            chunked.setdefault(found[1], {})[found[2]] = _parsed(members, name, damaged)
     for chunks in chunked.values():
         yield _whole(chunks)
 
 
 def _whole(chunks: dict[str, Any]) -> Row:
     """A chunked sample as one: messages, events and attachments put together in order of their numbers."""
-    whole: Row = dict(chunks.get("sample") or {})
+    stated = chunks.get("sample")
+    whole: Row = dict(stated) if isinstance(stated, dict) else {}
     for kind in ("messages", "events"):
         parts = [chunks[name] for name in chunks if name.startswith(f"{kind}/")]
         if parts:
             whole[kind] = [each for part in parts for each in (part if isinstance(part, list) else [part])]
-    attached = dict(whole.get("attachments") or {})
+    attached = dict(whole["attachments"]) if isinstance(whole.get("attachments"), dict) else {}
     for name in (each for each in chunks if each.startswith("attachments/")):
         stem, held = name.removeprefix("attachments/"), chunks[name]
         if isinstance(held, dict):
@@ -102,12 +110,16 @@ def _by_number(name: str) -> tuple[str, list[int]]:
     return _NUMBER.sub("", name), [int(each) for each in _NUMBER.findall(name)]
 
 
-def _parsed(held: Any) -> Any:
-    """Value of a member; NaN and infinities, which Inspect writes, are null."""
+def _parsed(members: Row, name: str, damaged: list[str]) -> Any:
+    """Value of a member, None where it is no JSON; NaN and infinities, which Inspect writes, are null."""
     try:
-        return orjson.loads(held)
+        return orjson.loads(members[name])
     except orjson.JSONDecodeError:
-        return json.loads(held, parse_constant=lambda name: None)
+        try:
+            return json.loads(members[name], parse_constant=lambda constant: None)
+        except (ValueError, RecursionError):
+            damaged.append(name)
+            return None
 
 
 FORMAT = Format(name="inspect", claims=claims, read=read, sample=sample("inspect.json"), whole=True, rank=30)

@@ -38,6 +38,7 @@ JOINED = {
 }
 """Files that say only together what the sample says."""
 SESSIONS = {"06_transcripts/claude_code_session.jsonl": "d1d50b91-e623-4bbc-8bde-0975a958ac2c",
+            "06_transcripts/inspect_log.json": "s1",
             "06_transcripts/codex_rollout-2026-03-02T10-15-00.jsonl": "2c94765a-dc16-4f66-96b8-488b96df2fa7"}
 """Sessions of tellings whose format has ids of its own."""
 _NO_COUNTS = ("06_transcripts/mini_swe_agent.traj.json", "06_transcripts/openhands_v0_trajectory.json",
