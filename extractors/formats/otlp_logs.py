@@ -33,9 +33,9 @@ class Logs:
         self._emit = emit
         self._gathering = gathering
         self._histories = Histories()
-        self._asked: dict[tuple[str, str], list[tuple[LogRecord, str, Any]]] = {}
         self._generations: dict[tuple[str, str], Generation] = {}
-        self._n_nameless = 0
+        self._following: dict[tuple[Any, str, bytes], History] = {}
+        """Inputs by what they were before their last message, and that message: repeated histories are held once."""
 
     def add(self, record: LogRecord, log: Row, service: str | None) -> None:
         """Take in a log record."""
@@ -44,8 +44,7 @@ class Logs:
         self._gathering.session_of(record, span.trace_id, span.text(*_SESSION))
         key = (span.trace_id, span.span_id)
         if name in MESSAGES and span.span_id:
-            self._generation(span, key)
-            self._asked[key].append((record, name, log.get("body")))
+            self._ask(self._generation(span, key), span, name, log)
         elif name == CHOICE and span.span_id:
             self._choose(self._generation(span, key), span, body_of(log))
         elif name in DETAILS and (told := self._told(span, log.get("body"))) is not None:
@@ -61,21 +60,23 @@ class Logs:
     def end(self) -> None:
         """Hand over the generations that messages told."""
         for key, generation in self._generations.items():
-            asked = self._asked.pop(key)
-            bodies = [(name, body) for _, name, body in asked]
-            history = self._histories.of(key[0], bodies, _message_parts)
-            if history is not None and len({id(record) for record, _, _ in asked}) > 1:
-                history = History(_with_records(asked))
-            generation.asked = history or []
-            generation.answers = [answer for answer in generation.answers if answer] or []
+            generation.answers = [answer for answer in generation.answers if answer]
             self._gathering.hold(key, "", None, Told(generation))
 
     def _generation(self, span: Span, key: tuple[str, str]) -> Generation:
         found = self._generations.get(key)
         if found is None:
             found = self._generations[key] = Generation(span.record, span.span_id, span.started_at, None, span.service)
-            self._asked[key] = []
         return found
+
+    def _ask(self, generation: Generation, span: Span, name: str, log: Row) -> None:
+        """One more message of the input."""
+        before = generation.asked if isinstance(generation.asked, History) else None
+        key = (id(before) if before is not None else span.trace_id, name, orjson.dumps(log.get("body")))
+        if key not in self._following:
+            parts = message_told(name, body_of(log))
+            self._following[key] = History([{**part, "_record": span.record} for part in parts], before)
+        generation.asked = self._following[key]
 
     def _choose(self, generation: Generation, span: Span, body: Any) -> None:
         """A candidate answer."""
@@ -129,12 +130,3 @@ def _as_span(record: LogRecord, log: Row, service: str | None) -> Span:
     return Span(record=record, trace_id=hex_id(log.get("traceId", log.get("trace_id"))),
                 span_id=hex_id(log.get("spanId", log.get("span_id"))), parent_id="", name="", started_at=instant, ended_at=None,
                 service=service, raw=raw_attributes(log), value_of=plain)
-
-
-def _message_parts(logged: tuple[str, Any]) -> list[Row]:
-    name, body = logged
-    return message_told(name, plain(body) if isinstance(body, dict) else body)
-
-
-def _with_records(asked: list[tuple[LogRecord, str, Any]]) -> list[Row]:
-    return [{**part, "_record": record} for record, name, body in asked for part in _message_parts((name, body))]

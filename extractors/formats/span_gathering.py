@@ -72,8 +72,7 @@ class Gathering:
             return
         self._parents[key] = span.parent_id
         session_id = self._session(span)
-        span.span_id = key[1] if key[1] not in self._ids else f"{span.trace_id}.{key[1]}"
-        self._ids.add(key[1])
+        span.span_id = self._name(key)
         told = self._dialect(span)(span, self._histories)
         for name, left in told.torn if told is not None else ():
             self.torn(span.record, f"{span.span_id}/{name}", span.trace_id, name, left)
@@ -92,7 +91,15 @@ class Gathering:
             _fill(before.told.spoken, told.spoken)
             return
         told.tools = None
+        if key not in self._parents:
+            told.spoken.span_id = self._name(key)
         self._held[key] = _Held(key[0], parent_id, session_id, told, served)
+
+    def _name(self, key: Key) -> str:
+        """The span's id, with its trace's where another trace has a span of that id."""
+        name = key[1] if key[1] not in self._ids else f"{key[0]}.{key[1]}"
+        self._ids.add(name)
+        return name
 
     def session_of(self, record: LogRecord, trace_id: str, stated: str | None) -> None:
         """Note that a record states the session of a trace."""

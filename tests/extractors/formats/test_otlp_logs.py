@@ -54,3 +54,25 @@ def test_details_of_an_inference_in_the_body() -> None:
     emit = told(logs(log("gen_ai.client.inference.operation.details", body)))
     assert words(emit) == [("message", "user", "hi"), ("message", "assistant", "yo")]
     assert {each["happened_at"] for each in rows(emit)} == {1_772_446_501_000_000} and rows(emit)[1]["latency_ms"] is None
+
+
+def test_equal_span_ids_of_two_traces_are_two_spans() -> None:
+    trace = "b" * 32
+    emit = told(logs(log("gen_ai.user.message", "one"), log("gen_ai.choice", "1"),
+                     log("gen_ai.user.message", "two", traceId=trace), log("gen_ai.choice", "2", traceId=trace)))
+    assert {(each["session_id"], each["content"]) for each in rows(emit)} == {
+        (f"trace:{TRACE}", "one"), (f"trace:{TRACE}", "1"), (f"trace:{trace}", "two"), (f"trace:{trace}", "2")}
+    assert len({each["event_id"] for each in emit.events}) == 4
+
+
+def test_a_repeated_history_of_messages_is_held_once() -> None:
+    said, records = [], []
+    for number in range(1, 40):
+        said.append(("gen_ai.user.message", f"question {number}"))
+        records += [log(name, content, number=number) for name, content in said]
+        records.append(log("gen_ai.choice", f"answer {number}", number=number))
+        said.append(("gen_ai.assistant.message", f"answer {number}"))
+    emit = told(*(logs(each) for each in records))
+    assert words(emit) == [("message", "user" if i % 2 else "assistant", f"{'question' if i % 2 else 'answer'} {(i + 1) // 2}")
+                           for i in range(1, 79)]
+    assert len({each["record_id"] for each in rows(emit)}) == 78, "each part points at the line that told it first"
