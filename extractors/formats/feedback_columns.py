@@ -17,7 +17,7 @@ from extractors.formats.format import Row
 from extractors.formats.instants import microseconds
 
 SESSIONS = ("session_id", "session", "conversation_id", "conversation", "thread_id", "chat_id", "dialog_id", "dialogue_id",
-            "interaction_id", "ticket_id", "ticket", "ticket_number", "case_id", "case", "issue_id", "call_sid")
+            "interaction_id", "ticket_id", "ticket", "ticket_no", "case_id", "case", "issue_id", "call_sid")
 _TRACES = ("trace_id", "trace")
 _TARGETS = ("response_id", "message_id", "completion_id", "generation_id", "tool_call_id", "call_id", "span_id", "run_id",
             "turn_id", "ref", "reference")

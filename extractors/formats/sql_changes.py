@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 Row = dict[str, Any]
 _TOKEN = re.compile(r"""\s+|--[^\n]*|/\*.*?\*/|(?P<name>"(?:[^"]|"")+"|[^\W\d][\w$]*)|(?P<text>'(?:[^']|'')*')|
@@ -34,25 +35,59 @@ class Change:
 
 def changes(statement: str, parameters: Sequence[str | None]) -> list[Change] | None:
     """The changes of a statement, None where they are not certain. A parameter that is None is not known."""
-    reader = _Reader(statement, parameters)
+    found = []
+    for plan in _plan(statement) or ():
+        key = {name: _filled(value, parameters) for name, value in plan.key.items()}
+        written = {name: _filled(value, parameters) for name, value in plan.written.items()}
+        if _UNKNOWN in key.values() or None in key.values():
+            return None     # a condition that names no value
+        after = {name: value for name, value in {**key, **written}.items() if value is not _UNKNOWN}
+        lossy = [f"unknown {name}" for name, value in written.items() if value is _UNKNOWN]
+        found.append(Change(key or None, None if plan.is_delete else after, key or None, lossy))
+    return found or None
+
+
+class _Parameter(NamedTuple):
+    """Stands for the parameter of that number."""
+
+    number: int
+
+
+class _Plan(NamedTuple):
+    """What a statement does to one row, before its parameters are known."""
+
+    key: Row
+    written: Row
+    is_delete: bool = False
+
+
+@lru_cache(1024)
+def _plan(statement: str) -> list[_Plan] | None:
+    """Programs send the same statement with other parameters: it is read once."""
+    reader = _Reader(statement)
     try:
-        word = reader.take()
-        found = {"insert": reader.insert, "update": reader.update, "delete": reader.delete}[word]()
+        found = {"insert": reader.insert, "update": reader.update, "delete": reader.delete}[reader.take()]()
         reader.end()
     except (KeyError, ValueError):
         return None
     return found
 
 
+def _filled(value: Any, parameters: Sequence[str | None]) -> Any:
+    if not isinstance(value, _Parameter):
+        return value
+    known = parameters[value.number - 1] if 0 < value.number <= len(parameters) else None
+    return _UNKNOWN if known is None else known
+
+
 class _Reader:
     """Reads the tokens of a statement from left to right; ValueError where it is not simple."""
 
-    def __init__(self, statement: str, parameters: Sequence[str | None]) -> None:
+    def __init__(self, statement: str) -> None:
         self._tokens = [(str(each.lastgroup), each[0]) for each in _TOKEN.finditer(statement) if each.lastgroup]
-        self._parameters = parameters
         self._at = 0
 
-    def insert(self) -> list[Change]:
+    def insert(self) -> list[_Plan]:
         """`INTO table (columns) VALUES (…), …`"""
         self._expect("into")
         self._table()
@@ -67,23 +102,20 @@ class _Reader:
             found.append(self._values(columns))
         return found
 
-    def update(self) -> list[Change]:
+    def update(self) -> list[_Plan]:
         """`table SET column = value, … WHERE column = value AND …`"""
         self._skip("only")
         self._table()
         self._expect("set")
-        assigned, lossy = self._assigned(",")
-        key = self._where()
-        after = {name: value for name, value in {**key, **assigned}.items() if value is not _UNKNOWN}
-        return [Change(key, after, key, lossy)]
+        assigned = self._assigned(",")
+        return [_Plan(self._where(), assigned)]
 
-    def delete(self) -> list[Change]:
+    def delete(self) -> list[_Plan]:
         """`FROM table WHERE column = value AND …`"""
         self._expect("from")
         self._skip("only")
         self._table()
-        key = self._where()
-        return [Change(key, None, key)]
+        return [_Plan(self._where(), {}, is_delete=True)]
 
     def end(self) -> None:
         """Nothing more but what the statement gives back."""
@@ -127,31 +159,28 @@ class _Reader:
         if self._skip("as") or (self._peek() not in ("set", "where", "(", "values", "returning", "", ";", "using", "from")):
             self._name()
 
-    def _values(self, columns: list[str]) -> Change:
+    def _values(self, columns: list[str]) -> _Plan:
         self._expect("(")
         row = {columns[0]: self._value()}
         for name in columns[1:]:
             self._expect(",")
             row[name] = self._value()
         self._expect(")")
-        return Change(None, {name: value for name, value in row.items() if value is not _UNKNOWN}, None, _unknown(row))
+        return _Plan({}, row)
 
-    def _assigned(self, separator: str) -> tuple[Row, list[str]]:
+    def _assigned(self, separator: str) -> Row:
         found: Row = {}
         while True:
             name = self._name()
             self._expect("=")
             found[name] = self._value()
             if not self._skip(separator):
-                return found, _unknown(found)
+                return found
 
     def _where(self) -> Row:
-        """The columns that a row is found by; a condition that is not `column = value` makes the row unknown."""
+        """The columns that a row is found by."""
         self._expect("where")
-        found, lossy = self._assigned("and")
-        if lossy or None in found.values():
-            raise ValueError("a condition that names no value")
-        return found
+        return self._assigned("and")
 
     def _value(self) -> Any:
         """A literal or a parameter, with or without a cast; anything else is read over and not known."""
@@ -159,7 +188,7 @@ class _Reader:
         sign = -1 if self._skip("-") else 1
         kind = self._tokens[self._at][0] if self._at < len(self._tokens) else ""
         token = self.take()
-        found = _literal(kind, token, sign, self._parameters)
+        found = _literal(kind, token, sign)
         if self._skip("::"):
             self._cast()
         if self._peek() in _ENDS:
@@ -185,17 +214,12 @@ class _Reader:
         return _UNKNOWN
 
 
-def _literal(kind: str, token: str, sign: int, parameters: Sequence[str | None]) -> Any:
+def _literal(kind: str, token: str, sign: int) -> Any:
     if kind == "parameter" and sign == 1:
-        number = int(token[1:])
-        known = parameters[number - 1] if 0 < number <= len(parameters) else None
-        return _UNKNOWN if known is None else known
+        return _Parameter(int(token[1:]))
     if kind == "number":
         return sign * (int(token) if token.isdigit() else float(token)) if len(token) <= _MOST_DIGITS else _UNKNOWN
     if kind == "text" and sign == 1:
         return token[1:-1].replace("''", "'")
     return _WORDS.get(token, _UNKNOWN) if kind == "name" else _UNKNOWN
 
-
-def _unknown(row: Row) -> list[str]:
-    return [f"unknown {name}" for name, value in row.items() if value is _UNKNOWN]

@@ -14,7 +14,7 @@ from extractors.formats import Emit, Head, LogRecord, recognise
 from extractors.formats.envelope import Envelope
 from extractors.formats.mcp_messages import FORMAT
 from extractors.inventory import SourceFile
-from extractors.reading import Reading, event_frame, read
+from extractors.reading import Reading, read
 from extractors.sessions import Sessions, assemble
 
 
@@ -116,7 +116,7 @@ def test_lines_of_text_that_end_in_a_message() -> None:
     assert FORMAT.claims(Head("text", [], None, lines)) and not FORMAT.claims(Head("text", [], None, lines[:1]))
     emit = Emit("file", "main", "mcp", Envelope())
     FORMAT.read([LogRecord(f"{number:064d}", number, line) for number, line in enumerate(lines)], emit)
-    events = event_frame(emit.events)
+    events = emit.frame()
     assert calls(assemble(events)) == [("draw", "{}", "drawn", False)]
     assert events.filter(kind="call")["latency_ms"].item() == 2500.0
     assert events.filter(kind="log")["content"].to_list() == [lines[0]]
@@ -135,5 +135,6 @@ def test_results_nobody_asked_for_and_tools_of_every_page(tmp_path: Path) -> Non
 
 
 def test_a_lone_tool_list_stays_a_tool_list() -> None:
-    found = recognise(head_of(orjson.dumps(message(1, result={"tools": [{"name": "a", "inputSchema": {}}]}))))
+    head = head_of(orjson.dumps(message(1, result={"tools": [{"name": "a", "inputSchema": {}}]})))
+    found = recognise(head) if head is not None else None
     assert found is not None and found.name == "tool_list"

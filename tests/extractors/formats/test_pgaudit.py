@@ -13,7 +13,7 @@ from extractors.formats import Emit, Head, LogRecord
 from extractors.formats.envelope import Envelope
 from extractors.formats.pgaudit import FORMAT
 from extractors.inventory import SourceFile
-from extractors.reading import event_frame, read
+from extractors.reading import read
 from extractors.sessions import assemble
 
 PREFIX = "2026-03-02 10:15:48.700 UTC app shop [4242]: LOG:  "
@@ -23,7 +23,7 @@ def entries(*values: Any) -> tuple[pl.DataFrame, list[str]]:
     """Events of lines, and why lines became none."""
     emit = Emit("file", "main", "pgaudit", Envelope())
     FORMAT.read([LogRecord(f"{number:064d}", number, value) for number, value in enumerate(values, start=1)], emit)
-    return event_frame(emit.events), [reason for _, reason, _ in emit.rejects]
+    return emit.frame(), [reason for _, reason, _ in emit.rejects]
 
 
 def audit(number: int, statement: str, parameters: str = "<none>", kind: str = "WRITE", command: str = "UPDATE",
