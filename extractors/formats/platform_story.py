@@ -5,13 +5,12 @@ In: `PlatformSpan`s of one file: models asked, tools run, and what wraps them. O
 Sees: spans sent again (the last update counts), sessions that only one span of a trace states, wrappers that repeat their
 inner span (it fills what the inner one lacks), tools logged as plain spans, conversations inside a tool (sessions of their
 own, `<session>~<span>`), traces of which only the root was captured.
-Does not see: conversations of several agents that one trace runs side by side and nothing tells apart but their instructions.
+Does not see: that agents which one trace runs side by side work on one thing; each has a session of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -19,7 +18,7 @@ import orjson
 from extractors.formats.conversation import NOT_CAPTURED, Execution, Generation, tell
 from extractors.formats.format import Emit, Row
 from extractors.formats.history import Histories, History
-from extractors.formats.message_parts import UNKNOWN, loaded, message, paired, written
+from extractors.formats.message_parts import loaded, message, paired, written
 from extractors.formats.model_payloads import (
     answers,
     asked,
@@ -32,12 +31,11 @@ from extractors.formats.model_payloads import (
     of_message,
 )
 from extractors.formats.platform_spans import Key, PlatformSpan, by_session, latest, link, texts
+from extractors.formats.platform_threads import SYSTEM, Model, side_by_side
 from extractors.formats.tool_list import declare_all
 from extractors.formats.tool_payloads import arguments, result
 
 _DEEPEST = 256
-_ROUGH = frozenset({"transcript", UNKNOWN})
-_SYSTEM = ("system", "developer")
 
 
 def tell_all(spans: Iterable[PlatformSpan], emit: Emit, links: set[Key] | None = None) -> None:
@@ -61,30 +59,6 @@ def _declare(span: PlatformSpan, seen: dict[str | None, list[Any]], emit: Emit) 
         declare_all(tools, emit, span.service)
 
 
-@dataclass(slots=True)
-class _Model:
-    """A model's span with its payloads read."""
-
-    span: PlatformSpan
-    asked: History
-    answers: list[list[Row]]
-
-    @property
-    def is_rough(self) -> bool:
-        """Whether what was asked was not captured as messages."""
-        return not self.asked.n_parts or any(not _ROUGH.isdisjoint(part["lossy"]) for part in self.asked.parts)
-
-    @property
-    def says(self) -> bool:
-        """Whether anything of it was captured."""
-        return bool(self.asked.n_parts or self.answers)
-
-    @property
-    def new(self) -> list[Row]:
-        """What it brings beyond the history that others told."""
-        return [*self.asked.parts, *(part for each in self.answers for part in each)]
-
-
 class _Session:
     """The spans of one session, and what became of each."""
 
@@ -93,7 +67,7 @@ class _Session:
         self._spans = sorted(spans, key=lambda each: each.order)
         self._by_key = {span.key: span for span in spans}
         self._parents = {span.parent for span in spans}
-        self._models: dict[Key, _Model] = {}
+        self._models: dict[Key, Model] = {}
         self._histories = Histories()
 
     def tell(self) -> None:
@@ -120,7 +94,7 @@ class _Session:
             if span.key not in used or span.problem or span.record.record_id not in told:
                 self._log(span)
 
-    def _model(self, span: PlatformSpan) -> _Model:
+    def _model(self, span: PlatformSpan) -> Model:
         given = [[noted(part) for part in each] for each in answers(span.answered)]
         if is_cut_off(span.answered):
             given = [[message("assistant", written(span.answered), ["truncated"])]]
@@ -133,10 +107,10 @@ class _Session:
         instructions = instructed(span.answered)
         if instructions and found is not None:
             parts = [part for _, part in found.beyond(0)]
-            found = History(parts if any(part.get("role") in _SYSTEM for part in parts) else [*instructions, *parts])
+            found = History(parts if any(part.get("role") in SYSTEM for part in parts) else [*instructions, *parts])
         if found is not None and any(part["kind"] == "result" and not part.get("call_id") for part in found.parts):
             found = History(paired([dict(part) for _, part in found.beyond(0)]))
-        return _Model(span, found or History([]), given)
+        return Model(span, found or History([]), given)
 
     def _torn(self, span: PlatformSpan) -> None:
         """Keep what is left of an input that was cut off: it is no message."""
@@ -160,7 +134,7 @@ class _Session:
 
     def _unwrap(self) -> None:
         """A model's span around a model's span is the same answer told twice: the inner one counts."""
-        inside: dict[Key, list[_Model]] = {}
+        inside: dict[Key, list[Model]] = {}
         for model in self._models.values():
             for span in self._above(model.span):
                 if span.kind == "tool":
@@ -201,24 +175,28 @@ class _Session:
         return [span for span in self._spans if span.key not in self._models and (span.kind == "tool" or (
             span.kind == "other" and span.name in called and span.key not in self._parents))]
 
-    def _conversations(self, tools: list[PlatformSpan]) -> Iterator[tuple[str, list[_Model], list[PlatformSpan]]]:
+    def _conversations(self, tools: list[PlatformSpan]) -> Iterator[tuple[str, list[Model], list[PlatformSpan]]]:
         """The session's own conversation, then those that ran inside a tool."""
-        groups: dict[Key | None, tuple[list[_Model], list[PlatformSpan]]] = {None: ([], [])}
+        groups: dict[Key | None, tuple[list[Model], list[PlatformSpan]]] = {None: ([], [])}
         for model in self._models.values():
             groups.setdefault(self._tool_around(model.span), ([], []))[0].append(model)
         for tool in tools:
             inside = self._tool_around(tool)
             groups[inside if inside in groups else None][1].append(tool)
         for key, (models, runs) in groups.items():
-            yield self._session_id if key is None else f"{self._session_id}~{key[1][:16]}", models, runs
+            name = self._session_id if key is None else f"{self._session_id}~{key[1][:16]}"
+            own, *others = side_by_side(models)
+            for thread in others:
+                yield f"{name}~{thread.models[0].span.span_id[:16]}", thread.models, [each for each in runs if thread.ran(each)]
+            yield name, own.models, [each for each in runs if not any(thread.ran(each) for thread in others)]
 
-    def _generation(self, model: _Model) -> Generation:
+    def _generation(self, model: Model) -> Generation:
         span, parts = model.span, model.asked.parts
         root = next(iter(self._above(span)[::-1]), span)
         last = max((i for i, part in enumerate(parts) if part["kind"] != "message" or part.get("role") == "assistant"),
                    default=-1)
         for part in parts[last + 1:]:   # it came in when the turn began, not when the model was asked
-            if part.get("role") in ("user", *_SYSTEM):
+            if part.get("role") in ("user", *SYSTEM):
                 part.setdefault("happened_at", root.started_at or span.started_at)
         return Generation(record=span.record, span_id=span.span_id, started_at=span.started_at, ended_at=span.ended_at,
                           service=span.service, identity=span.identity, asked=model.asked, answers=model.answers,
@@ -239,7 +217,7 @@ class _Session:
             lossy=["input and output are left to the conversation"] if told and span.said is None else [])
 
 
-def _fill(inner: _Model, around: _Model) -> None:
+def _fill(inner: Model, around: Model) -> None:
     """Take from a wrapper what the span inside it lacks."""
     if not inner.asked.n_parts or (inner.is_rough and not around.is_rough):
         inner.asked = around.asked
@@ -250,10 +228,10 @@ def _fill(inner: _Model, around: _Model) -> None:
     inner.span.model = inner.span.model or around.span.model
 
 
-def _of_state(root: PlatformSpan, state: list[Row]) -> _Model:
+def _of_state(root: PlatformSpan, state: list[Row]) -> Model:
     """The conversation that a state with all messages tells: what came after the last question is the answer."""
     last = max((i for i, part in enumerate(state) if part["kind"] == "result" or part.get("role") == "user"), default=-1)
-    return _Model(root, History(state[:last + 1]), [state[last + 1:]] if state[last + 1:] else [])
+    return Model(root, History(state[:last + 1]), [state[last + 1:]] if state[last + 1:] else [])
 
 
 def _has_messages(value: Any) -> bool:

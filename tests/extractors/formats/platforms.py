@@ -7,8 +7,10 @@ from typing import Any
 
 import orjson
 
+from extractors import content
 from extractors.formats import Emit, Format, LogRecord, named
 from extractors.formats.envelope import Envelope
+from extractors.formats.format import Head
 from extractors.inventory import SourceFile
 from extractors.reading import Reading, read
 
@@ -48,6 +50,13 @@ def events(emit: Emit, kind: str) -> list[dict[str, Any]]:
 
 def reasons(emit: Emit) -> list[str]:
     return [reason for _, reason, _ in emit.rejects]
+
+
+def head(value: Any) -> Head:
+    """What a file with `value` (bytes, or a JSON value) in it begins with."""
+    found = content.head_of(value if isinstance(value, bytes) else orjson.dumps(value))
+    assert found is not None
+    return found
 
 
 def reading_of(path: Path) -> Reading:

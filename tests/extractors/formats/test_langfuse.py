@@ -11,10 +11,9 @@ import orjson
 import polars as pl
 import pytest
 
-from extractors import content
 from extractors.formats import named, recognise
 from extractors.sessions import assemble
-from tests.extractors.formats.platforms import events, reading_of, reasons, story, told
+from tests.extractors.formats.platforms import events, head, reading_of, reasons, story, told
 
 CUT = "<truncated due to size exceeding limit>"
 ASKED = [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}]
@@ -117,7 +116,7 @@ def test_scores_of_the_api_come_by_the_page() -> None:
                       "observationId": "o", "timestamp": "2026-03-02T10:00:00Z", "source": "ANNOTATION"},
                      {"id": "2", "name": "stars", "value": 4, "dataType": "NUMERIC", "sessionId": "s"},
                      {"id": "3", "name": "run", "value": 1, "dataType": "NUMERIC", "datasetRunId": "d"}], "meta": {"page": 1}}
-    found = recognise(content.head_of(orjson.dumps(page)))
+    found = recognise(head(page))
     assert found is named("langfuse_scores")
     rows = told("langfuse_scores", page).events
     assert [(row["session_id"], row["value"], row["call_id"]) for row in rows] == [("trace:t", "rude", "o"), ("s", "4", None)]

@@ -8,9 +8,8 @@ from typing import Any
 import orjson
 import polars as pl
 
-from extractors import content
 from extractors.formats import named, recognise
-from tests.extractors.formats.platforms import events, reading_of, sample_values, story, told
+from tests.extractors.formats.platforms import events, head, reading_of, sample_values, story, told
 
 
 def run(number: int, kind: str, inputs: Any, outputs: Any, parent: int | None = 0, **fields: Any) -> dict[str, Any]:
@@ -97,4 +96,4 @@ def test_feedback_takes_the_first_answer_there_is() -> None:
     assert [(row["value"], row["session_id"]) for row in emit.events] == [
         ('{"tone":"warm"}', f"trace:{base['trace_id']}"), ("false", f"trace:{base['run_id']}")]
     assert [reason for _, reason, _ in emit.rejects] == ["incomplete_feedback"]
-    assert recognise(content.head_of(orjson.dumps(rows[0]))) is named("langsmith_feedback")
+    assert recognise(head(rows[0])) is named("langsmith_feedback")

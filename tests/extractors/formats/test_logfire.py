@@ -10,9 +10,8 @@ from typing import Any
 import orjson
 import polars as pl
 
-from extractors import content
 from extractors.formats import named
-from tests.extractors.formats.platforms import events, reading_of, reasons, sample_values, story, told
+from tests.extractors.formats.platforms import events, head, reading_of, reasons, sample_values, story, told
 
 
 def row(number: int, name: str, attributes: Any, parent: str | None = None, **fields: Any) -> dict[str, Any]:
@@ -84,5 +83,5 @@ def test_columns_of_the_query_api() -> None:
     values = sample_values(named("logfire"))
     columns = {"columns": [{"name": name, "datatype": "x", "nullable": True, "values": [each[name] for each in values]}
                            for name in values[0]]}
-    assert named("logfire").claims(content.head_of(orjson.dumps(columns)))
+    assert named("logfire").claims(head(columns))
     assert story(told("logfire", columns)) == story(told("logfire", *values)) != []

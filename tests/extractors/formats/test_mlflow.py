@@ -6,9 +6,8 @@ from typing import Any
 
 import orjson
 
-from extractors import content
 from extractors.formats import named, recognise
-from tests.extractors.formats.platforms import events, story, told
+from tests.extractors.formats.platforms import events, head, story, told
 
 
 def text(value: Any) -> str:
@@ -81,7 +80,7 @@ def test_schema_2() -> None:
                                "start_time": 1772446500000000000, "end_time": 1772446503000000000, "status_code": "OK",
                                "attributes": {"mlflow.spanType": '"AGENT"', "mlflow.spanInputs": text({"question": "q"}),
                                               "mlflow.spanOutputs": '"a"'}}]}}
-    assert recognise(content.head_of(orjson.dumps(old))) is named("mlflow")
+    assert recognise(head(old)) is named("mlflow")
     emit = told("mlflow", old)
     assert {row["session_id"] for row in emit.events} == {"s"}
     assert story(emit) == [("user", "q"), ("look_up", '{"a":1}'), ("-", "late", True), ("assistant", "a")]
@@ -90,5 +89,5 @@ def test_schema_2() -> None:
 def test_a_row_of_a_data_frame() -> None:
     whole = trace(span(1, "LLM", ASKED, {"choices": [{"text": "a"}]}))
     row = {**whole["info"], "spans": whole["data"]["spans"], "trace": text(whole), "request": None, "response": None}
-    assert named("mlflow").claims(content.head_of(orjson.dumps(row)))
+    assert named("mlflow").claims(head(row))
     assert story(told("mlflow", row)) == story(told("mlflow", whole)) == [("user", "q"), ("assistant", "a")]

@@ -5,17 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import orjson
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extractors import content
 from extractors.formats import named, registered
-from extractors.reading import event_frame
-from tests.extractors.formats import platforms
-from tests.extractors.formats.platforms import NAMES, events, reading_of, reasons, sample_values, told
+from extractors.formats.format import event_frame
+from tests.extractors.formats.platforms import NAMES, events, head, reading_of, reasons, sample_values, story, told
 
 TEXTS = ["", "tool", "[{", '{"messages": [{"role": "user", "content": "x"}]}', '"x"', "<masked>",
          "system: a\nuser: b", "2026-03-02"]
@@ -28,8 +25,7 @@ VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.di
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_sample_is_claimed_by_its_format_alone(name: str) -> None:
-    head = content.head_of(named(name).sample())
-    assert [each.name for each in registered() if each.claims(head)] == [name]
+    assert [each.name for each in registered() if each.claims(head(named(name).sample()))] == [name]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -61,7 +57,7 @@ def test_damage_breaks_nothing_and_loses_nothing(name: str, data: st.DataObject)
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("langfuse_scores", "langsmith_feedback")])
 def test_the_order_of_records_does_not_matter(name: str) -> None:
     values = sample_values(named(name))
-    assert platforms.story(told(name, *values)) == platforms.story(told(name, *reversed(values))) != []
+    assert story(told(name, *values)) == story(told(name, *reversed(values))) != []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -70,7 +66,7 @@ def test_a_record_sent_again_counts_once(name: str) -> None:
     if name in ("langfuse_scores", "langsmith_feedback"):
         return
     once, twice = told(name, *values), told(name, *values, *values)
-    assert platforms.story(once) == platforms.story(twice)
+    assert story(once) == story(twice)
     assert len(set(reasons(twice)) & {"replaced_span", "duplicate_trace"}) > 0
 
 
@@ -95,14 +91,15 @@ def test_traces_of_frameworks_give_their_conversations(data: Path) -> None:
     assert found == expected
 
 
-def test_an_agent_inside_a_tool_is_a_session_of_its_own() -> None:
-    def run(number: int, kind: str, parent: int | None, name: str, inputs: Any, outputs: Any) -> dict[str, Any]:
-        return {"id": f"r{number}", "trace_id": "r0", "parent_run_id": f"r{parent}" if parent is not None else None,
-                "dotted_order": str(number), "run_type": kind, "name": name, "inputs": inputs, "outputs": outputs,
-                "error": None, "status": "success", "start_time": f"2026-03-02T10:00:0{number}",
-                "end_time": f"2026-03-02T10:00:0{number}.5",
-                "extra": {"metadata": {"thread_id": "s"}} if number == 0 else {}}
+def run(number: int, kind: str, parent: int | None, name: str, inputs: Any, outputs: Any) -> dict[str, Any]:
+    return {"id": f"r{number}", "trace_id": "r0", "parent_run_id": f"r{parent}" if parent is not None else None,
+            "dotted_order": str(number), "run_type": kind, "name": name, "inputs": inputs, "outputs": outputs,
+            "error": None, "status": "success", "start_time": f"2026-03-02T10:00:0{number}",
+            "end_time": f"2026-03-02T10:00:0{number}.5",
+            "extra": {"metadata": {"thread_id": "s"}} if number == 0 else {}}
 
+
+def test_an_agent_inside_a_tool_is_a_session_of_its_own() -> None:
     call = {"role": "assistant", "content": None, "tool_calls": [
         {"id": "c", "type": "function", "function": {"name": "research", "arguments": '{"topic":"x"}'}}]}
     asked = [{"role": "system", "content": "boss"}, {"role": "user", "content": "go"}]
@@ -114,9 +111,9 @@ def test_an_agent_inside_a_tool_is_a_session_of_its_own() -> None:
             {"message": {"role": "assistant", "content": "found"}}]}),
         run(4, "llm", 0, "model", {"messages": [*asked, call, {"role": "tool", "tool_call_id": "c", "content": "found"}]},
             {"choices": [{"message": {"role": "assistant", "content": "done"}}]}))
-    assert platforms.story(emit, "s") == [("system", "boss"), ("user", "go"), ("research", '{"topic":"x"}'),
+    assert story(emit, "s") == [("system", "boss"), ("user", "go"), ("research", '{"topic":"x"}'),
                                           ("-", "found", False), ("assistant", "done")]
-    assert platforms.story(emit, "s~r2") == [("user", "x?"), ("assistant", "found")]
+    assert story(emit, "s~r2") == [("user", "x?"), ("assistant", "found")]
     assert {row["session_id"] for row in events(emit, "link")} == {"s"}
 
 
@@ -126,5 +123,26 @@ def test_documents_of_many_shapes_are_one_conversation() -> None:
                        ("langsmith", lambda values: {"runs": values}), ("openai_agents", lambda values: {"data": values}),
                        ("logfire", lambda values: {"columns": [], "rows": values})):
         values = sample_values(named(name))
-        assert platforms.story(told(name, wrap(values))) == platforms.story(told(name, *values)) != []
-        assert named(name).claims(content.head_of(orjson.dumps(wrap(values))))
+        assert story(told(name, wrap(values))) == story(told(name, *values)) != []
+        assert named(name).claims(head(wrap(values)))
+
+
+def test_agents_side_by_side_are_told_apart_by_their_instructions() -> None:
+    def ask(number: int, system: str, *said: str) -> dict[str, Any]:
+        *history, answer = said
+        roles = ["user", "assistant"] * len(history)
+        messages = [{"role": "system", "content": system},
+                    *({"role": role, "content": text} for role, text in zip(roles, history, strict=False))]
+        return run(number, "llm", 0, "model", {"messages": messages}, {"choices": [
+            {"message": {"role": "assistant", "content": answer}}]})
+
+    emit = told("langsmith", run(0, "chain", None, "root", {"input": "plan a trip"}, {"output": "final"}),
+                ask(1, "You name talks.", "plan a trip", "A trip"), ask(2, "You plan.", "plan a trip", "A plan, with a hotel"),
+                ask(3, "You criticise.", "A plan, with a hotel", "The hotel costs too much"),
+                ask(4, "You plan.", "plan a trip", "A plan, with a hotel", "The hotel costs too much", "final"),
+                ask(5, "You sell.", "plan a trip", "A plan, with a hotel", "The hotel costs too much", "final", "buy", "sold"))
+    assert story(emit, "s") == [
+        ("system", "You plan."), ("user", "plan a trip"), ("assistant", "A plan, with a hotel"),
+        ("user", "The hotel costs too much"), ("assistant", "final"), ("user", "buy"), ("assistant", "sold")]
+    assert story(emit, "s~r1") == [("system", "You name talks."), ("user", "plan a trip"), ("assistant", "A trip")]
+    assert [text for _, text in story(emit, "s~r3")] == ["You criticise.", "A plan, with a hotel", "The hotel costs too much"]
