@@ -22,7 +22,7 @@ from extractors.formats.tool_list import declare_all
 Parts = Callable[[Any], list[Row]]
 _SPOKEN = ("message", "call", "result")
 _NORMAL = frozenset({None, "", "stop", "tool_calls", "function_call", "end_turn", "tool_use", "stop_sequence", "completed"})
-_CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_context_window_exceeded", "incomplete"})
+_CUT = frozenset({"length", "model_context_window_exceeded", "incomplete"})
 
 
 @dataclass(slots=True)
@@ -65,7 +65,8 @@ def finish(reason: Any) -> list[str]:
     reason = reason.lower() if isinstance(reason, str) else None
     if reason in _NORMAL:
         return []
-    return ["finish_reason length" if reason in _CUT else f"finish_reason {reason}"]
+    cut = reason is not None and (reason in _CUT or reason.startswith("max_"))
+    return ["finish_reason length" if cut else f"finish_reason {reason}"]
 
 
 def is_answer(part: Row) -> bool:

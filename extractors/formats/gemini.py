@@ -7,7 +7,6 @@ say (named in `lossy` by type and hash), and thought signatures.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,6 +14,7 @@ import orjson
 
 from extractors.formats.exchange import Exchange, Exchanges, finish
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.gemini_names import snake_case
 from extractors.formats.gemini_parts import part_of, together
 from extractors.formats.samples import sample
 from extractors.formats.sides import sides, times
@@ -122,7 +122,7 @@ def _schema(value: Any) -> Any:
 
 def _get(value: Row, name: str) -> Any:
     """A field in camelCase or in snake_case."""
-    return value[name] if name in value else value.get(re.sub(r"(?<=[a-z])([A-Z])", r"_\1", name).lower())
+    return value[name] if name in value else value.get(snake_case(name))
 
 
 def _dict(value: Any) -> Row:

@@ -9,14 +9,13 @@ import orjson
 
 from extractors.formats.chat import arguments_of
 from extractors.formats.format import Row
+from extractors.formats.gemini_names import snake_case
 
 _CALLS = {"functionCall": "args", "toolCall": "args", "executableCode": None}
 _RESULTS = {"functionResponse": "response", "toolResponse": "response", "codeExecutionResult": "output"}
 _CODE = "code_execution"
-_SNAKE = {"function_call": "functionCall", "function_response": "functionResponse", "executable_code": "executableCode",
-          "code_execution_result": "codeExecutionResult", "tool_call": "toolCall", "tool_response": "toolResponse",
-          "inline_data": "inlineData", "file_data": "fileData"}
 _FILES = ("inlineData", "fileData")
+_CAMEL = {snake_case(name): name for name in (*_CALLS, *_RESULTS, *_FILES)}
 
 
 def part_of(part: Any, role: Any) -> Row:
@@ -25,7 +24,7 @@ def part_of(part: Any, role: Any) -> Row:
         return {"kind": "message", "role": role, "content": part, "lossy": []}
     if not isinstance(part, dict):
         return _log(part)
-    part = {_SNAKE.get(key, key): value for key, value in part.items() if value is not None}
+    part = {_CAMEL.get(key, key): value for key, value in part.items() if value is not None}
     if isinstance(part.get("text"), str):
         thought = part.get("thought") is True
         return {"kind": "reasoning" if thought else "message", "role": role, "content": part["text"], "lossy": []}

@@ -9,22 +9,24 @@ from __future__ import annotations
 from typing import Any
 
 from extractors.formats.format import Row
+from extractors.formats.gemini_names import snake_case
 
-_INPUT = ("input_tokens", "prompt_tokens", "promptTokenCount", "prompt_token_count")
-_OUTPUT = ("output_tokens", "completion_tokens", "candidatesTokenCount", "candidates_token_count")
-_CACHED = ("cached_tokens", "cached_input_tokens", "cachedContentTokenCount", "cached_content_token_count")
-_REASONING = ("reasoning_tokens", "reasoning_output_tokens", "thoughtsTokenCount", "thoughts_token_count")
-_DETAILS = ("prompt_tokens_details", "input_tokens_details", "completion_tokens_details", "output_tokens_details")
+_OURS = {
+    "input_tokens": ("input_tokens", "prompt_tokens", "promptTokenCount"),
+    "output_tokens": ("output_tokens", "completion_tokens", "candidatesTokenCount"),
+    "cached_tokens": ("cached_tokens", "cached_input_tokens", "cachedContentTokenCount"),
+    "reasoning_tokens": ("reasoning_tokens", "reasoning_output_tokens", "thoughtsTokenCount"),
+}
 _BESIDE = ("cache_read_input_tokens", "cache_creation_input_tokens")
-_OURS = {"input_tokens": _INPUT, "output_tokens": _OUTPUT, "cached_tokens": _CACHED, "reasoning_tokens": _REASONING}
-_NAMES = {key: name for name, keys in _OURS.items() for key in keys}
+_NAMES = {key: name for name, keys in _OURS.items() for each in keys for key in (each, snake_case(each))}
+_THOUGHTS = ("thoughtsTokenCount", snake_case("thoughtsTokenCount"))
 
 
 def tokens(stated: Any) -> Row | None:
     """Token counts of one answer, None where `stated` holds none."""
     if not isinstance(stated, dict):
         return None
-    places = [stated, *(stated[key] for key in _DETAILS if isinstance(stated.get(key), dict))]
+    places = [stated, *(value for key, value in stated.items() if isinstance(value, dict) and key.endswith("_details"))]
     found: Row = {}
     for place in places:
         for key in place:
@@ -35,7 +37,7 @@ def tokens(stated: Any) -> Row | None:
         found["input_tokens"] += sum(beside)
         if _is_count(stated.get(_BESIDE[0])):
             found["cached_tokens"] = stated[_BESIDE[0]]
-    if "thoughtsTokenCount" in stated or "thoughts_token_count" in stated:   # Gemini counts thoughts beside its output
+    if not stated.keys().isdisjoint(_THOUGHTS):   # Gemini counts thoughts beside its output
         found["output_tokens"] = found.get("output_tokens", 0) + found.get("reasoning_tokens", 0)
     return found or None
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from extractors.formats import Emit, Format, LogRecord
 from extractors.formats.envelope import Envelope
+from extractors.formats.format import event_frame
 from extractors.inventory import SourceFile
-from extractors.reading import Reading, event_frame, read
+from extractors.reading import Reading, read
 from extractors.sessions import Sessions, assemble
 
 JSON = st.recursive(
