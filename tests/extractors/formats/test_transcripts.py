@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from extractors import content
 from extractors.formats import Emit, LogRecord, named, recognise, registered
 from extractors.formats.envelope import Envelope
-from extractors.formats.format import Format
+from extractors.formats.format import Format, event_frame
 from extractors.inventory import SourceFile
-from extractors.reading import Reading, event_frame, read
+from extractors.reading import Reading, read
 
 NAMES = ("adp", "atif", "inspect", "mini_swe_agent", "openhands", "openhands_v1", "swe_agent", "tau2_bench", "tau_bench", "xes",
          "ocel")
