@@ -83,7 +83,7 @@ def _turns(requests: pl.DataFrame) -> pl.DataFrame:
     found = templates(dict(zip(counts["_path"].to_list(), counts["len"].to_list(), strict=True)))
     requests = requests.join(_named(requests, found), on=["_path", "_logged"], how="left", nulls_equal=True,
                              maintain_order="left")
-    latency = (pl.col("latency_ms").fill_null(0) * 1000).cast(pl.Int64())
+    latency = (pl.col("latency_ms").fill_null(0) * 1000).clip(0, _LONGEST_US).fill_nan(0).cast(pl.Int64())
     service = pl.col("service").fill_null("main")
     return requests.with_columns(
         pl.col("event_id").alias("turn_id"), service.mode().sort().first().over("session_id").alias("service"),
@@ -109,14 +109,14 @@ def _named(requests: pl.DataFrame, found: Mapping[str, Found]) -> pl.DataFrame:
 def _status(requests: pl.DataFrame) -> pl.Series:
     """The answers' status: of most it stands first in the text."""
     status = requests["value"].str.extract(_STATUS).cast(pl.Int64())
-    rest = [_stated_status(text) if known is None else known for known, text in zip(
-        status, requests["value"], strict=True)] if status.null_count() else status
-    return pl.Series("status", rest, pl.Int64())
+    if not status.null_count():
+        return status
+    return pl.Series([_stated_status(text) if known is None else known
+                      for known, text in zip(status, requests["value"], strict=True)], dtype=pl.Int64())
 
 
 def _stated_status(text: str | None) -> int | None:
-    value = orjson.loads(text) if text else None
-    status = value.get("status") if isinstance(value, dict) else None
+    status = _object(text).get("status")
     return status if isinstance(status, int) and not isinstance(status, bool) else None
 
 
@@ -134,3 +134,11 @@ def _arguments(parameters: dict[str, str], text: str | None) -> str:
             merged[f"{place}_{name}" if name in merged else name] = value
     return orjson.dumps(merged).decode()
 
+
+def _object(text: str | None) -> dict[str, Any]:
+    """The object that a text spells, empty where it spells none."""
+    try:
+        value = orjson.loads(text or "{}")
+    except orjson.JSONDecodeError:
+        return {}
+    return value if isinstance(value, dict) else {}

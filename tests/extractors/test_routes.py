@@ -7,13 +7,9 @@ from typing import Any
 
 import orjson
 import polars as pl
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from extractors.inventory import SourceFile
 from extractors.reading import read
-from extractors.routes import templates
 from extractors.sessions import assemble
 
 LOG = Path(__file__).parents[1] / "logs/shop_app/logs/2026-03-03.ndjson"
@@ -23,36 +19,6 @@ def turns_of(folder: Path, *lines: dict[str, Any]) -> pl.DataFrame:
     path = folder / "requests.ndjson"
     path.write_bytes(b"\n".join(orjson.dumps({"time": 1_700_000_000_000 + i, **line}) for i, line in enumerate(lines)))
     return assemble(read(SourceFile(path, path.name)).events).turns
-
-
-@pytest.mark.parametrize(("path", "template", "parameters"), [
-    ("/doors/17/open", "/doors/{doors_1}/open", {"doors_1": "17"}),
-    ("/doors/%23A1", "/doors/{doors_1}", {"doors_1": "#A1"}),
-    ("/v2/doors", "/v2/doors", {}),
-    ("/", "/", {}),
-    ("/17", "/{path_1}", {"path_1": "17"}),
-    ("/doors/1/2", "/doors/{doors_1}/{doors_2}", {"doors_1": "1", "doors_2": "2"}),
-    ("/doors/550e8400-e29b-41d4-a716-446655440000", "/doors/{doors_1}", {"doors_1": "550e8400-e29b-41d4-a716-446655440000"}),
-])
-def test_a_path_and_its_template(path: str, template: str, parameters: dict[str, str]) -> None:
-    assert templates([path])[path] == (template, parameters)
-
-
-def test_a_crowded_place_holds_ids_that_look_like_words() -> None:
-    names = ["ab" + chr(97 + i) + chr(97 + j) for i in range(6) for j in range(6)]
-    found = templates([f"/people/{name}/keys" for name in names])
-    assert {shape for shape, _ in found.values()} == {"/people/{people_1}/keys"}
-    assert templates(["/people/all", "/people/some"])["/people/all"][0] == "/people/all"
-
-
-@given(st.lists(st.lists(st.sampled_from(["doors", "open", "17", "a-1", "keys", "x"]), min_size=1, max_size=4), min_size=1,
-                max_size=30))
-def test_a_template_and_its_parameters_give_the_path_back(parts: list[list[str]]) -> None:
-    paths = ["/" + "/".join(each) for each in parts]
-    for path, (shape, parameters) in templates(paths).items():
-        for name, value in parameters.items():
-            shape = shape.replace(f"{{{name}}}", value, 1)
-        assert shape == path
 
 
 def test_arguments_answer_and_error(tmp_path: Path) -> None:
@@ -81,3 +47,19 @@ def test_a_real_day_of_a_back_office() -> None:
     assert not made.tools["tool"].str.contains(r"\d{3}").any(), "no id stays in a tool's name"
     assert sorted(made.turns["content"]) == sorted(
         orjson.dumps({"status": row["res"]["statusCode"], "body": row["res"]["body"]}).decode() for row in logged)
+
+
+def test_what_an_access_log_alone_states_stays_in_the_events(tmp_path: Path) -> None:
+    line = 'h - {} [02/Mar/2026:10:{}:03 +0000] "GET /a/17?b=1 HTTP/1.1" 404 {} "http://x/" "agent"\n'
+    path = tmp_path / "access.log"
+    path.write_text("".join(line.format(*each) for each in [("ann", 15, 5), ("ann", 20, 6), ("-", 20, 7), ("ann", 59, 8)]))
+    made = assemble(read(SourceFile(path, path.name)).events)
+    assert set(made.turns["content"]) == {'{"status":404}'} and made.turns["is_error"].all()
+    assert set(made.turns["arguments"]) == {'{"a_1":"17","b":"1"}'} and set(made.turns["tool"]) == {"GET /a/{a_1}"}
+    assert sorted(made.sessions.select("identity", "n_calls").rows()) == [("ann", 1), ("ann", 2), ("h", 1)]
+
+
+def test_requests_of_one_second_keep_their_order(tmp_path: Path) -> None:
+    path = tmp_path / "access.log"
+    path.write_text("".join(f'h - - [02/Mar/2026:10:15:03 +0000] "GET /{name} HTTP/1.1" 200 5\n' for name in "hgfedcba"))
+    assert [tool[-1] for tool in assemble(read(SourceFile(path, path.name)).events).turns["tool"]] == list("hgfedcba")

@@ -7,7 +7,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from extractors.content import head_of, unpacked
+from extractors.containers import unpack
+from extractors.content import head_of
 from extractors.formats import registered
 from extractors.formats.format import Head
 from extractors.formats.instants import Yearless, microseconds
@@ -59,7 +60,7 @@ def test_lines_of_many_notations_in_one_file(data: Path) -> None:
 
 
 def test_an_export_that_puts_a_time_before_each_line(data: Path) -> None:
-    exported = unpacked((data / "format_samples/08_app/cloudwatch_s3_export/000000.gz").read_bytes()).decode().splitlines()
+    exported = unpack((data / "format_samples/08_app/cloudwatch_s3_export/000000.gz").read_bytes()).decode().splitlines()
     assert claimed(exported) == ["text_log"]
     assert requests(told("text_log", exported)) == canonical(data)
 
