@@ -109,12 +109,14 @@ class _Conversation:
         agent, counts = _object(self._value.get("ai_agent")), _object(self._value.get("statistics"))
         ended = counts.get("last_close_at") or self._value.get("updated_at")
         resolved = agent.get("updated_at") or ended
-        for name, value, at in (("resolution_state", agent.get("resolution_state"), resolved),
-                                ("conversation_state", self._value.get("state"), ended),
-                                ("count_reopens", counts.get("count_reopens"), ended)):
+        reopens = counts.get("count_reopens")
+        for name, value, at, lossy in (
+                ("resolution_state", agent.get("resolution_state"), resolved, []),
+                ("conversation_state", self._value.get("state"), ended, []),
+                ("reopened", None if reopens is None else str(reopens != 0).lower(), ended, [f"count_reopens {reopens}"])):
             if value is not None:
                 self._emit.event(self._record, "outcome", name=name, value=str(value), happened_at=microseconds(at),
-                                 **self._shared)
+                                 lossy=lossy, **self._shared)
 
     def _person(self) -> str | None:
         """The customer whom the conversation is with."""

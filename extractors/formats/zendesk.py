@@ -2,7 +2,8 @@
 
 In: a ticket with its metrics, a list or an export of tickets, or a ticket a line; comments where the export has them. Out:
 messages (the description alone, where there are no comments), log events for private comments, feedback for ratings and survey
-answers, outcomes for status and metrics. Session: `external_id`, else a field that names one, else the ticket's id.
+answers, outcomes for status and reopening, a business event for the metrics. Session: `external_id`, else a field that names
+one, else the ticket's id.
 A survey that was offered and not answered says nothing. Does not see: tools, changes of fields over time.
 """
 
@@ -20,7 +21,6 @@ from extractors.formats.samples import sample
 
 _TELLING = frozenset({"requester_id", "satisfaction_rating", "via", "submitter_id", "assignee_id", "custom_fields"})
 _UNANSWERED = ("offered", "unoffered")
-_METRICS = ("reopens", "replies", "reply_time_in_minutes", "full_resolution_time_in_minutes")
 
 
 def claims(head: Head) -> bool:
@@ -66,9 +66,12 @@ def _ticket(record: LogRecord, ticket: Row, metrics: Row, emit: Emit) -> None:
                    happened_at=microseconds(at) or updated, **shared)
     solved = microseconds(metrics.get("solved_at")) or updated
     emit.event(record, "outcome", name="ticket_status", value=str(ticket["status"]), happened_at=solved, **shared)
-    for name in _METRICS:
-        if metrics.get(name) is not None:
-            emit.event(record, "outcome", name=name, value=_text(metrics[name]), happened_at=solved, **shared)
+    if isinstance(metrics.get("reopens"), int):
+        emit.event(record, "outcome", name="reopened", value=str(metrics["reopens"] > 0).lower(), happened_at=solved,
+                   lossy=[f"reopens {metrics['reopens']}"], **shared)
+    if metrics:
+        emit.event(record, "business", tool="ticket metrics", arguments=orjson.dumps(metrics).decode(), happened_at=solved,
+                   **shared)
 
 
 def _said(record: LogRecord, ticket: Row, shared: Row, emit: Emit) -> None:

@@ -55,7 +55,7 @@ def test_ratings(tmp_path: Path, agent: int | None, expected: list[tuple[str, st
     given = reading.events.filter(kind="feedback")
     assert given.select("name", "value").rows() == expected and given["content"].null_count() == given.height
     assert reading.events.filter(kind="outcome").select("session_id", "name", "value").rows() == [
-        ("s", "resolution_state", "assumed_resolution"), ("s", "conversation_state", "open"), ("s", "count_reopens", "2")]
+        ("s", "resolution_state", "assumed_resolution"), ("s", "conversation_state", "open"), ("s", "reopened", "true")]
 
 
 def test_a_conversation_nobody_rated_says_nothing_of_it(tmp_path: Path) -> None:

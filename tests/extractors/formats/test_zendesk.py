@@ -33,7 +33,8 @@ def test_wrappings(tmp_path: Path, wrapped: list[dict[str, Any]]) -> None:
         reading = read_all(tmp_path, content)
         assert reading.events.select("kind", "session_id", "name", "value", "content").rows() == [
             ("message", "1", "42", None, "It <broke>"), ("outcome", "1", "ticket_status", "open", None),
-            ("outcome", "1", "reopens", "2", None)]
+            ("outcome", "1", "reopened", "true", None), ("business", "1", None, None, None)]
+        assert reading.events["lossy"][2] == '["reopens 2"]' and '"reopens":2' in reading.events["arguments"][3]
 
 
 def test_comments(tmp_path: Path) -> None:
