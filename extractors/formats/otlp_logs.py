@@ -71,6 +71,7 @@ class Logs:
 
     def _ask(self, generation: Generation, span: Span, name: str, log: Row) -> None:
         """One more message of the input."""
+        self._gathering.spoke(span.record, span.trace_id)
         before = generation.asked if isinstance(generation.asked, History) else None
         key = (id(before) if before is not None else span.trace_id, name, orjson.dumps(log.get("body")))
         if key not in self._following:

@@ -54,6 +54,7 @@ class Gathering:
         self._sessions: dict[str, dict[str, LogRecord]] = {}
         self._later: list[tuple[Row, str]] = []
         self._records: dict[str, LogRecord] = {}
+        self._spoke: dict[str, str] = {}
         self._declared: set[tuple[str | None, Any]] = set()
 
     def record(self, record: LogRecord) -> LogRecord:
@@ -86,6 +87,7 @@ class Gathering:
 
     def hold(self, key: Key, parent_id: str, session_id: str | None, told: Told, served: bool = False) -> None:
         """Take in what a span, or the log records of one, tells; of two tellings of one span the fuller one stays."""
+        self.spoke(told.spoken.record, key[0])
         before = self._held.get(key)
         if before is not None and isinstance(before.told.spoken, Generation) and isinstance(told.spoken, Generation):
             _fill(before.told.spoken, told.spoken)
@@ -100,6 +102,10 @@ class Gathering:
         name = key[1] if key[1] not in self._ids else f"{key[0]}.{key[1]}"
         self._ids.add(name)
         return name
+
+    def spoke(self, record: LogRecord, trace_id: str) -> None:
+        """Note that a record says a part of a conversation, be it one that others say too."""
+        self._spoke.setdefault(record.record_id, trace_id)
 
     def session_of(self, record: LogRecord, trace_id: str, stated: str | None) -> None:
         """Note that a record states the session of a trace."""
@@ -180,7 +186,7 @@ class Gathering:
         for row, trace_id in self._later:
             row["session_id"] = names.get(trace_id) or (f"trace:{trace_id}" if trace_id else None)
         self._link(names)
-        self._rest()
+        self._rest(names)
 
     def _names(self) -> dict[str, str]:
         """Session of each trace: as one of its spans states, else as the trace that its conversation begins with has it."""
@@ -227,14 +233,17 @@ class Gathering:
             self._emit.event(held.told.spoken.record, "link", place=f"span/{trace_id}/{span_id}", session_id=name,
                              value=f"span:{span_id}")
 
-    def _rest(self) -> None:
-        """Say of each record that became nothing why."""
+    def _rest(self, names: dict[str, str]) -> None:
+        """Say of each record that became nothing why; one that only repeats what others told is a log event without content."""
         told = {row["record_id"] for row in self._emit.events}
         told |= {record.record_id for record, reason, _ in self._emit.rejects if reason == "malformed_record"}
         for record_id, record in self._records.items():
-            if record_id not in told:
-                self._emit.reject(record, "no_new_span", "the record brings no span that tells of a conversation, or repeats "
-                                  "what others told; nothing to mend")
+            if record_id not in told and record_id in self._spoke:
+                trace_id = self._spoke[record_id]
+                self._emit.event(record, "log", place="repeated", lossy=["told by other records"],
+                                 session_id=names.get(trace_id) or (f"trace:{trace_id}" if trace_id else None))
+            elif record_id not in told:
+                self._emit.reject(record, "no_new_span", "the record brings no span that was not read already; nothing to mend")
 
 
 def _fill(before: Generation, other: Generation) -> None:

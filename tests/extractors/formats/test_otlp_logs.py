@@ -19,7 +19,9 @@ def test_a_message_a_line_and_each_event_points_at_its_own_line() -> None:
                            ("result", None, "orphan"), ("call", "look", "{}")]
     assert [each["record_id"][-1] for each in rows(emit)] == ["1", "2", "3", "6", "7"]
     assert rows(emit)[2]["lossy"] == ["finish_reason length", "candidate 1"]
-    assert [(record.line, reason) for record, reason, _ in emit.rejects] == [(4, "no_new_span"), (5, "no_new_span")]
+    repeated = [each for each in rows(emit, "log") if each["lossy"] == ["told by other records"]]
+    assert [each["record_id"][-1] for each in repeated] == ["4", "5"] and not emit.rejects
+    assert {each["session_id"] for each in repeated} == {f"trace:{TRACE}"}
 
 
 def test_the_name_of_an_event_may_be_an_attribute_and_its_body_text() -> None:
