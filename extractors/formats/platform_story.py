@@ -30,8 +30,8 @@ from extractors.formats.model_payloads import (
     of_instructions,
     of_message,
 )
-from extractors.formats.platform_spans import Key, PlatformSpan, by_session, latest, link, texts
-from extractors.formats.platform_threads import SYSTEM, Model, side_by_side
+from extractors.formats.platform_spans import Key, PlatformSpan, alias, by_session, latest, link, texts
+from extractors.formats.platform_threads import SYSTEM, Model, Thread, gone_on, side_by_side
 from extractors.formats.tool_list import declare_all
 from extractors.formats.tool_payloads import arguments, result
 
@@ -43,13 +43,18 @@ def tell_all(spans: Iterable[PlatformSpan], emit: Emit, links: set[Key] | None =
     members = latest(spans, emit)
     links = set() if links is None else links
     seen: dict[str | None, list[Any]] = {}
+    nameless: list[Thread] = []
     for session_id, of_session in by_session(members).items():
         with emit.guarded(*{span.record.record_id: span.record for span in of_session}.values()):
-            _Session(session_id, of_session, emit).tell()
+            own = _Session(session_id, of_session, emit).tell()
+            if own.models and session_id == alias(own.models[0].span.trace_id):
+                nameless.append(own)
             for span in of_session:
                 link(emit, span.record, session_id, span.trace_id, links)
                 if span.kind == "model":
                     _declare(span, seen, emit)
+    for trace_id, span in gone_on(nameless):
+        link(emit, span.record, alias(trace_id), span.trace_id, links)
 
 
 def _declare(span: PlatformSpan, seen: dict[str | None, list[Any]], emit: Emit) -> None:
@@ -70,8 +75,10 @@ class _Session:
         self._models: dict[Key, Model] = {}
         self._histories = Histories()
 
-    def tell(self) -> None:
-        """Emit the conversations, then a log event for every span that tells no part of them or went wrong."""
+    def tell(self) -> Thread:
+        """Emit the conversations, then a log event for every span that tells no part of them or went wrong. Returns the
+        session's own conversation.
+        """
         self._models = {span.key: self._model(span) for span in self._spans if span.kind == "model"}
         self._unwrap()
         by_trace: dict[str, list[PlatformSpan]] = {}
@@ -80,19 +87,17 @@ class _Session:
         for members in by_trace.values():
             self._take_root(members)
         tools = self._tools()
-        n_before = len(self._emit.events)
-        for name, models, runs in self._conversations(tools):
-            told_of = [each for each in models if each.says] or models
-            answered_last = max(told_of, key=lambda each: each.span.order, default=None)
-            for each in models:     # what an answer was that was not captured, a later history tells
-                if not each.answers and not each.span.problem and (each is answered_last or told_of is models):
-                    each.answers = [[message("assistant", None, [NOT_CAPTURED])]]
-            tell(name, [self._generation(each) for each in models], [_execution(each) for each in runs], self._emit)
+        n_before, own = len(self._emit.events), Thread()
+        for name, thread, runs in self._conversations(tools):
+            own = thread if name == self._session_id else own
+            _mark_uncaptured(thread.models)
+            tell(name, [self._generation(each) for each in thread.models], [_execution(each) for each in runs], self._emit)
         told = {row["record_id"] for row in self._emit.events[n_before:]}
         used = {span.key for span in tools} | {key for key, each in self._models.items() if each.answers}
         for span in self._spans:
             if span.key not in used or span.problem or span.record.record_id not in told:
                 self._log(span)
+        return own
 
     def _model(self, span: PlatformSpan) -> Model:
         given = [[noted(part) for part in each] for each in answers(span.answered)]
@@ -175,7 +180,7 @@ class _Session:
         return [span for span in self._spans if span.key not in self._models and (span.kind == "tool" or (
             span.kind == "other" and span.name in called and span.key not in self._parents))]
 
-    def _conversations(self, tools: list[PlatformSpan]) -> Iterator[tuple[str, list[Model], list[PlatformSpan]]]:
+    def _conversations(self, tools: list[PlatformSpan]) -> Iterator[tuple[str, Thread, list[PlatformSpan]]]:
         """The session's own conversation, then those that ran inside a tool."""
         groups: dict[Key | None, tuple[list[Model], list[PlatformSpan]]] = {None: ([], [])}
         for model in self._models.values():
@@ -187,8 +192,8 @@ class _Session:
             name = self._session_id if key is None else f"{self._session_id}~{key[1][:16]}"
             own, *others = side_by_side(models)
             for thread in others:
-                yield f"{name}~{thread.models[0].span.span_id[:16]}", thread.models, [each for each in runs if thread.ran(each)]
-            yield name, own.models, [each for each in runs if not any(thread.ran(each) for thread in others)]
+                yield f"{name}~{thread.models[0].span.span_id[:16]}", thread, [each for each in runs if thread.ran(each)]
+            yield name, own, [each for each in runs if not any(thread.ran(each) for thread in others)]
 
     def _generation(self, model: Model) -> Generation:
         span, parts = model.span, model.asked.parts
@@ -215,6 +220,15 @@ class _Session:
             is_error=span.is_error, model=span.model, latency_ms=_latency_ms(span),
             usage=span.usage if span.kind == "model" and not (model and model.answers) else None,
             lossy=["input and output are left to the conversation"] if told and span.said is None else [])
+
+
+def _mark_uncaptured(models: list[Model]) -> None:
+    """Say of answers that were not captured that they were not, where no later history tells them."""
+    told_of = [each for each in models if each.says] or models
+    last = max(told_of, key=lambda each: each.span.order, default=None)
+    for each in models:
+        if not each.answers and not each.span.problem and (each is last or told_of is models):
+            each.answers = [[message("assistant", None, [NOT_CAPTURED])]]
 
 
 def _fill(inner: Model, around: Model) -> None:

@@ -2,18 +2,18 @@
 
 In: the models' spans of one session, payloads read. Out: threads, the longest first. Sees instructions: models with the same
 ones are one thread; with others they are, where their history goes on from what a thread told (a hand-off).
-Does not see: agents without instructions, or with the same ones.
+Does not see: agents without instructions, or with the same ones, side by side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from extractors.formats.format import Row
 from extractors.formats.history import History, print_of
 from extractors.formats.message_parts import UNKNOWN
-from extractors.formats.overlap import Print, n_known
+from extractors.formats.overlap import Print, is_telling, n_known
 from extractors.formats.platform_spans import PlatformSpan
 
 SYSTEM = ("system", "developer")
@@ -78,6 +78,42 @@ class Thread:
         """Whether a model of the thread called the tool that ran."""
         return tool.call_id in self.calls or (tool.call_id is None and tool.name in self.tools)
 
+    @property
+    def begins(self) -> list[Print]:
+        """What the first model was asked."""
+        return _prints(self.models[0].asked)
+
+    @property
+    def ends(self) -> list[Print]:
+        """What the last model was asked, and what it answered."""
+        last = self.models[-1]
+        return [*_prints(last.asked), *(print_of(part) for part in (last.answers or [[]])[0] if part["kind"] != "reasoning")]
+
+
+def _prints(history: History) -> list[Print]:
+    return [each for link in history.since(None) or () for each in link.prints]
+
+
+def gone_on(threads: Iterable[Thread]) -> Iterator[tuple[str, PlatformSpan]]:
+    """Of traces without a session, those whose history goes on from all that another trace told: the trace that the
+    conversation began with, and the first span that went on.
+    """
+    told: dict[int, tuple[list[Print], str]] = {}
+    for thread in sorted(threads, key=lambda each: each.models[0].span.order):
+        first, begins = thread.models[0].span, thread.begins
+        trace_id, mark = first.trace_id, 0
+        for number, each in enumerate(begins, start=1):
+            mark = hash((mark, each))
+            if mark in told and told[mark][0] == begins[:number]:
+                trace_id = told[mark][1]
+        if trace_id != first.trace_id:
+            yield trace_id, first
+        ends, mark = thread.ends, 0
+        if any(is_telling(each) for each in ends):
+            for each in ends:
+                mark = hash((mark, each))
+            told[mark] = (ends, trace_id)
+
 
 def side_by_side(models: Iterable[Model]) -> list[Thread]:
     """The threads, the longest first; at least one, which may be empty."""
@@ -86,7 +122,7 @@ def side_by_side(models: Iterable[Model]) -> list[Thread]:
         return [Thread(ordered)]
     threads: list[Thread] = []
     for model in ordered:
-        prints = [each for link in model.asked.since(None) or () for each in link.prints]
+        prints = _prints(model.asked)
         same = [each for each in threads if not model.opening or model.opening in each.openings]
         going_on = [each for each in threads if n_known(each.prints, prints) is not None]
         thread = next(iter([each for each in same if each in going_on] or going_on or same), None)

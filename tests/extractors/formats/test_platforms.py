@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import orjson
 import polars as pl
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from extractors.formats import named, registered
 from extractors.formats.format import event_frame
+from extractors.sessions import assemble
 from tests.extractors.formats.platforms import NAMES, events, head, reading_of, reasons, sample_values, story, told
 
 TEXTS = ["", "tool", "[{", '{"messages": [{"role": "user", "content": "x"}]}', '"x"', "<masked>",
@@ -146,3 +148,22 @@ def test_agents_side_by_side_are_told_apart_by_their_instructions() -> None:
         ("user", "The hotel costs too much"), ("assistant", "final"), ("user", "buy"), ("assistant", "sold")]
     assert story(emit, "s~r1") == [("system", "You name talks."), ("user", "plan a trip"), ("assistant", "A trip")]
     assert [text for _, text in story(emit, "s~r3")] == ["You criticise.", "A plan, with a hotel", "The hotel costs too much"]
+
+
+def test_traces_without_a_session_go_on_from_each_other() -> None:
+    """Three turns, a trace each, that repeat the history; and somebody else who says the same words at first."""
+    def turn(trace: str, number: int, *said: str) -> dict[str, Any]:
+        *history, answer = said
+        messages = [{"role": role, "content": text} for role, text in zip(["user", "assistant"] * 3, history, strict=False)]
+        return {"id": f"o{number}", "trace_id": trace, "type": "GENERATION", "name": "model", "level": "DEFAULT",
+                "start_time": f"2026-03-02 10:00:0{number}.000000", "end_time": f"2026-03-02 10:00:0{number}.500000",
+                "input": orjson.dumps(messages).decode(), "output": answer}
+
+    one, two, three = "Which lantern do you mean exactly?", "That one is sold out until May.", "Good bye, and thank you!"
+    emit = told("langfuse", turn("a", 1, "hi", one), turn("x", 2, "hi", "Hello there, what can I do for you?"),
+                turn("b", 3, "hi", one, "red", two), turn("c", 4, "hi", one, "red", two, "bye", three))
+    links = [(row["session_id"], row["value"]) for row in events(emit, "link")]
+    assert links == [("trace:a", "trace:b"), ("trace:a", "trace:c")]
+    made = assemble(event_frame(emit.events))
+    found = {row["session_id"]: row["n_messages"] for row in made.sessions.to_dicts()}
+    assert found == {"trace:a": 6, "trace:x": 2}
