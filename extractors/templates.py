@@ -1,15 +1,15 @@
 """Lines of free text to templates: the Drain algorithm (He, Zhu, Zheng, Lyu: "Drain: An Online Log Parsing Approach with
 Fixed Depth Tree", ICWS 2017), in two passes, so that the order of the lines does not matter.
 
-In: the messages of one file. Out: for each its template and its variables (`user <*> logged in after <*> ms`,
+In: the messages of one file, or of one piece of a large one. Out: for each its template and its variables (`user <*> logged in after <*> ms`,
 `{"user": "ann", "after": "12"}`).
 First, what looks like a value is masked: every run of letters, digits and signs that holds a digit, and hexadecimal words.
 Then the different masked messages, sorted, go down Drain's tree: by their number of words, then by their first words (a word
 with a mask goes by the mask), to a group whose template shares at least half of its words; words that differ become `<*>`.
 At last each message is named by the template that its group ended with.
 What it sees: words between blanks. What it does not see: that messages with different numbers of words are one statement (a
-name of two words), that a word without a digit is a value where it stands alone, and messages of other files: the same
-statement can have another template there.
+name of two words), that a word without a digit is a value where it is one of the first two or stands alone, and messages of
+other files or pieces: the same statement can have another template there.
 """
 
 from __future__ import annotations
