@@ -1,8 +1,8 @@
 """Lines of free text to templates: the Drain algorithm (He, Zhu, Zheng, Lyu: "Drain: An Online Log Parsing Approach with
 Fixed Depth Tree", ICWS 2017), in two passes, so that the order of the lines does not matter.
 
-In: the messages of one file, or of one piece of a large one. Out: for each its template and its variables (`user <*> logged in after <*> ms`,
-`{"user": "ann", "after": "12"}`).
+In: the messages of one file, or of one piece of a large one. Out: for each its template and its variables
+(`login of <*> took <*> ms`, `{"of": "ann-1", "took": "12"}`).
 First, what looks like a value is masked: every run of letters, digits and signs that holds a digit, and hexadecimal words.
 Then the different masked messages, sorted, go down Drain's tree: by their number of words, then by their first words (a word
 with a mask goes by the mask), to a group whose template shares at least half of its words; words that differ become `<*>`.
