@@ -101,7 +101,7 @@ class _Log:
 
     def tell(self) -> None:
         """One outcome for each refund and dispute."""
-        told = {fact.value.get("charge") for (kind, _), fact in self._facts.items() if kind == "refund"}
+        told = {str(fact.value.get("charge")) for (kind, _), fact in self._facts.items() if kind == "refund"}
         for (kind, name), fact in self._facts.items():
             if kind != "charge" or name not in told:
                 with self._emit.guarded(fact.record):

@@ -30,7 +30,7 @@ def claims(head: Head) -> bool:
         return False
     if isinstance(first.get("change"), list):
         return first.keys() <= _AROUND or any(isinstance(each, dict) and "kind" in each for each in first["change"])
-    return isinstance(first.get("action"), str) and first["action"] in "BIUDTMC" and any(
+    return isinstance(first.get("action"), str) and first["action"] in tuple("BIUDTMC") and any(
         name in first for name in ("xid", "lsn", "timestamp", "columns", "identity", "schema"))
 
 

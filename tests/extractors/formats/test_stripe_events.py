@@ -66,3 +66,9 @@ def test_deliveries_and_records_of_something_else(tmp_path: Path) -> None:
         ("checkout.session.completed", "cus_1", "evt_1"), ("refund.created", None, "evt_2")]
     assert reading.verdicts.filter(~pl.col("kept"))["reason"].to_list() == ["duplicate_event", "no_event"]
     assert told == [(None, "refund", "1", None)]
+
+
+def test_a_refund_whose_charge_is_no_id_breaks_nothing(tmp_path: Path) -> None:
+    _, told = outcomes(tmp_path, refund(1, "succeeded"), event(
+        2, "refund.created", id="re_2", object="refund", charge=[], amount=1))
+    assert told == [(None, "refund", "2490", "re_1"), (None, "refund", "1", "re_2")]
