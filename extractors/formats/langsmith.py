@@ -3,7 +3,7 @@
 Sees: llm and tool runs, threads under the metadata's names for them (on any run of a trace), errors, token counts, declared
 tools, payloads of the OpenAI wrapper, of LangChain and of LangGraph, Python's notation in a tool's input. `session_id` of a run
 is its project: it is no session.
-Does not see: payloads that lie elsewhere (`inputs_s3_urls`); they are named in `lossy`.
+Does not see: payloads that lie elsewhere (`inputs_s3_urls`): the address stands in their place, and `lossy` says so.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ def _span(record: LogRecord, run: Row, emit: Emit) -> PlatformSpan:
         session_id=emit.envelope.mapped("session_id", run) or _first(metadata, _THREADS),
         identity=_first(metadata, _USERS), service=emit.envelope.service(metadata),
         started_at=microseconds(run.get("start_time")), ended_at=microseconds(run.get("end_time")),
-        asked=_captured(inputs), answered=_captured(outputs), tools=_declared(inputs, extra),
+        asked=_captured(inputs, run.get("inputs_s3_urls")), answered=_captured(outputs, run.get("outputs_s3_urls")),
+        tools=_declared(inputs, extra),
         call_id=_call_id(run, inputs, outputs), model=_model(inputs, outputs, extra, metadata) if is_model else None,
         usage=_usage(run, outputs) if is_model else None,
         is_error=True if error else False if run.get("status") == "success" else None, problem=_text(error),
@@ -87,9 +88,13 @@ def _object(value: Any) -> Row:
     return inner if isinstance(inner, dict) else {} if inner is None else {"input": inner}
 
 
-def _captured(payload: Row) -> Row | None:
-    """A payload without keys is one that was hidden or lies elsewhere."""
-    return payload or None
+def _captured(payload: Row, urls: Any) -> Row | str | None:
+    """A payload; where it has no keys, its address, None where it was hidden."""
+    held = loaded(urls)
+    places = [held, *held.values()] if isinstance(held, dict) else []
+    found = [place[key] for key in ("s3_url", "presigned_url", "ROOT") for place in places
+             if isinstance(place, dict) and isinstance(place.get(key), str)]
+    return payload or next(iter(found), None)
 
 
 def _declared(inputs: Row, extra: Row) -> Any:

@@ -29,7 +29,7 @@ _LONGEST_MARK = 400
 _CUT_OFF = re.compile(r'\s*(\[\s*)?\{\s*"')
 _PRINTED = re.compile(r"(\w+\()?role='\w+',? content=")
 _REASONS = ("finish_reason", "finishReason", "stop_reason")
-_REFERENCE = re.compile(r"(weave|wandb-artifact|s3|gs)://\S+")
+_REFERENCE = re.compile(r"(weave|wandb-artifact|s3|gs)://\S+|https://\S+[?&]X-Amz-\S+")
 
 
 def asked(value: Any) -> list[Row]:

@@ -62,6 +62,10 @@ def test_langgraph_state_and_hidden_payloads() -> None:
     hidden = told("langsmith", run(0, "llm", {}, {}, None, prompt_tokens=3, completion_tokens=4))
     assert story(hidden) == [("assistant", None)] and hidden.events[0]["lossy"] == ["content not captured"]
     assert orjson.loads(hidden.events[0]["usage"]) == {"input_tokens": 3, "output_tokens": 4}
+    moved = told("langsmith", run(0, "llm", None, None, None, inputs_s3_urls={"ROOT": {"s3_url": "s3://b/in"}},
+                                  outputs_s3_urls={"ROOT": {"presigned_url": "https://b/out?X-Amz-Date=1"}}))
+    assert story(moved) == [("user", "s3://b/in"), ("assistant", "https://b/out?X-Amz-Date=1")]
+    assert [row["lossy"] for row in moved.events[:2]] == [["content elsewhere"]] * 2
 
 
 def test_a_failed_answer_that_was_asked_again_is_kept_beside_the_conversation() -> None:
