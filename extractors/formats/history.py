@@ -17,6 +17,7 @@ import orjson
 
 from extractors.formats.format import Row
 from extractors.formats.overlap import Print, fingerprint
+from extractors.formats.shortened import Shortened
 
 _MOST_HELD = 1 << 26
 """Characters of known texts that are kept to compare with, over all conversations of a file."""
@@ -86,7 +87,9 @@ class _Branch:
 class Histories:
     """Histories of the conversations of one file."""
 
-    def __init__(self) -> None:
+    def __init__(self, shortened: Shortened | None = None) -> None:
+        self._shortened = shortened
+        self._numbered: dict[int, tuple[Any, History]] = {}
         self._branches: dict[Any, list[_Branch]] = {}
         self._held = 0
 
@@ -97,6 +100,21 @@ class Histories:
         `key`: of the conversation; `parts_of`: parts of one message; `opening`: instructions as logged, whose parts
         `open_with` gives.
         """
+        reference = self._shortened.reference(messages) if self._shortened is not None and isinstance(messages, str) else None
+        if reference is None:
+            return self._of(key, messages, parts_of, opening, open_with)
+        known, link = self._numbered.get(reference.base, (None, None))
+        if link is not None and known == opening:
+            found = _with_rest(link, reference.rest, parts_of)
+        else:
+            whole = self._shortened.text(messages) if self._shortened is not None else messages
+            found = self._begin([], whole, parts_of, opening, open_with)
+        if found is not None:
+            self._numbered[reference.own] = opening, found
+        return found
+
+    def _of(self, key: Any, messages: Any, parts_of: Callable[[Any], list[Row]], opening: Any,
+            open_with: Callable[[], list[Row]]) -> History | None:
         branches = self._branches.pop(key, [])
         self._branches[key] = branches   # the last to be dropped
         for branch in reversed(branches):
@@ -151,18 +169,22 @@ def _gone_on(branch: _Branch, messages: Any, parts_of: Callable[[Any], list[Row]
         return None
     rest = messages[link.size:]
     if text:
-        rest = rest.strip()
-        if rest == "]":
-            return link
-        if rest[:1] != ",":
-            return None
-        try:
-            rest = orjson.loads("[" + rest[1:])
-        except orjson.JSONDecodeError:
-            return None
-    elif not rest:
+        return _with_rest(link, rest, parts_of, _size(messages))
+    return History([part for value in rest for part in parts_of(value)], link, _size(messages)) if rest else link
+
+
+def _with_rest(link: History, rest: str, parts_of: Callable[[Any], list[Row]], size: int = 0) -> History | None:
+    """The history that goes on with the rest of a text, from the bracket that closed it on; None where nothing can go on so."""
+    rest = rest.strip()
+    if rest == "]":
         return link
-    return History([part for value in rest for part in parts_of(value)], link, _size(messages))
+    if rest[:1] != ",":
+        return None
+    try:
+        values = orjson.loads("[" + rest[1:])
+    except orjson.JSONDecodeError:
+        return None
+    return History([part for value in values for part in parts_of(value)], link, size)
 
 
 def _common(branch: _Branch, messages: Any) -> History | None:

@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Block, Emit, Format, Head, LogRecord, Row
 from extractors.formats.otlp_logs import Logs
-from extractors.formats.otlp_span import attributes, otlp_span
+from extractors.formats.otlp_span import attributes, loaded, otlp_span, plain
 from extractors.formats.samples import sample
+from extractors.formats.shortened import Shortened
 from extractors.formats.span_gathering import Gathering
 
+_LOG_BATCHES = ("resourceLogs", "resource_logs")
 _BATCHES = ("resourceSpans", "resource_spans", "resourceLogs", "resource_logs", "batches")
 _SCOPES = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "scopeLogs", "scope_logs")
 _SPANS, _LOGS = ("spans",), ("logRecords", "log_records")
@@ -30,7 +32,28 @@ def claims(head: Head) -> bool:
 
 def read(records: Iterable[LogRecord], emit: Emit) -> None:
     """All spans of the file first, since files are not ordered; then each conversation in the order of time."""
-    gathering = Gathering(emit)
+    _read(records, emit, None)
+
+
+def read_block(block: Block, emit: Emit) -> None:
+    """The same, of lines whose texts need not be parsed where they repeat what came before."""
+    shortened = Shortened()
+    _read(_shortened(block, shortened), emit, shortened)
+
+
+def _shortened(block: Block, shortened: Shortened) -> Iterator[LogRecord]:
+    for index, content in enumerate(block.contents):
+        short = shortened.line(content)
+        value = loaded(short) if short is not content else None
+        if isinstance(value, dict) and not any(key in value for key in _LOG_BATCHES):
+            yield LogRecord(block.record_ids[index], block.lines[index], value)
+        elif (record := block.record(index)) is not None:
+            yield record
+
+
+def _read(records: Iterable[LogRecord], emit: Emit, shortened: Shortened | None) -> None:
+    gathering = Gathering(emit, shortened=shortened)
+    value_of = plain if shortened is None else shortened.value_of
     logs = Logs(emit, gathering)
     for record in records:
         light = gathering.record(record)
@@ -40,7 +63,7 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
                     if kind == "log":
                         logs.add(light, each, service)
                     else:
-                        gathering.add(otlp_span(light, each, service))
+                        gathering.add(otlp_span(light, each, service, value_of))
     logs.end()
     gathering.tell()
 
@@ -70,4 +93,5 @@ def _members(value: Any, emit: Emit) -> Iterator[tuple[str, Row, str | None]]:
         yield from (("span", each, None) for each in data)
 
 
-FORMAT = Format(name="otlp", claims=claims, read=read, sample=sample("otlp.jsonl"), rank=20)
+FORMAT = Format(name="otlp", claims=claims, read=read, sample=sample("otlp.jsonl"), rank=20,
+                read_block=read_block)

@@ -62,7 +62,7 @@ def _parts_told(span: Span, histories: Histories) -> Told:
     torn = []
     asked, answers, raw = History([]), [], span.raw
     if _INPUT in raw or _SYSTEM in raw:
-        instructions = raw.get(_SYSTEM)
+        instructions = span.attribute(_SYSTEM)
         found = histories.of(_key(span), _value(raw.get(_INPUT)), _converted(span), instructions,
                              lambda: _instructed(span.structured(_SYSTEM)))
         if found is None:

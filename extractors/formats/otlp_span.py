@@ -77,8 +77,8 @@ class Span:
         return True if "error.type" in self.raw and self.attribute("error.type") else self.is_error
 
 
-def otlp_span(record: LogRecord, span: Row, service: str | None) -> Span:
-    """A span as OTLP has it."""
+def otlp_span(record: LogRecord, span: Row, service: str | None, value_of: Callable[[Any], Any]) -> Span:
+    """A span as OTLP has it; `value_of` turns its AnyValues into plain ones."""
     status = span.get("status")
     code = status.get("code") if isinstance(status, dict) else None
     ended = status is not None and code in (None, 0, 1, "STATUS_CODE_UNSET", "STATUS_CODE_OK")
@@ -91,7 +91,7 @@ def otlp_span(record: LogRecord, span: Row, service: str | None) -> Span:
         ended_at=microseconds(span.get("endTimeUnixNano", span.get("end_time_unix_nano"))), service=service,
         raw=raw_attributes(span), is_error=True if code in (2, "STATUS_CODE_ERROR") else False if ended else None,
         served=span.get("kind") in (2, "SPAN_KIND_SERVER"), message=message or None, events=span.get("events") or [],
-        links=span.get("links") or [], value_of=plain)
+        links=span.get("links") or [], value_of=value_of)
 
 
 def raw_attributes(owner: Row) -> Row:
@@ -122,8 +122,8 @@ def plain(value: Any) -> Any:
 
 
 def loaded(value: Any) -> Any:
-    """What JSON text says; any other value as it is; None where the text is no JSON."""
-    if not isinstance(value, str):
+    """What JSON text (or its bytes) says; any other value as it is; None where the text is no JSON."""
+    if not isinstance(value, (str, bytes)):
         return value
     try:
         return orjson.loads(value)

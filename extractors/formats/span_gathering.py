@@ -20,6 +20,7 @@ from extractors.formats.format import Emit, LogRecord, Row
 from extractors.formats.history import Histories
 from extractors.formats.otlp_dialect import Dialect, Told
 from extractors.formats.otlp_span import Span, loaded, plain, written
+from extractors.formats.shortened import Shortened
 from extractors.formats.stitching import stitched
 from extractors.formats.tool_list import declare_all
 
@@ -44,10 +45,10 @@ class _Held:
 class Gathering:
     """Collects what the spans of one file tell, and tells it when the file has ended."""
 
-    def __init__(self, emit: Emit, spans_linked: bool = False) -> None:
+    def __init__(self, emit: Emit, spans_linked: bool = False, shortened: Shortened | None = None) -> None:
         self._emit = emit
         self._linked = spans_linked
-        self._histories = Histories()
+        self._histories = Histories(shortened)
         self._held: dict[Key, _Held] = {}
         self._parents: dict[Key, str] = {}
         self._ids: set[str] = set()
@@ -162,11 +163,11 @@ class Gathering:
         """Tools that a request declares, each different list of a service once."""
         if tools is None:
             return
-        text = tools if isinstance(tools, str) else orjson.dumps(tools)
+        told = span.value_of(tools) if isinstance(tools, dict) and "stringValue" in tools else tools
+        text = told if isinstance(told, str) else orjson.dumps(told)
         if (span.service, text) not in self._declared:
             self._declared.add((span.service, text))
-            value = loaded(tools if isinstance(tools, str) else span.value_of(tools))
-            declare_all(value, self._emit, span.service)
+            declare_all(loaded(told if isinstance(told, str) else span.value_of(told)), self._emit, span.service)
 
     def tell(self) -> None:
         """Tell all conversations, then what hangs on them."""
