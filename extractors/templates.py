@@ -4,19 +4,19 @@ Fixed Depth Tree", ICWS 2017), in two passes, so that the order of the lines doe
 In: the messages of one file, or of one piece of a large one. Out: for each its template and its variables
 (`login of <*> took <*> ms`, `{"of": "ann-1", "took": "12"}`).
 First, what looks like a value is masked: every run of letters, digits and signs that holds a digit, and hexadecimal words.
-Then the different masked messages, sorted, go down Drain's tree: by their number of words, then by their first words (a word
-with a mask goes by the mask), to a group whose template shares at least half of its words; words that differ become `<*>`.
-At last each message is named by the template that its group ended with.
+Then the different masked messages, sorted, go down Drain's tree: by their number of words, then by their first two words that
+are no values, to a group whose template shares at least half of its words; words that differ become `<*>`. At last each
+message is named by the template that its group ended with.
 What it sees: words between blanks. What it does not see: that messages with different numbers of words are one statement (a
-name of two words), that a word without a digit is a value where it is one of the first two or stands alone, and messages of
-other files or pieces: the same statement can have another template there.
+name of two words); that a word without a digit is a value where it is among the first two, one of few, or stands alone; and
+messages of other files or pieces: the same statement can have another template there.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 MASK = "<*>"
@@ -24,10 +24,9 @@ _VALUE = re.compile(
     r"""(?<![^\s=,;()\[\]{}"'<>|:])[^\s=,;()\[\]{}"'<>|:]*\d(?:[^\s=,;()\[\]{}"'<>|:]|:(?=[\w\[]))*"""
     r"""|(?<![\w<*])(?:[0-9a-f]{8,}|[0-9A-F]{8,})(?!\w)""", re.ASCII)
 _WORD = re.compile(r"[^\W\d_][\w.-]*")
-_DEPTH = 2
-"""Words at the front of a message that lead down the tree."""
+_MOST_CHILDREN = (100, 20)
+"""How many different words may lead on, for the first and the second word that lead down the tree."""
 _SIMILAR = 0.5
-_MOST_CHILDREN = 100
 _MOST_WORDS = 200
 """A longer message is told by its first words; the rest is one value."""
 
@@ -46,46 +45,52 @@ class _Group:
     words: list[str]
 
     def similarity(self, words: Sequence[str]) -> tuple[float, int]:
-        """Share of words that are the template's own, then how many of its places are open."""
-        same = sum(own == word != MASK for own, word in zip(self.words, words, strict=True))
-        return same / len(words), self.words.count(MASK)
+        """Share of words that are the template's own, then how many of its places are open; values on both sides say
+        nothing (the paper counts them as equal words, its authors' program as different ones)."""
+        same = values = 0
+        for own, word in zip(self.words, words, strict=True):
+            if own == word:
+                same += own != MASK
+                values += own == MASK
+        n_words = len(words) - values
+        return (same / n_words if n_words else 1.0), self.words.count(MASK)
 
     def take(self, words: Sequence[str]) -> None:
         """Open the places where the message differs."""
         self.words = [own if own == word else MASK for own, word in zip(self.words, words, strict=True)]
 
 
-@dataclass
-class _Node:
-    """A node of the tree: children by word, groups at a leaf."""
-
-    children: dict[str, _Node] = field(default_factory=dict)
-    groups: list[_Group] = field(default_factory=list)
-
-
 class _Tree:
-    """Drain's tree: the number of words, then the first words, then groups."""
+    """Drain's tree over a set of masked messages: the number of words, then the first words, then groups.
 
-    def __init__(self) -> None:
-        self._roots: dict[int, _Node] = {}
+    Where more different words than `_MOST_CHILDREN` lead on from one place, all go by the mask, whichever came first: Drain
+    lets the first ones through.
+    """
 
-    def group_of(self, words: Sequence[str]) -> _Group:
-        """The group that the words belong to from now on."""
-        node = self._roots.setdefault(len(words), _Node())
-        for word in words[:_DEPTH]:
-            key = MASK if MASK in word else word
-            if key not in node.children and len(node.children) >= _MOST_CHILDREN:
-                key = MASK
-            node = node.children.setdefault(key, _Node())
+    def __init__(self, shapes: Iterable[tuple[str, ...]]) -> None:
+        self._leaves: dict[tuple[str, ...], list[_Group]] = {}
+        fixed = {shape: [word for word in shape if MASK not in word] for shape in shapes}
+        self._ways: dict[tuple[str, ...], tuple[str, ...]] = {shape: (str(len(shape)),) for shape in fixed}
+        for depth, most in enumerate(_MOST_CHILDREN):
+            below: dict[tuple[str, ...], set[str]] = {}
+            for shape, way in self._ways.items():
+                below.setdefault(way, set()).update(fixed[shape][depth:depth + 1])
+            for shape, way in self._ways.items():
+                words = fixed[shape][depth:depth + 1] if len(below[way]) <= most else []
+                self._ways[shape] = (*way, *(words or [MASK]))
+
+    def group_of(self, shape: tuple[str, ...]) -> _Group:
+        """The group that the message belongs to from now on."""
+        groups = self._leaves.setdefault(self._ways[shape], [])
         best, score = None, (0.0, 0)
-        for group in node.groups:
-            if (found := group.similarity(words)) > score:
+        for group in groups:
+            if (found := group.similarity(shape)) > score:
                 best, score = group, found
         if best is None or score[0] < _SIMILAR:
-            best = _Group(list(words))
-            node.groups.append(best)
+            best = _Group(list(shape))
+            groups.append(best)
         else:
-            best.take(words)
+            best.take(shape)
         return best
 
 
@@ -116,7 +121,7 @@ def _masked(words: list[str]) -> list[str]:
 
 
 def _plans(shapes: set[tuple[str, ...]]) -> dict[tuple[str, ...], _Plan]:
-    tree = _Tree()
+    tree = _Tree(shapes)
     groups = [(shape, tree.group_of(shape)) for shape in sorted(shapes) if shape]
     # a group may have opened since: what its template says at the end counts for all
     return {(): _Plan("", [])} | {shape: _plan(shape, group.words) for shape, group in groups}
