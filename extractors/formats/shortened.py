@@ -18,9 +18,9 @@ import orjson
 from extractors.formats.otlp_span import plain
 
 _PREFIX = b'"gen_ai.'
-_GROWING = (b'"gen_ai.input.messages"', b'"gen_ai.prompt"')
-_REPEATED = (b'"gen_ai.system_instructions"', b'"gen_ai.tool.definitions"')
-_VALUE = re.compile(rb'\s*,\s*"value"\s*:\s*\{\s*"(?:stringValue|string_value)"\s*:\s*"')
+_VALUE = re.compile(rb'"gen_ai\.(?:(input\.messages|prompt)|system_instructions|tool\.definitions)"'
+                    rb'\s*,\s*"value"\s*:\s*\{\s*"(?:stringValue|string_value)"\s*:\s*"')
+"""Where a text begins; one whose name is in the group grows, the others are repeated as a whole."""
 _REST = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+"')
 _HEAD = 96
 _LONG = 400
@@ -65,10 +65,9 @@ class Shortened:
         at = content.find(_PREFIX)
         while at >= 0:
             after = at + len(_PREFIX)
-            key = next((key for key in (*_GROWING, *_REPEATED) if content.startswith(key, at)), None)
-            value = _VALUE.match(content, at + len(key)) if key is not None else None
+            value = _VALUE.match(content, at)
             if value is not None:
-                said, after = self._refer(content, value.end(), key in _GROWING)
+                said, after = self._refer(content, value.end(), value[1] is not None)
                 if said is not None:
                     found += (content[done:value.end()], said)
                     done = after
