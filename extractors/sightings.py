@@ -63,9 +63,11 @@ _Look = tuple[Key, str, str, dict[str, str]]
 
 
 def _columns(dated: pl.DataFrame) -> Iterator[_Look]:
-    """Which columns each unit fills, by kind."""
+    """Which columns each unit fills, by kind; a session's id that a reader made up (`~…`) fills none."""
+    made_up = pl.col("session_id").str.starts_with("~").fill_null(False)
+    stated = dated.with_columns(pl.when(~made_up).then("session_id").alias("session_id"))
     filled = [pl.col(name).is_not_null().any().alias(name) for name in _COLUMNS]
-    kinds = dated.group_by("source", "format", "kind", "day", "unit").agg(filled).sort(pl.all())
+    kinds = stated.group_by("source", "format", "kind", "day", "unit").agg(filled).sort(pl.all())
     for source, log_format, kind, day, unit, *flags in kinds.iter_rows():
         yield (source, log_format, f"columns of {kind}"), day, unit, {
             name: "" for name, flag in zip(_COLUMNS, flags, strict=True) if flag}
