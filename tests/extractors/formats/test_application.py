@@ -17,7 +17,8 @@ from tests.extractors.formats.application_reading import canonical, lines, objec
 NAMES = ["access_log", "cloudwatch", "event_table", "gcp_logging", "json_log", "request_log", "syslog", "text_log"]
 APP = "format_samples/08_app"
 KEYS = ["method", "path", "url", "status", "req", "res", "headers", "message", "msg", "level", "time", "timestamp", "body",
-        "id", "session_id", "log", "stream", "duration", "query", "http", "request", "response", "trace", "user", "event", "events",
+        "id", "session_id", "log", "stream", "duration", "query", "http", "request", "response", "trace", "user",
+        "event", "events",
         "logEvents", "awslogs", "data", "httpRequest", "jsonPayload", "labels", "request_id", "results", "field",
         "split", "uid", "totalSplits", "resource", "cookie", "textPayload", "Records"]
 TEXTS = ["GET", "/a?b=1", "200", "2026-03-02T10:15:02Z", "12ms", "", "info", "{", '{"a":1}', "<134>1 - - - - - [", "aGk=",
