@@ -17,7 +17,6 @@ import orjson
 
 from extractors.formats.otlp_span import plain
 
-_PREFIX = b'"gen_ai.'
 _VALUE = re.compile(rb'"gen_ai\.(?:(input\.messages|prompt)|system_instructions|tool\.definitions)"'
                     rb'\s*,\s*"value"\s*:\s*\{\s*"(?:stringValue|string_value)"\s*:\s*"')
 """Where a text begins; one whose name is in the group grows, the others are repeated as a whole."""
@@ -62,16 +61,13 @@ class Shortened:
             self._held -= sum(len(each.raw) for each in self._by_head.pop(next(iter(self._by_head))))
         found: list[bytes] = []
         done = 0
-        at = content.find(_PREFIX)
-        while at >= 0:
-            after = at + len(_PREFIX)
-            value = _VALUE.match(content, at)
-            if value is not None:
-                said, after = self._refer(content, value.end(), value[1] is not None)
-                if said is not None:
-                    found += (content[done:value.end()], said)
-                    done = after
-            at = content.find(_PREFIX, after)
+        value = _VALUE.search(content)
+        while value is not None:
+            said, after = self._refer(content, value.end(), value[1] is not None)
+            if said is not None:
+                found += (content[done:value.end()], said)
+                done = after
+            value = _VALUE.search(content, after)
         return b"".join((*found, content[done:])) if found else content
 
     def _refer(self, content: bytes, start: int, grows: bool) -> tuple[bytes | None, int]:
