@@ -128,7 +128,9 @@ class Shortened:
     def value_of(self, value: Any) -> Any:
         """An AnyValue as a plain value, whole."""
         found = plain(value)
-        return found if not self._numbers else self._whole(found)
+        if isinstance(found, str):
+            return self.text(found) if found[:1] == "\0" else found
+        return self._whole(found) if isinstance(found, (list, dict)) and self._numbers else found
 
     def _whole(self, value: Any) -> Any:
         if isinstance(value, str):
