@@ -41,8 +41,8 @@ def one_id_for_all(n: int) -> Made:
 def calls_before_results(n: int) -> Made:
     ids = [f"c{number}" for number in range(n // 2)]
     return {"kind": ["call"] * (n // 2) + ["result"] * (n // 2), "role": ["assistant"] * n, "call_id": ids + ids,
-            "tool": ["t"] * n, "arguments": ["{}"] * n, "content": ["x"] * n, "session_id": ["s"] * n, "position": list(range(n)),
-            "record_id": ["r"] * n}
+            "tool": ["t"] * n, "arguments": ["{}"] * n, "content": ["x"] * n, "session_id": ["s"] * n,
+            "position": list(range(n)), "record_id": ["r"] * n}
 
 
 def files_that_go_on(n: int) -> Made:

@@ -10,14 +10,19 @@ from extractors.reading import Reading
 from warehouse.records import Event, EventKind, frame_schema
 
 
+def accounted_for(found: Reading) -> set[str]:
+    """Ids of the records that became an event, or have a verdict."""
+    said = found.records.join(found.verdicts.drop_nulls("line"), on=["file_id", "line"], how="semi")
+    return {*found.events["record_id"], *said["record_id"]}
+
+
 def problems_of(found: Reading) -> list[str]:
     """Records that became nothing, and events that are none; empty where all is well.
 
     Each record becomes an event, a declaration or a verdict; a file without records has a verdict itself.
     """
     problems = []
-    spoken_of = {*found.events["record_id"], *found.verdicts["subject"]}
-    silent = found.records.filter(~pl.col("record_id").is_in(list(spoken_of)))
+    silent = found.records.filter(~pl.col("record_id").is_in(list(accounted_for(found))))
     if silent.height and not found.declarations.height:
         lines = silent["line"].to_list()[:9]
         problems.append(f"{silent.height} of {found.records.height} records became nothing: lines {lines}")

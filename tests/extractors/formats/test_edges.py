@@ -10,6 +10,7 @@ import polars as pl
 from extractors.inventory import SourceFile
 from extractors.reading import Reading, read
 from extractors.sessions import Sessions, assemble
+from tests.extractors.formats.accounts import accounted_for
 
 
 def edge(data: Path, name: str) -> tuple[Reading, Sessions]:
@@ -82,7 +83,7 @@ def test_row_changes_with_snapshot_tombstone_and_unchanged_column(data: Path) ->
 def test_a_truncated_table_is_no_change_of_a_row_and_stays_in_the_log(data: Path) -> None:
     reading, _ = edge(data, "debezium_snapshot_tombstone_toast.jsonl")
     [record] = reading.records.filter(line=5)["record_id"].to_list()
-    assert record in {*reading.events["record_id"], *reading.verdicts["subject"]}
+    assert record in accounted_for(reading)
     assert reading.records.height == 5 and reading.events.filter(kind="row_change").height == 3
 
 
@@ -109,7 +110,7 @@ def test_an_abandoned_branch_is_no_turn_and_does_not_vanish(data: Path) -> None:
     reading, made = edge(data, "claude_code_sidechain_compact_branch.jsonl")
     [record] = reading.records.filter(line=9)["record_id"].to_list()
     assert "first wording" not in made.turns["content"].to_list()
-    assert record in {*reading.events["record_id"], *reading.verdicts["subject"]}
+    assert record in accounted_for(reading)
 
 
 def test_a_torn_last_line_is_a_verdict(data: Path) -> None:
@@ -128,8 +129,7 @@ def test_tool_calls_over_the_wire(data: Path) -> None:
     assert found["B", "slow"]["content"] is None and found["B", "slow"]["is_error"] is None
     assert "part 1" in found["C", "a"]["content"] and found["C", "b"]["content"] == "B"
     assert found["C", "b"]["arguments"] == "{}" and found["C", "a"]["is_error"] is False
-    spoken_of = {*reading.events["record_id"], *reading.verdicts["subject"]}
-    assert set(reading.records["record_id"]) <= spoken_of, "cancellation and elicitation do not vanish"
+    assert set(reading.records["record_id"]) <= accounted_for(reading), "cancellation and elicitation do not vanish"
 
 
 def test_lines_of_many_hands(data: Path) -> None:
