@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from extractors.formats.envelope import FIELDS
+from extractors.formats.mapped_item import FIELDS as MAPPED_FIELDS
+from extractors.formats.mapped_item import TABLES
+from extractors.formats.mapped_words import KINDS, ROLES
 from warehouse.errors import InputError
 
 Switch = Literal["on", "off"]
@@ -36,14 +39,38 @@ class Source(_Section):
     starts_from: Literal["reset", "shared"] | None = None
     """Whether every session starts from the same state (`reset`) or all work on one (`shared`); default: as found."""
     fields: dict[str, str] = Field(default_factory=dict)
-    """Our field -> dotted path in the record."""
+    """Our field -> dotted path in the record; for the format `mapped` also `roles`, `kinds` and `says`, tables of words."""
+
+    @field_validator("fields", mode="before")
+    @classmethod
+    def _flat(cls, value: Any) -> Any:
+        """The tables of words as fields of their own: `roles.bot` for `bot` in `roles`."""
+        if not isinstance(value, dict):
+            return value
+        tables = {name: value[name] for name in TABLES if isinstance(value.get(name), dict)}
+        words = {f"{name}.{word}": meant for name, table in tables.items() for word, meant in table.items()}
+        return {**{name: path for name, path in value.items() if name not in tables}, **words}
 
     @field_validator("fields")
     @classmethod
     def _known_fields(cls, value: dict[str, str]) -> dict[str, str]:
-        unknown = sorted(set(value) - set(FIELDS))
-        if unknown:
-            raise ValueError(f"no field {unknown[0]!r}; there are: {', '.join(FIELDS)}")
+        for name, meant in value.items():
+            table, dot, word = name.partition(".")
+            known: tuple[str, ...] = (*FIELDS, *MAPPED_FIELDS, *TABLES)
+            if table not in known or (dot and table not in TABLES) or (table in TABLES and not word):
+                raise ValueError(f"no field {name!r}; there are: {', '.join(known)}")
+            meanings = {"roles": (meant, ROLES), "kinds": (meant, KINDS), "says": (word, ROLES)}
+            if table in meanings and meanings[table][0] not in meanings[table][1]:
+                raise ValueError(f"{meanings[table][0]!r} in {table!r} is none of: {', '.join(meanings[table][1])}")
+        return value
+
+    @model_validator(mode="before")
+    @classmethod
+    def _mapped(cls, value: Any) -> Any:
+        """A source that maps more than every format has needs no word for its format."""
+        fields = value.get("fields") if isinstance(value, dict) else None
+        if isinstance(fields, dict) and value.get("format") is None and set(fields) - set(FIELDS):
+            return {**value, "format": "mapped"}
         return value
 
 

@@ -14,8 +14,8 @@ from extractors.formats.overlap import Print, n_known
 from extractors.shelf import Shelf, Thread, is_answer
 from extractors.tellings import Columns, is_bare, is_partial, pairs, print_of, take
 
-_TELL_ONCE = frozenset({"claude_code", "codex", "langfuse", "langsmith", "logfire", "mcp", "mlflow", "openai_agents",
-                        "openai_responses", "openhands", "openhands_v1", "otlp", "weave"})
+_TELL_ONCE = frozenset({"claude_code", "codex", "langfuse", "langsmith", "logfire", "mapped", "mcp", "mlflow",
+                        "openai_agents", "openai_responses", "openhands", "openhands_v1", "otlp", "weave"})
 """Formats whose records may not repeat the history: what another file goes on with follows what came before."""
 _ANSWERS_APART = frozenset({"openai_stored"})
 """Formats that list a session's answers in one file, and what was asked in another."""

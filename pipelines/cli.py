@@ -12,7 +12,7 @@ import traceback
 
 import typer
 
-from pipelines.commands import acting, building, looking
+from pipelines.commands import acting, building, looking, sniffing
 from pipelines.screen import say
 from warehouse.errors import TraceroomError
 
@@ -23,6 +23,7 @@ app = typer.Typer(
     help="Turns the logs of work that already happens into rooms where a model can practise that work.")
 app.command("run")(building.run)
 app.command("show")(looking.show)
+app.command("sniff")(sniffing.sniff)
 app.command("tasks")(looking.tasks)
 app.command("play")(acting.play)
 app.command("verify")(acting.verify)

@@ -38,6 +38,11 @@ class Envelope:
         self._fields = dict(fields or {})
         self._service = service
 
+    @property
+    def fields(self) -> Mapping[str, str]:
+        """What the configuration maps: our field to a path in the record."""
+        return self._fields
+
     def session_id(self, value: Any) -> str | None:
         """Session as the record states it."""
         return self._text("session_id", value, _SESSION)

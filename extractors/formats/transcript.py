@@ -61,7 +61,7 @@ class Transcript:
 
     def result(self, content: Any, call_id: Any = None, **fields: Any) -> Row:
         """A tool's answer: text, a list of parts, or a value."""
-        said, lossy = text(content)
+        said, lossy = answer_of(content)
         return self.add({"kind": "result", "content": said, "call_id": name_of(call_id)}, **_noted(fields, lossy))
 
     def outcome(self, name: Any, value: Any, content: Any = None, **fields: Any) -> Row | None:
@@ -74,6 +74,13 @@ class Transcript:
     def log(self, value: Any, **fields: Any) -> Row:
         """What has no place in a conversation, but was logged with it."""
         return self.add({"kind": "log", "content": written(value)}, **fields)
+
+
+def answer_of(content: Any) -> tuple[str | None, list[str]]:
+    """Text of a tool's answer: of parts as they say, of a list that holds no parts as JSON."""
+    if isinstance(content, list) and not any(isinstance(each, dict) and isinstance(each.get("type"), str) for each in content):
+        return written(content), []
+    return text(content)
 
 
 def nameless(record: LogRecord, place: str = "") -> str:

@@ -70,7 +70,7 @@ def test_fields_service_and_format_are_followed(tmp_path: Path) -> None:
 def test_an_unknown_format_lists_what_there_is(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("{}")
     made = told(tmp_path, "[[sources]]\npaths = ['x']\nformat = 'opnai'")
-    with pytest.raises(Missing, match=r"no format 'opnai'; there are: .*openai_sessions"):
+    with pytest.raises(Missing, match=r"no format 'opnai'; there are: .* more"):
         read(discover([], configuration=made)[0][0])
 
 

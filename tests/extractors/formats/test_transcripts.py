@@ -24,8 +24,9 @@ NAMES = ("adp", "atif", "inspect", "mini_swe_agent", "openhands", "openhands_v1"
          "ocel")
 OURS = [each for each in registered() if each.name in NAMES]
 KEYS = ["steps", "source", "message", "tool_calls", "observation", "results", "content", "class_", "function", "kwargs", "traj",
-        "reward", "info", "simulations", "messages", "id", "history", "trajectory", "action", "thought", "role", "extra", "args",
-        "kind", "llm_message", "tool_call", "events", "objects", "type", "attributes", "samples", "eval", "scores", "value"]
+        "reward", "info", "simulations", "messages", "id", "history", "trajectory", "action", "thought", "role", "extra",
+        "args", "kind", "llm_message", "tool_call", "events", "objects", "type", "attributes", "samples", "eval", "scores",
+        "value"]
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
     | st.sampled_from(["assistant", "tool", "user", "", "ActionEvent", "run", "api_action", "2026-03-02"]),
@@ -70,7 +71,8 @@ def test_any_json_becomes_events_or_a_reject(log_format: Format, values: list[An
 def test_a_damaged_sample_breaks_nothing(log_format: Format, data: st.DataObject) -> None:
     """One value somewhere inside the sample replaced by something else."""
     head = content.head_of(log_format.sample())
-    value = next(content.pieces(log_format.sample(), head, log_format.whole)).value
+    assert head is not None
+    value = content.records_of(log_format.sample(), head.layout, log_format.whole).value(0)[0]
     value = json.loads(json.dumps(value))
     place: Any = value
     while True:

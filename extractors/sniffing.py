@@ -1,0 +1,162 @@
+"""Which format a file is in, how sure that is, what is read of it; and a mapping for an envelope that no format knows.
+
+In: the path of a file. Out: `Sniffed`. A large file of lines is looked at by its first `_LOOK_AT` bytes alone.
+What it sees: the content. What it does not see: the configuration; it proposes what to write there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+
+from extractors.configuration import Source
+from extractors.content import head_of, records_of
+from extractors.formats import Format, Head, named, registered
+from extractors.formats.mapped_item import TABLES
+from extractors.inventory import SourceFile
+from extractors.pieces import Left, Log, Piece, opened
+from extractors.proposing import Fields, candidates
+from extractors.reading import Reading, read_piece
+from warehouse.errors import Unreadable
+
+_LOOK_AT = 4 << 20
+_MOST_TRIES = 60
+_GENERAL_RANK = 60
+"""From this rank on a format goes by a general shape, which a mapping may know better."""
+_BETTER = 1.2
+"""How much more a mapping must tell than a general format does."""
+_LEAST_WORTH = 0.5
+"""Least worth a record of a mapping that is proposed."""
+_WEIGHTS = {"message": 3.0, "call": 3.0, "result": 2.0, "request": 3.0, "feedback": 2.0, "outcome": 2.0, "business": 1.0,
+            "reasoning": 1.0, "log": 0.0}
+_GOOD_WORTH = 2.0
+"""Worth a record of a general reading that no mapping needs to better."""
+_A_FIELD = 0.01
+_MOST_RECORDS = 1000
+
+
+@dataclass(frozen=True)
+class Sniffed:
+    """What is known of a file."""
+
+    layout: str
+    format: str | None
+    """The format that would read it; None: none does."""
+    certainty: str
+    """certain, likely, general (by a general shape alone), or unknown."""
+    claimed_by: list[str]
+    """All formats that claim it, in the order in which they are asked."""
+    is_whole: bool
+    """Whether all of it was looked at."""
+    reading: Reading | None
+    """What that format reads."""
+    fields: Fields = field(default_factory=dict)
+    """A proposed mapping."""
+    mapped: Reading | None = None
+    """What the mapping reads."""
+    note: str = ""
+    """Why nothing could be looked at."""
+
+    @property
+    def snippet(self) -> str:
+        """The proposed mapping as it stands in a configuration file; empty where there is none."""
+        return toml_of(self.fields) if self.fields else ""
+
+
+def sniff(path: Path | str) -> Sniffed:
+    """Look at one file. Errors: `Unreadable`."""
+    path = Path(path)
+    file = SourceFile(path, path.name, Source(format="mapped"))
+    try:
+        found = opened(file)
+        if isinstance(found, Left):
+            return Sniffed("", None, "unknown", [], True, None, note=found.detail)
+        log, pieces = found
+        piece = next(pieces)
+    except OSError as error:
+        raise Unreadable(f"the file cannot be read ({error.strerror})", str(path), "check its path and permissions") from error
+    if isinstance(piece, Left):
+        return Sniffed(log.layout, None, "unknown", [], True, None, note=piece.detail)
+    piece, is_whole = _shortened(piece, log)
+    head = head_of(piece.content)
+    assert head is not None, "what is whole has a head"
+    claimed = [each for each in registered() if each.claims(head)]
+    chosen = claimed[0] if claimed else None
+    reading = _read(log, chosen, piece, Source()) if chosen else None
+    is_general = chosen is not None and chosen.rank >= _GENERAL_RANK and chosen.name != "mapped"
+    fields, mapped = _proposed(log, piece, head, reading) if chosen is None or is_general else ({}, None)
+    return Sniffed(head.layout, chosen.name if chosen else None, _certainty(reading, is_general, len(claimed)),
+                   [each.name for each in claimed], is_whole, reading, fields, mapped)
+
+
+def worth(reading: Reading) -> float:
+    """How much a reading tells: events by kind for each record, less what was left."""
+    counts = dict(reading.events.group_by("kind").len().iter_rows())
+    points: float = sum(_WEIGHTS.get(kind, 0.0) * n for kind, n in counts.items())
+    n_left = reading.verdicts.filter(~pl.col("kept")).height
+    told = reading.events.filter(pl.col("kind").is_in(["message", "call", "result"]))
+    if told.height:
+        points -= 1.5 * told.filter((pl.col("kind") == "message") & ~pl.col("role").is_in(
+            ["user", "assistant", "system", "developer"]).fill_null(False)).height
+    if reading.events.height and reading.events["session_id"].null_count() < reading.events.height:
+        points *= 1.2
+    return points - n_left
+
+
+def toml_of(fields: Fields, name: str = "main") -> str:
+    """A configuration file with one source of these fields."""
+    lines = ["[[sources]]", f"name = {_quoted(name)}", 'format = "mapped"', "", "[sources.fields]"]
+    lines += [f"{key} = {_quoted(value)}" for key, value in fields.items() if key not in TABLES]
+    for table in TABLES:
+        if fields.get(table):
+            lines += ["", f"[sources.fields.{table}]"]
+            lines += [f"{_quoted(key)} = {_quoted(value)}" for key, value in fields[table].items()]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: Any) -> str:
+    return orjson.dumps(str(text)).decode().replace("\x7f", "\\u007f")
+
+
+def _shortened(piece: Piece, log: Log) -> tuple[Piece, bool]:
+    """The piece, or the first lines of a long one; whether that is all of the file."""
+    if log.document is not None or log.layout not in ("lines", "table", "text") or len(piece.content) <= _LOOK_AT:
+        return piece, piece.last
+    end = piece.content.rfind(b"\n", 0, _LOOK_AT) + 1
+    return (replace(piece, content=piece.content[:end]), False) if end else (piece, piece.last)
+
+
+def _read(log: Log, chosen: Format, piece: Piece, source: Source) -> Reading:
+    return read_piece(replace(log, source_file=replace(log.source_file, source=source), format=chosen.name, whole=chosen.whole),
+                      piece, datetime.now(UTC))
+
+
+def _certainty(reading: Reading | None, is_general: bool, n_claims: int) -> str:
+    if reading is None:
+        return "unknown"
+    if is_general:
+        return "general"
+    left = reading.verdicts.filter(~pl.col("kept")).height
+    return "certain" if n_claims == 1 and not left else "likely"
+
+
+def _proposed(log: Log, piece: Piece, head: Head, reading: Reading | None) -> tuple[Fields, Reading | None]:
+    """The mapping that tells most, if it tells more than the format does."""
+    if head.layout not in ("lines", "document", "table"):
+        return {}, None
+    records = records_of(piece.content, log.layout, document=log.document)
+    values = [records.value(index)[0] for index in range(min(len(records.contents), _MOST_RECORDS))]
+    if reading is not None and worth(reading) >= _GOOD_WORTH * reading.records.height:
+        return {}, None
+    least = _LEAST_WORTH * len(values)
+    best: tuple[float, Fields, Reading | None] = (max(worth(reading) * _BETTER, least) if reading else least, {}, None)
+    for fields, _ in zip(candidates([each for each in values if each is not None]), range(_MOST_TRIES), strict=False):
+        mapped = _read(log, named("mapped"), piece, Source.model_validate({"fields": fields, "format": "mapped"}))
+        if (found := worth(mapped) + _A_FIELD * len(fields)) > best[0]:
+            best = (found, fields, mapped)
+    return best[1], best[2]
