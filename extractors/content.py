@@ -22,6 +22,7 @@ from extractors.formats.format import Head, Layout
 
 BOM = b"\xef\xbb\xbf"
 _XML = re.compile(rb"\s*<(\?xml|!DOCTYPE|!--|[A-Za-z_][\w.:-]*[\s/>])")
+_NO_NAME = re.compile(r"^\s*$|^[\d\s.:-]+$|[{}]|^(data|event|id|retry):")
 _LOOK_AT = 20
 _KEEP = 5
 _DEEP = 254
@@ -65,7 +66,7 @@ def head_of(content: bytes, whole: bool = True) -> Head | None:
     start = body.lstrip()[:1]
     if start in (b"{", b"[") or body.lstrip()[:4] == b"null":
         found = _json_head(body, whole)
-        return found if found is None or found.layout != "text" else _text_head(body)
+        return found if found is None or found.layout != "text" else text_head(body)
     if start == b"<" and _XML.match(body) is not None:
         return Head("xml", [], None, _first_lines(body)) if whole else None
     return _table_head(body)
@@ -127,13 +128,18 @@ def _table_head(body: bytes) -> Head:
     try:
         rows = [row for row, _ in zip(csv.reader(io.StringIO(text, newline="")), range(_KEEP + 1), strict=False)]
     except csv.Error:
-        return _text_head(body)
-    if b"\0" in body[:1024] or not rows or len(rows[0]) < 2 or not all(name.strip() for name in rows[0]):
-        return _text_head(body)
+        return text_head(body)
+    if b"\0" in body[:1024] or not rows or not _is_header(rows[0]):
+        return text_head(body)
     return Head("table", [dict(zip(rows[0], row, strict=False)) for row in rows[1:]], None, _first_lines(body))
 
 
-def _text_head(body: bytes) -> Head:
+def _is_header(names: list[str]) -> bool:
+    """Whether a first row names columns: each differently, and none by a number, a sentence or JSON."""
+    return len(names) > 1 and len(set(names)) == len(names) and not any(_NO_NAME.search(name) for name in names)
+
+
+def text_head(body: bytes) -> Head:
     """Text where it is some: zeros are none."""
     if b"\0" in body[:1024]:
         return Head("text", [])

@@ -2,7 +2,8 @@
 
 A file that lies in lines is cut after a line, at the last one that ends within `PIECE_BYTES`; where the file begins anew after
 its piece depends on its content alone, so a file that has grown is cut at the same places, and only its last piece is another.
-A document, an archive or a database is one piece, of at most `containers.MOST_BYTES` unpacked.
+A document, an archive or a database is one piece, of at most `containers.MOST_BYTES` unpacked; so long may a piece be of a format
+whose records cannot be read apart from each other.
 Memory: one piece, and a line of at most `MOST_RECORD` bytes; a longer line is passed over and becomes a verdict.
 """
 
@@ -15,7 +16,7 @@ from pathlib import PurePosixPath
 from typing import Any, BinaryIO, NamedTuple
 
 from extractors import containers
-from extractors.content import head_of, header_of
+from extractors.content import head_of, header_of, text_head
 from extractors.formats import named, recognise
 from extractors.formats.format import Layout
 from extractors.inventory import SourceFile
@@ -71,6 +72,8 @@ class Log:
     layout: Layout
     whole: bool = False
     """Its format takes a document or a text as one record."""
+    apart: bool = True
+    """Its records can be read apart from each other."""
     header: bytes = b""
     """First row of a table."""
     document: Any = field(default=None, repr=False)
@@ -111,12 +114,16 @@ def _looked_at(source_file: SourceFile, stream: _Stream) -> Log | Left:
             return Left("too_large", _TOO_LARGE, nothing)
         head = head_of(stream.held, True)
     assert head is not None, "what is whole has a head"
-    log_format = named(source_file.source.format) if source_file.source.format else recognise(head)
+    chosen = source_file.source.format
+    log_format = named(chosen) if chosen else recognise(head)
+    if log_format is None and head.layout == "table":   # lines of text with commas in them
+        head = text_head(begin)
+        log_format = recognise(head)
     if log_format is None:
         return Left("unknown_format", _UNKNOWN, nothing)
     document = head.document if head.layout != "lines" else None
     header = header_of(begin) if head.layout == "table" and document is None else b""
-    return Log(source_file, log_format.name, head.layout, log_format.whole, header, document)
+    return Log(source_file, log_format.name, head.layout, log_format.whole, log_format.apart, header, document)
 
 
 def _pieces(log: Log, stream: _Stream) -> Iterator[Piece | Left]:
@@ -139,11 +146,11 @@ def _pieces(log: Log, stream: _Stream) -> Iterator[Piece | Left]:
 
 def _cut(log: Log, stream: _Stream) -> Iterator[Piece]:
     """The pieces of a file in lines."""
-    number, line = 0, 1
+    number, line, size = 0, 1, PIECE_BYTES if log.apart else containers.MOST_BYTES
     while not stream.ended:
         offset, too_long = stream.n_taken, 0
-        stream.fill(PIECE_BYTES + 1)
-        end = _end(stream.held, log.layout) if len(stream.held) > PIECE_BYTES else len(stream.held)
+        stream.fill(size + 1)
+        end = _end(stream.held, size, log.layout) if len(stream.held) > size else len(stream.held)
         if end == 0:
             end = stream.line_end(MOST_RECORD)
         if end:
@@ -158,9 +165,9 @@ def _cut(log: Log, stream: _Stream) -> Iterator[Piece]:
         number, line = number + 1, line + n_lines
 
 
-def _end(held: bytes, layout: Layout) -> int:
+def _end(held: bytes, size: int, layout: Layout) -> int:
     """Where a piece ends that begins with `held`: after the last whole record within its size, 0 where there is none."""
-    at = held.rfind(b"\n", 0, PIECE_BYTES) + 1
+    at = held.rfind(b"\n", 0, size) + 1
     if layout == "text":   # a line that begins with white space goes on with the one before
         back = at
         while back and held[back:back + 1] in (b" ", b"\t"):

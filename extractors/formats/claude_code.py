@@ -175,4 +175,4 @@ def _told_again(part: Row, told: list[Row]) -> bool:
     return False
 
 
-FORMAT = Format(name="claude_code", claims=claims, read=read, sample=sample("claude_code.jsonl"), rank=15)
+FORMAT = Format(name="claude_code", claims=claims, read=read, sample=sample("claude_code.jsonl"), apart=False, rank=15)

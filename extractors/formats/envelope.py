@@ -10,12 +10,12 @@ from typing import Any
 
 from extractors.formats.instants import microseconds
 
-_SESSION = ("session_id", "sessionId", "conversation_id", "conversationId", "thread_id", "chat_id",
+SESSION = ("session_id", "sessionId", "conversation_id", "conversationId", "thread_id", "chat_id",
             "gen_ai.conversation.id", "session.id")
 _SERVICE = ("service", "service.name", "service_name", "app", "application")
 _IDENTITY = ("user_id", "userId", "end_user_id", "enduser.id", "user.id", "user", "identity")
 _TIME = ("ts", "timestamp", "time", "at", "start_time", "started_at", "created_at", "@timestamp", "created")
-_SETS: dict[tuple[str, ...], frozenset[str]] = {names: frozenset(names) for names in (_SESSION, _SERVICE, _IDENTITY)}
+_SETS: dict[tuple[str, ...], frozenset[str]] = {names: frozenset(names) for names in (SESSION, _SERVICE, _IDENTITY)}
 
 FIELDS = ("session_id", "service", "identity", "time")
 """Our fields that a configuration may map to a dotted path of the record."""
@@ -45,7 +45,7 @@ class Envelope:
 
     def session_id(self, value: Any) -> str | None:
         """Session as the record states it."""
-        return self._text("session_id", value, _SESSION)
+        return self._text("session_id", value, SESSION)
 
     def service(self, value: Any) -> str | None:
         """Service as the configuration, else the record, states it."""

@@ -16,18 +16,21 @@ from typing import Any
 import orjson
 
 from extractors.formats.chat import parts
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Block, Emit, Format, Head, LogRecord, Row
+from extractors.formats.envelope import SESSION
 from extractors.formats.instants import earlier, microseconds
 from extractors.formats.overlap import Print, fingerprint
+from extractors.formats.repeats import Repeats
 from extractors.formats.samples import sample
 from extractors.formats.tool_list import declare_all
 from extractors.formats.usage import tokens
 
+_TOOLS = ("tools", "functions")
 _STARTED = ("ts", "timestamp", "start_time", "started_at", "request_time")
 _LATENCY = ("latency_ms", "duration_ms", "response_ms", "latency")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Known:
     """What the file told of one conversation so far."""
 
@@ -35,6 +38,11 @@ class _Known:
     messages: list[Any]
     answer: Any
     position: int
+
+    @property
+    def stated(self) -> bool:
+        """Whether the log names it."""
+        return not self.session_id.startswith("~")
 
 
 def claims(head: Head) -> bool:
@@ -48,38 +56,98 @@ def claims(head: Head) -> bool:
 
 def read(records: Iterable[LogRecord], emit: Emit) -> None:
     """The new parts of each completion."""
-    sessions: dict[str, _Known] = {}
-    openings: dict[bytes, list[_Known]] = {}
-    declared: dict[str | None, Any] = {}
+    log = _Log(emit)
     for record in records:
+        log.take(record)
+
+
+def read_block(block: Block, emit: Emit) -> None:
+    """The same of many lines: what a line repeats of the one before of its conversation is not parsed again."""
+    log, repeats = _Log(emit), Repeats[_Known]("messages", SESSION)
+    for index, line in enumerate(block.contents):
+        known: _Known | None = None
+        if (short := repeats.shortened(line)) is not None:
+            value, known = short
+            request = value.get("request")
+            if isinstance(request, dict):
+                request.update({name: repeats.meant(request[name]) for name in _TOOLS if name in request})
+            record = LogRecord(block.record_ids[index], block.lines[index], value)
+            known = log.go_on(record, known)
+        if known is None:
+            whole = block.record(index)
+            known = log.take(whole) if whole is not None else None
+            if known is not None and whole is not None:
+                for name in _TOOLS:
+                    if whole.value["request"].get(name):
+                        repeats.same(name, whole.value["request"][name], line)
+        if known is not None:
+            repeats.tell(line, known)
+
+
+class _Log:
+    """The conversations of one piece of a file."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._sessions: dict[str, _Known] = {}
+        self._openings: dict[bytes, list[_Known]] = {}
+        self._declared: dict[str | None, Any] = {}
+
+    def take(self, record: LogRecord) -> _Known | None:
+        """Tell a record that was parsed whole; returns its conversation, None where it has none."""
         value = record.value if isinstance(record.value, dict) else {}
         request = value.get("request")
         messages = request.get("messages") if isinstance(request, dict) else None
         if not isinstance(request, dict) or not isinstance(messages, list) or not messages:
-            emit.reject(record, "no_messages", "the record holds no request with messages; leave it out or repair it")
-            continue
-        with emit.guarded(record):
-            service = emit.envelope.service(value)
-            tools = request.get("tools") or request.get("functions")
-            if tools and declared.get(service) != tools:
-                declared[service] = tools
-                declare_all(tools, emit, service)
-            session_id = emit.envelope.session_id(value)
-            same = openings.setdefault(_opening(messages), []) if session_id is None else []
-            known = sessions.get(session_id) if session_id is not None else _continued(same, messages)
-            known = _completion(record, value, messages, known, session_id, service, emit)
+            self._emit.reject(record, "no_messages", "the record holds no request with messages; leave it out or repair it")
+            return None
+        with self._emit.guarded(record):
+            service = self._declare(value, request)
+            session_id = self._emit.envelope.session_id(value)
+            same = self._openings.setdefault(_opening(messages), []) if session_id is None else []
+            known = self._sessions.get(session_id) if session_id is not None else _continued(same, messages)
+            new = _new(known, messages)
+            if known is None or new is None:
+                known, new = _Known(session_id or f"~{record.record_id[:16]}", [], None, 0), messages
+            _completion(record, value, new, known, service, self._emit)
+            known.messages = messages
             if session_id is not None:
-                sessions[session_id] = known
+                self._sessions[session_id] = known
             elif not any(each is known for each in same):
                 same.append(known)
+            return known
+        return None
+
+    def go_on(self, record: LogRecord, known: _Known) -> _Known | None:
+        """Tell a record of which only the messages beyond the known ones were parsed; None: it does not go on so."""
+        value = record.value
+        request = value.get("request")
+        rest = request.get("messages") if isinstance(request, dict) else None
+        session_id = self._emit.envelope.session_id(value)
+        stated = known.session_id if known.stated else None
+        if not isinstance(rest, list) or session_id != stated or (
+                session_id is not None and self._sessions.get(session_id) is not known):
+            return None
+        new = _beyond(known, rest)
+        if new is None:
+            return None
+        with self._emit.guarded(record):
+            _completion(record, value, new, known, self._declare(value, request), self._emit)
+        known.messages += rest
+        return known
+
+    def _declare(self, value: Row, request: Row) -> str | None:
+        """Declare the tools that a request offers, where they are not those of the one before; returns the service."""
+        service = self._emit.envelope.service(value)
+        tools = request.get("tools") or request.get("functions")
+        if tools and self._declared.get(service) is not tools and self._declared.get(service) != tools:
+            self._declared[service] = tools
+            declare_all(tools, self._emit, service)
+        return service
 
 
-def _completion(record: LogRecord, value: Row, messages: list[Any], known: _Known | None, session_id: str | None,
-                service: str | None, emit: Emit) -> _Known:
-    """Emit what is new in one record; returns what is known of its conversation now."""
-    new = _new(known, messages)
-    if known is None or new is None:
-        known, new = _Known(session_id or f"~{record.record_id[:16]}", [], None, 0), messages
+def _completion(record: LogRecord, value: Row, new: list[Any], known: _Known, service: str | None, emit: Emit) -> None:
+    """Emit what is new in one record, and note what is known of its conversation now."""
     asked_at, answered_at, latency = _times(value, emit)
     model = value["request"].get("model")
     fixed = {"session_id": known.session_id, "service": service, "model": model, "name": emit.envelope.identity(value)}
@@ -92,8 +160,7 @@ def _completion(record: LogRecord, value: Row, messages: list[Any], known: _Know
             emit.event(record, place=position if spoken else f"{position}r", position=position, **fixed, **part)
             position += spoken
     answer, after = _answers(record, value, position, {**fixed, "happened_at": answered_at, "latency_ms": latency}, emit)
-    known.messages, known.answer, known.position = messages, answer, after
-    return known
+    known.answer, known.position = answer, after
 
 
 def _answers(record: LogRecord, value: Row, position: int, fixed: Row, emit: Emit) -> tuple[Any, int]:
@@ -126,9 +193,11 @@ def _new(known: _Known | None, messages: list[Any]) -> list[Any] | None:
     if known is None:
         return None
     n = len(known.messages)
-    if messages[:n] != known.messages:
-        return None
-    rest = messages[n:]
+    return _beyond(known, messages[n:]) if messages[:n] == known.messages else None
+
+
+def _beyond(known: _Known, rest: list[Any]) -> list[Any] | None:
+    """Of what follows the known messages, what follows the known answer; None where another one follows."""
     if known.answer is None:
         return rest
     return rest[1:] if rest and _same(rest[0], known.answer) else None
@@ -172,4 +241,5 @@ def _times(value: Row, emit: Emit) -> tuple[int | None, int | None, float | None
     return asked, answered, latency
 
 
-FORMAT = Format(name="openai_completions", claims=claims, read=read, sample=sample("openai_completions.jsonl"), rank=30)
+FORMAT = Format(name="openai_completions", claims=claims, read=read, read_block=read_block,
+                sample=sample("openai_completions.jsonl"), rank=30)

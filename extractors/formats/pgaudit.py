@@ -186,4 +186,4 @@ def _parameters(text: str) -> list[str | None]:
     return [each or None for each in next(csv.reader(io.StringIO(text, newline="")), [])]
 
 
-FORMAT = Format(name="pgaudit", claims=claims, read=read, sample=sample("pgaudit.log"), rank=15)
+FORMAT = Format(name="pgaudit", claims=claims, read=read, sample=sample("pgaudit.log"), apart=False, rank=15)
