@@ -14,15 +14,18 @@ from typing import Any
 import orjson
 
 _START = 1_772_446_502
-_WORDS = ("please check the item and tell me when it ships because the box came open yesterday and the lid is bent so I want "
-          "another one or my money back thank you very much for the quick answer it was kind of you to look").split()
-_TOOLS = [{"type": "function", "function": {"name": name, "description": f"Does {name} for one item of the shop.", "parameters": {
-    "type": "object", "properties": {field: {"type": "string", "description": f"The {field} as it was told."}
-                                     for field in ("item", "reason", "amount")}, "required": ["item"]}}}
-    for name in ("find", "change", "return", "note", "price")]
-_SYSTEM = "You are the desk of a shop. " + " ".join(_WORDS) * 4
+_WORDS = (
+    "please", "check", "the", "item", "and", "tell", "me", "when", "it", "ships", "because", "box", "came", "open", "yesterday",
+    "lid", "is", "bent", "so", "want", "another", "one", "or", "my", "money", "back", "thank", "you", "very", "much", "for",
+    "quick", "answer", "was", "kind", "of", "to", "look")
+_TOOLS = [{"type": "function", "function": {
+    "name": name, "description": f"Does {name} for one item of the shop. " + " ".join(_WORDS), "parameters": {
+        "type": "object", "properties": {field: {"type": "string", "description": f"The {field} as it was told."}
+                                         for field in ("item", "reason", "amount")}, "required": ["item"]}}}
+    for name in ("find", "change", "return", "note", "price", "stock", "hold")]
+_SYSTEM = "You are the desk of a shop. " + " ".join(_WORDS) * 16
 _AT_ONCE = 40
-_TURNS = 14
+_TURNS = 30
 
 
 def write(name: str, folder: Path, n_bytes: int, n_files: int = 4) -> list[Path]:
@@ -139,7 +142,8 @@ def _access(chance: random.Random) -> Iterator[bytes]:
         second = number // 40
         yield (
             f"203.0.{number % 251}.{number * 7 % 253} - u{number % 5003} [02/Mar/2026:{second // 3600 % 24:02d}:"
-            f'{second // 60 % 60:02d}:{second % 60:02d} +0000] "GET /shop/{number * 13 % 99991}/items?page={number % 7} HTTP/1.1" '
+            f"{second // 60 % 60:02d}:{second % 60:02d} +0000] "
+            f'"GET /shop/{number * 13 % 99991}/items?page={number % 7} HTTP/1.1" '
             f'{chance.choice((200, 200, 200, 304, 404))} {chance.randrange(99999)} "https://shop.example/page/{number % 100}" '
             f'"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{number % 30 + 90}.0 '
             'Safari/537.36"\n').encode()

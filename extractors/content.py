@@ -22,7 +22,7 @@ from extractors.formats.format import Head, Layout
 
 BOM = b"\xef\xbb\xbf"
 _XML = re.compile(rb"\s*<(\?xml|!DOCTYPE|!--|[A-Za-z_][\w.:-]*[\s/>])")
-_NO_NAME = re.compile(r"^\s*$|^[\d\s.:-]+$|[{}]|^(data|event|id|retry):")
+_NO_NAME = re.compile(r'^\s*$|^[\d\s.:-]+$|[{}"<>]|\d{4}-\d\d-\d\d[T ]|^(data|event|id|retry):')
 _LOOK_AT = 20
 _KEEP = 5
 _DEEP = 254
@@ -110,6 +110,9 @@ def _json_head(body: bytes, whole: bool) -> Head | None:
         lines.pop()
     first_parsed = [parsed(line) for line in lines]
     objects = [value for value, problem, _ in first_parsed if problem is None and isinstance(value, dict)][:_KEEP]
+    if len(lines) > 1 and sum(problem is None for _, problem, _ in first_parsed) * 2 < len(lines) and objects and (
+            first_parsed[0][1] is None or not whole or parsed(body)[1] is not None):
+        return Head("text", objects)   # some lines are JSON, most are not
     if first_parsed[0][1] is None and (len(lines) > 1 or not whole):
         return Head("lines", objects)
     if not whole:

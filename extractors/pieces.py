@@ -2,8 +2,8 @@
 
 A file that lies in lines is cut after a line, at the last one that ends within `PIECE_BYTES`; where the file begins anew after
 its piece depends on its content alone, so a file that has grown is cut at the same places, and only its last piece is another.
-A document, an archive or a database is one piece, of at most `containers.MOST_BYTES` unpacked; so long may a piece be of a format
-whose records cannot be read apart from each other.
+A document, an archive or a database is one piece, of at most `containers.MOST_BYTES` unpacked; so long may a piece be of a
+format whose records cannot be read apart from each other.
 Memory: one piece, and a line of at most `MOST_RECORD` bytes; a longer line is passed over and becomes a verdict.
 """
 

@@ -106,8 +106,7 @@ class Event(Record):
     """What happened, typed, nothing inferred (`core.events`)."""
 
     event_id: str
-    """sha256 over record_id and the event's place in the record, first 32 hex digits; the record's own id where each record of
-    the format is one event."""
+    """The record's own id for the first event of a record; else sha256 over it and the event's place, first 32 hex digits."""
     record_id: str
     file_id: str
     source: str

@@ -67,6 +67,10 @@ class Teller:
         else:
             self._text(record, orjson.dumps(payload, default=str).decode(), around, {})
 
+    def begin_anew(self) -> None:
+        """A record was told elsewhere: what follows does not go on with the line before it."""
+        self._before = None
+
     def finish(self) -> None:
         """Name the free text by its templates: when all of the file was told."""
         for record, text in self._partial.values():

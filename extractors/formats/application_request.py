@@ -35,8 +35,8 @@ def access_columns(fields: AccessFields, service: str | None) -> Row:
     if path[:1] != "/" and (found := _ADDRESS.fullmatch(path)) is not None:
         host, path = found[1], found[2] or "/"
     row: Row = {
-        "tool": f"{fields.method} {path}", "arguments": _access_arguments(fields.query, fields.referer, fields.agent, host),
-        "value": _answer(fields.status, fields.n_bytes), "happened_at": fields.logged_at,
+        "tool": f"{fields.method} {path}", "arguments": access_arguments(fields.query, fields.referer, fields.agent, host),
+        "value": access_answer(fields.status, fields.n_bytes), "happened_at": fields.logged_at,
         "name": fields.user or fields.host, "service": service, "lossy": [NOT_CAPTURED]}
     if fields.extras:
         _extras(row, fields)
@@ -132,7 +132,7 @@ def _body(value: Any) -> Any:
 
 
 @lru_cache(maxsize=65536)
-def _access_arguments(query: str, referer: str | None, agent: str | None, host: str | None) -> str:
+def access_arguments(query: str, referer: str | None, agent: str | None, host: str | None) -> str:
     arguments: Row = {"query": query_of(query) if query else {}}
     headers = {name: value for name, value in (("referer", referer), ("user-agent", agent)) if value is not None}
     if headers:
@@ -143,7 +143,7 @@ def _access_arguments(query: str, referer: str | None, agent: str | None, host: 
 
 
 @lru_cache(maxsize=65536)
-def _answer(status: int | None, n_bytes: int | None) -> str:
+def access_answer(status: int | None, n_bytes: int | None) -> str:
     return _json({"status": status} if n_bytes is None else {"status": status, "bytes": n_bytes})
 
 

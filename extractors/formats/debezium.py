@@ -11,18 +11,22 @@ Does not see: what a base64 decimal means without its schema; such values are ke
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterable
 from typing import Any
 
 import orjson
 
 from extractors.formats.debezium_types import decode, decoders
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Block, Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
 from extractors.formats.samples import sample
 
 _OPERATIONS = {"c": "create", "u": "update", "d": "delete", "r": "snapshot"}
 _UNCHANGED = ("__debezium_unavailable_value", "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==")
+_MARKS = re.compile(b"|".join(mark.encode() for mark in _UNCHANGED)).search
+_FROM, _TO = 10**14, 10**17
+"""Microseconds since 1970 that need no look at their scale."""
 _FLAT = ("__op", "__deleted")
 
 
@@ -49,6 +53,37 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
                 emit.event(record, "row_change", service=service, **fields)
             else:
                 _no_change(record, payload(record.value), service, emit)
+
+
+def read_block(block: Block, emit: Emit) -> None:
+    """The same of many lines: changes in the plain shape go to columns at once."""
+    others = read_plain(block, emit)
+    read((record for index in others if (record := block.record(index)) is not None), emit)
+
+
+def read_plain(block: Block, emit: Emit) -> list[int]:
+    """Tell the changes that are not wrapped and hold whole rows; returns the indexes of the other records."""
+    others: list[int] = []
+    rows: list[tuple[str, str, str, int | None, int, str | None, str]] = []
+    for index, line in enumerate(block.contents):
+        try:
+            change = orjson.loads(line)
+            source, operation, before, after = change["source"], _OPERATIONS[change["op"]], change["before"], change["after"]
+            at, place, transaction = source["ts_us"], source["lsn"], source["txId"]
+            plain = (before is None or type(before) is dict) and (after is None or type(after) is dict) and (
+                type(at) is int and _FROM < at < _TO and type(place) is int and type(transaction) is int)
+        except (orjson.JSONDecodeError, KeyError, TypeError):
+            plain = False
+        if not plain or _MARKS(line) is not None or "key" in change:
+            others.append(index)
+            continue
+        rows.append((block.record_ids[index], operation, str(source.get("table") or source.get("collection")), at, place,
+                     str(transaction), orjson.dumps({"before": before, "after": after}).decode()))
+    if rows:
+        ids, names, tables, instants, places, transactions, values = (list(column) for column in zip(*rows, strict=True))
+        emit.block(ids, "row_change", service=emit.envelope.service({}), name=names, tool=tables, happened_at=instants,
+                   position=places, call_id=transactions, value=values)
+    return others
 
 
 def fields_of(value: Any) -> Row | None:
@@ -161,4 +196,5 @@ def _row(value: Any) -> Row | None:
     return value if isinstance(value, dict) else None
 
 
-FORMAT = Format(name="debezium", claims=claims, read=read, sample=sample("debezium.jsonl"), rank=30)
+FORMAT = Format(name="debezium", claims=claims, read=read, read_block=read_block,
+                sample=sample("debezium.jsonl"), rank=30)

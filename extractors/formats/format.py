@@ -97,7 +97,8 @@ class Emit:
         if place is None:
             place = self._counts.get(record.record_id, 0)
             self._counts[record.record_id] = place + 1
-        event_id = hashlib.sha256(f"{record.record_id}:{place}".encode()).hexdigest()[:32]
+        event_id = record.record_id if place == 0 and type(place) is int else hashlib.sha256(
+            f"{record.record_id}:{place}".encode()).hexdigest()[:32]
         if isinstance(usage := fields.get("usage"), dict):
             fields["usage"] = orjson.dumps(usage, option=orjson.OPT_SORT_KEYS).decode()
         row = {"event_id": event_id, "record_id": record.record_id, "kind": kind, **self._fixed, **fields}
@@ -105,7 +106,8 @@ class Emit:
         return row
 
     def block(self, record_ids: list[str], kind: str, **columns: Any) -> None:
-        """Add one event for each of many records, with its record's id; `columns`: a list as long, or one value for all."""
+        """Add one event for each of many records, with its record's id; `columns`: a list as long, or one value for all
+        (JSON text for `lossy`)."""
         rows = {"event_id": record_ids, "record_id": record_ids, **columns}
         known = {name: values for name, values in rows.items() if isinstance(values, list)}
         found = pl.DataFrame([_column(name, _SCHEMA[name], values) for name, values in known.items()])

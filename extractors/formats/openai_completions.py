@@ -16,8 +16,8 @@ from typing import Any
 import orjson
 
 from extractors.formats.chat import parts
-from extractors.formats.format import Block, Emit, Format, Head, LogRecord, Row
 from extractors.formats.envelope import SESSION
+from extractors.formats.format import Block, Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import earlier, microseconds
 from extractors.formats.overlap import Print, fingerprint
 from extractors.formats.repeats import Repeats
