@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import orjson
+import polars as pl
 
+from extractors.formats.access_columns import plain_requests
 from extractors.formats.access_line import fields_of
 from extractors.formats.application import Teller, tell_all
-from extractors.formats.application_request import NOT_CAPTURED, access_answer, access_arguments
+from extractors.formats.application_request import NOT_CAPTURED
 from extractors.formats.format import Block, Emit, Format, Head, LogRecord
 from extractors.formats.samples import sample
 
@@ -32,24 +34,19 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
 
 def read_block(block: Block, emit: Emit) -> None:
     """The same of many lines: plain requests go to columns at once."""
-    teller, service = Teller(emit), emit.envelope.service({})
-    rows: list[tuple[str, int, str, str, str, int, str]] = []
-    for index, content in enumerate(block.contents):
-        found = fields_of(content.decode("utf-8", "replace").strip())
-        if found is None or found.extras or found.logged_at is None or found.path is None or found.path[:1] != "/":
-            record = block.record(index)
-            if record is not None:
-                teller.tell(record, record.value)
-            continue
-        teller.begin_anew()
-        rows.append((block.record_ids[index], block.lines[index], f"{found.method} {found.path}",
-                     access_arguments(found.query, found.referer, found.agent, None),
-                     access_answer(found.status, found.n_bytes), found.logged_at, found.user or found.host))
+    plain = plain_requests(block.contents)
+    told = set(plain["index"])
+    teller = Teller(emit)
+    for index in range(len(block.lines)):
+        if index not in told and (record := block.record(index)) is not None:
+            if index - 1 in told:
+                teller.begin_anew()
+            teller.tell(record, record.value)
     teller.finish()
-    if rows:
-        ids, lines, tools, arguments, values, instants, names = (list(column) for column in zip(*rows, strict=True))
-        emit.block(ids, "request", position=lines, tool=tools, arguments=arguments, value=values, happened_at=instants,
-                   name=names, service=service, lossy=_LOSSY)
+    if told:
+        ids, lines = (pl.Series(values).gather(plain["index"]) for values in (block.record_ids, block.lines))
+        emit.block(ids, "request", position=lines, service=emit.envelope.service({}), lossy=_LOSSY, **{
+            name: plain[name] for name in ("tool", "arguments", "value", "happened_at", "name")})
 
 
 FORMAT = Format(name="access_log", claims=claims, read=read, read_block=read_block,

@@ -131,6 +131,11 @@ def _body(value: Any) -> Any:
     return value
 
 
+def query_text(query: str) -> str:
+    """A query as JSON text."""
+    return _json(query_of(query) if query else {})
+
+
 @lru_cache(maxsize=65536)
 def access_arguments(query: str, referer: str | None, agent: str | None, host: str | None) -> str:
     arguments: Row = {"query": query_of(query) if query else {}}

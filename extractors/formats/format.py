@@ -105,11 +105,11 @@ class Emit:
         self.events.append(row)
         return row
 
-    def block(self, record_ids: list[str], kind: str, **columns: Any) -> None:
+    def block(self, record_ids: list[str] | pl.Series, kind: str, **columns: Any) -> None:
         """Add one event for each of many records, with its record's id; `columns`: a list as long, or one value for all
         (JSON text for `lossy`)."""
         rows = {"event_id": record_ids, "record_id": record_ids, **columns}
-        known = {name: values for name, values in rows.items() if isinstance(values, list)}
+        known = {name: values for name, values in rows.items() if isinstance(values, list | pl.Series)}
         found = pl.DataFrame([_column(name, _SCHEMA[name], values) for name, values in known.items()])
         shared = {"kind": kind, **self._fixed, **{name: value for name, value in rows.items() if name not in known}}
         found = found.with_columns(
@@ -189,9 +189,11 @@ def event_frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
     return found.select(list(schema))
 
 
-def _column(name: str, kind: pl.DataType, values: list[Any]) -> pl.Series:
+def _column(name: str, kind: pl.DataType, values: list[Any] | pl.Series) -> pl.Series:
     if name == "happened_at":
         return pl.Series(name, values, pl.Int64()).cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
+    if isinstance(values, pl.Series):
+        return values.cast(kind).alias(name)
     if name == "lossy":
         values = [orjson.dumps(lossy).decode() if lossy else None for lossy in values]
     try:
