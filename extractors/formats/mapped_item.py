@@ -58,6 +58,7 @@ class Item:
 
     def __init__(self, scope: Scope, mapping: Mapping) -> None:
         self.scope, self._mapping = scope, mapping
+        self._paths, self._value = mapping.paths, scope.values[0]
 
     def raw(self) -> str | None:
         """All of it, as text."""
@@ -65,8 +66,11 @@ class Item:
 
     def get(self, field: str) -> Any:
         """Value of a field; nothing is None, and so is an empty cell."""
-        path = self._mapping.path(field)
-        found = self.scope.get(path, field in _OUTWARD) if path is not None else None
+        path = self._paths.get(field)
+        if path is None:
+            return None
+        value = self._value   # nearly always an object with that very key
+        found = value[path] if type(value) is dict and path in value else self.scope.get(path, field in _OUTWARD)
         return None if found == "" else found
 
     def position(self) -> int | None:
@@ -222,6 +226,8 @@ class Item:
         return None
 
     def _usage(self) -> Row | None:
+        if "input_tokens" not in self._paths and "output_tokens" not in self._paths:
+            return None
         counts = {name: self.get(name) for name in ("input_tokens", "output_tokens")}
         found = {name: int(count) for name, count in counts.items() if isinstance(count, int | float) or str(count).isdecimal()}
         return found or None
