@@ -106,9 +106,9 @@ def steps(system: bool = True) -> list[dict[str, Any]]:
 
 
 def told(turns: pl.DataFrame) -> list[dict[str, Any]]:
-    """Turns of one session as steps; what a simulator says of its own accord is left out, as the manifest says."""
+    """Turns as steps, in their order; what a simulator says of its own accord is left out, as the manifest says."""
     found = []
-    for turn in turns.sort("position").iter_rows(named=True):
+    for turn in turns.iter_rows(named=True):
         if turn["kind"] == "call":
             shown = call_line(turn["tool"], value(turn["arguments_raw"]), value(turn["content"]))
         elif turn["content"] in _CANNED:
