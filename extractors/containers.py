@@ -19,8 +19,8 @@ from extractors.formats.format import Head
 
 MOST_BYTES = 1 << 27
 DAMAGED = (OSError, EOFError, zlib.error, zstandard.ZstdError, MemoryError)
-_NO_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError)
-"""RuntimeError: it is encrypted."""
+_NO_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
+"""RuntimeError: it is encrypted, or packed in a way that `zipfile` does not know."""
 _STEP = 1 << 20
 _GZIP, _ZSTD, _ZIP = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", (b"PK\x03\x04", b"PK\x05\x06")
 _SQLITE, _PARQUET = b"SQLite format 3\0", b"PAR1"

@@ -1,7 +1,9 @@
 """The names in a log's payload: tools, arguments, and fields of results, of two words or more. Envelopes are not payload.
 
 Payload begins where a tool is declared or called, and inside any text that is itself JSON; its keys are names. In results
-that are other text, `name: value` lines are. Folders `truth` and `format_samples` are not read.
+that are other text, `name: value` lines are. Folders `truth` and `format_samples` are not read. Of `framework_traces` the
+names of tools and of their arguments alone are payload: what else stands in its inputs, outputs and inside arguments (whole
+messages) are the types of the frameworks' own kits, envelopes that a reader must know.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from typing import Any
 
 LEFT = {"truth", "format_samples", "licences"}
 PAYLOAD_KEYS = {"arguments", "input", "body", "query", "before", "after", "properties", "Constraints", "Item", "RequestArgs"}
+ENVELOPES = {"framework_traces"}
+CALL_KEYS = {"arguments", "args", "parsed_arguments"}
 LINE = re.compile(r"^[ -]*([A-Za-z_][A-Za-z0-9_]*):(?: |$)", re.M)
 TWO_WORDS = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)+|[a-z]+[a-z0-9]*([A-Z][a-z0-9]+)+|([A-Z][a-z0-9]+){2,}")
 
@@ -28,7 +32,7 @@ def payload_names(folder: Path, n_bytes: int | None) -> dict[str, str]:
             continue
         seen: set[str] = set()
         for document in _documents(path, n_bytes):
-            for name in _names(document, seen):
+            for name in _called(document) if ENVELOPES & set(parts) else _names(document, seen):
                 if TWO_WORDS.fullmatch(name) and not hasattr(builtins, name):  # a result may be a traceback
                     names.setdefault(name, "/".join(parts))
     return names
@@ -67,6 +71,24 @@ def _names(value: Any, seen: set[str]) -> Iterator[str]:
             yield from _names(inner, seen)
     elif isinstance(value, str):
         yield from _in_text(value, seen)
+
+
+def _called(value: Any) -> Iterator[str]:
+    """Names of the tools that are called or declared, and of their arguments, at any depth of objects and JSON text."""
+    if isinstance(value, dict):
+        if isinstance(value.get("name"), str) and {*CALL_KEYS, "parameters", "inputSchema"} & value.keys():
+            yield value["name"]
+        for key, inner in value.items():
+            if key in CALL_KEYS:
+                given = next(_parsed([inner]), None) if isinstance(inner, str) else inner
+                yield from given if isinstance(given, dict) else ()
+            yield from _called(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _called(inner)
+    elif isinstance(value, str) and value[:1] in ("{", "["):
+        for document in _parsed([value]):
+            yield from _called(document)
 
 
 def _in_text(text: str, seen: set[str]) -> Iterator[str]:

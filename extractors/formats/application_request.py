@@ -138,6 +138,7 @@ def query_text(query: str) -> str:
 
 @lru_cache(maxsize=65536)
 def access_arguments(query: str, referer: str | None, agent: str | None, host: str | None) -> str:
+    """The arguments of an access log's request as JSON text."""
     arguments: Row = {"query": query_of(query) if query else {}}
     headers = {name: value for name, value in (("referer", referer), ("user-agent", agent)) if value is not None}
     if headers:
@@ -149,6 +150,7 @@ def access_arguments(query: str, referer: str | None, agent: str | None, host: s
 
 @lru_cache(maxsize=65536)
 def access_answer(status: int | None, n_bytes: int | None) -> str:
+    """The answer to an access log's request as JSON text."""
     return _json({"status": status} if n_bytes is None else {"status": status, "bytes": n_bytes})
 
 

@@ -12,6 +12,7 @@ import binascii
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from extractors.formats.format import Row
@@ -49,13 +50,13 @@ def decode(row: Row | None, by_column: dict[str, Decoder]) -> None:
 def _decoder(column: Row) -> Decoder | None:
     kind, parameters = column.get("name"), column.get("parameters")
     if kind == "org.apache.kafka.connect.data.Decimal" and isinstance(parameters, dict):
-        scale = parameters.get("scale")
-        return lambda value: number(value, int(scale))
+        return lambda value: number(value, int(parameters["scale"]))
     if kind == "io.debezium.data.VariableScaleDecimal":
         return lambda value: number(value["value"], int(value["scale"]))
     if kind in _DATES:
         return lambda value: (_FIRST_DAY + timedelta(days=value)).isoformat()
-    return (lambda value: _instant(value, per_second)) if (per_second := _PER_SECOND.get(str(kind))) else None
+    per_second = _PER_SECOND.get(str(kind))
+    return None if per_second is None else partial(_instant, per_second=per_second)
 
 
 def number(encoded: str, scale: int) -> int | float | str:
