@@ -1,4 +1,7 @@
-"""Which column of a file is which of our fields: by name and by shape, each column once, the surest first."""
+"""Which column of a file is which of our fields: by name and by shape, each column once, the surest first.
+
+The fields of calls are chosen in `column_calls`, those of requests in `column_requests`.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,7 @@ from collections.abc import Callable, Iterable
 
 from extractors.column_names import named
 from extractors.column_tests import (
-    call_id_shape,
-    could_be_result,
     in_seconds,
-    is_call_id,
     is_short,
     is_work,
     role_free,
@@ -45,6 +45,14 @@ class Choice:
     def first(self, test: Callable[[Column], bool]) -> Column | None:
         """The first free column that passes."""
         return next((column for column in self.free() if test(column)), None)
+
+    def taken(self) -> frozenset[str]:
+        """Paths of the columns that are used, to go back to."""
+        return frozenset(self._taken)
+
+    def go_back(self, taken: frozenset[str]) -> None:
+        """Let those columns alone be used."""
+        self._taken = set(taken)
 
     def best(self, name: str, test: Callable[[Column], bool], least: float = 1.0,
              shape: Callable[[Column], float] = lambda column: 0.0, inner: bool = True) -> Column | None:
@@ -125,6 +133,10 @@ class Choice:
         """Whether most of its values stand in items that tell of tools, where that is known."""
         return self._work is None or len(self._work & set(column.held)) * 2 >= len(column.held)
 
+    def is_beside(self, column: Column, items: set[int]) -> bool:
+        """Whether it belongs to what tells of tools, which `items` do."""
+        return bool(set(column.held) & items) if self._work is None else self._is_of_work(column)
+
     def role(self, kind: Column | None) -> Column | None:
         """The column that says who speaks; the column of the kind where it does."""
         def could(column: Column) -> bool:
@@ -149,9 +161,9 @@ class Choice:
                 return False
             return column.is_text or column.is_parts
         found = self.best("content", could, least=0.8, shape=said)
-        return self._with_others("content", found, could)
+        return self.with_others("content", found, could)
 
-    def _with_others(self, name: str, found: Column | None, could: Callable[[Column], bool]) -> str | None:
+    def with_others(self, name: str, found: Column | None, could: Callable[[Column], bool]) -> str | None:
         """The path, and those of columns of that name that only records without it have."""
         if found is None:
             return None
@@ -184,68 +196,7 @@ class Choice:
             return column.is_names and role_free(column) and len(column.counts) <= max(3, 0.9 * len(column.values))
         return self.best("tool", could, least=1.0 if is_call else 2.0)
 
-    def tool_fields(self, kind: Column | None, tool: Column | None = None) -> dict[str, str]:
-        """Tool, arguments, result, error and id of calls; nothing where there are neither arguments nor results."""
-        before = set(self._taken)
-        tool = tool or self.tool()
-        if tool is None:
-            return {}
-        rows = set(tool.held)
-        found = {"tool": tool.path, **self._given(rows)}
-        call_id = self.best("call_id", lambda column: column.is_scalar_id and self._is_beside(column, rows) and
-                            is_call_id(column, rows), least=2.0, shape=call_id_shape)
-        if call_id is not None:
-            found["call_id"] = self._with_matching(call_id)
-        found |= self._answered(rows)
-        if kind is None and not found.keys() & {"arguments", "result"}:
-            self._taken = before
-            return {}
-        error = self._error()
-        return {**found, **({"error": error} if error else {})}
-
-    def _is_beside(self, column: Column, rows: set[int]) -> bool:
-        """Whether it belongs to what tells of tools."""
-        return bool(set(column.held) & rows) if self._work is None else self._is_of_work(column)
-
-    def _given(self, rows: set[int]) -> dict[str, str]:
-        given = self.best("arguments", lambda column: column.is_objects and self._is_beside(column, rows) and role_free(column))
-        if given is None:
-            return {}
-        paths = self._with_others("arguments", given, lambda column: column.is_objects) or given.path
-        self._take_inside(paths)
-        return {"arguments": paths}
-
-    def _answered(self, rows: set[int]) -> dict[str, str]:
-        def answers(column: Column) -> bool:
-            return self._is_beside(column, rows) and could_be_result(column)
-        answer = self.best("result", answers, least=2.0)
-        if answer is None:
-            return {}
-        paths = self._with_others("result", answer, answers) or answer.path
-        self._take_inside(paths)
-        return {"result": paths}
-
-    def _error(self) -> str | None:
-        fine = self.best("fine", lambda column: column.is_flag, least=2.0)
-        if fine is not None:
-            return f"!{fine.path}"
-
-        def could(column: Column) -> bool:
-            words = set(column.words)
-            return column.is_status or column.is_flag or bool(words & {"error", "err", "exception", "failure", "fault"})
-        return path_of(self.best("error", could, least=2.0))
-
-    def _with_matching(self, call_id: Column) -> str:
-        """The path of a call's id, and of the field that a result says it under."""
-        known = set(call_id.counts)
-        for column in list(self.free()):
-            is_apart = column.is_scalar_id and not set(column.held) & set(call_id.held)
-            if is_apart and column.values and set(column.counts) <= known:
-                self.take(column)
-                return f"{call_id.path}|{column.path}"
-        return call_id.path
-
-    def _take_inside(self, paths: str) -> None:
+    def take_inside(self, paths: str) -> None:
         """What is inside an object that is taken as a whole is no field of its own."""
         for path in paths.split("|"):
             self._taken |= {column.path for column in self.columns if column.path.startswith(f"{path}.")}
@@ -265,38 +216,6 @@ class Choice:
                 (*column.words, *column.outer_words)))
             if counts is not None:
                 found[name] = counts.path
-        return found
-
-    def target(self) -> Column | None:
-        """The column of paths or addresses of requests."""
-        return next(iter(sorted((column for column in self.free() if column.is_targets and column.presence >= 0.8),
-                                key=lambda column: -sum(word in ("path", "url", "uri", "route", "target", "endpoint")
-                                                        for word in column.words))), None)
-
-    def status(self) -> str | None:
-        """Path of the status of requests."""
-        return path_of(self.best("status", lambda column: column.is_http_status, least=0.0))
-
-    def _beside_status(self, status: str | None) -> Column | None:
-        """What an answer held besides its status, where both stand in one object."""
-        holder = (status or "").rpartition(".")[0]
-        return self.best("body", lambda column: bool(holder) and column.path.rpartition(".")[0] == holder and column.is_objects,
-                         least=0.0)
-
-    def request_fields(self, status: str | None) -> dict[str, str | None]:
-        """Query, body, response and ids of requests."""
-        def holds(column: Column) -> bool:
-            return column.is_objects or column.share(lambda each: isinstance(each, (dict, list))) > 0
-        found: dict[str, str | None] = {}
-        beside = self._beside_status(status)
-        for name in ("query", "body", "response"):
-            held = beside if name == "response" and beside is not None else self.best(
-                name, lambda column: holds(column) and not column.is_outer, least=2.0)
-            found[name] = path_of(held)
-            if held is not None:
-                self._take_inside(held.path)
-        found["request_id"] = path_of(self.best(
-            "request_id", lambda column: column.is_scalar_id and len(column.counts) == len(column.values), least=2.0))
         return found
 
     def rating(self) -> Column | None:

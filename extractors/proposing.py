@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from extractors.column_calls import call_fields
 from extractors.column_choice import Choice
+from extractors.column_requests import request_fields, target
 from extractors.formats.scope import Scope, opened
 from extractors.proposed_words import say_kinds, say_roles
 from extractors.shapes import Column, columns
@@ -92,7 +94,7 @@ def _talk(choice: Choice, items: list[tuple[Any, ...]]) -> Fields | None:
     if calls:
         fields |= calls
     else:
-        fields |= choice.tool_fields(kind)
+        fields |= call_fields(choice, kind)
     if not said:
         fields["content"] = choice.content()
     if not (fields.get("content") or said):
@@ -111,7 +113,7 @@ def _calls(items: list[tuple[Any, ...]]) -> Fields:
         tool = choice.tool(is_call=True)
         if tool is None:
             continue
-        found = choice.tool_fields(None, tool)
+        found = call_fields(choice, None, tool)
         if found.get("arguments") or found.get("result"):
             return {"calls": path, **found}
     return {}
@@ -120,7 +122,7 @@ def _calls(items: list[tuple[Any, ...]]) -> Fields:
 def _audit(choice: Choice, items: list[tuple[Any, ...]]) -> Fields | None:
     """Calls of tools, with their results, that nobody speaks about."""
     kind = choice.kind()
-    found = choice.tool_fields(kind)
+    found = call_fields(choice, kind)
     if not found.get("tool") or not (found.get("arguments") or found.get("result")):
         return None
     fields: Fields = {"kind": kind.path if kind else None, **found, **_facts(choice), **choice.metrics()}
@@ -130,12 +132,11 @@ def _audit(choice: Choice, items: list[tuple[Any, ...]]) -> Fields | None:
 
 def _request(choice: Choice, items: list[tuple[Any, ...]]) -> Fields | None:
     """Requests to an application."""
-    method, path = choice.first(lambda column: column.is_methods), choice.target()
+    method, path = choice.first(lambda column: column.is_methods), target(choice)
     if method is None or path is None:
         return None
     choice.take(method, path)
-    status = choice.status()
-    fields: Fields = {"method": method.path, "path": path.path, "status": status, **choice.request_fields(status)}
+    fields: Fields = {"method": method.path, "path": path.path, **request_fields(choice)}
     fields |= _facts(choice)
     fields |= {name: each for name, each in choice.metrics().items() if name.startswith("latency")}
     return _without_nothing(fields)

@@ -262,6 +262,8 @@ EXCEPTIONS: dict[str, str] = {
     "run_config": "Dagster's own parameter; in the logs it belongs to an agent framework's envelope",
     "replace_all": "a polars string method; in the logs an argument of a coding agent's editor",
     "ValidationError": "pydantic's; in the logs it stands in a traceback",
+    "message_id": "the id of an event in Segment's exports and in syslog; in the logs a line of somebody's code",
+    "amount_refunded": "a field of Stripe's charges; in the logs what a refund tool gave back",
     "session_name": "our own function; in the logs a line of somebody's code that an agent read",
 }
 """Names of a log's payload that the source may use all the same, each with its reason."""
