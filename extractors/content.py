@@ -81,7 +81,7 @@ def records_of(content: bytes, layout: Layout, whole: bool = False, document: An
     """
     if layout == "lines":
         return _lines(content, line, byte_offset)
-    if layout == "table" and document is None:
+    if layout == "table" and document is None and not containers.claims(content):
         return _rows(content, header, line, byte_offset)
     if layout == "text" and not whole:
         return _text_lines(content, line, byte_offset)
@@ -89,11 +89,17 @@ def records_of(content: bytes, layout: Layout, whole: bool = False, document: An
         return Records([1], [0], [content], [content.removeprefix(BOM).decode("utf-8", "replace")])
     if layout == "xml":
         return Records([1], [0], [content], [content])
-    value = document if document is not None else orjson.loads(content.removeprefix(BOM))
+    value = document if document is not None else _document(content)
     if whole or not isinstance(value, list):
         return Records([1], [0], [content], [value])
     elements = [orjson.dumps(element, default=str) for element in value]
     return Records(list(range(1, len(value) + 1)), [0] * len(value), elements, value)
+
+
+def _document(content: bytes) -> Any:
+    """The value of a file that is one document, an archive, a database or a Parquet table."""
+    packed = containers.head_of(content)
+    return parsed(content.removeprefix(BOM))[0] if packed is None else packed.document
 
 
 def header_of(content: bytes) -> bytes:

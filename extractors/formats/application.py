@@ -19,6 +19,7 @@ from extractors.formats import line_shapes
 from extractors.formats.access_line import AccessFields, fields_of
 from extractors.formats.application_fields import Row, Stated, stated_in
 from extractors.formats.application_request import access_columns, object_columns, text_object
+from extractors.formats.envelope import known_service
 from extractors.formats.format import Emit, LogRecord
 from extractors.formats.instants import Yearless, earlier, microseconds
 from extractors.formats.syslog_line import SyslogLine, syslog_of
@@ -184,7 +185,8 @@ class Teller:
         if session is None and identity is None and stated.trace is not None:
             session = f"trace:{stated.trace}"
         at = microseconds(envelope.mapped("time", value)) or stated.time("time") or around.happened_at
-        service = self._service or _first_text(envelope.mapped("service", value), stated.text("service"), around.service)
+        service = self._service or _first_text(
+            envelope.mapped("service", value), known_service(stated.text("service")), around.service)
         return {"session_id": session, "service": service, "name": identity, "happened_at": _begin(at, stated),
                 "lossy": list(around.lossy)}
 

@@ -49,7 +49,7 @@ class Envelope:
 
     def service(self, value: Any) -> str | None:
         """Service as the configuration, else the record, states it."""
-        return self._service or self._text("service", value, _SERVICE)
+        return self._service or known_service(self._text("service", value, _SERVICE))
 
     def identity(self, value: Any) -> str | None:
         """User, clerk or connection as the record states it."""
@@ -73,6 +73,11 @@ class Envelope:
         if field in self._fields:
             return _scalar(at(value, self._fields[field]))
         return _first(value, names)
+
+
+def known_service(name: Any) -> str | None:
+    """The name of a service; None where it is what OpenTelemetry writes when none is set (`unknown_service:<program>`)."""
+    return name if isinstance(name, str) and name.split(":", 1)[0] != "unknown_service" else None
 
 
 def _first(value: Any, names: tuple[str, ...]) -> str | None:

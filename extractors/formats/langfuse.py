@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from extractors.formats.envelope import known_service
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
 from extractors.formats.langfuse_scores import score
@@ -158,7 +159,7 @@ def _tool_name(value: Row, attributes: Row) -> str | None:
 def _service(value: Row, metadata: Row, emit: Emit) -> str | None:
     resource = metadata.get("resourceAttributes")
     stated = resource.get("service.name") if isinstance(resource, dict) else None
-    return emit.envelope.service(value) or (stated if isinstance(stated, str) and stated != "unknown_service" else None)
+    return emit.envelope.service(value) or known_service(stated)
 
 
 def _payload(value: Any) -> Any:
