@@ -126,7 +126,11 @@ class _Log:
         if not isinstance(message, str) or not _ENTRY.match(message):
             self._emit.event(entry.record, "log", content=entry.text, lossy=lossy, **shared)
             return
-        fields = next(csv.reader(io.StringIO(message.removeprefix(_AUDIT), newline="")))
+        try:
+            fields = next(csv.reader(io.StringIO(message.removeprefix(_AUDIT), newline="")))
+        except csv.Error:   # a field longer than any statement
+            self._emit.event(entry.record, "log", content=entry.text, lossy=lossy, **shared)
+            return
         fields += [""] * (10 - len(fields))
         self._statement(entry, fields, lossy, shared)
 

@@ -12,7 +12,7 @@ from extractors.formats.chat import parts
 from extractors.formats.format import Row
 from extractors.formats.transcript import Transcript
 
-_MARKERS = re.compile(r"\s*###[A-Z][A-Z-]*###\s*")
+_MARKERS = re.compile(r"###[A-Z][A-Z-]*###\s*")
 
 
 def tell(told: Transcript, message: Any, **fields: Any) -> None:
@@ -21,7 +21,7 @@ def tell(told: Transcript, message: Any, **fields: Any) -> None:
     if isinstance(message, dict) and isinstance(content, str) and message.get("role") in ("user", "assistant"):
         markers = _MARKERS.findall(content)
         if markers:
-            left = _MARKERS.sub(" ", content).strip()
+            left = " ".join(each.strip() for each in _MARKERS.split(content)).strip()
             told.log(" ".join(each.strip() for each in markers), **fields)
             if not left and not message.get("tool_calls"):
                 return
