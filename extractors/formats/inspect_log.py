@@ -52,7 +52,8 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
 
 def _log(record: LogRecord, log: Row, emit: Emit) -> None:
     evaluated = log["eval"]
-    run = Run(emit, emit.envelope.service(log) or evaluated.get("task"), evaluated.get("model"))
+    task = evaluated.get("task") if isinstance(evaluated.get("task"), str) else None
+    run = Run(emit, emit.envelope.service(log) or task, evaluated.get("model"))
     samples = log["samples"] if isinstance(log.get("samples"), list) else []
     for number, each in enumerate(samples):
         with emit.guarded(record):
