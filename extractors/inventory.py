@@ -1,8 +1,9 @@
 """Which files a run reads, and which it leaves alone.
 
 In: files, folders, globs and `s3://` addresses. Out: the files to read in a fixed order, and a verdict for each that is left.
-A folder called `truth` (in any case) is never read; hidden files are passed over. Sees names of files and folders only:
-whether a file is a log is seen from its content, in `extractors.reading`.
+A folder called `truth` (in any case) is never read; hidden files are passed over. A folder whose files are one log (see
+`extractors.bundles`) is one file. Sees names of files and folders only: whether a file is a log is seen from its content, in
+`extractors.reading`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import BinaryIO, NamedTuple
 
 import polars as pl
 
-from extractors import objects
+from extractors import bundles, objects
 from extractors.configuration import Configuration, Source
 from warehouse.errors import InputError
 from warehouse.records import Verdict, frame
@@ -41,6 +42,8 @@ class SourceFile:
     source: Source = field(default_factory=Source)
     url: str | None = None
     """Where it lies on an object store (`s3://…`); its path is then a name alone."""
+    members: tuple[str, ...] = ()
+    """Of a folder that is read as one archive: the names below it. It is told anew as a whole whenever it has changed."""
 
     @property
     def place(self) -> str:
@@ -49,14 +52,22 @@ class SourceFile:
 
     def open(self) -> BinaryIO:
         """The file, opened to read its bytes. Errors: OSError."""
+        if self.members:
+            return bundles.packed((name, self._member(name).open) for name in self.members)
         return objects.opened(self.url) if self.url else self.path.open("rb")
 
     def stamp(self) -> Stamp:
         """What tells that it is still the same file without reading it. Errors: OSError."""
+        if self.members:
+            stamps = [self._member(name).stamp() for name in self.members]
+            return Stamp(sum(each.n_bytes for each in stamps), max(each.modified_ns for each in stamps))
         if self.url:
             return Stamp(*objects.stamp(self.url))
         found = self.path.stat()
         return Stamp(found.st_size, found.st_mtime_ns)
+
+    def _member(self, name: str) -> SourceFile:
+        return SourceFile(self.path / name, f"{self.relative}/{name}", self.source, f"{self.url}/{name}" if self.url else None)
 
 
 def discover(paths: Sequence[Path | str], only: Iterable[str] = (), without: Iterable[str] = (),
@@ -81,8 +92,20 @@ def discover(paths: Sequence[Path | str], only: Iterable[str] = (), without: Ite
             else:
                 real = url or str(path.resolve())
                 found.setdefault(real, SourceFile(path, relative, _source(real, configuration), url))
-    files = sorted(found.values(), key=lambda each: (each.relative, each.place))
+    files = sorted(_together(found), key=lambda each: (each.relative, each.place))
     return files, frame(Verdict, [left[name] for name in sorted(left)])
+
+
+def _together(found: dict[str, SourceFile]) -> list[SourceFile]:
+    """The files that were found, by where they really lie; those of one log as one."""
+    for folder, members in bundles.bundles(found).items():
+        state = found[f"{folder}/{bundles.STATE}"]
+        above, _, _ = state.relative.rpartition("/")
+        for name in members:
+            del found[f"{folder}/{name}"]
+        found[folder] = SourceFile(
+            state.path.parent, above or folder.rpartition("/")[2], state.source, folder if state.url else None, members)
+    return list(found.values())
 
 
 def _files(given: str) -> Iterator[tuple[Path, str, str | None]]:
