@@ -19,7 +19,7 @@ from extractors.formats.format import Head
 
 MOST_BYTES = 1 << 27
 DAMAGED = (OSError, EOFError, zlib.error, zstandard.ZstdError, MemoryError)
-_NO_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
+_NO_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, IndexError)
 """RuntimeError: it is encrypted, or packed in a way that `zipfile` does not know."""
 _STEP = 1 << 20
 _GZIP, _ZSTD, _ZIP = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", (b"PK\x03\x04", b"PK\x05\x06")
@@ -64,7 +64,7 @@ def head_of(content: bytes) -> Head | None:
     if content.startswith(_SQLITE):
         tables = _tables(content)
         return Head("database", [{name: rows[:_KEEP] for name, rows in tables.items()}], tables)
-    if content.startswith(_PARQUET) and content.endswith(_PARQUET):
+    if content.startswith(_PARQUET):
         rows = _parquet(content)
         return Head("table", rows[:_KEEP], rows)
     return None

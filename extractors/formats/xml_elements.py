@@ -32,7 +32,7 @@ def first_names(content: bytes) -> list[str]:
     parser.StartDoctypeDeclHandler = _refuse
     try:
         parser.Parse(content, False)
-    except (expat.ExpatError, ValueError):   # what was seen before the damage still tells
+    except (expat.ExpatError, LookupError, ValueError):   # what was seen before the damage still tells
         return names
     except _Seen:
         pass

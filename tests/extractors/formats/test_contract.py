@@ -99,6 +99,15 @@ def test_the_same_bytes_anywhere_and_packed_say_the_same(log_format: Format, tmp
 
 
 @every
+def test_records_that_come_twice_keep_their_ids_apart(log_format: Format, tmp_path: Path) -> None:
+    if log_format.whole or HEADS[log_format.name].layout not in ("lines", "text"):
+        pytest.skip("a whole file is one record")
+    first = log_format.sample().splitlines(keepends=True)[0]
+    found = reading(tmp_path, first * 5, log_format.name)
+    assert found.records["record_id"].is_unique().all() and found.events["event_id"].is_unique().all()
+
+
+@every
 def test_a_cut_anywhere_costs_what_was_cut(log_format: Format, tmp_path: Path) -> None:
     """A format of lines gives its whole lines and a verdict for the rest, a document one verdict; nothing else is lost."""
     held, layout = log_format.sample(), HEADS[log_format.name].layout
