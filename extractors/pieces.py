@@ -10,24 +10,21 @@ Memory: one piece, and a line of at most `MOST_RECORD` bytes; a longer line is p
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from extractors import containers
 from extractors.content import head_of, header_of, text_head
 from extractors.formats import named, recognise
 from extractors.formats.format import Layout
 from extractors.inventory import SourceFile
+from extractors.streams import Stream
 
 PIECE_BYTES = 1 << 25
 MOST_RECORD = 1 << 26
 _BEGIN = 1 << 20
-_STEP = 1 << 22
-_PACKED_MOST, _PACKED_RATIO = 1 << 30, 300
-"""A packed file that unpacks to more than both is a bomb."""
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _LINES: tuple[Layout, ...] = ("lines", "text", "table")
 _TOO_LARGE = f"is one document of more than {containers.MOST_BYTES >> 20} MiB; write it as JSON lines, or split it"
 _UNKNOWN = ("is in no format that is known; name one under `format` in the configuration, describe it with `traceroom sniff`, "
@@ -42,6 +39,10 @@ class Left(NamedTuple):
     reason: str
     detail: str
     file_id: str
+    n_bytes: int
+    """Of the whole file, as it lies there."""
+    previous: str | None = None
+    """The piece before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,8 @@ class Piece:
     """A run of whole records of one file."""
 
     file_id: str
-    """sha256 over source, number and content, first 32 hex digits: what the ledger knows it by."""
+    """sha256 over source, the piece before it and content, first 32 hex digits: the same id says that the file is the same from
+    its beginning to the end of this piece."""
     number: int
     """0-based."""
     line: int
@@ -61,6 +63,14 @@ class Piece:
     """The file ends with it: it may grow."""
     too_long: int = 0
     """Not 0: it is one line of so many bytes, too long to be read; `content` is its beginning."""
+    previous: str | None = None
+    """Id of the piece before it."""
+    replaces: tuple[str, ...] = ()
+    """Ids of pieces that ended here before the file grew: what they hold is in this one and those that follow."""
+
+
+Earlier = Callable[[str | None], Mapping[int, Collection[str]]]
+"""Gives what ended a file after the piece with that id (None: at its beginning) when it was read before: ids by their bytes."""
 
 
 @dataclass(frozen=True)
@@ -80,38 +90,45 @@ class Log:
     """Value of a file that is one document, while it stays in this process."""
 
 
-def opened(source_file: SourceFile) -> tuple[Log, Iterator[Piece | Left]] | Left:
+def opened(source_file: SourceFile, earlier: Earlier = lambda previous: {}) -> tuple[Log, Iterator[Piece | Left]] | Left:
     """What the file is, and its pieces; a file that is damaged further on ends with a `Left`.
 
     Errors: OSError where it cannot be opened, `Missing` for an unknown format.
     """
+    n_bytes = source_file.stamp().n_bytes
     file = source_file.open()
     try:
-        stream = _Stream(file, source_file.stamp().n_bytes)
-        found = _looked_at(source_file, stream)
-    except BaseException as error:
+        stream = Stream(file, n_bytes)   # raises no ValueError
+        found = _looked_at(source_file, stream, n_bytes)
+    except ValueError as error:   # an archive or a database that cannot be opened
+        left = _damaged(source_file, stream, str(error), None, n_bytes)
         file.close()
-        if _is_damage(error):
-            return _damaged(source_file, error, b"")
+        return left
+    except BaseException:
+        file.close()
         raise
     if isinstance(found, Left):
         file.close()
         return found
-    return found, _pieces(found, stream)
+    return found, _pieces(found, stream, earlier, n_bytes)
 
 
-def _looked_at(source_file: SourceFile, stream: _Stream) -> Log | Left:
+def _looked_at(source_file: SourceFile, stream: Stream, n_bytes: int) -> Log | Left:
     whole = stream.fill(_BEGIN)
     begin = stream.held
-    nothing = _content_id(source_file, 0, b"%d\0" % source_file.stamp().n_bytes + begin[:_BEGIN])
+    nothing = _content_id(source_file, None, b"%d\0" % n_bytes + begin[:_BEGIN])
     if _is_prose(source_file):
-        return Left("not_a_log", "is prose beside the logs; nothing to mend", nothing)
+        return Left("not_a_log", "is prose beside the logs; nothing to mend", nothing, n_bytes)
+    if stream.damage and b"\n" not in begin:
+        return _damaged(source_file, stream, stream.damage, None, n_bytes)
     if whole and not begin.strip():
-        return Left("empty_file", "is empty; nothing to mend", nothing)
-    head = head_of(begin, whole)
+        return Left("empty_file", "is empty; nothing to mend", nothing, n_bytes)
+    head = head_of(begin, whole and not stream.damage)
     if head is None:
         if not stream.fill(containers.MOST_BYTES + 1):
-            return Left("too_large", _TOO_LARGE, nothing)
+            return Left("too_large", _TOO_LARGE, nothing, n_bytes)
+        if stream.damage:
+            return _damaged(source_file, stream, stream.damage, None, n_bytes)
         head = head_of(stream.held, True)
     assert head is not None, "what is whole has a head"
     chosen = source_file.source.format
@@ -120,49 +137,56 @@ def _looked_at(source_file: SourceFile, stream: _Stream) -> Log | Left:
         head = text_head(begin)
         log_format = recognise(head)
     if log_format is None:
-        return Left("unknown_format", _UNKNOWN, nothing)
+        return Left("unknown_format", _UNKNOWN, nothing, n_bytes)
     document = head.document if head.layout != "lines" else None
     header = header_of(begin) if head.layout == "table" and document is None else b""
     return Log(source_file, log_format.name, head.layout, log_format.whole, log_format.apart, header, document)
 
 
-def _pieces(log: Log, stream: _Stream) -> Iterator[Piece | Left]:
+def _pieces(log: Log, stream: Stream, earlier: Earlier, n_bytes: int) -> Iterator[Piece | Left]:
     in_lines = log.layout in _LINES and not (log.layout == "text" and log.whole) and log.document is None
+    previous = None
     try:
         if in_lines:
-            yield from _cut(log, stream)
-        elif stream.fill(containers.MOST_BYTES + 1):
-            content = stream.held
-            yield Piece(_content_id(log.source_file, 0, content), 0, 1, 0, content, True)
-        else:
-            yield Left("too_large", _TOO_LARGE, _content_id(log.source_file, 0, stream.held))
-    except (*containers.DAMAGED, ValueError) as error:
-        if not _is_damage(error):
-            raise
-        yield _damaged(log.source_file, error, b"%d" % stream.n_taken)
+            for piece in _cut(log, stream, earlier):
+                previous = piece.file_id
+                yield piece
+        elif not stream.fill(containers.MOST_BYTES + 1):
+            yield Left("too_large", _TOO_LARGE, _content_id(log.source_file, None, stream.held), n_bytes)
+        elif not stream.damage:
+            replaces = _replaced(log, earlier, None, b"", stream.held)
+            yield Piece(_content_id(log.source_file, None, stream.held), 0, 1, 0, stream.held, True, replaces=replaces)
+        if stream.damage:
+            yield _damaged(log.source_file, stream, stream.damage, previous, n_bytes)
     finally:
         stream.close()
 
 
-def _cut(log: Log, stream: _Stream) -> Iterator[Piece]:
-    """The pieces of a file in lines."""
+def _cut(log: Log, stream: Stream, earlier: Earlier) -> Iterator[Piece]:
+    """The pieces of a file in lines; of a damaged one, its whole lines before the damage."""
     number, line, size = 0, 1, PIECE_BYTES if log.apart else containers.MOST_BYTES
+    previous: str | None = None
     while not stream.ended:
         offset, too_long = stream.n_taken, 0
         stream.fill(size + 1)
         end = _end(stream.held, size, log.layout) if len(stream.held) > size else len(stream.held)
         if end == 0:
             end = stream.line_end(MOST_RECORD)
+        if stream.damage and end == len(stream.held):
+            end = _end(stream.held, end, log.layout)
+            if end == 0:
+                return
+        header = log.header if number else b""
+        replaces = _replaced(log, earlier, previous, header, stream.held)
         if end:
             content = stream.take(end)
             n_lines = content.count(b"\n")
         else:
             content = stream.held[:_BEGIN]
             too_long, n_lines = stream.pass_over_line(), 1
-        header = log.header if number else b""
-        yield Piece(_content_id(log.source_file, number, header + content), number, line, offset, content, stream.ended,
-                    too_long)
-        number, line = number + 1, line + n_lines
+        file_id = _content_id(log.source_file, previous, header + content)
+        yield Piece(file_id, number, line, offset, content, stream.ended and not stream.damage, too_long, previous, replaces)
+        number, line, previous = number + 1, line + n_lines, file_id
 
 
 def _end(held: bytes, size: int, layout: Layout) -> int:
@@ -179,105 +203,34 @@ def _end(held: bytes, size: int, layout: Layout) -> int:
     return at
 
 
-class _Stream:
-    """The unpacked content of a file, read as it is needed."""
-
-    def __init__(self, file: BinaryIO, n_bytes: int) -> None:
-        self._file = file
-        self._stream = containers.stream(file)
-        self._most = max(_PACKED_MOST, _PACKED_RATIO * n_bytes)
-        self._read_all = False
-        self.held = b""
-        """Read, not taken."""
-        self.n_taken = 0
-        self.fill(len(_UTF_16[0]))
-        if self.held[:2] in _UTF_16:
-            self._recode()
-
-    @property
-    def ended(self) -> bool:
-        """Whether all was taken."""
-        return not self.held and self.fill(1)
-
-    def fill(self, n_bytes: int) -> bool:
-        """Hold at least `n_bytes` if there are so many; True: what is held is all that is left."""
-        missing = n_bytes - len(self.held)
-        if missing > 0 and not self._read_all:
-            more = [self.held]
-            while missing > 0 and (step := self._stream.read(min(missing, _STEP))):
-                more.append(step)
-                missing -= len(step)
-            self._read_all = missing > 0
-            self.held = b"".join(more)
-            if self._stream is not self._file and self.n_taken + len(self.held) > self._most:
-                raise ValueError(f"it unpacks to more than {self._most >> 20} MiB")
-        return self._read_all or not self._more()
-
-    def _more(self) -> bool:
-        step = self._stream.read(1)
-        self.held += step
-        self._read_all = not step
-        return bool(step)
-
-    def take(self, n_bytes: int) -> bytes:
-        """Take what is held."""
-        taken, self.held = self.held[:n_bytes], self.held[n_bytes:]
-        self.n_taken += len(taken)
-        return taken
-
-    def line_end(self, most: int) -> int:
-        """Where the line that is held ends, 0 where it is longer than `most`."""
-        looked = 0
-        while True:
-            whole = self.fill(min(len(self.held) + _STEP, most))
-            at = self.held.find(b"\n", looked, most) + 1
-            if at or whole or len(self.held) >= most:
-                return at or (len(self.held) if whole and len(self.held) <= most else 0)
-            looked = len(self.held)
-
-    def pass_over_line(self) -> int:
-        """Take a line of any length without keeping it; gives its length."""
-        before = self.n_taken
-        while (at := self.held.find(b"\n") + 1) == 0 and self.held:
-            self.take(len(self.held))
-            self.fill(_STEP)
-        self.take(at)
-        return self.n_taken - before
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-    def _recode(self) -> None:
-        """UTF-16 to UTF-8, as a whole."""
-        if not self.fill(containers.MOST_BYTES + 1):
-            raise ValueError(f"it is UTF-16 of more than {containers.MOST_BYTES >> 20} MiB; write it as UTF-8")
-        try:
-            self.held = self.held.decode("utf-16").encode()
-        except UnicodeError as error:
-            raise ValueError(f"it begins as UTF-16 but is none ({error})") from error
+def _replaced(log: Log, earlier: Earlier, previous: str | None, header: bytes, held: bytes) -> tuple[str, ...]:
+    """Which of the pieces that ended the file here before are the beginning of what is held."""
+    found, at = [], 0
+    digest = _begun(log.source_file, previous, header)
+    for n_bytes, ids in sorted(earlier(previous).items()):
+        if not ids or n_bytes > len(held):
+            continue
+        digest.update(memoryview(held)[at:n_bytes])
+        at, file_id = n_bytes, digest.hexdigest()[:32]
+        if file_id in ids:
+            found.append(file_id)
+    return tuple(found)
 
 
-def begins_with(log: Log, piece: Piece, file_id: str, n_bytes: int) -> bool:
-    """Whether the piece that the ledger knows by `file_id`, of `n_bytes`, is the beginning of this one."""
-    header = log.header if piece.number else b""
-    return _content_id(log.source_file, piece.number, header + piece.content[:n_bytes]) == file_id
+def _content_id(source_file: SourceFile, previous: str | None, content: bytes) -> str:
+    return _begun(source_file, previous, content).hexdigest()[:32]
 
 
-def _content_id(source_file: SourceFile, number: int, content: bytes) -> str:
-    digest = hashlib.sha256(f"{source_file.source.name}\0{number}\0".encode())
+def _begun(source_file: SourceFile, previous: str | None, content: bytes) -> hashlib._Hash:
+    digest = hashlib.sha256(f"{source_file.source.name}\0{previous or ''}\0".encode())
     digest.update(content)
-    return digest.hexdigest()[:32]
+    return digest
 
 
-def _is_damage(error: BaseException) -> bool:
-    """Whether the content is at fault, not the disk or the code."""
-    return isinstance(error, ValueError) or (
-        isinstance(error, containers.DAMAGED) and not (isinstance(error, OSError) and error.errno is not None))
-
-
-def _damaged(source_file: SourceFile, error: BaseException, place: bytes) -> Left:
-    return Left("unreadable_file", f"cannot be unpacked: {error}; copy it again", _content_id(source_file, -1, place))
+def _damaged(source_file: SourceFile, stream: Stream, damage: str, previous: str | None, n_bytes: int) -> Left:
+    beyond = f" beyond byte {stream.n_taken}" if previous else ""
+    file_id = _content_id(source_file, previous, b"damaged\0%d\0%d\0" % (n_bytes, stream.n_taken) + stream.begin(_BEGIN))
+    return Left("unreadable_file", f"cannot be unpacked{beyond}: {damage}; copy it again", file_id, n_bytes, previous)
 
 
 def _is_prose(source_file: SourceFile) -> bool:

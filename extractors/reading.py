@@ -1,8 +1,8 @@
 """A piece of a log file in; its row of the ledger, its records, its events, the tools it declares and verdicts out.
 
-Ids are content hashes (law 4): a piece's over source, number and content, a record's over source, bytes and its ordinal among
-equal records of the piece; equal records of different pieces are told apart when all are in (`pipelines.settling`). The path
-and the clock reach the ledger alone.
+Ids are content hashes (law 4): a piece's over source, the piece before it and content, a record's over source, bytes and its
+ordinal among equal records of the piece; equal records of different pieces are told apart when all are in
+(`pipelines.settling`). The path and the clock reach the ledger alone.
 What it sees: the content. What it does not see: other files; sessions are put together in `extractors.sessions`.
 """
 
@@ -60,8 +60,7 @@ def read(source_file: SourceFile, read_at: datetime | None = None) -> Reading:
         return found[0]
     first = found[0].file
     file = first.model_copy(update={
-        "n_bytes": sum(each.file.n_bytes for each in found), "n_records": sum(each.file.n_records for each in found),
-        "last": found[-1].file.last})
+        "n_bytes": sum(each.file.n_bytes for each in found), "n_records": sum(each.file.n_records for each in found)})
     columns = ("records", "events", "declarations", "quarantine", "verdicts")
     return Reading(file, *(pl.concat([getattr(each, name) for each in found]) for name in columns))
 
@@ -83,31 +82,17 @@ def readings(source_file: SourceFile, read_at: datetime | None = None) -> Iterat
 
 def left(source_file: SourceFile, why: Left, number: int, read_at: datetime) -> Reading:
     """The reading of a file, or of the rest of one, that is left alone."""
-    ledger = _Ledger(source_file, why.file_id, read_at)
     verdict = Verdict(stage="extract", subject=why.file_id, kept=False, reason=why.reason,
                       detail=f"{source_file.relative} {why.detail}.", file_id=why.file_id)
-    file = ledger.file(why.reason, number, 0, source_file.stamp().n_bytes, 0, None, True)
+    file = File(file_id=why.file_id, previous=why.previous, source=source_file.source.name, path=source_file.place,
+                piece=number, byte_offset=0, format=why.reason, n_bytes=why.n_bytes, n_records=0, day=None, read_at=read_at,
+                settled=False)
     return Reading(file, empty(RawRecord), empty(Event), empty(Declaration), empty(Quarantined), frame(Verdict, [verdict]))
 
 
 def read_piece(log: Log, piece: Piece, read_at: datetime) -> Reading:
     """Read one piece of a file."""
     return _Reader(log, piece, read_at).read()
-
-
-class _Ledger:
-    """Facts of the file that its rows share."""
-
-    def __init__(self, source_file: SourceFile, file_id: str, read_at: datetime) -> None:
-        self._source_file, self.file_id, self._read_at = source_file, file_id, read_at
-
-    def file(self, format_name: str, number: int, byte_offset: int, n_bytes: int, n_records: int, day: str | None,
-             last: bool) -> File:
-        """The piece's row."""
-        stamp = self._source_file.stamp()
-        return File(file_id=self.file_id, source=self._source_file.source.name, path=self._source_file.place, piece=number,
-                    byte_offset=byte_offset, format=format_name, n_bytes=n_bytes, n_records=n_records, day=day,
-                    read_at=self._read_at, file_bytes=stamp.n_bytes, modified_ns=stamp.modified_ns, last=last, settled=False)
 
 
 class _Reader:
@@ -118,7 +103,7 @@ class _Reader:
         self._source_file = log.source_file
         self._format = named(log.format)
         source = self._source_file.source
-        self._ledger = _Ledger(self._source_file, piece.file_id, read_at)
+        self._read_at = read_at
         self._emit = Emit(piece.file_id, source.name, log.format, Envelope(source.fields, source.service))
         self._verdicts: dict[tuple[int, str], Verdict] = {}
         self._quarantine: list[tuple[str, str, int, int, bytes]] = []
@@ -132,7 +117,7 @@ class _Reader:
         else:
             records = records_of(piece.content, log.layout, log.whole, log.document, log.header if piece.number else b"",
                                  piece.line, piece.byte_offset)
-        ids = _record_ids(self._source_file.source.name, records.contents)
+        ids, firsts = _record_ids(self._source_file.source.name, records.contents)
         block = Block(ids, records.lines, records.contents, partial(self._record, records, ids))
         if self._format.read_block is not None and records.values is None:
             self._format.read_block(block, self._emit)
@@ -142,7 +127,7 @@ class _Reader:
             self._say(record.line, reason, detail)
         events = self._emit.frame()
         self._keep_what_gave_nothing(records, ids, events)
-        return self._reading(records, ids, events)
+        return self._reading(records, ids, firsts, events)
 
     def _record(self, records: Records, ids: list[str], index: int) -> LogRecord | None:
         """A record that can be read, else None and a verdict."""
@@ -170,7 +155,7 @@ class _Reader:
             (ids[i], self._piece.file_id, line, records.byte_offsets[i], records.contents[i][:_MOST_KEPT])
             for i, line in enumerate(records.lines) if line in said and ids[i] not in told]
 
-    def _reading(self, records: Records, ids: list[str], events: pl.DataFrame) -> Reading:
+    def _reading(self, records: Records, ids: list[str], firsts: list[str | None], events: pl.DataFrame) -> Reading:
         piece, file_id = self._piece, self._piece.file_id
         n_records = len(ids)
         day = events.get_column("happened_at").min()
@@ -179,14 +164,15 @@ class _Reader:
         schema = frame_schema(RawRecord)
         rows = pl.DataFrame({
             "record_id": ids, "line": records.lines, "byte_offset": records.byte_offsets,
-            "n_bytes": list(map(len, records.contents))}, schema={name: schema[name] for name in (
-                "record_id", "line", "byte_offset", "n_bytes")})
+            "n_bytes": list(map(len, records.contents)), "first_id": firsts}, schema={name: schema[name] for name in (
+                "record_id", "line", "byte_offset", "n_bytes", "first_id")})
         rows = rows.with_columns(
-            pl.lit(file_id).alias("file_id"), pl.lit(None, pl.String()).alias("first_id"),
-            pl.lit(None, pl.String()).alias("left_as")).select(list(schema))
-        file = self._ledger.file(
-            self._log.format, piece.number, piece.byte_offset, piece.too_long or len(piece.content), n_records,
-            day.strftime("%Y-%m-%d") if isinstance(day, datetime) else None, piece.last)
+            pl.lit(file_id).alias("file_id"), pl.lit(None, pl.String()).alias("left_as")).select(list(schema))
+        file = File(
+            file_id=file_id, previous=piece.previous, source=self._source_file.source.name, path=self._source_file.place,
+            piece=piece.number, byte_offset=piece.byte_offset, format=self._log.format,
+            n_bytes=piece.too_long or len(piece.content), n_records=n_records,
+            day=day.strftime("%Y-%m-%d") if isinstance(day, datetime) else None, read_at=self._read_at, settled=False)
         return Reading(
             file, rows, events, self._declared(),
             pl.DataFrame(self._quarantine, schema=frame_schema(Quarantined), orient="row"),
@@ -200,15 +186,22 @@ class _Reader:
         return frame(Declaration, list(rows.values()))
 
 
-def _record_ids(source: str, contents: list[bytes]) -> list[str]:
-    """An id for each record: of equal ones, each after the first is told apart by its ordinal."""
+def _record_ids(source: str, contents: list[bytes]) -> tuple[list[str], list[str | None]]:
+    """An id for each record, and of equal ones after the first, the id of the first."""
     sha256, prefix = hashlib.sha256, f"{source}\0".encode()
     ids = [sha256(prefix + content).hexdigest()[:32] for content in contents]
+    firsts: list[str | None] = [None] * len(ids)
     if len(set(ids)) == len(ids):
-        return ids
+        return ids, firsts
     seen: Counter[str] = Counter()
     for index, record_id in enumerate(ids):
+        nth = seen[record_id]
         seen[record_id] += 1
-        if seen[record_id] > 1:
-            ids[index] = sha256(f"{record_id}:{seen[record_id]}".encode()).hexdigest()[:32]
-    return ids
+        if nth:
+            ids[index], firsts[index] = nth_id(record_id, nth), record_id
+    return ids, firsts
+
+
+def nth_id(record_id: str, nth: int) -> str:
+    """Id of the n-th (0-based) of a file's equal records, of which the first has `record_id`."""
+    return record_id if nth == 0 else hashlib.sha256(f"{record_id}@{nth + 1}".encode()).hexdigest()[:32]

@@ -9,21 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
 from extractors import configuration, inventory
-from extractors.inventory import SourceFile, Stamp
-from extractors.pieces import Left, Log, Piece, begins_with, opened
+from extractors.inventory import SourceFile
+from extractors.pieces import Left, Log, Piece, opened
 from extractors.reading import Reading
 from pipelines import progress
 from pipelines.engine import Counts
+from pipelines.ledger import Ledger, forget_verdicts, write_places
 from pipelines.readers import Readers
 from pipelines.settings import Settings
-from pipelines.settling import settle
+from pipelines.settling import hand_over, settle
 from warehouse.errors import InputError, Unavailable
-from warehouse.records import File, Verdict, frame
+from warehouse.records import File, Place, Verdict, frame
 from warehouse.store import Store
 
 _EXPECTED = ("not_a_log", "truth_folder", "left_by_choice", "empty_file", "duplicate_file", "duplicate_record")
@@ -32,6 +33,8 @@ _WARNINGS = 10
 """Sentences said at once about one file."""
 _ROWS = 150_000
 """Rows from which on a transaction is committed: DuckDB writes runs of 122,880 rows straight to the file."""
+_BYTES = 1 << 28
+"""Bytes of logs from which on a transaction is committed, however few records they are."""
 _TABLES = {"records": "raw.records", "events": "core.events", "quarantine": "raw.quarantine"}
 
 
@@ -44,28 +47,42 @@ class _Task(NamedTuple):
     number: int
     replaces: tuple[str, ...]
     """Rows of the ledger that tell less of the same file."""
+    place: Place | None
+    """Of its last piece: where the file lies."""
 
 
 def ingest(store: Store, settings: Settings) -> Counts:
     """Every piece of a file that the ledger lacks to records, events and tool declarations."""
     files, unread = discovered(settings)
-    store.append_new("mart.verdicts", unread)
     counts = {"n_files": len(files), "n_new_files": 0, "n_new_records": 0, "n_new_events": 0, "n_later_files": 0}
-    ledger, batch = _Ledger(store), _Batch(store)
+    ledger, batch, later = Ledger(store, files), _Batch(store), set[str]()
     new = [file for file in files if not ledger.holds(file)]
+    _say_anew(store, files, unread)
     with Readers(_size(new)) as readers:
         for task, reading in readers.readings(_tasks(new, ledger, len(files)), datetime.now(UTC)):
+            place = task.source_file.place
             if settings.until and reading.file.day and reading.file.day > settings.until:
-                counts["n_later_files"] += 1
+                counts["n_later_files"] += place not in later
+                later.add(place)   # its rest is of days that are not over either
+            if place in later:
                 continue
             counts["n_new_files"] += reading.file.piece == 0
             counts["n_new_records"] += reading.records.height
             counts["n_new_events"] += reading.events.height
-            batch.add(reading, task.replaces)
+            batch.add(reading, task.replaces, task.place)
     batch.commit()
-    store.append_new("mart.verdicts", frame(Verdict, ledger.verdicts))
+    with store.transaction():
+        write_places(store, [place for path, place in ledger.places.items() if path not in later])
+        store.append_new("mart.verdicts", frame(Verdict, ledger.verdicts))
     settle(store)
     return counts
+
+
+def _say_anew(store: Store, files: list[SourceFile], unread: pl.DataFrame) -> None:
+    """Put what is said of names in the place of what was said of them before."""
+    with store.transaction():
+        forget_verdicts(store, [*(file.relative for file in files), *unread["subject"]])
+        store.append_new("mart.verdicts", unread)
 
 
 def discovered(settings: Settings) -> tuple[list[SourceFile], pl.DataFrame]:
@@ -81,7 +98,7 @@ def discovered(settings: Settings) -> tuple[list[SourceFile], pl.DataFrame]:
 def all_read(store: Store, settings: Settings) -> bool:
     """Whether the ledger holds all that the settings name; opens no file."""
     files, unread = discovered(settings)
-    ledger = _Ledger(store)
+    ledger = Ledger(store, files)
     said = set(store.read("select subject from mart.verdicts where stage = 'extract' and not kept")["subject"])
     return all(ledger.holds(file) for file in files) and said.issuperset(unread["subject"])
 
@@ -112,71 +129,21 @@ def something_to_read(settings: Settings) -> list[str]:
     return [f"{option} {name}" for option, name in named if name not in folders]
 
 
-class _Ledger:
-    """What was read before."""
-
-    def __init__(self, store: Store) -> None:
-        rows = store.read(
-            "select file_id, path, piece, format, n_bytes, n_records, file_bytes, modified_ns, last from raw.files")
-        self._ids = dict(zip(rows["file_id"], rows["path"], strict=True))
-        self._ends: set[tuple[str, Stamp]] = set()
-        self._weaker: dict[tuple[str, int], list[dict[str, Any]]] = {}
-        for row in rows.filter("last").iter_rows(named=True):
-            self._ends.add((row["path"], Stamp(row["file_bytes"], row["modified_ns"])))
-            self._weaker.setdefault((row["path"], row["piece"]), []).append(row)
-        self._store = store
-        self.verdicts: list[Verdict] = []
-        """On files that are left because they cannot be opened, or came before."""
-
-    def holds(self, source_file: SourceFile) -> bool:
-        """Whether the file was read to its end, by its place and stamp."""
-        try:
-            return (source_file.place, source_file.stamp()) in self._ends
-        except OSError:
-            return False
-
-    def lacks(self, source_file: SourceFile, file_id: str, last: bool) -> bool:
-        """Whether a piece is new; one that came before under another name has its verdict."""
-        first = self._ids.get(file_id)
-        if first is None:
-            self._ids[file_id] = source_file.place
-            return True
-        if first != source_file.place and not first.endswith(source_file.relative):
-            self.verdicts.append(Verdict(
-                stage="extract", subject=source_file.relative, kept=False, reason="duplicate_file", file_id=file_id,
-                detail=f"{source_file.relative} holds the same bytes as {first}; nothing to mend."))
-        elif first == source_file.place and last:
-            self._stamp(file_id, source_file.stamp())
-        return False
-
-    def _stamp(self, file_id: str, stamp: Stamp) -> None:
-        """Note that a piece which is there already ends the file as it is now."""
-        self._store.change(
-            "update raw.files set last = true, file_bytes = $n_bytes, modified_ns = $modified_ns where file_id = $file_id",
-            n_bytes=stamp.n_bytes, modified_ns=stamp.modified_ns, file_id=file_id)
-
-    def weaker(self, log: Log, piece: Piece) -> tuple[str, ...]:
-        """Rows of the same place that held nothing, or only the beginning of the piece."""
-        rows = self._weaker.get((log.source_file.place, piece.number), [])
-        return tuple(row["file_id"] for row in rows if row["n_records"] == 0 or (
-            row["n_bytes"] < len(piece.content) and begins_with(log, piece, row["file_id"], row["n_bytes"])))
-
-
-def _tasks(files: list[SourceFile], ledger: _Ledger, n_files: int) -> Iterator[_Task]:
+def _tasks(files: list[SourceFile], ledger: Ledger, n_files: int) -> Iterator[_Task]:
     """The pieces that the ledger lacks, file by file; a file that cannot be opened is left, and asked for again next time."""
     for done, source_file in enumerate(files, start=n_files - len(files)):
         progress.tell("extract", done, n_files, source_file.relative)
         try:
-            found = opened(source_file)
-            if isinstance(found, Left):
-                if ledger.lacks(source_file, found.file_id, True):
-                    yield _Task(source_file, None, found, 0, ())
-                continue
-            log, pieces = found
+            stamp = source_file.stamp()   # before it is read: it may grow meanwhile
+            found = opened(source_file, ledger.shorter)
+            log, pieces = (None, iter((found,))) if isinstance(found, Left) else found
             for number, piece in enumerate(pieces):
-                if ledger.lacks(source_file, piece.file_id, isinstance(piece, Left) or piece.last):
-                    weaker = ledger.weaker(log, piece) if isinstance(piece, Piece) else ()
-                    yield _Task(source_file, log, piece, number, weaker)
+                is_new = ledger.lacks(source_file, piece)
+                replaces = ledger.replaced(source_file, piece) if is_new else ()
+                is_last = isinstance(piece, Left) or piece.last
+                place = ledger.ended(source_file, piece.file_id, stamp, is_new) if is_last else None
+                if is_new:
+                    yield _Task(source_file, log, piece, number, replaces, place)
         except OSError as error:
             verdict = Verdict(
                 stage="extract", subject=source_file.relative, kept=False, reason="unreadable_file", detail=(
@@ -193,14 +160,17 @@ class _Batch:
         self._store = store
         self._readings: list[Reading] = []
         self._replaced: list[str] = []
-        self._n_rows = 0
+        self._places: list[Place] = []
+        self._n_rows = self._n_bytes = 0
 
-    def add(self, reading: Reading, replaces: tuple[str, ...]) -> None:
-        """Take a reading; commit when there are many rows."""
+    def add(self, reading: Reading, replaces: tuple[str, ...], place: Place | None) -> None:
+        """Take a reading; commit when there are many rows, or much in them."""
         self._readings.append(reading)
         self._replaced += replaces
+        self._places += [place] if place else []
         self._n_rows += reading.events.height + reading.records.height
-        if self._n_rows >= _ROWS:
+        self._n_bytes += reading.file.n_bytes
+        if self._n_rows >= _ROWS or self._n_bytes >= _BYTES:
             self.commit()
 
     def commit(self) -> None:
@@ -215,14 +185,16 @@ class _Batch:
                 self._store.append(table, pl.concat([getattr(each, name) for each in readings]))
             self._store.append_new("raw.declarations", pl.concat([each.declarations for each in readings]))
             self._store.append_new("mart.verdicts", pl.concat([each.verdicts for each in readings]))
+            write_places(self._store, self._places)
         for each in readings:
             _warn(each.verdicts)
-        self._readings, self._replaced, self._n_rows = [], [], 0
+        self._readings, self._replaced, self._places, self._n_rows, self._n_bytes = [], [], [], 0, 0
 
     def _replace(self) -> None:
         """Take out what a longer version of the same piece tells again."""
         if not self._replaced:
             return
+        hand_over(self._store, self._replaced)
         gone = pl.DataFrame({"file_id": self._replaced})
         for table in (*_TABLES.values(), "raw.declarations", "mart.verdicts", "raw.files"):
             self._store.change(f"delete from {table} where file_id in (select file_id from incoming)", gone)

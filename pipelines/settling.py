@@ -1,30 +1,35 @@
 """Equal records of different pieces, told apart or left.
 
 Within a piece equal records have different ids already. Over pieces, a record that a file holds for the n-th time is another
-record, and gets an id of its own; the n-th one of another file is the same record (a log that was rotated, exports that
-overlap): its events are left, with a verdict. Files count in the order of their places, those that were settled before first.
+record, and gets the id of the n-th; the n-th one of another file is the same record (a log that was rotated, exports that
+overlap): its events are left, with a verdict. Files count in the order of their places, those whose records are kept already
+first. So it does not matter where a file was cut, nor in which order files came, nor how often.
 In: what was committed since the last time. One transaction; a run that was killed before it settles all the same.
 """
 
 from __future__ import annotations
 
-import hashlib
-
 import polars as pl
 
+from extractors.reading import nth_id
 from warehouse.records import Verdict, frame_schema
 from warehouse.store import Store
 
 _TWICE = """
     with fresh as (
-        select coalesce(first_id, record_id) as known_as from raw.records
+        select distinct coalesce(first_id, record_id) as known_as from raw.records
         where file_id in (select file_id from raw.files where not settled)),
     alike as (
         select file_id, record_id, byte_offset, line, coalesce(first_id, record_id) as known_as, left_as from raw.records
         where coalesce(first_id, record_id) in (select known_as from fresh)),
-    twice as (select known_as from alike group by known_as having count(*) > 1)
-    select alike.*, path, settled from alike join twice using (known_as) join raw.files using (file_id)
-    order by known_as, settled desc, path, byte_offset, line"""
+    twice as (select known_as from alike group by known_as having count(distinct file_id) > 1)
+    select alike.*, path, settled from alike join twice using (known_as) join raw.files using (file_id)"""
+_HEIRS = """
+    select g.file_id, g.record_id, t.file_id as heir, t.line, t.byte_offset
+    from raw.records g join raw.files f using (file_id) join raw.records t using (record_id)
+    where g.file_id in (select unnest($gone)) and f.settled and g.left_as is null and t.left_as is not null
+    and t.file_id not in (select unnest($gone))
+    qualify row_number() over (partition by g.record_id order by t.file_id) = 1"""
 
 
 def settle(store: Store) -> None:
@@ -32,32 +37,77 @@ def settle(store: Store) -> None:
     if store.read("select count(*) from raw.files where not settled").item() == 0:
         return
     with store.transaction():
-        changes = _changes(store.read(_TWICE))
-        if changes.height:
-            _carry_out(store, changes)
+        alike = store.read(_TWICE)
+        if alike.height:
+            _carry_out(store, _changes(alike, _times(store)))
         store.change("update raw.files set settled = true where not settled")
 
 
-def _changes(alike: pl.DataFrame) -> pl.DataFrame:
+def hand_over(store: Store, gone: list[str]) -> None:
+    """Give the events of pieces that are about to go to other pieces that hold the same records, whose own were left."""
+    heirs = store.read(_HEIRS, gone=gone)
+    if heirs.is_empty():
+        return
+    of_record = "e.file_id = i.file_id and e.record_id = i.record_id"
+    store.change(f"update core.events as e set file_id = i.heir from incoming i where {of_record}", heirs)
+    store.change("update raw.quarantine as e set file_id = i.heir, line = i.line, byte_offset = i.byte_offset "
+                 f"from incoming i where {of_record}", heirs)
+    store.change("update raw.records as r set left_as = null from incoming i "
+                 "where r.file_id = i.heir and r.record_id = i.record_id", heirs)
+    store.change("delete from mart.verdicts v using incoming i where v.stage = 'extract' and v.reason = 'duplicate_record' "
+                 "and v.subject = i.heir || ':' || i.line", heirs)
+
+
+def _times(store: Store) -> pl.DataFrame:
+    """When a walk over the files, from each piece to those that follow it, enters a piece, and when it leaves it for good."""
+    rows = store.read("select file_id, previous from raw.files order by piece, file_id")
+    known = set(rows["file_id"])
+    after: dict[str | None, list[str]] = {}
+    for file_id, previous in rows.iter_rows():
+        after.setdefault(previous if previous in known else None, []).append(file_id)
+    entered: dict[str, int] = {}
+    gone: dict[str, int] = {}
+    clock, waiting = 0, [(file_id, False) for file_id in after.get(None, [])]
+    while waiting:
+        file_id, is_done = waiting.pop()
+        (gone if is_done else entered)[file_id] = clock
+        clock += 1
+        if not is_done:
+            waiting.append((file_id, True))
+            waiting += [(each, False) for each in after.get(file_id, [])]
+    return pl.DataFrame({"file_id": list(entered), "entered": list(entered.values()), "gone": [gone[each] for each in entered]},
+                        schema={"file_id": pl.String(), "entered": pl.Int64(), "gone": pl.Int64()})
+
+
+def _changes(alike: pl.DataFrame, times: pl.DataFrame) -> pl.DataFrame:
     """Rows that change: their new id, and whether they are left."""
-    if alike.is_empty():
-        return alike
-    ordered = alike.with_columns(pl.int_range(pl.len()).over("known_as", "path").alias("nth"))
-    ordered = ordered.with_columns(
-        pl.struct("known_as", "nth").map_elements(_name, return_dtype=pl.String).alias("new_id"))
-    ordered = ordered.with_columns(
+    alike = alike.join(times, on="file_id").sort("known_as", "file_id", "byte_offset", "line")
+    before = _before(alike)
+    named = alike.join(before, on=["known_as", "file_id"]).with_columns(
+        pl.int_range(pl.len()).over("known_as", "file_id").add(pl.col("n_before")).alias("nth"))
+    named = named.with_columns(pl.Series("new_id", [
+        nth_id(known_as, nth) for known_as, nth in named.select("known_as", "nth").iter_rows()], pl.String()))
+    is_kept = pl.col("settled") & pl.col("left_as").is_null()
+    named = named.sort("new_id", is_kept.not_(), pl.col("settled"), "path", "byte_offset", "line")
+    named = named.with_columns(
         pl.when(pl.int_range(pl.len()).over("new_id") > 0).then(pl.lit("duplicate_record")).alias("becomes"),
         pl.col("path").first().over("new_id").alias("first_path"), pl.col("line").first().over("new_id").alias("first_line"))
-    return ordered.filter((pl.col("new_id") != pl.col("record_id")) | pl.col("becomes").ne_missing(pl.col("left_as")))
+    return named.filter((pl.col("new_id") != pl.col("record_id")) | pl.col("becomes").ne_missing(pl.col("left_as")))
 
 
-def _name(row: dict[str, object]) -> str:
-    if row["nth"] == 0:
-        return str(row["known_as"])
-    return hashlib.sha256(f"{row['known_as']}@{row['nth']}".encode()).hexdigest()[:32]
+def _before(alike: pl.DataFrame) -> pl.DataFrame:
+    """How often each record stands in the pieces that come before a piece in its file."""
+    pieces = alike.group_by("known_as", "file_id", "entered", "gone").len("n")
+    walk = pl.concat([
+        pieces.select("known_as", "file_id", pl.col("entered").alias("at"), pl.col("n").cast(pl.Int64), is_entry=pl.lit(True)),
+        pieces.select("known_as", "file_id", pl.col("gone").alias("at"), -pl.col("n").cast(pl.Int64), is_entry=pl.lit(False))])
+    walk = walk.sort("known_as", "at").with_columns((pl.col("n").cum_sum().over("known_as") - pl.col("n")).alias("n_before"))
+    return walk.filter("is_entry").select("known_as", "file_id", "n_before")
 
 
 def _carry_out(store: Store, changes: pl.DataFrame) -> None:
+    if changes.is_empty():
+        return
     store.change(
         "update raw.records as r set record_id = i.new_id, first_id = nullif(i.known_as, i.new_id), left_as = i.becomes "
         "from incoming i where r.file_id = i.file_id and r.record_id = i.record_id and r.byte_offset = i.byte_offset", changes)

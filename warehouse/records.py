@@ -25,7 +25,10 @@ class File(Record):
     """A log file, or a piece of a big one, that was read: a row of the ledger (`raw.files`)."""
 
     file_id: str
-    """sha256 over source, number of the piece and content, first 32 hex digits: the same bytes again are the same piece."""
+    """sha256 over source, the piece before it and content, first 32 hex digits: the same bytes from the beginning of a file to
+    the end of the piece are the same piece."""
+    previous: str | None
+    """Id of the piece before it in its file; None: the file begins with it."""
     source: str
     """Name of the source the file belongs to (from the configuration, else `main`)."""
     path: str
@@ -42,14 +45,20 @@ class File(Record):
     day: str | None
     """UTC day (YYYY-MM-DD) of its earliest record, None where nothing carries a time."""
     read_at: datetime
-    file_bytes: int
-    """Size of the whole file when it was read."""
-    modified_ns: int
-    """When the file was last written, in nanoseconds since 1970: with its size it tells that nothing is new."""
-    last: bool
-    """The file ended with this piece."""
     settled: bool
     """Its records were told apart from equal ones of other pieces (`pipelines.settling`)."""
+
+
+class Place(Record):
+    """What lies where, as a run last saw it (`raw.places`); of clock and disk, never part of an id or an export."""
+
+    path: str
+    file_id: str
+    """The piece that ends the file."""
+    n_bytes: int
+    """Size of the whole file before it was read."""
+    modified_ns: int
+    """When it was last written, in nanoseconds since 1970: with its size it tells that nothing is new."""
 
 
 class RawRecord(Record):
@@ -64,7 +73,7 @@ class RawRecord(Record):
     byte_offset: int
     n_bytes: int
     first_id: str | None = None
-    """Id that it had before it was told apart from equal records of earlier pieces; None: it always had this one."""
+    """Id of the first of the file's equal records; None: it is the first."""
     left_as: str | None = None
     """Why its events are left: `duplicate_record`; None: they are kept."""
 

@@ -11,10 +11,11 @@ create table if not exists raw.stages (
     done_at timestamptz not null);
 
 create table if not exists raw.files (
-    file_id varchar primary key, source varchar not null, path varchar not null, piece bigint not null,
+    file_id varchar primary key, previous varchar, source varchar not null, path varchar not null, piece bigint not null,
     byte_offset bigint not null, format varchar not null, n_bytes bigint not null, n_records bigint not null, day varchar,
-    read_at timestamptz not null, file_bytes bigint not null, modified_ns bigint not null, last boolean not null,
-    settled boolean not null);
+    read_at timestamptz not null, settled boolean not null);
+create table if not exists raw.places (
+    path varchar primary key, file_id varchar not null, n_bytes bigint not null, modified_ns bigint not null);
 -- Of records and events there are too many for an index: their ids are made unique when all pieces of a run are in
 -- (pipelines/settling.py), and rules hold them so.
 create table if not exists raw.records (

@@ -29,7 +29,7 @@ import polars as pl
 from warehouse.errors import Missing, NotAWarehouse, SchemaTooNew, SchemaTooOld, StoreError
 
 SCHEMA_VERSION = 2
-KEPT = ("raw.files", "raw.records", "raw.quarantine", "raw.declarations", "core.events")
+KEPT = ("raw.files", "raw.places", "raw.records", "raw.quarantine", "raw.declarations", "core.events")
 _WITHOUT_INDEX = {"raw.records": ("record_id", "file_id", "byte_offset"), "core.events": ("event_id", "file_id"),
                   "raw.quarantine": ("file_id", "line")}
 """Keys of the tables that are too big for an index."""

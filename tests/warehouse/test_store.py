@@ -18,8 +18,8 @@ from warehouse.errors import Missing, NotAWarehouse, SchemaTooNew, SchemaTooOld,
 from warehouse.store import SCHEMA_VERSION, Store, published_path
 
 TABLES = {
-    "raw.files": records.File, "raw.records": records.RawRecord, "raw.quarantine": records.Quarantined,
-    "raw.declarations": records.Declaration,
+    "raw.files": records.File, "raw.places": records.Place, "raw.records": records.RawRecord,
+    "raw.quarantine": records.Quarantined, "raw.declarations": records.Declaration,
     "core.events": records.Event, "core.sessions": records.Session, "core.turns": records.Turn,
     "core.feedback": records.Feedback, "core.row_changes": records.RowChange, "core.tools": records.Tool,
     "mart.services": records.Service, "mart.leakage": records.Leakage, "mart.outcomes": records.Outcome,
@@ -168,7 +168,7 @@ def older(path: Path, *changes: str, version: int = SCHEMA_VERSION) -> None:
 
 def test_an_older_warehouse_is_brought_up_to_date(path: Path) -> None:
     older(
-        path, "insert into raw.files values ('f', 'main', 'p', 0, 0, 'chat', 1, 1, null, now(), 1, 1, true, true)",
+        path, "insert into raw.files values ('f', null, 'main', 'p', 0, 0, 'chat', 1, 1, null, now(), true)",
         "insert into raw.stages values ('tasks', 'd', 0, '{}', now())", "drop view mart.funnel",
         "alter table mart.tasks drop column difficulty", "drop table mart.rubrics", version=0)
     with pytest.raises(SchemaTooOld, match="bring it up to date"):

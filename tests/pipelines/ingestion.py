@@ -1,0 +1,98 @@
+"""Ingestion alone, on small pieces: logs made up line by line, what the warehouse holds of them, and a process to kill.
+
+Run as `python -m tests.pipelines.ingestion OUT PIECE_BYTES ROWS READERS LOG…` it ingests in a process of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from extractors import pieces
+from pipelines import ingesting, readers
+from pipelines.engine import Counts
+from pipelines.settings import Settings
+from warehouse.errors import TraceroomError
+from warehouse.lock import writing
+from warehouse.store import Store
+
+TABLES = ("raw.files", "raw.records", "raw.quarantine", "raw.declarations", "core.events", "mart.verdicts")
+OF_THE_PLACE = ("path", "read_at")
+HEADER = "session_id,rating,comment\n"
+
+
+def session(number: int) -> str:
+    """A conversation as a line of JSON."""
+    said = [{"role": "user", "content": f"question {number} " + "about doors " * (number % 7)},
+            {"role": "assistant", "content": f"answer {number}"}]
+    return json.dumps({"session_id": f"s{number}", "messages": said}) + "\n"
+
+
+def access(number: int) -> str:
+    """A line of a web server's log; they are equal now and then."""
+    return (f'10.0.0.{number % 3} - - [02/Mar/2026:10:{number % 5:02}:00 +0000] "GET /doors/{number % 4} HTTP/1.1" 200 17 "-" '
+            '"probe/1.0"\n')
+
+
+def rating(number: int) -> str:
+    """A row of a table, with a line end in a field."""
+    return f's{number},{number % 5 + 1},"fine, thanks\nby {number}"\n'
+
+
+@contextlib.contextmanager
+def small(piece_bytes: int, n_rows: int = 40, in_processes: bool = False) -> Iterator[None]:
+    """Pieces of at most so many bytes, committed after so many rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "PIECE_BYTES", piece_bytes)
+        patch.setattr(ingesting, "_ROWS", n_rows)
+        if in_processes:
+            patch.setattr(readers, "_ENOUGH", 0)
+        yield
+
+
+def ingest(out: Path, *logs: Path | str, until: str | None = None) -> Counts:
+    """Ingest as the stage does."""
+    settings = Settings(logs=tuple(map(str, logs)), out=str(out), until=until)
+    with writing(settings.warehouse, "a test"), Store.open(settings.warehouse) as store:
+        return ingesting.ingest(store, settings)
+
+
+def held(out: Path, *without: str) -> dict[str, pl.DataFrame]:
+    """Every table that ingestion fills, without what tells of clock and place."""
+    with Store.open(out / "warehouse.duckdb", write=False) as store:
+        return {table: store.table(table).drop(*OF_THE_PLACE, *without, strict=False) for table in TABLES}
+
+
+def digest(out: Path) -> str:
+    """A hash of all that `held` gives."""
+    whole = hashlib.sha256()
+    for table, rows in held(out).items():
+        whole.update(f"{table}\0{rows.rows()}\0".encode("utf-8", "surrogatepass"))
+    return whole.hexdigest()
+
+
+def events(out: Path) -> list[tuple[object, ...]]:
+    """What happened, without ids that tell of a piece: in any order, but as often as it did."""
+    rows = held(out)["core.events"].drop("event_id", "record_id", "file_id")
+    return sorted(rows.iter_rows(), key=repr)
+
+
+def main(out: str, piece_bytes: str, n_rows: str, in_processes: str, *logs: str) -> None:
+    """Ingest, and leave with an exit code as the command line does."""
+    try:
+        with small(int(piece_bytes), int(n_rows), in_processes == "yes"):
+            ingest(Path(out), *logs)
+    except TraceroomError as error:
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
