@@ -8,6 +8,7 @@ Does not see: the scheme of the address; the host only where the target is a who
 
 from __future__ import annotations
 
+import json
 import re
 from functools import lru_cache
 from typing import Any
@@ -159,4 +160,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _json(value: Any) -> str:
-    return orjson.dumps(value, default=str).decode()
+    try:
+        return orjson.dumps(value, default=str).decode()
+    except TypeError:   # a number beyond 64 bits
+        return json.dumps(value, default=str, ensure_ascii=False)

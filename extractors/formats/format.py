@@ -141,7 +141,10 @@ class Emit:
 
     def declare(self, tool: str, description: str | None, schema: Any, annotations: Any = None,
                 service: str | None = None) -> None:
-        """Add a tool as the file declares it; `schema` and `annotations` are JSON values or None."""
+        """Add a tool as the file declares it; `schema` and `annotations` are JSON values or None; a service that is no text is
+        none.
+        """
+        service = service if isinstance(service, str) else None
         text = orjson.dumps(schema).decode() if isinstance(schema, dict) else None
         hints = orjson.dumps(annotations).decode() if isinstance(annotations, dict) else None
         identity = orjson.dumps([self._fixed["source"], service, tool, description, text, hints])

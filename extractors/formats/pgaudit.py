@@ -90,10 +90,18 @@ def _goes_on(text: str, line: str) -> bool:
     return line.startswith("\t")
 
 
+def _row(text: str) -> list[str] | None:
+    """The columns of a line of csvlog; None where one is longer than any that is read."""
+    try:
+        return next(csv.reader(io.StringIO(text, newline="")))
+    except csv.Error:
+        return None
+
+
 def _split(entry: _Entry) -> _Entry:
     """The facts of a line of csvlog by column, of a line of text by what they look like."""
-    if _CSV.match(entry.text):
-        row = next(csv.reader(io.StringIO(entry.text, newline="")))
+    row = _row(entry.text) if _CSV.match(entry.text) else None
+    if row is not None:
         entry.facts = {name: row[at] if at < len(row) else None for name, at in _COLUMNS.items()}
     else:
         at = entry.text.find(_AUDIT)
@@ -126,9 +134,8 @@ class _Log:
         if not isinstance(message, str) or not _ENTRY.match(message):
             self._emit.event(entry.record, "log", content=entry.text, lossy=lossy, **shared)
             return
-        try:
-            fields = next(csv.reader(io.StringIO(message.removeprefix(_AUDIT), newline="")))
-        except csv.Error:   # a field longer than any statement
+        fields = _row(message.removeprefix(_AUDIT))
+        if fields is None:
             self._emit.event(entry.record, "log", content=entry.text, lossy=lossy, **shared)
             return
         fields += [""] * (10 - len(fields))
