@@ -12,6 +12,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -21,6 +22,7 @@ _MOST_A_DAY = 2000
 _COLUMNS = ("session_id", "service", "name", "model", "call_id", "latency_ms", "usage", "requestor", "position", "value")
 _OF_KIND = {"call": "arguments of {}", "result": "answers of {}", "request": "arguments of {}", "business": "payload of {}",
             "row_change": "rows of {}"}
+_DIGITS, _LETTERS, _AGAIN = re.compile(r"\d+"), re.compile(r"[^\W\d_]+"), re.compile(r"(.)\1+")
 Key = tuple[str, str, str]
 """Source, format and context."""
 
@@ -131,7 +133,12 @@ def _type(value: Any) -> str:
 def shape(value: Any) -> str:
     """What a value looks like: of text its signs by class, of an object its names."""
     if isinstance(value, str):
-        return "string " + re.sub(r"(.)\1+", r"\1", re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", value[:60])))
+        return _text_shape(value[:60])
     if isinstance(value, dict):
         return "object " + ",".join(sorted(value)[:8])
     return _type(value)
+
+
+@lru_cache(maxsize=1 << 16)
+def _text_shape(text: str) -> str:
+    return "string " + _AGAIN.sub(r"\1", _LETTERS.sub("a", _DIGITS.sub("0", text)))

@@ -15,7 +15,7 @@ from dagster import (
 from pipelines.assets import POOL, key_of, markdown
 from pipelines.engine import Stage
 from pipelines.resources import SettingsResource
-from pipelines.rules import RULES, offenders
+from pipelines.rules import RULES, WARNINGS, Rule, offenders
 from pipelines.stages import STAGES
 from warehouse.lock import writing
 from warehouse.store import Store
@@ -25,7 +25,7 @@ _SHOWN = 20
 
 def _checks_of(stage: Stage) -> AssetChecksDefinition:
     """The rules on a stage's tables, as one operation."""
-    rules = {rule.name: rule for rule in RULES if rule.table in stage.tables}
+    rules = {rule.name: rule for rule in (*RULES, *WARNINGS) if rule.table in stage.tables}
     specs = [AssetCheckSpec(rule.name, asset=key_of(rule.table), description=rule.says) for rule in rules.values()]
 
     @multi_asset_check(name=f"{stage.name}_checks", specs=specs, can_subset=True, pool=POOL)
@@ -35,11 +35,15 @@ def _checks_of(stage: Stage) -> AssetChecksDefinition:
             for key in sorted(context.selected_asset_check_keys):
                 found = offenders(store, rules[key.name])
                 yield AssetCheckResult(
-                    passed=found.is_empty(), severity=AssetCheckSeverity.ERROR, asset_key=key.asset_key, check_name=key.name,
+                    passed=found.is_empty(), severity=_severity(rules[key.name]), asset_key=key.asset_key, check_name=key.name,
                     metadata={"offenders": MetadataValue.int(found.height),
                               "rows": MetadataValue.md(markdown(found.head(_SHOWN)))})
 
     return operation
 
 
-checks = [_checks_of(stage) for stage in STAGES if any(rule.table in stage.tables for rule in RULES)]
+def _severity(rule: Rule) -> AssetCheckSeverity:
+    return AssetCheckSeverity.WARN if rule in WARNINGS else AssetCheckSeverity.ERROR
+
+
+checks = [_checks_of(stage) for stage in STAGES if any(rule.table in stage.tables for rule in (*RULES, *WARNINGS))]

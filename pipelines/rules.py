@@ -1,6 +1,7 @@
 """What must hold of the warehouse: nothing vanishes, keys resolve, positions have no gaps, no gate was passed by.
 
-Each rule is one query that gives the rows which break it. They see the tables, not the logs.
+Each rule is one query that gives the rows which break it; a warning is one too, but breaks nothing. They see the tables, not
+the logs.
 """
 
 from __future__ import annotations
@@ -82,6 +83,13 @@ RULES: tuple[Rule, ...] = (
         "positions_have_no_gaps", "core.turns", "The turns of a session are numbered from 0 without a gap.",
         "select session_id from core.turns group by session_id having min(position) != 0 or max(position) != count(*) - 1"),
 )
+
+WARNINGS: tuple[Rule, ...] = (
+    Rule(
+        "logs_did_not_change", "core.turns", "What the logs are made of (tools, arguments, fields, columns) is what it was.",
+        "select detail from mart.verdicts where stage = 'drift' order by detail"),
+)
+"""What people should look at where it does not hold; nothing is held up."""
 
 
 def offenders(store: Store, rule: Rule) -> pl.DataFrame:

@@ -41,6 +41,18 @@ def table(title: str, rows: Sequence[Mapping[str, Any]], right: tuple[str, ...] 
     console.print()
 
 
+def tell_changes(sentences: Sequence[str], most: int | None = 10) -> None:
+    """What changed in the logs, at most so many of it."""
+    if not sentences:
+        return
+    say("[bold]Changed in the logs[/]")
+    for sentence in sentences[:most]:
+        say(f"  [yellow]![/] {escape(sentence)}")
+    if most is not None and len(sentences) > most:
+        say(f"  and {len(sentences) - most:,} more: traceroom show --stage drift")
+    say("")
+
+
 def _text(value: object) -> str:
     if value is None:
         return ""

@@ -33,17 +33,20 @@ def leave(store: Store, stage: str, verdicts: pl.DataFrame) -> None:
 
 
 def sessions(store: Store, settings: Settings) -> Counts:
-    """Events to sessions, turns, feedback, row changes and tools."""
+    """Events to sessions, turns, feedback, row changes and tools; and what the logs are made of that changed."""
+    from extractors.drift import drift
     from extractors.sessions import assemble
 
-    made = assemble(
-        store.table("core.events"), store.table("raw.declarations"), configuration_of(settings).sessions.gap_minutes)
+    events = store.table("core.events")
+    made = assemble(events, store.table("raw.declarations"), configuration_of(settings).sessions.gap_minutes)
     tables = {
         "core.sessions": made.sessions, "core.turns": made.turns, "core.feedback": made.feedback,
         "core.row_changes": made.row_changes, "core.tools": made.tools}
     counts = {f"n_{name.split('.')[1]}": store.replace(name, frame) for name, frame in tables.items()}
     leave(store, "sessions", made.verdicts)
-    return counts
+    changes = drift(events, made.turns)
+    leave(store, "drift", changes)
+    return {**counts, "n_changes": changes.height}
 
 
 def world(store: Store, settings: Settings) -> Counts:

@@ -8,12 +8,12 @@ from typing import Any
 from pipelines.settings import Settings
 from warehouse.store import Store
 
-ORDER = ("extract", "sessions", "world", "outcomes", "tasks", "rewards", "verify", "environments", "image", "datasets")
+ORDER = ("extract", "sessions", "drift", "world", "outcomes", "tasks", "rewards", "verify", "environments", "image", "datasets")
 """Stages in the order that a session goes through them; others come after."""
 
 
 def summary(settings: Settings) -> dict[str, Any]:
-    """Files, sessions, tasks, environments, datasets, and what was left and why; keys in reading order."""
+    """Files, sessions, tasks, environments, datasets, what changed in the logs, and what was left and why; in reading order."""
     with Store.published(settings.warehouse) as store:
         environments = [_environment(settings, row) for row in store.table("mart.environments").to_dicts()]
         return {
@@ -28,6 +28,7 @@ def summary(settings: Settings) -> dict[str, Any]:
             "n_published": sum(environment["n_tasks"] for environment in environments),
             "environments": environments,
             "datasets": sorted(str(path) for path in settings.datasets.rglob("*") if path.is_file()),
+            "changed": _changed(store),
             "left": _in_order(store.read("select stage, reason, n from mart.funnel where not kept").to_dicts()),
         }
 
@@ -35,6 +36,17 @@ def summary(settings: Settings) -> dict[str, Any]:
 def _environment(settings: Settings, row: dict[str, Any]) -> dict[str, Any]:
     name = row["environment"]
     return {**row, "path": str(settings.environments / name), "rewards": str(settings.rewards / name)}
+
+
+def changed(settings: Settings) -> list[str]:
+    """What the logs are made of that appeared, vanished, was renamed or changed its type: a sentence each."""
+    with Store.published(settings.warehouse) as store:
+        return _changed(store)
+
+
+def _changed(store: Store) -> list[str]:
+    found = store.read("select detail from mart.verdicts where stage = 'drift' order by subject, reason")
+    return found["detail"].to_list()
 
 
 def funnel(settings: Settings) -> list[dict[str, Any]]:

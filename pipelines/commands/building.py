@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 
 from pipelines.reading import rows_of
-from pipelines.screen import bars, console, data, say, table
+from pipelines.screen import bars, console, data, say, table, tell_changes
 from pipelines.settings import Settings
 from warehouse.errors import GateFailed
 
@@ -83,6 +83,7 @@ def _tell(made: dict[str, Any]) -> None:
         say(f"[bold]{escape(row['environment'])}[/]  {row['n_tasks']} tasks, {row['n_tools']} tools")
         say(f"  the room       {escape(row['path'])}\n  its grader     {escape(row['rewards'])}\n  its image      {image}\n")
     table("Datasets", [{"path": path} for path in made["datasets"]])
+    tell_changes(made["changed"])
     table("Left, and why", made["left"], right=("n",))
     _next(made)
 

@@ -9,7 +9,7 @@ import typer
 
 from pipelines.commands.building import Json, Out
 from pipelines.reading import rows_of
-from pipelines.screen import data, say, table
+from pipelines.screen import data, say, table, tell_changes
 from warehouse.errors import Missing
 
 
@@ -19,7 +19,7 @@ def show(
     stage: Annotated[str | None, typer.Option(help="Only this stage.")] = None,
     json: Json = False,
 ) -> None:
-    """Show the funnel: what came in at each stage, what was kept, what was left and why."""
+    """Show the funnel: what came in at each stage, what was kept, what was left and why; and what changed in the logs."""
     from pipelines import summary
 
     settings = summary.out_of(out)
@@ -33,7 +33,8 @@ def show(
     elif left:
         table(f"Left: {len(rows):,}", [{**row, "subject": row["subject"][:16]} for row in rows], right=("line",))
     else:
-        table("Funnel", _per_stage(rows), right=("in", "kept", "left"))
+        table("Funnel", _per_stage([row for row in rows if row["stage"] != "drift"]), right=("in", "kept", "left"))
+        tell_changes(summary.changed(settings) if stage in (None, "drift") else [], most=None)
     if not rows:
         say("Nothing was left." if left else "The funnel is empty.")
 

@@ -29,7 +29,7 @@ from pipelines.checks import checks
 from pipelines.definitions import defs
 from pipelines.instance import quiet
 from pipelines.resources import SettingsResource
-from pipelines.rules import RULES, broken
+from pipelines.rules import RULES, WARNINGS, broken
 from pipelines.stages import STAGES
 from tests.pipelines.conftest import ROOT, same, tables
 from warehouse.store import Store
@@ -89,7 +89,7 @@ def test_the_definitions_load() -> None:
         node = graph.get(key)
         assert node.partitions_def == days and node.group_name and node.backfill_policy is not None
         assert node.backfill_policy.max_partitions_per_run is None, "a backfill is one run"
-    assert {rule.name for rule in RULES} == {key.name for key in graph.asset_check_keys}
+    assert {rule.name for rule in (*RULES, *WARNINGS)} == {key.name for key in graph.asset_check_keys}
 
 
 def test_every_writing_step_takes_the_writers_pool() -> None:
@@ -147,7 +147,7 @@ def test_an_asset_shows_counts_funnel_and_rows(home: Path, instance: DagsterInst
     assert sessions["sample"].value.count("\n") == 6, "a head, a rule and five rows"
     assert "assembled" in sessions["funnel"].value and sessions["computed"].value is True
     found = {check.check_name: check.passed for check in result.get_asset_check_evaluations()}
-    assert found == {rule.name: True for rule in RULES}
+    assert found == {rule.name: True for rule in (*RULES, *WARNINGS)}
 
 
 @pytest.mark.parametrize(("harm", "rule"), [
