@@ -72,6 +72,8 @@ class Ledger:
         gone = list(found.replaces) if isinstance(found, Piece) else []
         gone += [file_id for before in (found.previous, *gone) for file_id, path in self._nothings.get(before, [])
                  if path == source_file.place]
+        if source_file.members and (known := self._places.get(source_file.place)) and known[0] not in self._held:
+            gone.append(known[0])   # a folder that has changed is told anew as a whole
         for file_id in gone:
             self._ids.pop(file_id, None)
             self._stands(found.previous, file_id)
