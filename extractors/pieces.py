@@ -22,7 +22,7 @@ from extractors.formats.format import Layout
 from extractors.inventory import SourceFile
 from extractors.streams import Stream
 
-PIECE_BYTES = 1 << 25
+PIECE_BYTES = 1 << 24
 MOST_RECORD = 1 << 26
 _BEGIN = 1 << 20
 _LINES: tuple[Layout, ...] = ("lines", "text", "table")

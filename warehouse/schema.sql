@@ -17,9 +17,9 @@ create table if not exists raw.files (
 create table if not exists raw.places (
     path varchar primary key, file_id varchar not null, n_bytes bigint not null, modified_ns bigint not null);
 -- Of records and events there are too many for an index: their ids are made unique when all pieces of a run are in
--- (pipelines/settling.py), and rules hold them so.
+-- (pipelines/settling.py), and rules hold them so. An id is a hash: looking how it could be compressed is lost time.
 create table if not exists raw.records (
-    record_id varchar not null, file_id varchar not null, line bigint not null, byte_offset bigint not null,
+    record_id varchar not null using compression uncompressed, file_id varchar not null, line bigint not null, byte_offset bigint not null,
     n_bytes bigint not null, first_id varchar, left_as varchar);
 create table if not exists raw.quarantine (
     record_id varchar not null, file_id varchar not null, line bigint not null, byte_offset bigint not null,
@@ -29,7 +29,8 @@ create table if not exists raw.declarations (
     tool varchar not null, description varchar, input_schema varchar, annotations varchar);
 
 create table if not exists core.events (
-    event_id varchar not null, record_id varchar not null, file_id varchar not null, source varchar not null,
+    event_id varchar not null using compression uncompressed,
+    record_id varchar not null using compression uncompressed, file_id varchar not null, source varchar not null,
     format varchar not null, service varchar, session_id varchar, position bigint, happened_at timestamptz, kind varchar not null, role varchar,
     content varchar, call_id varchar, tool varchar, arguments varchar, is_error boolean, requestor varchar,
     name varchar, value varchar, latency_ms double, model varchar, usage varchar,

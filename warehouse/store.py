@@ -33,6 +33,11 @@ KEPT = ("raw.files", "raw.places", "raw.records", "raw.quarantine", "raw.declara
 _WITHOUT_INDEX = {"raw.records": ("record_id", "file_id", "byte_offset"), "core.events": ("event_id", "file_id"),
                   "raw.quarantine": ("file_id", "line")}
 """Keys of the tables that are too big for an index."""
+_NAME = "warehouse"
+_ROW_GROUP = 20480
+_INTERRUPTED = "Query interrupted"
+_CHECKPOINT = "1GB"
+"""Written that is gathered in DuckDB's log before it is folded into the file: when the warehouse is closed, as a rule."""
 _UTC = pl.Datetime("us", "UTC")
 
 
@@ -265,14 +270,27 @@ def _fingerprint() -> str:
 
 
 def _connect(path: Path, write: bool) -> duckdb.DuckDBPyConnection:
+    """The database as the only one in use.
+
+    Written in row groups of `_ROW_GROUP`: appends of any size fill whole ones, where DuckDB's own six times as many would be
+    written again and again.
+    """
+    connection = duckdb.connect(config={"checkpoint_threshold": _CHECKPOINT})
     try:
-        return duckdb.connect(str(path), read_only=not write)
+        place = str(path).replace("'", "''")
+        connection.execute(f"attach '{place}' as {_NAME} ({f'row_group_size {_ROW_GROUP}' if write else 'read_only'})")
+        connection.execute(f"use {_NAME}")
+    except RuntimeError as error:
+        connection.close()
+        raise (KeyboardInterrupt if _INTERRUPTED in str(error) else error) from error
     except duckdb.Error as error:
+        connection.close()
         first = str(error).splitlines()[0]
         if "set lock on file" in first:
             raise StoreError(f"another program has it open ({first})", str(path), "close it and run again") from error
         raise NotAWarehouse(
             f"DuckDB cannot open it ({first})", str(path), "move the file away, or choose another --out") from error
+    return connection
 
 
 @contextlib.contextmanager
@@ -284,7 +302,7 @@ def _said(path: Path, table: str = "") -> Iterator[None]:
         first = str(error).splitlines()[0]
         raise StoreError(first.rstrip("."), f"{path}{f' ({table})' if table else ''}", _mend(error)) from error
     except RuntimeError as error:  # so DuckDB says that a signal came while a query ran
-        if "Query interrupted" in str(error):
+        if _INTERRUPTED in str(error):
             raise KeyboardInterrupt from error
         raise
 

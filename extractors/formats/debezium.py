@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
 import orjson
 
 from extractors.formats.debezium_types import decode, decoders
@@ -26,6 +27,9 @@ _UNCHANGED = ("__debezium_unavailable_value", "X19kZWJleml1bV91bmF2YWlsYWJsZV92Y
 _MARK, _ENCODED_MARK = (mark.encode() for mark in _UNCHANGED)
 _FROM, _TO = 10**14, 10**17
 """Microseconds since 1970 that need no look at their scale."""
+_NO_KEY = msgspec.Raw(b"")
+_ROW_BEGINS = ("{", "n")
+"""Of an object, of null."""
 _FLAT = ("__op", "__deleted")
 
 
@@ -60,24 +64,43 @@ def read_block(block: Block, emit: Emit) -> None:
     read((record for index in others if (record := block.record(index)) is not None), emit)
 
 
+class _Source(msgspec.Struct):
+    """What a plain change says of where it was read; errors where it does not."""
+
+    ts_us: int
+    lsn: int
+    txId: int
+    table: str
+
+
+class _Change(msgspec.Struct):
+    """A plain change, its rows as the text that they are."""
+
+    op: Literal["c", "u", "d", "r"]
+    source: _Source
+    before: msgspec.Raw
+    after: msgspec.Raw
+    key: msgspec.Raw = _NO_KEY
+
+
 def read_plain(block: Block, emit: Emit) -> list[int]:
     """Tell the changes that are not wrapped and hold whole rows; returns the indexes of the other records."""
     others: list[int] = []
-    rows: list[tuple[str, str, str, int | None, int, str | None, str]] = []
+    rows: list[tuple[str, str, str, int, int, str, str]] = []
+    decode = msgspec.json.Decoder(_Change).decode
     for index, line in enumerate(block.contents):
         try:
-            change = orjson.loads(line)
-            source, operation, before, after = change["source"], _OPERATIONS[change["op"]], change["before"], change["after"]
-            at, place, transaction = source["ts_us"], source["lsn"], source["txId"]
-            plain = (before is None or type(before) is dict) and (after is None or type(after) is dict) and (
-                type(at) is int and _FROM < at < _TO and type(place) is int and type(transaction) is int)
-        except (orjson.JSONDecodeError, KeyError, TypeError):
+            change = decode(line)
+            before, after = str(change.before, "utf-8"), str(change.after, "utf-8")
+            source = change.source
+            plain = before[:1] in _ROW_BEGINS and after[:1] in _ROW_BEGINS and _FROM < source.ts_us < _TO
+        except (msgspec.MsgspecError, UnicodeDecodeError):
             plain = False
-        if not plain or _MARK in line or _ENCODED_MARK in line or "key" in change:
+        if not plain or change.key is not _NO_KEY or _MARK in line or _ENCODED_MARK in line:
             others.append(index)
             continue
-        rows.append((block.record_ids[index], operation, str(source.get("table") or source.get("collection")), at, place,
-                     str(transaction), orjson.dumps({"before": before, "after": after}).decode()))
+        rows.append((block.record_ids[index], _OPERATIONS[change.op], source.table, source.ts_us, source.lsn,
+                     str(source.txId), f'{{"before":{before},"after":{after}}}'))
     if rows:
         ids, names, tables, instants, places, transactions, values = (list(column) for column in zip(*rows, strict=True))
         emit.block(ids, "row_change", service=emit.envelope.service({}), name=names, tool=tables, happened_at=instants,

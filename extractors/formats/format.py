@@ -171,7 +171,7 @@ class Format:
     whole: bool = False
     """A file that is one document (or text) is one record (else each element of its top-level list, each line, is one)."""
     apart: bool = True
-    """A big file in lines may be read in pieces of some 32 MiB, each by itself; False: what a line means hangs on lines far
+    """A big file in lines may be read in pieces of some 16 MiB, each by itself; False: what a line means hangs on lines far
     before it, and only a file of more than 128 MiB is cut."""
     rank: int = field(default=50)
     """Formats are asked in order of rank, then name: a stricter test first."""
