@@ -22,9 +22,7 @@ from extractors.formats.format import Head, Layout
 
 BOM = b"\xef\xbb\xbf"
 _XML = re.compile(rb"\s*<(\?xml|!DOCTYPE|!--|[A-Za-z_][\w.:-]*[\s/>])")
-_NO_NAME = re.compile(r'^\s*$|^[\d\s.:-]+$|[{}"<>]|\d{4}-\d\d-\d\d[T ]|^(data|event|id|retry):')
-_SPACES = (b"\r", b"\v", b"\f", b" \n", b"\n ", b"\t\n", b"\n\t")
-"""White space at an end of a line."""
+_NO_NAME = re.compile(r'^\s*$|^[\d\s.:-]+$|[{}<>]|^[^"]+"|\d{4}-\d\d-\d\d[T ]|^(data|event|id|retry):')
 _LOOK_AT = 20
 _KEEP = 5
 _DEEP = 254
@@ -169,8 +167,7 @@ def _lines(content: bytes, line: int, byte_offset: int) -> Records:
     mark = len(BOM) if content.startswith(BOM) else 0
     found = content[mark:].split(b"\n")
     offsets = itertools.accumulate((len(each) + 1 for each in found), initial=byte_offset + mark)
-    stripped = [each.strip() for each in found] if any(mark in content for mark in _SPACES) or (
-        content[:1].isspace() or content[-2:-1].isspace()) else found
+    stripped = [each.strip() for each in found]
     if not all(stripped[:-1]):
         kept = [(n, at, each) for n, at, each in zip(itertools.count(line), offsets, stripped, strict=False) if each]
         return Records([n for n, _, _ in kept], [at for _, at, _ in kept], [each for _, _, each in kept])
