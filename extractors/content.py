@@ -22,7 +22,7 @@ from extractors.formats.format import Head, Layout
 
 BOM = b"\xef\xbb\xbf"
 _XML = re.compile(rb"\s*<(\?xml|!DOCTYPE|!--|[A-Za-z_][\w.:-]*[\s/>])")
-_NO_NAME = re.compile(r'^\s*$|^[\d\s.:-]+$|[{}<>]|^[^"]+"|\d{4}-\d\d-\d\d[T ]|^(data|event|id|retry):')
+_NO_NAME = re.compile(r'^\s*$|^[\d\s.:-]+$|[{}"<>]|\d{4}-\d\d-\d\d[T ]|^(data|event|id|retry):')
 _LOOK_AT = 20
 _KEEP = 5
 _DEEP = 254

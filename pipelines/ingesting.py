@@ -31,8 +31,8 @@ _EXPECTED = ("not_a_log", "truth_folder", "left_by_choice", "empty_file", "dupli
 """Reasons that nobody needs to be told at once; `traceroom show --left` lists them."""
 _WARNINGS = 10
 """Sentences said at once about one file."""
-_ROWS = 250_000
-"""Rows from which on a transaction is committed."""
+_ROWS = 150_000
+"""Rows from which on a transaction is committed: DuckDB writes runs of 122,880 rows straight to the file."""
 _BYTES = 1 << 28
 """Bytes of logs from which on a transaction is committed, however few records they are."""
 _TABLES = {"records": "raw.records", "events": "core.events", "quarantine": "raw.quarantine"}
