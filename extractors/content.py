@@ -22,7 +22,7 @@ from extractors.formats.format import Head, Layout
 
 BOM = b"\xef\xbb\xbf"
 _XML = re.compile(rb"\s*<(\?xml|!DOCTYPE|!--|[A-Za-z_][\w.:-]*[\s/>])")
-_NO_NAME = re.compile(r'^\s*$|^[\d\s.:-]+$|[{}"<>]|\d{4}-\d\d-\d\d[T ]|^(data|event|id|retry):')
+_NO_NAME = re.compile(r'^\s*$|^[\d\s.:-]+$|[{}<>]|\d{4}-\d\d-\d\d[T ]|^(data|event|id|retry):')
 _LOOK_AT = 20
 _KEEP = 5
 _DEEP = 254
@@ -138,14 +138,15 @@ def _table_head(body: bytes) -> Head:
         rows = [row for row, _ in zip(csv.reader(io.StringIO(text, newline="")), range(_KEEP + 1), strict=False)]
     except csv.Error:
         return text_head(body)
-    if b"\0" in body[:1024] or not rows or not _is_header(rows[0]):
+    if b"\0" in body[:1024] or not rows or not _is_header(rows[0], text):
         return text_head(body)
     return Head("table", [dict(zip(rows[0], row, strict=False)) for row in rows[1:]], None, _first_lines(body))
 
 
-def _is_header(names: list[str]) -> bool:
-    """Whether a first row names columns: each differently, and none by a number, a sentence or JSON."""
-    return len(names) > 1 and len(set(names)) == len(names) and not any(_NO_NAME.search(name) for name in names)
+def _is_header(names: list[str], text: str) -> bool:
+    """Whether a first row names columns: each differently, and none by a number, JSON, or with a quote that is not doubled."""
+    return len(names) > 1 and len(set(names)) == len(names) and not any(
+        _NO_NAME.search(name) or ('"' in name and name.replace('"', '""') not in text) for name in names)
 
 
 def text_head(body: bytes) -> Head:
