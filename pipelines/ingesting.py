@@ -29,6 +29,8 @@ from warehouse.store import Store
 
 _EXPECTED = ("not_a_log", "truth_folder", "left_by_choice", "empty_file", "duplicate_file", "duplicate_record")
 """Reasons that nobody needs to be told at once; `traceroom show --left` lists them."""
+_OF_NAMES = ("unreadable_file", "unreadable_folder", "truth_folder", "left_by_choice")
+"""Reasons that are said of a name again in each run."""
 _WARNINGS = 10
 """Sentences said at once about one file."""
 _ROWS = 150_000
@@ -57,7 +59,7 @@ def ingest(store: Store, settings: Settings) -> Counts:
     counts = {"n_files": len(files), "n_new_files": 0, "n_new_records": 0, "n_new_events": 0, "n_later_files": 0}
     ledger, batch, later = Ledger(store, files), _Batch(store), set[str]()
     new = [file for file in files if not ledger.holds(file)]
-    _say_anew(store, files, unread)
+    _say_anew(store, files, new, unread)
     with Readers(_size(new)) as readers:
         for task, reading in readers.readings(_tasks(new, ledger, len(files)), datetime.now(UTC)):
             place = task.source_file.place
@@ -78,10 +80,11 @@ def ingest(store: Store, settings: Settings) -> Counts:
     return counts
 
 
-def _say_anew(store: Store, files: list[SourceFile], unread: pl.DataFrame) -> None:
+def _say_anew(store: Store, files: list[SourceFile], new: list[SourceFile], unread: pl.DataFrame) -> None:
     """Put what is said of names in the place of what was said of them before."""
     with store.transaction():
-        forget_verdicts(store, [*(file.relative for file in files), *unread["subject"]])
+        forget_verdicts(store, [*(file.relative for file in files), *unread["subject"]], *_OF_NAMES)
+        forget_verdicts(store, [file.relative for file in new], "duplicate_file")
         store.append_new("mart.verdicts", unread)
 
 

@@ -115,12 +115,12 @@ def write_places(store: Store, places: Iterable[Place]) -> None:
         store.append("raw.places", rows)
 
 
-def forget_verdicts(store: Store, files: Iterable[str]) -> None:
+def forget_verdicts(store: Store, files: Iterable[str], *reasons: str) -> None:
     """Take back what was said of files by their names: a run says it anew."""
     names = pl.DataFrame({"subject": list(files)}, schema={"subject": pl.String()})
     if names.height:
-        store.change("delete from mart.verdicts where stage = 'extract' and reason in ('unreadable_file', 'duplicate_file', "
-                     "'left_by_choice', 'truth_folder') and subject in (select subject from incoming)", names)
+        store.change("delete from mart.verdicts where stage = 'extract' and list_contains($reasons, reason) "
+                     "and subject in (select subject from incoming)", names, reasons=list(reasons))
 
 
 def _stamp(source_file: SourceFile) -> Stamp | None:

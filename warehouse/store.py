@@ -307,7 +307,12 @@ def _said(path: Path, table: str = "") -> Iterator[None]:
         raise
 
 
+_NO_ROOM = ("No space left on device", "Disk quota exceeded", "File too large")
+
+
 def _mend(error: duckdb.Error) -> str:
+    if any(words in str(error) for words in _NO_ROOM):   # whatever kind of error DuckDB makes of it
+        return "make room on the disk, then run again: what was committed stays"
     if isinstance(error, duckdb.FatalException | duckdb.InternalException | duckdb.SerializationException):
         return "the file is damaged: move it away and run again over the same logs"
     if isinstance(error, duckdb.OutOfMemoryException | duckdb.IOException):

@@ -1,14 +1,13 @@
-"""Ingestion alone, on small pieces: logs made up line by line, what the warehouse holds of them, and a process to kill.
-
-Run as `python -m tests.pipelines.ingestion OUT PIECE_BYTES ROWS READERS LOG…` it ingests in a process of its own.
-"""
+"""Ingestion alone, on small pieces: logs made up line by line, what the warehouse holds of them, and a process to kill."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import json
+import os
 import sys
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -84,15 +83,15 @@ def events(out: Path) -> list[tuple[object, ...]]:
     return sorted(rows.iter_rows(), key=repr)
 
 
-def main(out: str, piece_bytes: str, n_rows: str, in_processes: str, *logs: str) -> None:
-    """Ingest, and leave with an exit code as the command line does."""
+def in_a_process(out: Path, piece_bytes: int, n_rows: int, in_processes: bool, logs: Path, said: Path) -> None:
+    """Ingest in a process group of one's own, and leave with an exit code as the command line does; errors go to `said`."""
+    os.setsid()
     try:
-        with small(int(piece_bytes), int(n_rows), in_processes == "yes"):
-            ingest(Path(out), *logs)
+        with small(piece_bytes, n_rows, in_processes):
+            ingest(out, logs)
     except TraceroomError as error:
-        print(error, file=sys.stderr)
+        said.write_text(f"{error}\n")
         sys.exit(error.exit_code)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+    except BaseException:
+        said.write_text(traceback.format_exc())
+        raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import itertools
 import os
+import random
 import shutil
 import tempfile
 from collections import Counter
@@ -149,10 +150,10 @@ NUMBERS = st.lists(st.integers(0, 5), max_size=12)
 
 
 @settings(max_examples=25, deadline=None)
-@given(files=st.lists(NUMBERS, min_size=1, max_size=4), piece_bytes=st.integers(1, 700), order=st.randoms(use_true_random=False),
-       apart=st.booleans())
+@given(files=st.lists(NUMBERS, min_size=1, max_size=4), piece_bytes=st.integers(1, 700),
+       order=st.randoms(use_true_random=False), apart=st.booleans())
 def test_an_event_is_held_as_often_as_the_file_that_tells_it_most(
-    files: list[list[int]], piece_bytes: int, order: object, apart: bool
+    files: list[list[int]], piece_bytes: int, order: random.Random, apart: bool
 ) -> None:
     """Whatever the size of pieces, the order of files, and the runs that they come in."""
     wanted: Counter[str] = Counter()
@@ -163,7 +164,7 @@ def test_an_event_is_held_as_often_as_the_file_that_tells_it_most(
         paths = [folder / f"{index}.jsonl" for index in range(len(files))]
         for path, numbers in zip(paths, files, strict=True):
             write(path, "".join(map(session, numbers)))
-        order.shuffle(paths)  # type: ignore[attr-defined]
+        order.shuffle(paths)
         with small(piece_bytes, 10):
             for given_paths in [[path] for path in paths] if apart else [paths]:
                 ingest(folder / "out", *given_paths)
