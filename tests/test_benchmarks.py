@@ -30,3 +30,20 @@ def test_the_journey_is_measured(tmp_path: Path) -> None:
 def test_it_says_what_it_wants_where_it_is_given_nothing() -> None:
     done = subprocess.run([sys.executable, str(JOURNEY)], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2 and done.stdout == "" and JOURNEY.name in done.stderr
+
+
+def test_ingestion_is_measured_beside_its_peers(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "benchmarks" / "ingest.py"), "--gb", "0.001", "--rounds", "1", "--folder", str(tmp_path)],
+        capture_output=True, text=True, cwd=tmp_path, timeout=500, check=False)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["benchmark"] == "ingest" and told["gb"] == 0.001
+    figures = told["figures"]
+    for name in ("completions", "otlp", "access_log", "debezium"):
+        expected = {"mb_s", "two_core_speedup", "peak_memory_mb", "growth_10x", "again_share",
+                    "over_parser" if name == "completions" else "over_duckdb"}
+        assert {f"{name}_{figure}" for figure in expected} <= figures.keys()
+    assert figures["over_duckdb"] == max(figures[f"{name}_over_duckdb"] for name in ("otlp", "access_log", "debezium"))
+    assert all(value > 0 for value in figures.values())
+    assert list(tmp_path.iterdir()) == [], "it leaves nothing behind"
