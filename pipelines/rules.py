@@ -43,8 +43,9 @@ RULES: tuple[Rule, ...] = (
         "select event_id from core.events group by event_id having count(*) > 1"),
     Rule(
         "no_session_vanishes", "core.sessions", "Every session that was logged (not only rated) is one, or has a verdict.",
-        "select distinct session_id from core.events where session_id is not null and kind != 'feedback' "
+        "select distinct session_id from core.events where kind in ('message', 'call', 'result', 'request') "
         "and session_id not in (select session_id from core.sessions) "
+        "and session_id not in (select value from core.events where kind = 'link') "
         "and session_id not in (select subject from mart.verdicts where stage in ('extract', 'sessions') and not kept)"),
     Rule(
         "no_session_goes_unjudged", "mart.outcomes", "Every session has an outcome, if only that it abstained.",

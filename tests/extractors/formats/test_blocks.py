@@ -129,7 +129,8 @@ def test_plain_changes_read_alike(data: st.DataObject) -> None:
         source = {
             "table": "t", "ts_us": data.draw(st.sampled_from([1772446548702000, 1, None])), "txId": 3,
             "lsn": data.draw(st.sampled_from([5, None]))}
-        change = {"op": data.draw(st.sampled_from(["c", "u", "d", "r", "t"])), "before": data.draw(rows), "after": data.draw(rows),
+        operation = data.draw(st.sampled_from(["c", "u", "d", "r", "t"]))
+        change = {"op": operation, "before": data.draw(rows), "after": data.draw(rows),
                   "source": {key: value for key, value in source.items() if value is not None}, "ts_ms": 1772446548702}
         if data.draw(st.booleans()):
             change = {"schema": None, "payload": change}
