@@ -141,8 +141,9 @@ def funnel(store: Store, settings: Settings) -> Counts:
 
 
 STAGES: tuple[Stage, ...] = (
-    Stage("extract", ("raw.files", "raw.records", "raw.quarantine", "raw.declarations", "core.events"), (), ingest,
-          always=True),
+    Stage(
+        "extract", ("raw.files", "raw.places", "raw.records", "raw.quarantine", "raw.declarations", "core.events"), (), ingest,
+        always=True),
     Stage(
         "sessions", ("core.sessions", "core.turns", "core.feedback", "core.row_changes", "core.tools"), ("extract",),
         sessions, ("configuration_text",)),
