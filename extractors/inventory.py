@@ -1,3 +1,5 @@
+# Strings: of many thousands of files, `Path` takes longer than the disk.
+# ruff: noqa: PTH100, PTH112, PTH113, PTH114, PTH118, PTH119, PTH120, PTH207
 """Which files a run reads, and which it leaves alone.
 
 In: files, folders, globs and `s3://` addresses. Out: the files to read in a fixed order, and a verdict for each that is left.
@@ -9,6 +11,8 @@ A folder called `truth` (in any case) is never read; hidden files are passed ove
 from __future__ import annotations
 
 import glob
+import itertools
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
@@ -44,11 +48,13 @@ class SourceFile:
     """Where it lies on an object store (`s3://…`); its path is then a name alone."""
     members: tuple[str, ...] = ()
     """Of a folder that is read as one archive: the names below it. It is told anew as a whole whenever it has changed."""
+    listed: Stamp | None = None
+    """Its stamp where a list of objects told it: to ask for each would take longer."""
 
     @property
     def place(self) -> str:
         """Where it lies, for people and for the ledger."""
-        return self.url or str(self.path)
+        return self.url or _told(os.path.abspath(self.path))
 
     def open(self) -> BinaryIO:
         """The file, opened to read its bytes. Errors: OSError."""
@@ -61,6 +67,8 @@ class SourceFile:
         if self.members:
             stamps = [self._member(name).stamp() for name in self.members]
             return Stamp(sum(each.n_bytes for each in stamps), max(each.modified_ns for each in stamps))
+        if self.listed:
+            return self.listed
         if self.url:
             return Stamp(*objects.stamp(self.url))
         found = self.path.stat()
@@ -85,13 +93,13 @@ def discover(paths: Sequence[Path | str], only: Iterable[str] = (), without: Ite
     found: dict[str, SourceFile] = {}
     left: dict[str, Verdict] = {}
     for root in given:
-        for path, relative, url in _files(root):
-            reason = "truth_folder" if _is_truth(path, relative) else _left(relative, wanted, unwanted)
+        for each in _files(root):
+            reason = each.reason or _left(each.relative, wanted, unwanted)
             if reason is not None:
-                left.setdefault(relative, _verdict(relative, reason))
+                left.setdefault(each.relative, _verdict(each.relative, reason))
             else:
-                real = url or str(path.resolve())
-                found.setdefault(real, SourceFile(path, relative, _source(real, configuration), url))
+                found.setdefault(each.real, SourceFile(
+                    each.path, each.relative, _source(each.real, configuration), each.url, listed=each.stamp))
     files = sorted(_together(found), key=lambda each: (each.relative, each.place))
     return files, frame(Verdict, [left[name] for name in sorted(left)])
 
@@ -108,33 +116,77 @@ def _together(found: dict[str, SourceFile]) -> list[SourceFile]:
     return list(found.values())
 
 
-def _files(given: str) -> Iterator[tuple[Path, str, str | None]]:
-    """Files below what was given (a file, a folder, a glob, an address): path, path below it, and address."""
+class _Found(NamedTuple):
+    """A file (or a folder that cannot be opened) below what was given."""
+
+    path: Path
+    relative: str
+    real: str
+    """Where it lies when links are followed, or its address."""
+    url: str | None = None
+    stamp: Stamp | None = None
+    reason: str | None = None
+    """Why it is left, where more than its path tells that."""
+
+
+def _files(given: str) -> Iterator[_Found]:
+    """Files below what was given (a file, a folder, a glob, an address)."""
     if objects.is_url(given):
-        yield from ((Path(relative), relative, url) for url, relative in objects.below(given))
-        return
-    root = Path(given)
-    if root.is_file():
-        yield root, root.name, None
-    elif root.is_dir():
-        for path in sorted(root.rglob("*")):
-            relative = path.relative_to(root)
-            if path.is_file() and not any(part.startswith(".") for part in relative.parts):
-                yield path, relative.as_posix(), None
+        for each in objects.below(given):
+            reason = "truth_folder" if each.folder.casefold() == NEVER_READ else None
+            if not any(part.startswith(".") for part in each.relative.split("/")):
+                yield _Found(Path(each.relative), each.relative, each.url, each.url, Stamp(*each.stamp), reason)
+    elif os.path.isfile(given):
+        yield _file(given, os.path.dirname(given))
+    elif os.path.isdir(given):
+        yield from _below(given, given)
     elif glob.has_magic(given):
-        found = sorted(glob.glob(given, recursive=True))  # noqa: PTH207 (a pattern with folders of any depth, absolute or not)
-        if not found:
-            raise InputError("no file fits the pattern", given, "check the pattern")
-        for each in found:
-            yield from _files(each)
+        yield from _fitting(given)
     else:
         raise InputError("there is no such file or folder", given, "check the path")
 
 
-def _is_truth(path: Path, relative: str) -> bool:
-    """Whether what was given is itself a folder that is never read, or a file right in one."""
-    root = path.resolve().parents[relative.count("/")] if path.exists() else path.parent
-    return root.name.casefold() == NEVER_READ
+def _fitting(pattern: str) -> Iterator[_Found]:
+    """Files that fit a pattern, or lie below a folder that does; they are called by their path below its first part that is
+    no pattern."""
+    root = "/".join(itertools.takewhile(lambda part: not glob.has_magic(part), pattern.split("/")))
+    root = root or ("/" if pattern.startswith("/") else ".")
+    found = sorted(glob.glob(pattern, recursive=True))
+    if not found:
+        raise InputError("no file fits the pattern", pattern, "check the pattern")
+    for each in found:
+        if os.path.isdir(each):
+            yield from _below(each, root)
+        elif os.path.isfile(each):
+            yield _file(each, root)
+
+
+def _below(folder: str, root: str) -> Iterator[_Found]:
+    """Files of a folder and its folders; links to folders are not followed, what cannot be opened is told."""
+    refused: list[OSError] = []
+    for where, folders, names in os.walk(folder, onerror=refused.append):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        lies_in = os.path.realpath(where)
+        for name in names:
+            if not name.startswith(".") and os.path.isfile(path := os.path.join(where, name)):
+                yield _file(path, root, lies_in)
+    for error in refused:
+        relative = _told(os.path.relpath(str(error.filename), root))
+        yield _Found(Path(str(error.filename)), relative, relative, reason="unreadable_folder")
+
+
+def _file(path: str, root: str, lies_in: str | None = None) -> _Found:
+    """A file below `root`; `lies_in`: where its folder lies when links are followed."""
+    is_known = lies_in is not None and not os.path.islink(path)
+    real = os.path.join(str(lies_in), os.path.basename(path)) if is_known else os.path.realpath(path)
+    above = {os.path.basename(os.path.dirname(real)), os.path.basename(os.path.realpath(root))}
+    reason = "truth_folder" if NEVER_READ in {name.casefold() for name in above} else None
+    return _Found(Path(path), _told(os.path.relpath(path, root).replace(os.sep, "/")), real, reason=reason)
+
+
+def _told(name: str) -> str:
+    """A name in characters alone: a file may be called by any bytes."""
+    return name if name.isascii() else os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def _left(relative: str, only: frozenset[str], without: frozenset[str]) -> str | None:
@@ -147,6 +199,7 @@ def _left(relative: str, only: frozenset[str], without: frozenset[str]) -> str |
 
 
 _DETAILS = {"truth_folder": "is in a folder called truth, which is never read; nothing to mend",
+            "unreadable_folder": "is a folder that cannot be opened; check its permissions",
             "left_by_choice": "was left out by --only or --without; change them to read it"}
 
 

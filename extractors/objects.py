@@ -5,8 +5,13 @@ The store's address and keys come from the environment (`AWS_ENDPOINT_URL`, `AWS
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import glob
+import io
+import itertools
 from collections.abc import Iterator
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from warehouse.errors import InputError, Unavailable
 
@@ -18,36 +23,113 @@ def is_url(given: str) -> bool:
     return "://" in given
 
 
-def below(url: str) -> Iterator[tuple[str, str]]:
-    """Addresses of the objects at `url` (an object, a prefix or a glob), sorted, with their names below it.
+class Found(NamedTuple):
+    """An object."""
+
+    url: str
+    relative: str
+    """Its name below what was given."""
+    folder: str
+    """Last part of the name of what was given, as far as it is no pattern: what `relative` is below."""
+    stamp: tuple[int, int]
+    """Size, and when it was last written in nanoseconds since 1970."""
+
+
+def below(url: str) -> Iterator[Found]:
+    """The objects at `url` (an object, a prefix or a glob), sorted.
 
     Errors: `Unavailable` where the extra is not installed, `InputError` where nothing is there or the store refuses.
     """
     system, path = _system(url)
     protocol = url.split("://", 1)[0]
+    is_pattern = glob.has_magic(path)
     try:
-        found = system.glob(path) if "*" in path else system.find(path.rstrip("/"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"the object store does not answer ({error})", url, "check the address and the keys") from error
+        found = system.glob(path, detail=True) if is_pattern else system.find(path.rstrip("/"), detail=True)
+    except FileNotFoundError:
+        found = {}
+    except _errors() as error:
+        raise InputError(f"the object store refuses ({_first_line(error)})", url,
+                         "check the address, the keys and what they may read") from error
+    found = {name: about for name, about in found.items() if about.get("type") == "file" and not name.endswith("/")}
     if not found:
-        raise InputError("there is no such object", url, "check the address")
-    prefix = path.split("*")[0].rpartition("/")[0] if "*" in path or found == [path] else path.rstrip("/")
-    for each in sorted(found):
-        yield f"{protocol}://{each}", each.removeprefix(prefix).strip("/")
+        raise InputError("there is no such bucket or object", url, "check the address")
+    if is_pattern:
+        prefix = "/".join(itertools.takewhile(lambda part: not glob.has_magic(part), path.split("/")))
+    else:
+        prefix = path.rpartition("/")[0] if list(found) == [path] else path.rstrip("/")
+    folder = prefix.rpartition("/")[2]
+    for name in sorted(found):
+        yield Found(f"{protocol}://{name}", name.removeprefix(prefix).strip("/"), folder, _stamp(found[name]))
 
 
 def opened(url: str) -> BinaryIO:
     """The object, to read its bytes. Errors: OSError."""
-    system, path = _system(url)
-    return cast(BinaryIO, system.open(path, "rb", block_size=_STEP))
+    with _refusals():
+        system, path = _system(url)
+        return cast(BinaryIO, io.BufferedReader(_Object(system.open(path, "rb", block_size=_STEP)), _STEP))
 
 
 def stamp(url: str) -> tuple[int, int]:
     """Size, and when it was last written in nanoseconds since 1970. Errors: OSError."""
-    system, path = _system(url)
-    found = system.info(path)
-    written = found.get("LastModified") or found.get("mtime") or 0
-    return int(found["size"]), int(getattr(written, "timestamp", lambda: float(written))() * 1e9)
+    with _refusals():
+        system, path = _system(url)
+        return _stamp(system.info(path))
+
+
+class _Object(io.RawIOBase):
+    """An open object whose store's own errors are OSErrors."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        with _refusals():
+            found = self._file.read(len(buffer))
+        buffer[:len(found)] = found
+        return len(found)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return int(self._file.seek(offset, whence))
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+@contextlib.contextmanager
+def _refusals() -> Iterator[None]:
+    """A store's own errors are told as OSError."""
+    try:
+        yield
+    except OSError:
+        raise
+    except _errors() as error:
+        raise OSError(errno.EIO, _first_line(error)) from error
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    """What a store's library raises; of those that are not installed, nothing can come."""
+    try:
+        from botocore.exceptions import BotoCoreError, ClientError
+    except ImportError:
+        return OSError, ValueError
+    return OSError, ValueError, BotoCoreError, ClientError
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0].rstrip(".") or type(error).__name__
+
+
+def _stamp(about: dict[str, Any]) -> tuple[int, int]:
+    written = about.get("LastModified") or about.get("mtime") or 0
+    seconds = written.timestamp() if hasattr(written, "timestamp") else float(written)
+    return int(about["size"]), int(seconds * 1e9)
 
 
 def _system(url: str) -> tuple[Any, str]:

@@ -163,11 +163,8 @@ class _Reader:
             f"{self._source_file.relative}: {n_records} records in format {self._log.format}, {len(events)} events."))
         schema = frame_schema(RawRecord)
         rows = pl.DataFrame({
-            "record_id": ids, "line": records.lines, "byte_offset": records.byte_offsets,
-            "n_bytes": list(map(len, records.contents)), "first_id": firsts}, schema={name: schema[name] for name in (
-                "record_id", "line", "byte_offset", "n_bytes", "first_id")})
-        rows = rows.with_columns(
-            pl.lit(file_id).alias("file_id"), pl.lit(None, pl.String()).alias("left_as")).select(list(schema))
+            "record_id": ids, "file_id": file_id, "line": records.lines, "byte_offset": records.byte_offsets,
+            "n_bytes": list(map(len, records.contents)), "first_id": firsts, "left_as": None}, schema=schema)
         file = File(
             file_id=file_id, previous=piece.previous, source=self._source_file.source.name, path=self._source_file.place,
             piece=piece.number, byte_offset=piece.byte_offset, format=self._log.format,
@@ -175,7 +172,8 @@ class _Reader:
             day=day.strftime("%Y-%m-%d") if isinstance(day, datetime) else None, read_at=self._read_at, settled=False)
         return Reading(
             file, rows, events, self._declared(),
-            pl.DataFrame(self._quarantine, schema=frame_schema(Quarantined), orient="row"),
+            pl.DataFrame(self._quarantine, schema=frame_schema(Quarantined), orient="row") if self._quarantine
+            else empty(Quarantined),
             frame(Verdict, [read, *self._verdicts.values()]))
 
     def _declared(self) -> pl.DataFrame:

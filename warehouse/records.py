@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import types
 from datetime import datetime
+from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import polars as pl
@@ -440,12 +441,22 @@ _POLARS: dict[object, pl.DataType] = {
 
 def frame_schema(record: type[Record]) -> dict[str, pl.DataType]:
     """Columns of a frame of many `record`s, in field order."""
+    return dict(_frame_schema(record))
+
+
+@cache
+def _frame_schema(record: type[Record]) -> dict[str, pl.DataType]:
     return {name: _column(hint) for name, hint in get_type_hints(record).items() if name in record.model_fields}
 
 
 def empty(record: type[Record]) -> pl.DataFrame:
     """A frame of no `record`s."""
-    return pl.DataFrame(schema=frame_schema(record))
+    return _empty(record).clone()
+
+
+@cache
+def _empty(record: type[Record]) -> pl.DataFrame:
+    return pl.DataFrame(schema=_frame_schema(record))
 
 
 def frame(record: type[Record], rows: list[Any]) -> pl.DataFrame:

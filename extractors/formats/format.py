@@ -118,7 +118,7 @@ class Emit:
 
     def frame(self) -> pl.DataFrame:
         """All events as a frame of `core.events`."""
-        return pl.concat([event_frame(self.events), *self._blocks])
+        return pl.concat([event_frame(self.events), *self._blocks]) if self._blocks else event_frame(self.events)
 
     def reject(self, record: LogRecord, reason: str, detail: str) -> None:
         """Say that (a part of) `record` became no event: why in one word or two, and one sentence with the mend."""
@@ -178,6 +178,7 @@ class Format:
 
 
 _SCHEMA = frame_schema(Event)
+_NOTHING = {name: pl.Series(name, [None], kind) for name, kind in _SCHEMA.items()}
 
 
 def event_frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
@@ -186,10 +187,9 @@ def event_frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
     if not rows:
         return empty(Event)
     used = set().union(*rows)
-    found = pl.DataFrame([
-        _column(name, kind, [row.get(name) for row in rows]) for name, kind in schema.items() if name in used])
-    found = found.with_columns(pl.lit(None, kind).alias(name) for name, kind in schema.items() if name not in used)
-    return found.select(list(schema))
+    return pl.DataFrame([   # a column that no row names at once: small files have more columns than values
+        _column(name, kind, [row.get(name) for row in rows]) if name in used
+        else _NOTHING[name].new_from_index(0, len(rows)) for name, kind in schema.items()])
 
 
 def _column(name: str, kind: pl.DataType, values: list[Any] | pl.Series) -> pl.Series:
