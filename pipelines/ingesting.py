@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 import polars as pl
@@ -82,8 +83,9 @@ def ingest(store: Store, settings: Settings) -> Counts:
 
 def _say_anew(store: Store, files: list[SourceFile], new: list[SourceFile], unread: pl.DataFrame) -> None:
     """Put what is said of names in the place of what was said of them before."""
+    folders = {str(folder) for file in files for folder in PurePosixPath(file.relative).parents}
     with store.transaction():
-        forget_verdicts(store, [*(file.relative for file in files), *unread["subject"]], *_OF_NAMES)
+        forget_verdicts(store, [*folders, *(file.relative for file in files), *unread["subject"]], *_OF_NAMES)
         forget_verdicts(store, [file.relative for file in new], "duplicate_file")
         store.append_new("mart.verdicts", unread)
 

@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
@@ -22,6 +23,7 @@ from typing import Protocol, Self, TypeVar
 from extractors.inventory import SourceFile
 from extractors.pieces import PIECE_BYTES, Left, Log, Piece
 from extractors.reading import Reading, left, read_piece
+from warehouse.errors import Unavailable
 
 _ENOUGH = 2 * PIECE_BYTES
 """Bytes from which on other processes pay."""
@@ -56,14 +58,18 @@ class Readers:
         self._pool: ProcessPoolExecutor | None = None
 
     def readings(self, tasks: Iterable[T], read_at: datetime) -> Iterator[tuple[T, Reading]]:
-        """The reading of each task, in order."""
+        """The reading of each task, in order. Errors: `Unavailable` where a process beside this one was ended."""
         waiting: deque[tuple[T, Future[Reading] | Reading]] = deque()
-        for task in tasks:
-            waiting.append((task, self._begin(task, read_at)))
-            while len(waiting) > (self._n + 1 if self._pool else 0):
+        try:
+            for task in tasks:
+                waiting.append((task, self._begin(task, read_at)))
+                while len(waiting) > (self._n + 1 if self._pool else 0):
+                    yield _done(*waiting.popleft())
+            while waiting:
                 yield _done(*waiting.popleft())
-        while waiting:
-            yield _done(*waiting.popleft())
+        except BrokenProcessPool as error:
+            raise Unavailable("a process that read logs was ended from outside", mend=(
+                "give it more memory, then run again: what was committed stays")) from error
 
     def _begin(self, task: Task, read_at: datetime) -> Future[Reading] | Reading:
         if isinstance(task.found, Left) or task.log is None:

@@ -11,6 +11,9 @@ from warehouse.store import Store
 ORDER = ("extract", "sessions", "drift", "world", "outcomes", "tasks", "rewards", "verify", "environments", "image", "datasets")
 """Stages in the order that a session goes through them; others come after."""
 
+RAW = 200
+"""Characters of a record that gave nothing."""
+
 
 def summary(settings: Settings) -> dict[str, Any]:
     """Files, sessions, tasks, environments, datasets, what changed in the logs, and what was left and why; in reading order."""
@@ -60,11 +63,14 @@ def _in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def left(settings: Settings) -> list[dict[str, Any]]:
-    """Everything that was left: {"stage", "reason", "subject", "file", "line", "detail"}."""
+    """Everything that was left: {"stage", "reason", "subject", "file", "line", "detail", "raw"}; `raw` is what a record that
+    gave nothing begins with, as text, None of all else."""
     with Store.published(settings.warehouse) as store:
-        return store.read(
-            "select stage, reason, subject, path as file, line, detail from mart.verdicts v "
-            "left join raw.files f using (file_id) where not kept order by all").to_dicts()
+        rows = store.read(
+            f"select stage, reason, subject, path as file, v.line, detail, array_slice(q.content, 1, {4 * RAW}) as raw "
+            "from mart.verdicts v left join raw.files f using (file_id) left join raw.quarantine q "
+            "on q.file_id = v.file_id and q.line = v.line and v.stage = 'extract' where not kept order by all").to_dicts()
+    return [{**row, "raw": None if row["raw"] is None else row["raw"].decode("utf-8", "replace")[:RAW]} for row in rows]
 
 
 def out_of(path: str) -> Settings:

@@ -31,12 +31,19 @@ def show(
     if json:
         data(rows)
     elif left:
-        table(f"Left: {len(rows):,}", [{**row, "subject": row["subject"][:16]} for row in rows], right=("line",))
+        table(f"Left: {len(rows):,}", [_shown(row) for row in rows], right=("line",))
     else:
         table("Funnel", _per_stage([row for row in rows if row["stage"] != "drift"]), right=("in", "kept", "left"))
         tell_changes(summary.changed(settings) if stage in (None, "drift") else [], most=None)
     if not rows:
         say("Nothing was left." if left else "The funnel is empty.")
+
+
+def _shown(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of what was left for a table: the raw record stands below the sentence that is about it."""
+    raw = "".join(each if each.isprintable() else repr(each)[1:-1] for each in row["raw"] or "")
+    detail = f"{row['detail']}\n{raw}" if raw else row["detail"]
+    return {**{name: row[name] for name in row if name != "raw"}, "subject": row["subject"][:16], "detail": detail}
 
 
 def _per_stage(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
