@@ -140,6 +140,18 @@ class Store:
         finally:
             self._within = False
 
+    @contextlib.contextmanager
+    def holding(self, memory: str) -> Iterator[None]:
+        """Let DuckDB hold no more than so much (`512MB`) in memory; what is beyond goes to a folder beside the warehouse."""
+        with _said(self.path):
+            before = self._connection.execute("select current_setting('memory_limit')").fetchone()
+            self._connection.execute(f"set memory_limit = '{memory}'")
+        try:
+            yield
+        finally:
+            with _said(self.path):
+                self._connection.execute(f"set memory_limit = '{before[0] if before else memory}'")
+
     def publish(self) -> Path:
         """Put a copy of the warehouse in the place of the published one, in one step, and give its path."""
         with _said(self.path):
@@ -275,7 +287,7 @@ def _connect(path: Path, write: bool) -> duckdb.DuckDBPyConnection:
     Written in row groups of `_ROW_GROUP`: appends of any size fill whole ones, where DuckDB's own six times as many would be
     written again and again.
     """
-    connection = duckdb.connect(config={"checkpoint_threshold": _CHECKPOINT})
+    connection = duckdb.connect(config={"checkpoint_threshold": _CHECKPOINT, "temp_directory": f"{path}.tmp"})
     try:
         place = str(path).replace("'", "''")
         connection.execute(f"attach '{place}' as {_NAME} ({f'row_group_size {_ROW_GROUP}' if write else 'read_only'})")
