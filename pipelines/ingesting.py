@@ -36,6 +36,8 @@ _WARNINGS = 10
 """Sentences said at once about one file."""
 _ROWS = 150_000
 """Rows from which on a transaction is committed: DuckDB writes runs of 122,880 rows straight to the file."""
+_MEMORY = "384MB"
+"""What DuckDB may hold while pieces are read: they and the readers need the rest."""
 _BYTES = 1 << 28
 """Bytes of logs from which on a transaction is committed, however few records they are."""
 _TABLES = {"records": "raw.records", "events": "core.events", "quarantine": "raw.quarantine"}
@@ -61,23 +63,24 @@ def ingest(store: Store, settings: Settings) -> Counts:
     ledger, batch, later = Ledger(store, files), _Batch(store), set[str]()
     new = [file for file in files if not ledger.holds(file)]
     _say_anew(store, files, new, unread)
-    with Readers(_size(new)) as readers:
-        for task, reading in readers.readings(_tasks(new, ledger, len(files)), datetime.now(UTC)):
-            place = task.source_file.place
-            if settings.until and reading.file.day and reading.file.day > settings.until:
-                counts["n_later_files"] += place not in later
-                later.add(place)   # its rest is of days that are not over either
-            if place in later:
-                continue
-            counts["n_new_files"] += reading.file.piece == 0
-            counts["n_new_records"] += reading.records.height
-            counts["n_new_events"] += reading.events.height
-            batch.add(reading, task.replaces, task.place)
-    batch.commit()
-    with store.transaction():
-        write_places(store, [place for path, place in ledger.places.items() if path not in later])
-        store.append_new("mart.verdicts", frame(Verdict, ledger.verdicts))
-    settle(store)
+    with store.holding(_MEMORY):
+        with Readers(_size(new)) as readers:
+            for task, reading in readers.readings(_tasks(new, ledger, len(files)), datetime.now(UTC)):
+                place = task.source_file.place
+                if settings.until and reading.file.day and reading.file.day > settings.until:
+                    counts["n_later_files"] += place not in later
+                    later.add(place)   # its rest is of days that are not over either
+                if place in later:
+                    continue
+                counts["n_new_files"] += reading.file.piece == 0
+                counts["n_new_records"] += reading.records.height
+                counts["n_new_events"] += reading.events.height
+                batch.add(reading, task.replaces, task.place)
+        batch.commit()
+        with store.transaction():
+            write_places(store, [place for path, place in ledger.places.items() if path not in later])
+            store.append_new("mart.verdicts", frame(Verdict, ledger.verdicts))
+        settle(store)
     return counts
 
 

@@ -77,7 +77,7 @@ class Readers:
             return left(task.source_file, task.found, task.number, read_at)
         if self._pool is None:
             return read_piece(task.log, task.found, read_at)
-        return self._pool.submit(read_piece, replace(task.log, document=None), task.found, read_at)
+        return self._pool.submit(_read, replace(task.log, document=None), task.found, read_at)
 
     def __enter__(self) -> Self:
         gc.disable()   # records make millions of objects and no circles: looking for some costs a third of the time
@@ -98,6 +98,12 @@ def _done(task: T, reading: Future[Reading] | Reading) -> tuple[T, Reading]:
     return task, reading.result() if isinstance(reading, Future) else reading
 
 
+def _read(log: Log, piece: Piece, read_at: datetime) -> Reading:
+    """Read a piece in a process that looks for circles in memory between pieces alone."""
+    gc.collect()
+    return read_piece(log, piece, read_at)
+
+
 def _end_with(parent: int) -> None:
     """End this process when its parent is gone: one that was killed cannot say so."""
     def watch() -> None:
@@ -106,4 +112,5 @@ def _end_with(parent: int) -> None:
         os._exit(1)
 
     gc.disable()
+    gc.freeze()
     threading.Thread(target=watch, daemon=True).start()
