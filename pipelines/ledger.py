@@ -55,7 +55,8 @@ class Ledger:
         """The place of a file whose last piece is `file_id`; one that another file holds too has its verdict."""
         place = Place(path=source_file.place, file_id=file_id, n_bytes=stamp.n_bytes, modified_ns=stamp.modified_ns)
         first = self._held.setdefault(file_id, place.path)
-        if first != place.path:
+        is_elsewhere = first not in self._stamps and first.endswith(f"/{source_file.relative}")   # a copy of the whole folder
+        if first != place.path and not is_elsewhere:
             self.verdicts.append(Verdict(
                 stage="extract", subject=source_file.relative, kept=False, reason="duplicate_file", file_id=file_id,
                 detail=f"{source_file.relative} holds the same bytes as {first}; nothing to mend."))

@@ -52,12 +52,12 @@ def part_of_sample(folder: Path) -> Path:
 
 
 def tables(out: Path) -> dict[str, pl.DataFrame]:
-    """Every table of the published warehouse, without what tells of the clock."""
+    """Every table of the published warehouse, without what tells of the clock and of places."""
     with Store.published(out / "warehouse.duckdb") as store:
         names = store.read("select schema_name || '.' || table_name as name from duckdb_tables() order by all")["name"]
         return {
-            name: store.table(name).drop("read_at", "path", "modified_ns", strict=False)
-            for name in names if name not in ("raw.schema_version", "raw.stages")}
+            name: store.table(name).drop("read_at", "path", strict=False)
+            for name in names if name not in ("raw.schema_version", "raw.stages", "raw.places")}
 
 
 def files(out: Path) -> dict[str, bytes]:

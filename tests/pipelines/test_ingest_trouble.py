@@ -134,7 +134,7 @@ def test_a_reader_that_ends_is_said_in_one_sentence(tmp_path: Path, monkeypatch:
     log = tmp_path / "a.jsonl"
     log.write_text("".join(map(session, range(200))))
     with small(2000, in_processes=True):
-        monkeypatch.setattr(readers, "read_piece", end_at_once)
+        monkeypatch.setattr(readers, "_read", end_at_once)
         with pytest.raises(Unavailable, match="a process that read logs was ended from outside") as caught:
             ingest(tmp_path / "out", log)
         monkeypatch.undo()
