@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import ROOT, SAMPLE
 
 JOURNEY = ROOT / "benchmarks" / "journey.py"
@@ -47,3 +49,20 @@ def test_ingestion_is_measured_beside_its_peers(tmp_path: Path) -> None:
     assert figures["over_duckdb"] == max(figures[f"{name}_over_duckdb"] for name in ("otlp", "access_log", "debezium"))
     assert all(value > 0 for value in figures.values())
     assert list(tmp_path.iterdir()) == [], "it leaves nothing behind"
+
+
+def test_scores_of_success_are_those_of_the_definitions() -> None:
+    sys.path.insert(0, str(ROOT))
+    from benchmarks import scoring
+
+    good = [True, False, True, False]
+    assert scoring.auroc(good, [0.9, 0.1, 0.4, 0.4]) == 0.875 and scoring.auroc(good, [0.5] * 4) == 0.5
+    assert scoring.ece(good, [0.9, 0.1, 0.45, 0.45]) == pytest.approx((0.1 + 0.1 + 0.1) / 4)
+    assert scoring.ece_excess(good, [1.0, 0.0, 1.0, 0.0]) == 0.0 < scoring.ece_excess(good, [0.0, 1.0, 0.0, 1.0])
+    assert scoring.brier_skill(good, [1.0, 0.0, 1.0, 0.0]) == 1.0 and scoring.brier_skill(good, [0.5] * 4) == 0.0
+    low, high = scoring.interval(good * 5, [0.9, 0.1, 0.4, 0.6] * 5, [str(i // 2) for i in range(20)], scoring.auroc)
+    assert 0.5 <= low <= scoring.auroc(good * 5, [0.9, 0.1, 0.4, 0.6] * 5) <= high <= 1.0
+    texts = ["it went well", "it broke badly"] * 20
+    tasks = [str(place // 4) for place in range(40)]
+    chances = scoring.trained_tfidf(texts, [True, False] * 20, tasks)
+    assert min(chances[::2]) > max(chances[1::2]) and 0.0 < min(chances) < max(chances) < 1.0

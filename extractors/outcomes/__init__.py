@@ -58,6 +58,7 @@ def judge(
     effects: pl.DataFrame | None = None,
     starts_from: Mapping[str, str] | None = None,
     minimum: int = MINIMUM,
+    reviews: Iterable[str] = (),
 ) -> Outcomes:
     """Judge every session. One with turns and no vote has the base rate; one without turns has None and a verdict.
 
