@@ -71,9 +71,13 @@ class Environment:
         )
 
     def reset(self, task_id: str | None, seed: int = 0, at: str | None = None) -> Observation:
-        """Begin an episode of a task, or with None the open room as of the ISO instant `at`."""
+        """Begin an episode of a task, or with None the open room as of the ISO instant `at`.
+
+        An open room that follows an open room still knows what it was taught: of the state that every session begins
+        from, or, where all work on one, of how the world was left (unless `at` goes back in time).
+        """
         if task_id is None:
-            self._begin(None, View(at, frozenset()))
+            self._open_again(at)
             return Observation([], self.tools, None)
         if task_id not in self._by_id:
             raise KeyError(f"no task {task_id!r} in this environment; it has {len(self.tasks)}, see Environment.tasks")
@@ -178,6 +182,15 @@ class Environment:
         self._journal: list[dict[str, Any]] = []
         self._ended = None
         self._began = time.monotonic()
+
+    def _open_again(self, at: str | None) -> None:
+        """Begin in the open room: what it was taught before stays known, as it was before any act of its sessions."""
+        room, was_open, before = self._room, self._task is None, self._room.view.instant
+        view = View(at, frozenset())
+        self._begin(None, view)
+        anew = self.manifest.get("starts_from") == "reset"
+        if was_open and (anew or (at is not None and before is not None and before <= at)):
+            self._room = room.again(view, anew)
 
     def _open(self) -> bool:
         """May the agent still act? A limit truncates."""

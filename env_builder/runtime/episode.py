@@ -37,16 +37,49 @@ class Act(NamedTuple):
     """Was it answered? An unanswered act may have done anything to what it names."""
 
 
+class Asked(NamedTuple):
+    """The call that was answered last, and what stood before it."""
+
+    tool: str
+    key: str
+    acts: tuple[Act, ...]
+    overlay: Overlay
+
+
+class Taught:
+    """What an open room was told by the real tools."""
+
+    def __init__(self) -> None:
+        self.answers: dict[Name, list[Row]] = {}
+        """(tool, canonical arguments) -> answers, each after the acts that mattered to it; the latest last."""
+        self.documents: dict[Name, tuple[str, int]] = {}
+        """Thing -> its text, and how many acts came before that."""
+        self.begun: dict[Name, str] = {}
+        """Thing -> its text before any act that matters to it."""
+
+    def copy(self) -> Taught:
+        """The same, independent from here on."""
+        twin = Taught()
+        twin.answers = {name: list(rows) for name, rows in self.answers.items()}
+        twin.documents, twin.begun = dict(self.documents), dict(self.begun)
+        return twin
+
+    def begin_anew(self) -> None:
+        """Forget what acts made of things."""
+        self.documents = {name: (text, 0) for name, text in self.begun.items()}
+
+
 class Room:
     """The state of one episode."""
 
-    __slots__ = ("_learned", "_overlay", "_programs", "_world", "acts", "view")
+    __slots__ = ("_last", "_overlay", "_programs", "_taught", "_world", "acts", "view")
 
     def __init__(self, world: World, programs: dict[str, Program], view: View) -> None:
         self._world = world
         self._programs = programs
         self._overlay = Overlay()
-        self._learned: dict[Name, list[Row]] = {}
+        self._taught = Taught()
+        self._last: Asked | None = None
         self.view = view
         self.acts: tuple[Act, ...] = ()
 
@@ -54,8 +87,18 @@ class Room:
         """The same state, independent from here on."""
         twin = Room(self._world, self._programs, self.view)
         self._overlay, twin._overlay = self._overlay.fork()
-        twin._learned = dict(self._learned)
+        twin._taught = self._taught.copy()
+        twin._last = self._last
         twin.acts = self.acts
+        return twin
+
+    def again(self, view: View, anew: bool) -> Room:
+        """The next episode, with what this one was taught. `anew`: it begins from the state that this one began from."""
+        twin = self.fork()
+        twin.view = view
+        if anew:
+            twin._overlay, twin.acts, twin._last = Overlay(), (), None
+            twin._taught.begin_anew()
         return twin
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Result:
@@ -64,6 +107,7 @@ class Room:
         if program is None:
             return Result(f"unknown tool {tool!r}; there are: {', '.join(sorted(self._programs))}", True, "unknown")
         key = canonical(arguments)
+        self._last = Asked(tool, key, self.acts, self._overlay)
         found = answer(program, key, arguments, self)
         if found is None:
             self._act(program, key, arguments, None)
@@ -76,16 +120,23 @@ class Room:
         """Take in what the real tool answered to a call that was just asked here."""
         program = self._programs.get(tool, UNKNOWN | {"tool": tool})
         key = canonical(arguments)
-        if self.acts and not self.acts[-1].known and (self.acts[-1].tool, self.acts[-1].key) == (tool, key):
-            self.acts = self.acts[:-1]
+        if self._last is not None and (self._last.tool, self._last.key) == (tool, key):  # as it was before it was asked
+            self.acts, self._overlay, self._last = self._last.acts, self._last.overlay, None
         is_error = failed(content, parse(content))
-        after = self.after(tool, arguments)
         documents = () if is_error else _documents(program, arguments, content)
+        acting = program["effect"] in ACTING
+        after = self.after(tool, arguments)
         if after is not None:
-            row = {"content": content, "is_error": is_error, "session": None, "from": None, "to": None, "after": after,
-                   "effects": [{"class": name[0], "key": name[1], "value": text} for name, text in documents]}
-            self._learned[tool, key] = [row, *self._learned.get((tool, key), [])]
-        if not is_error:
+            effects = [{"class": name[0], "key": name[1], "value": text} for name, text in documents] if acting else []
+            self._taught.answers.setdefault((tool, key), []).append({
+                "content": content, "is_error": is_error, "session": None, "from": None, "to": None, "after": after,
+                "effects": effects})
+        if not acting:
+            for name, text in documents:
+                self._taught.documents[name] = (text, len(self.acts))
+                if after == []:
+                    self._taught.begun[name] = text
+        elif not is_error:
             self._act(program, key, arguments, Answer(content, False, "recorded", documents))
 
     def take(self, tool: str, arguments: dict[str, Any], content: str, documents: tuple[tuple[Name, str], ...]) -> None:
@@ -97,7 +148,10 @@ class Room:
         try:
             text, since = self._overlay.get(name)
         except KeyError:
-            text, since = self._world.document(name, self.view), 0
+            text, since = None, -1
+        told, at = self._taught.documents.get(name, (None, -1))
+        if at >= since:
+            text, since = (told, at) if at >= 0 else (self._world.document(name, self.view), 0)
         for act in self.acts[since:]:
             if name not in act.documents and matters(self._relation(act, name[0]), act.names, frozenset((name[1],))):
                 return None
@@ -108,7 +162,7 @@ class Room:
         after = self.after(tool, arguments)
         if after is None:
             return None
-        for row in self._learned.get((tool, key), ()):
+        for row in reversed(self._taught.answers.get((tool, key), ())):
             if row["after"] == after:
                 return row
         return self._world.answer((tool, key), self.view, after)
@@ -143,6 +197,8 @@ class Room:
         if program["effect"] in ACTING or documents:
             named = act_names(arguments, found.content) if found else self._reach(arguments)
             self.acts += (Act(program["tool"], key, named, frozenset(name for name, _ in documents), found is not None),)
+        if documents:
+            self._overlay, _ = self._overlay.fork()
         for name, text in documents:
             self._overlay.set(name, (text, len(self.acts)))
 

@@ -88,6 +88,22 @@ def test_an_open_room_learns_what_it_was_told(env: Environment) -> None:
         env.learn("read_sign", {"at": "roof"}, "No entry")
 
 
+def test_what_an_open_room_was_told_outlasts_its_session_but_not_what_acts_made_of_it(env: Environment) -> None:
+    env.manifest["starts_from"] = "reset"
+    env.reset(None)
+    env.call("read_sign", {"at": "roof"})
+    env.learn("read_sign", {"at": "roof"}, "No entry")
+    env.call("open_door", {"door": "9"})
+    env.learn("open_door", {"door": "9"}, OPEN)
+    env.call("open_door", {"door": "9"})
+    env.learn("open_door", {"door": "9"}, "Error: open already")
+    assert env.call("open_door", {"door": "9"}).content == "Error: open already"
+    env.reset(None)
+    assert env.call("read_sign", {"at": "roof"}).content == "No entry"
+    assert env.call("open_door", {"door": "9"}).content == OPEN
+    assert env.difference()["acts"] == [["open_door", '{"door":"9"}']]
+
+
 def test_grades_by_replaying_the_journal_and_believes_none_of_it(directory: Path, env: Environment) -> None:
     state = {
         "check_id": "c", "kind": "state", "role": "gate", "weight": 1.0, "says": "the door is open",
