@@ -53,7 +53,7 @@ def _outcomes(data: Data) -> dict[str, Any]:
     """Figures of success and calibration."""
     if importlib.util.find_spec("benchmarks.mining_outcomes") is None:
         return {}
-    return dict(importlib.import_module("benchmarks.mining_outcomes").figures(data.path.name, data))
+    return dict(importlib.import_module("benchmarks.mining_outcomes").figures(data.path.name, data.path))
 
 
 if __name__ == "__main__":
