@@ -37,6 +37,7 @@ def induce(world: World, tools: pl.DataFrame) -> pl.DataFrame:
 def _behaviour(service: Service, tool: str, steps: list[Step]) -> dict[str, Any]:
     known = service.programs[tool]
     rules: list[dict[str, Any]] = [{"rule": "recorded"}]
+    classes = tuple(sorted(service.documents.classes))
     n_against, fidelity, abstains = 0, None, None
     if known["effect"] == "constant" or (known["effect"] == "unknown" and _constant(steps)):
         rules.append({"rule": "constant", "content": steps[0].call.content})
@@ -46,11 +47,11 @@ def _behaviour(service: Service, tool: str, steps: list[Step]) -> dict[str, Any]
     elif known["rules"] and known["effect"] == "read":
         rules += known["rules"]
     elif known["rules"]:
-        written = writes.induce(steps, known["rules"][0])
+        written = writes.induce(steps, known["rules"][0], classes)
         if written:
             rules.append(written.rule)
             n_against = written.n_against
-            fidelity, abstains = writes.held_out(steps, known["rules"][0])
+            fidelity, abstains = writes.held_out(steps, known["rules"][0], classes)
     program = {**known, "rules": rules}
     return {
         "service": service.name, "tool": tool, "effect": known["effect"], "program": canonical(program),

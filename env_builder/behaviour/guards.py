@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 from typing import Any
 
-from env_builder.behaviour.synthesis import Example
+from env_builder.behaviour.examples import Example
 from env_builder.runtime.guards import Guards, differs, is_alike, is_within, length_of
 
 FEW_VALUES = 5
@@ -28,10 +28,10 @@ def learn(examples: list[Example], failures: list[Failure]) -> Guards:
         "document": _few([example.before for example in examples]),
         "arguments": _few([example.arguments for example in examples]),
         "lengths": _few([_lengths(example.before) for example in examples]),
-        "within": [name for name in names if all(is_within(before, given.get(name)) for before, given, _ in examples)],
+        "within": [name for name in names if all(is_within(one.before, one.arguments.get(name)) for one in examples)],
         "alike": [
             pair for pair in combinations(names, 2)
-            if all(is_alike(given.get(pair[0]), given.get(pair[1])) for _, given, _ in examples)
+            if all(is_alike(one.arguments.get(pair[0]), one.arguments.get(pair[1])) for one in examples)
         ],
         "differs": list(_differs(examples, failures)),
     }

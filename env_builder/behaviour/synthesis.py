@@ -8,51 +8,35 @@ kept, constant, an argument, a value of the document before, then built ones.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
-from env_builder.runtime.expressions import Missing, evaluate
+from env_builder.behaviour.examples import SAMPLES, Example, Expression, best, fits, same
+from env_builder.behaviour.features import features
+from env_builder.behaviour.lists import extended, replaced
+from env_builder.behaviour.numbers import computed, switched
 
 MAXIMUM_PATHS = 200
 MAXIMUM_ITEMS = 3
-
-
-class Example(NamedTuple):
-    """What was so before a call, what it was given, and what came of it."""
-
-    before: Any
-    arguments: Any
-    after: Any
-
-
-Expression = list[Any]
+__all__ = ["Example", "explain", "fits", "same"]
 
 
 def explain(examples: list[Example], hint: list[str]) -> Expression | None:
-    """The first expression that gives `after` in every example. `hint`: path in the document before to try first."""
+    """The first expression that gives `after` in every example. `hint`: path in the document before to try first.
+
+    Where both something given and something kept explain all, neither is proven: the answer is what they agree on.
+    """
+    found: list[Expression] = []
     for expression in _leaves(examples, hint):
-        if fits(expression, examples):
-            return expression
-    return _object(examples, hint) or _extend(examples, hint)
-
-
-def fits(expression: Expression, examples: list[Example]) -> bool:
-    """Does the expression give exactly the value after (type and key order included) in every example?"""
-    for before, arguments, after in examples:
-        try:
-            if not same(evaluate(expression, before, arguments), after):
-                return False
-        except Missing:
-            return False
-    return True
-
-
-def same(one: Any, other: Any) -> bool:
-    """Equal to the byte once written as JSON."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return list(one) == list(other) and all(same(one[name], other[name]) for name in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return type(one) is type(other) and one == other
+        if all(one[0] != expression[0] for one in found) and fits(expression, examples):
+            if not found and expression[0] not in ("before", "argument"):
+                return expression
+            if expression[0] != "constant" and (not isinstance(examples[0].after, dict) or not found):
+                found.append(expression)
+    if found:
+        return ["agree", *found] if len(found) > 1 else found[0]
+    return (
+        _object(examples, hint) or extended(examples, hint, explain) or replaced(examples, hint, explain)
+        or _reached(examples) or computed(examples) or switched(examples))
 
 
 def _leaves(examples: list[Example], hint: list[str]) -> Iterator[Expression]:
@@ -117,44 +101,9 @@ def _object(examples: list[Example], hint: list[str]) -> Expression | None:
     return ["object", fields]
 
 
-def _extend(examples: list[Example], hint: list[str]) -> Expression | None:
-    """The list as it was with something at its end: one item for each that was there, or a fixed number of items."""
-    grown = [_grown(example, hint) for example in examples]
-    found = [pair for pair in grown if pair is not None]
-    if len(found) < len(examples):
-        return None
-    if all(len(old) == len(extra) for old, extra in found) and any(len(old) > 1 for old, _ in found):
-        items = [
-            Example(item, example.arguments, new)
-            for example, (old, extra) in zip(examples, found, strict=True) for item, new in zip(old, extra, strict=True)
-        ]
-        each = explain(items, []) if items else None
-        return each and ["concat", ["before", *hint], ["each", ["before", *hint], each]]
-    return _append(examples, [extra for _, extra in found], hint)
-
-
-def _grown(example: Example, hint: list[str]) -> tuple[list[Any], list[Any]] | None:
-    """(the list as it was, what came to its end), or None where it is not a list that grew at its end."""
-    try:
-        old = evaluate(["before", *hint], example.before, example.arguments)
-    except Missing:
-        return None
-    after = example.after
-    if not isinstance(old, list) or not isinstance(after, list) or not same(after[: len(old)], old):
-        return None
-    return old, after[len(old):]
-
-
-def _append(examples: list[Example], extra: list[list[Any]], hint: list[str]) -> Expression | None:
-    lengths = {len(items) for items in extra}
-    n = lengths.pop()
-    if lengths or not 0 < n <= MAXIMUM_ITEMS:
-        return None
-    items = []
-    for index in range(n):
-        inner = [example._replace(after=new[index]) for example, new in zip(examples, extra, strict=True)]
-        expression = explain(inner, [])
-        if expression is None:
-            return None
-        items.append(expression)
-    return ["append", ["before", *hint], *items]
+def _reached(examples: list[Example]) -> Expression | None:
+    """A value that an argument selects, in the document or in another one."""
+    return best(
+        (expression for one in examples[:SAMPLES]
+         for expression, value in features(one.before, one.arguments, one.look, one.classes) if same(value, one.after)),
+        examples)

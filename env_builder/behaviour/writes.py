@@ -11,7 +11,8 @@ import json
 from typing import Any, NamedTuple
 
 from env_builder.behaviour import guards
-from env_builder.behaviour.synthesis import Example, explain
+from env_builder.behaviour.examples import Example
+from env_builder.behaviour.synthesis import explain
 from env_builder.runtime.behaviour import write
 from env_builder.runtime.canonical import digest
 from env_builder.runtime.guards import allowed
@@ -32,13 +33,14 @@ class Written(NamedTuple):
     n_against: int
 
 
-def induce(steps: list[Step], showing: dict[str, Any]) -> Written | None:
+def induce(steps: list[Step], showing: dict[str, Any], classes: tuple[str, ...]) -> Written | None:
     """The write rule of one tool. `showing`: its `document` rule (class, key argument, frame of the answer)."""
     done = [step for step in steps if step.before is not None and step.shown and not step.call.failed]
     if len(done) < MINIMUM_EXAMPLES:
         return None
     examples = [
-        Example(json.loads(step.before or ""), step.call.arguments, json.loads(step.shown[2])) for step in done if step.shown]
+        Example(json.loads(step.before or ""), step.call.arguments, json.loads(step.shown[2]), step.look, classes)
+        for step in done if step.shown]
     failures = [
         (json.loads(step.before), step.call.arguments) for step in steps if step.call.failed and step.before is not None]
     fields = _fields(examples)
@@ -53,16 +55,17 @@ def induce(steps: list[Step], showing: dict[str, Any]) -> Written | None:
     return Written(rule, len(done), against) if against <= AGAINST * len(done) else None
 
 
-def held_out(steps: list[Step], showing: dict[str, Any]) -> tuple[float | None, float]:
+def held_out(steps: list[Step], showing: dict[str, Any], classes: tuple[str, ...]) -> tuple[float | None, float]:
     """(exact of answered, share not answered) where each half of the sessions is answered by the other half's rule."""
     exact = answered = n = 0
     for half in (0, 1):
         rest = [step for step in steps if _half(step) != half]
-        written = induce(rest, showing)
+        written = induce(rest, showing, classes)
         asked = [step for step in steps if _half(step) == half and step.before is not None]
         n += len(asked)
         if written:
-            texts = [(write(written.rule, json.loads(step.before or ""), step.call.arguments), step) for step in asked]
+            texts = [
+                (write(written.rule, json.loads(step.before or ""), step.call.arguments, step.look), step) for step in asked]
             answered += sum(text is not None for text, _ in texts)
             exact += sum(step.shown is not None and text == step.shown[2] for text, step in texts)
     return (exact / answered if answered else None), (1 - answered / n if n else 1.0)

@@ -7,6 +7,7 @@ A call counts as failed where the log flags it, or where its answer says so in t
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import Any
 
 
@@ -18,6 +19,12 @@ def parse(content: str) -> Any:
         return json.loads(content)
     except (ValueError, RecursionError):
         return None
+
+
+@lru_cache(4096)
+def parsed(text: str) -> Any:
+    """The same, kept: whoever asks again gets the same value, which nobody may change."""
+    return parse(text)
 
 
 def failed(content: str, parsed: Any, flagged: bool | None = None) -> bool:

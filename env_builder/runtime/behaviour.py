@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from .arithmetic import written
-from .expressions import Missing, evaluate
+from .effects import consequences
+from .expressions import Look, Missing, evaluate, nothing
 from .guards import allowed
 from .records import Tier
 from .world import Name, Row
@@ -33,6 +34,9 @@ class State(Protocol):
     def document(self, name: Name) -> str | None:
         """JSON text of a thing as the episode has it now, or None where not known."""
 
+    def look(self, entity_class: str, key: str) -> Any:
+        """The same as JSON value; not to be changed."""
+
     def recorded(self, tool: str, key: str, arguments: dict[str, Any]) -> Row | None:
         """The answer on record, after the acts of this episode that matter to it."""
 
@@ -45,8 +49,18 @@ def answer(program: dict[str, Any], key: str, arguments: dict[str, Any], state: 
     for rule in program["rules"]:
         found = RULES[rule["rule"]](rule, program["tool"], key, arguments, state)
         if found is not None:
-            return found
+            return _completed(found, program, key, arguments, state) if rule["rule"] == "recorded" else found
     return None
+
+
+def _completed(found: Answer, program: dict[str, Any], key: str, arguments: dict[str, Any], state: State) -> Answer:
+    """An answer on record with all the documents that the tool's own program knows it to leave behind."""
+    for rule in program["rules"]:
+        if rule["rule"] == "write" and not found.is_error:
+            made = RULES["write"](rule, program["tool"], key, arguments, state)
+            if made is not None and made.content == found.content:
+                return found._replace(documents=tuple({**dict(made.documents), **dict(found.documents)}.items()))
+    return found
 
 
 def _recorded(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
@@ -76,21 +90,25 @@ def _document(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, An
 
 
 def _write(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
-    """Change the thing that an argument names, field by field, and show it."""
+    """Change the thing that an argument names, field by field, and show it; and change what hangs together with it."""
     name = _named(rule, arguments)
     text = None if name is None else state.document(name)
     if name is None or text is None:
         return None
-    new = write(rule, json.loads(text), arguments)
-    return None if new is None else Answer(rule["before"] + new + rule["after"], False, "induced", ((name, new),))
+    before = json.loads(text)
+    new = write(rule, before, arguments, state.look)
+    if new is None:
+        return None
+    others = consequences(rule.get("also", []), before, arguments, state)
+    return Answer(rule["before"] + new + rule["after"], False, "induced", ((name, new), *others))
 
 
-def write(rule: dict[str, Any], before: dict[str, Any], arguments: dict[str, Any]) -> str | None:
+def write(rule: dict[str, Any], before: dict[str, Any], arguments: dict[str, Any], look: Look = nothing) -> str | None:
     """JSON text of the document that a write rule makes of `before`, None where it does not answer."""
     if not allowed(rule["when"], before, arguments):
         return None
     try:
-        after = {field: evaluate(rule["fields"][field], before, arguments) for field in _order(rule, before)}
+        after = {field: evaluate(rule["fields"][field], before, arguments, look) for field in _order(rule, before)}
     except Missing:
         return None
     return json.dumps(after, **rule["style"])

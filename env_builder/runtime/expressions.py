@@ -1,31 +1,62 @@
-"""Expressions of the behaviour language: JSON lists ["operator", …] over the document before and the arguments.
+"""Expressions of the behaviour language: JSON lists ["operator", …] over the document before, the arguments, other documents.
 
     ["before", name, …]        value at a path of the document before
     ["argument", name, …]      value at a path of the arguments
     ["constant", value]        the value itself
+    ["document", class, e]     the document of the thing of this class that e names, as known just before
+    ["at", e, step, …]         value at a path inside e; a step is a name, a position, or an expression that gives one
+    ["find", e, name, e2]      the first object of the list e whose field `name` is e2
+    ["agree", e, e2, …]        what all of them say that have a value; none where they differ
     ["object", [[name, e], …]] an object in this order
     ["sorted", e]              the list e, sorted
     ["append", e, e1, …]       the list e with the values of e1 … at its end
-    ["negative", e]            minus the number e
-    ["total", e, name]         sum of the field `name` over the list of objects e
-    ["each", e, item]          the list of `item`, once for each element of the list e; in it `before` is the element
     ["concat", e, e2]          the list e followed by the list e2
+    ["each", e, item]          the list of `item`, once for each element of the list e; in it `before` is the element
+    ["rows", [name, …], item]  the list of `item`, once for each position of these arguments (lists of one length); in it
+                               each of them is its element there
+    ["replace", e, name, [argument, …], key, [[field, e2], …]]
+                               the list e of objects, where, for each position of the arguments, the first object whose
+                               field `name` is `key` has these fields changed
+    ["negative", e] ["absolute", e] ["round", e, digits] ["plus", e, e2] ["minus", e, e2]    of numbers
+    ["sum", e]                 the sum of the list of numbers e, from left to right
+    ["total", e, name]         sum of the field `name` over the list of objects e
+    ["sign", e, e1, e2]        e1 where the number e is above zero, else e2
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
+
+Look = Callable[[str, str], Any]
+"""(class, key) -> document as JSON value, None where it is not known."""
 
 
 class Missing(Exception):
     """A path leads nowhere, or a value has another type than the operator needs: the rule does not answer."""
 
 
-def evaluate(expression: list[Any], before: Any, arguments: Any) -> Any:
+def nothing(entity_class: str, key: str) -> Any:
+    """Look at a world of which nothing is known."""
+    return None
+
+
+class Scope(NamedTuple):
+    """What an expression may speak of."""
+
+    before: Any
+    arguments: Any
+    look: Look = nothing
+
+
+def evaluate(expression: list[Any], before: Any, arguments: Any, look: Look = nothing) -> Any:
     """Value of the expression; raises Missing where it has none."""
-    operator, *operands = expression
-    return OPERATORS[operator](operands, before, arguments)
+    return value_of(expression, Scope(before, arguments, look))
+
+
+def value_of(expression: list[Any], scope: Scope) -> Any:
+    """The same in a scope at hand."""
+    return OPERATORS[expression[0]](expression[1:], scope)
 
 
 def _at(value: Any, path: list[Any]) -> Any:
@@ -38,65 +69,142 @@ def _at(value: Any, path: list[Any]) -> Any:
 
 def _has(value: Any, step: Any) -> bool:
     if isinstance(value, dict):
-        return step in value
+        return isinstance(step, str) and step in value
     return isinstance(value, list) and isinstance(step, int) and -len(value) <= step < len(value)
 
 
-def _object(operands: list[Any], before: Any, arguments: Any) -> Any:
-    return {name: evaluate(expression, before, arguments) for name, expression in operands[0]}
+def _inside(operands: list[Any], scope: Scope) -> Any:
+    steps = [value_of(step, scope) if isinstance(step, list) else step for step in operands[1:]]
+    return _at(value_of(operands[0], scope), steps)
 
 
-def _sorted(operands: list[Any], before: Any, arguments: Any) -> Any:
-    value = _list(evaluate(operands[0], before, arguments))
+def _document(operands: list[Any], scope: Scope) -> Any:
+    key = value_of(operands[1], scope)
+    found = scope.look(operands[0], str(key)) if isinstance(key, str | int) else None
+    if found is None:
+        raise Missing(key)
+    return found
+
+
+def _find(operands: list[Any], scope: Scope) -> Any:
+    rows = _rows(value_of(operands[0], scope))
+    return rows[_place(rows, operands[1], value_of(operands[2], scope))]
+
+
+def _place(rows: list[Any], field: str, wanted: Any) -> int:
+    for place, row in enumerate(rows):
+        if isinstance(row, dict) and field in row and row[field] == wanted:
+            return place
+    raise Missing(field)
+
+
+def _agree(operands: list[Any], scope: Scope) -> Any:
+    values: list[Any] = []
+    for operand in operands:
+        try:
+            values.append(value_of(operand, scope))
+        except Missing:
+            continue
+    if not values or any(type(value) is not type(values[0]) or value != values[0] for value in values):
+        raise Missing("agree")
+    return values[0]
+
+
+def _object(operands: list[Any], scope: Scope) -> Any:
+    return {name: value_of(expression, scope) for name, expression in operands[0]}
+
+
+def _sorted(operands: list[Any], scope: Scope) -> Any:
+    value = _rows(value_of(operands[0], scope))
     if not all(isinstance(item, str) for item in value):
         raise Missing("sorted")
     return sorted(value)
 
 
-def _append(operands: list[Any], before: Any, arguments: Any) -> Any:
-    first, *items = (evaluate(operand, before, arguments) for operand in operands)
-    return [*_list(first), *items]
+def _append(operands: list[Any], scope: Scope) -> Any:
+    first, *items = (value_of(operand, scope) for operand in operands)
+    return [*_rows(first), *items]
 
 
-def _negative(operands: list[Any], before: Any, arguments: Any) -> Any:
-    value = evaluate(operands[0], before, arguments)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Missing("negative")
-    return -value
-
-
-def _total(operands: list[Any], before: Any, arguments: Any) -> Any:
-    rows = _list(evaluate(operands[0], before, arguments))
-    values = [_at(row, [operands[1]]) for row in rows]
-    if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-        raise Missing("total")
-    return sum(values)
-
-
-def _each(operands: list[Any], before: Any, arguments: Any) -> Any:
-    return [evaluate(operands[1], item, arguments) for item in _list(evaluate(operands[0], before, arguments))]
-
-
-def _concat(operands: list[Any], before: Any, arguments: Any) -> Any:
-    one, other = (_list(evaluate(operand, before, arguments)) for operand in operands)
+def _concat(operands: list[Any], scope: Scope) -> Any:
+    one, other = (_rows(value_of(operand, scope)) for operand in operands)
     return one + other
 
 
-def _list(value: Any) -> list[Any]:
+def _each(operands: list[Any], scope: Scope) -> Any:
+    return [value_of(operands[1], scope._replace(before=item)) for item in _rows(value_of(operands[0], scope))]
+
+
+def positions(names: list[str], scope: Scope) -> list[Scope]:
+    """The scope once for each position of these arguments; raises Missing where they are not lists of one length."""
+    lists = [_rows(_at(scope.arguments, [name])) for name in names]
+    if len({len(found) for found in lists}) != 1:
+        raise Missing("rows")
+    return [scope._replace(arguments={**scope.arguments, **dict(zip(names, row, strict=True))})
+            for row in zip(*lists, strict=True)]
+
+
+def _each_position(operands: list[Any], scope: Scope) -> Any:
+    return [value_of(operands[1], inner) for inner in positions(operands[0], scope)]
+
+
+def _replace(operands: list[Any], scope: Scope) -> Any:
+    e, field, names, key, changes = operands
+    rows = list(_rows(value_of(e, scope)))
+    for inner in positions(names, scope):
+        place = _place(rows, field, value_of(key, inner))
+        rows[place] = {**rows[place], **{name: value_of(change, inner) for name, change in changes}}
+    return rows
+
+
+def _number(expression: list[Any], scope: Scope) -> Any:
+    value = value_of(expression, scope)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Missing("number")
+    return value
+
+
+def total(values: list[Any]) -> Any:
+    """Sum from left to right, as a loop adds (the built-in sum compensates for rounding since Python 3.12)."""
+    found: Any = 0
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise Missing("total")
+        found += value
+    return found
+
+
+def _sign(operands: list[Any], scope: Scope) -> Any:
+    return value_of(operands[1] if _number(operands[0], scope) > 0 else operands[2], scope)
+
+
+def _rows(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise Missing("list")
     return value
 
 
-OPERATORS: dict[str, Callable[[list[Any], Any, Any], Any]] = {
-    "before": lambda operands, before, arguments: _at(before, operands),
-    "argument": lambda operands, before, arguments: _at(arguments, operands),
-    "constant": lambda operands, before, arguments: operands[0],
+OPERATORS: dict[str, Callable[[list[Any], Scope], Any]] = {
+    "before": lambda operands, scope: _at(scope.before, operands),
+    "argument": lambda operands, scope: _at(scope.arguments, operands),
+    "constant": lambda operands, scope: operands[0],
+    "document": _document,
+    "at": _inside,
+    "find": _find,
+    "agree": _agree,
     "object": _object,
     "sorted": _sorted,
     "append": _append,
-    "negative": _negative,
-    "total": _total,
-    "each": _each,
     "concat": _concat,
+    "each": _each,
+    "rows": _each_position,
+    "replace": _replace,
+    "negative": lambda operands, scope: -_number(operands[0], scope),
+    "absolute": lambda operands, scope: abs(_number(operands[0], scope)),
+    "round": lambda operands, scope: round(_number(operands[0], scope), operands[1]),
+    "plus": lambda operands, scope: _number(operands[0], scope) + _number(operands[1], scope),
+    "minus": lambda operands, scope: _number(operands[0], scope) - _number(operands[1], scope),
+    "sum": lambda operands, scope: total(_rows(value_of(operands[0], scope))),
+    "total": lambda operands, scope: total([_at(row, [operands[1]]) for row in _rows(value_of(operands[0], scope))]),
+    "sign": _sign,
 }

@@ -53,7 +53,12 @@ def build(
     for name in sessions["service"].unique().sort():
         calls = calls_of(turns.filter(pl.col("service") == name))
         service = _service(name, calls, _hints(tools, name), starts_from.get(name))
-        told = history.facts(name, service.steps, starts, service.starts_from == "shared")
+        shared = service.starts_from == "shared"
+        first = history.base_of(history.facts(name, service.steps, starts, shared))
+        began = {session_id: history.instant(at) for session_id, at in starts.items()}
+        service = service._replace(
+            steps=list(replay.steps(calls, service.documents, service.programs, first, began)))
+        told = history.facts(name, service.steps, starts, shared)
         services[name] = service
         facts += told.facts
         recorded += told.recorded

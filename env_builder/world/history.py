@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from env_builder.runtime.canonical import canonical, digest
+from env_builder.runtime.world import World
 from env_builder.world.replay import Step
 from env_builder.world.spans import Drift, Look, spans
 from warehouse.records import Verdict
@@ -157,6 +158,27 @@ def _answer(service: str, step: Step, since: datetime | None, until: datetime | 
         "after": json.dumps(step.after), "effects": canonical(effects), "event_id": step.call.event_id,
     }
     return {"recorded_id": _id(row), **row}
+
+
+def base_of(told: History) -> World:
+    """The same as a room looks at it."""
+    return World(_lines(told.facts, "class", "key"), _lines(told.recorded, "tool", "arguments", "after"))
+
+
+def _lines(rows: list[Row], *order: str) -> list[Row]:
+    lines = [
+        {**row, "class": row.get("entity_class"), "from": instant(row["valid_from"]), "to": instant(row["valid_to"]),
+         "session": row["session_id"], "event": row["event_id"]} for row in rows]
+    for line in lines:
+        if "after" in line:
+            line.update(after=json.loads(line["after"]), effects=json.loads(line["effects"]))
+    keys = (*order, "session", "from", "event")
+    return sorted(lines, key=lambda line: [("" if line[key] is None else str(line[key])) for key in keys])
+
+
+def instant(at: datetime | None) -> str | None:
+    """ISO instant in UTC, to the microsecond."""
+    return None if at is None else at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _id(row: Row) -> str:

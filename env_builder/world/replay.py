@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from env_builder.runtime.episode import ACTING, Room
+from env_builder.runtime.expressions import Look, nothing
 from env_builder.runtime.relevance import matters
 from env_builder.runtime.world import Name, View, World
 from env_builder.world.calls import Call
@@ -35,6 +36,8 @@ class Step(NamedTuple):
     """Text of the document it speaks of as the session knew it just before, None where it did not."""
     effects: tuple[tuple[Name, str], ...]
     """Documents that it left behind: the one it shows, and those that were seen changed at the next look."""
+    look: Look = nothing
+    """Documents as known just before an act."""
 
 
 def skeletons(calls: list[Call], documents: Documents, effects: Effects) -> Programs:
@@ -50,11 +53,15 @@ def skeletons(calls: list[Call], documents: Documents, effects: Effects) -> Prog
     return programs
 
 
-def steps(calls: list[Call], documents: Documents, programs: Programs) -> Iterator[Step]:
-    """All calls in order, session by session."""
-    empty = World([], [])
-    for _, session in groupby(calls, key=lambda call: call.session_id):
-        yield from _session(list(session), documents, programs, Room(empty, programs, View(None, frozenset())))
+def steps(
+    calls: list[Call], documents: Documents, programs: Programs, world: World | None = None,
+    starts: dict[str, str | None] | None = None,
+) -> Iterator[Step]:
+    """All calls in order, session by session, each in a room of its own on `world` as of its start."""
+    base = World([], []) if world is None else world
+    for session_id, session in groupby(calls, key=lambda call: call.session_id):
+        view = View((starts or {}).get(session_id), frozenset((session_id,)))
+        yield from _session(list(session), documents, programs, Room(base, programs, view))
 
 
 def _session(calls: list[Call], documents: Documents, programs: Programs, room: Room) -> Iterator[Step]:
@@ -68,7 +75,8 @@ def _session(calls: list[Call], documents: Documents, programs: Programs, room: 
         act = acting and not call.failed
         effects = ((shown[:2], shown[2]),) if act and shown else ()
         before = _before(call, documents, last, room, programs)
-        found.append(Step(call, tuple((tool, key) for tool, key in after), shown, acting, act, before, effects))
+        look = room.fork().look if acting else nothing
+        found.append(Step(call, tuple((tool, key) for tool, key in after), shown, acting, act, before, effects, look))
         if shown:
             cause = _cause(shown, last, room, programs, acts)
             if cause is not None and not act:

@@ -1,0 +1,85 @@
+"""Examples of a value, and whether an expression gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from env_builder.runtime.expressions import Look, Missing, evaluate, nothing
+
+Expression = list[Any]
+KNOWN = 0.5
+"""Share of the examples in which other documents that an expression speaks of must be known."""
+NEARLY = 0.02
+"""Share of examples in which an expression may say nothing without others being tried."""
+SAMPLES = 3
+"""Examples from which candidates are made: another document may not be known in the first."""
+NOTHING = object()
+"""Stands where an expression has no value."""
+
+
+class Example(NamedTuple):
+    """What was so before a call, what it was given, and what came of it."""
+
+    before: Any
+    arguments: Any
+    after: Any
+    look: Look = nothing
+    """Other documents, as known just before."""
+    classes: tuple[str, ...] = ()
+    """Classes of which there are any."""
+
+
+def fits(expression: Expression, examples: list[Example]) -> bool:
+    """Does the expression give exactly the value after (type and key order included) in every example?
+
+    Where it speaks of another document, examples in which that is not known say nothing; most must say something.
+    """
+    return silence(expression, examples) is not None
+
+
+def best(candidates: Iterable[Expression], examples: list[Example]) -> Expression | None:
+    """The first that fits and (nearly) always says something, else the one that says nothing least often."""
+    least, found, tried = len(examples), None, set[str]()
+    for expression in candidates:
+        mark = str(expression)
+        silent = None if mark in tried else silence(expression, examples, least - 1)
+        tried.add(mark)
+        if silent is not None and silent < least:
+            least, found = silent, expression
+        if least <= NEARLY * len(examples):
+            break
+    return found
+
+
+def silence(expression: Expression, examples: list[Example], most: int | None = None) -> int | None:
+    """In how many examples it says nothing; None where it does not fit, or that is in more than `most`."""
+    silent, allowed = 0, (1 - KNOWN) * len(examples) if _linked(expression) else 0
+    allowed = allowed if most is None else min(allowed, most)
+    for value, example in zip(values(expression, examples), examples, strict=True):
+        silent += value is NOTHING
+        if silent > allowed or (value is not NOTHING and not same(value, example.after)):
+            return None
+    return silent if silent < len(examples) else None
+
+
+def _linked(expression: Any) -> bool:
+    return isinstance(expression, list) and (expression[:1] == ["document"] or any(map(_linked, expression)))
+
+
+def values(expression: Expression, examples: list[Example]) -> Iterator[Any]:
+    """Its value in each example, `NOTHING` where it has none."""
+    for example in examples:
+        try:
+            yield evaluate(expression, example.before, example.arguments, example.look)
+        except Missing:
+            yield NOTHING
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal to the byte once written as JSON."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return list(one) == list(other) and all(same(one[name], other[name]) for name in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return type(one) is type(other) and one == other

@@ -1,0 +1,75 @@
+"""What can be said about one example: every value that an expression over it reaches, with that expression.
+
+In: an example's document before, arguments, and a look at other documents. Out: (expression, value), the simplest first: paths
+of the arguments and the document; elements that an argument selects; then the same inside the documents that a value names.
+Sees: one link away, the first items of lists. Does not see: documents that are not known at that moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from env_builder.runtime.expressions import Look
+
+MAXIMUM_ITEMS = 3
+MAXIMUM_DEPTH = 3
+Expression = list[Any]
+Feature = tuple[Expression, Any]
+
+
+def features(before: Any, arguments: dict[str, Any], look: Look, classes: tuple[str, ...]) -> list[Feature]:
+    """All features of an example."""
+    given = [feature for name, value in arguments.items() for feature in _paths(["argument", name], value)]
+    own = [feature for feature in _paths(["before"], before) if len(feature[0]) > 1]
+    keys = [(expression, value) for expression, value in given if isinstance(value, str | int)]
+    chosen = list(_selected(["before"], before, keys))
+    found = [*given, *own, *chosen]
+    return [*found, *_linked(found, look, classes)]
+
+
+def _paths(base: Expression, value: Any, depth: int = 0) -> Iterator[Feature]:
+    """The value and what stands inside it; `base` takes steps at its end."""
+    yield base, value
+    if depth > MAXIMUM_DEPTH:
+        return
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from _paths([*base, name], item, depth + 1)
+    elif isinstance(value, list):
+        for index, item in enumerate(value[:MAXIMUM_ITEMS]):
+            yield from _paths([*base, index], item, depth + 1)
+
+
+def _selected(base: Expression, value: Any, keys: list[Feature], depth: int = 0) -> Iterator[Feature]:
+    """What the keys select inside the value: a field named so, or the first element of a list that holds one in a field."""
+    if isinstance(value, dict):
+        for expression, key in keys:
+            if isinstance(key, str) and key in value:
+                yield from _paths(["at", base, expression], value[key], 1)
+        if depth < 2:
+            for name, item in value.items():
+                if isinstance(item, dict | list):
+                    yield from _selected([*base, name], item, keys, depth + 1)
+    elif isinstance(value, list):
+        for expression, key in keys:
+            row, field = next(((row, field) for row in value if isinstance(row, dict)
+                               for field, item in row.items() if type(item) is type(key) and item == key), (None, ""))
+            if row is not None:
+                yield from _paths(["at", ["find", base, field, expression]], row, 1)
+
+
+def _linked(found: list[Feature], look: Look, classes: tuple[str, ...]) -> Iterator[Feature]:
+    """What stands in the documents that a value names, each document by the simplest expression that names it."""
+    keys = [(expression, value) for expression, value in found
+            if isinstance(value, str | int) and not isinstance(value, bool)]
+    reached: set[tuple[str, str, str]] = set()
+    for expression, value in keys:
+        family = "find" if "find" in str(expression) else str(expression[:2])
+        for entity_class in classes:
+            document = look(entity_class, str(value)) if (entity_class, str(value), family) not in reached else None
+            if document is not None:
+                reached.add((entity_class, str(value), family))
+                base = ["at", ["document", entity_class, expression]]
+                yield from (feature for feature in _paths(base, document, 2) if len(feature[0]) > 2)
+                yield from _selected(base, document, keys)
