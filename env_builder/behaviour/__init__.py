@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from env_builder.behaviour import writes
+from env_builder.behaviour import templates, writes
 from env_builder.runtime.canonical import canonical
 from env_builder.world import Service, World, arithmetic
 from env_builder.world.replay import Step
@@ -52,6 +52,9 @@ def _behaviour(service: Service, tool: str, steps: list[Step]) -> dict[str, Any]
             rules.append(written.rule)
             n_against = written.n_against
             fidelity, abstains = writes.held_out(steps, known["rules"][0], classes)
+    if len(rules) == 1:
+        sentence = templates.induce(steps)
+        rules += [sentence] if sentence else []
     program = {**known, "rules": rules}
     return {
         "service": service.name, "tool": tool, "effect": known["effect"], "program": canonical(program),

@@ -25,9 +25,9 @@ def learn(examples: list[Example], failures: list[Failure]) -> Guards:
     names = sorted({name for example in examples for name in example.arguments})
     return {
         "names": sorted({tuple(sorted(example.arguments)) for example in examples}),
-        "document": _few([example.before for example in examples]),
-        "arguments": _few([example.arguments for example in examples]),
-        "lengths": _few([_lengths(example.before) for example in examples]),
+        "document": few_values([example.before for example in examples]),
+        "arguments": few_values([example.arguments for example in examples]),
+        "lengths": few_values([_lengths(example.before) for example in examples]),
         "within": [name for name in names if all(is_within(one.before, one.arguments.get(name)) for one in examples)],
         "alike": [
             pair for pair in combinations(names, 2)
@@ -66,7 +66,8 @@ def _lengths(before: dict[str, Any]) -> dict[str, Any]:
     return {name: length_of(value) for name, value in before.items() if isinstance(value, list)}
 
 
-def _few(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+def few_values(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """Values of the fields that take few, by field."""
     found = {}
     for name in sorted(set().union(*rows)):
         values = _distinct(row.get(name) for row in rows)

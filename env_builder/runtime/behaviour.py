@@ -15,6 +15,7 @@ from .effects import consequences
 from .expressions import Look, Missing, evaluate, nothing
 from .guards import allowed
 from .records import Tier
+from .texts import admits, filled
 from .world import Name, Row
 
 
@@ -82,6 +83,13 @@ def _arithmetic(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, 
     return None if text is None else Answer(text, False, "derived")
 
 
+def _text(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
+    """Say the sentence that all its answers have in common."""
+    known = admits(rule["when"], arguments)
+    text = filled(rule["pieces"], rule["form"], rule["numbers"], {}, arguments) if known else None
+    return None if text is None else Answer(text, False, "induced")
+
+
 def _document(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
     """Show the thing that an argument names."""
     name = _named(rule, arguments)
@@ -126,4 +134,5 @@ def _order(rule: dict[str, Any], before: dict[str, Any]) -> list[str]:
 
 
 RULES: dict[str, Rule] = {
-    "recorded": _recorded, "constant": _constant, "arithmetic": _arithmetic, "document": _document, "write": _write}
+    "recorded": _recorded, "constant": _constant, "arithmetic": _arithmetic, "document": _document, "write": _write,
+    "text": _text}

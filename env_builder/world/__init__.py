@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from env_builder.world import begin, documents, effects, history, replay
+from env_builder.world import begin, documents, effects, history, replay, wrappers
 from env_builder.world.calls import Call, calls_of
 from env_builder.world.effects import Effect
 from warehouse.records import Fact, Recorded, Verdict, frame
@@ -51,7 +51,7 @@ def build(
     recorded: list[history.Row] = []
     verdicts: list[Verdict] = []
     for name in sessions["service"].unique().sort():
-        calls = calls_of(turns.filter(pl.col("service") == name))
+        calls, lost = wrappers.taken_off(calls_of(turns.filter(pl.col("service") == name)))
         service = _service(name, calls, _hints(tools, name), starts_from.get(name))
         shared = service.starts_from == "shared"
         first = history.base_of(history.facts(name, service.steps, starts, shared))
@@ -62,7 +62,7 @@ def build(
         services[name] = service
         facts += told.facts
         recorded += told.recorded
-        verdicts += told.verdicts
+        verdicts += told.verdicts + [_lost(name, call) for call in lost]
     return World(
         frame(Fact, facts).unique("fact_id").sort("fact_id"),
         frame(Recorded, recorded).unique("recorded_id").sort("recorded_id"),
@@ -79,6 +79,13 @@ def _service(
     does = effects.find(calls, found, starts_from == "shared", hints)
     programs = replay.skeletons(calls, found, does)
     return Service(name, starts_from, votes, programs, calls, list(replay.steps(calls, found, programs)), found)
+
+
+def _lost(service: str, call: Call) -> Verdict:
+    return Verdict(
+        stage="world", subject=call.event_id, kept=False, reason="answer_replaced",
+        detail=f"several tools of {service} gave this text in the place of their own answers: {call.content[:80]!r}",
+    )
 
 
 def _hints(tools: pl.DataFrame, service: str) -> dict[str, Effect]:

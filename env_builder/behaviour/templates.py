@@ -1,0 +1,138 @@
+"""Tools that answer with a sentence made of their arguments: the one template that all their answers have in common.
+
+In: the calls of a tool that worked, with their answers. Out: a `text` rule, or None. Every way of reading each answer as
+text and slots is laid beside those of all the others; of the readings that all share, the one with the fewest slots is kept
+(a slot that no example needs is a coincidence).
+Sees: scalars of the arguments, written as they are or as inside a JSON string. Does not see: what is computed or looked up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+from env_builder.behaviour.guards import few_values
+from env_builder.runtime.texts import NUMBERS, Limits, Piece, admits, filled_one_way, type_of, written
+from env_builder.world.replay import Step
+
+MINIMUM_QUESTIONS = 5
+"""Different questions that must have been answered so: fewer may be chance."""
+AGAINST = 0.02
+"""Share of logged failures among the calls that the rule would answer, from which it is dropped."""
+MAXIMUM_READINGS = 256
+Template = tuple[Piece | tuple[Any, ...], ...]
+
+
+def induce(steps: list[Step]) -> dict[str, Any] | None:
+    """The `text` rule of one tool."""
+    done = [step for step in steps if not step.call.failed]
+    examples = list({(step.call.key, step.call.content): (step.call.arguments, step.call.content) for step in done}.values())
+    if len({step.call.key for step in done}) < MINIMUM_QUESTIONS:
+        return None
+    found = _shared(examples)
+    if found is None:
+        return None
+    slots = {piece[1] for piece in found["pieces"] if isinstance(piece, list)}
+    given = [arguments for arguments, _ in examples]
+    for free in (slots, set[str]()):  # what the answer repeats may be anything, unless failures speak against it
+        when = limits(given, free)
+        if sum(admits(when, step.call.arguments) for step in steps if step.call.failed) <= AGAINST * len(done):
+            return {"rule": "text", **found, "when": when}
+    return None
+
+
+def limits(given: list[dict[str, Any]], said: set[str]) -> Limits:
+    """What arguments that were seen to work look like. `said`: those that the answer repeats; an id among them is free."""
+    names = sorted({name for arguments in given for name in arguments})
+    types = {name: sorted({type_of(arguments[name]) for arguments in given if name in arguments}) for name in names}
+    few = few_values(given)
+    free = {name for name in said if any(map(str.isdigit, str([arguments.get(name) for arguments in given])))}
+    return {
+        "always": [name for name in names if all(name in arguments for arguments in given)],
+        "types": types,
+        "values": {name: values for name, values in few.items() if name not in free},
+    }
+
+
+def _shared(examples: list[tuple[dict[str, Any], str]]) -> dict[str, Any] | None:
+    """The template that gives every answer, with the ways in which it writes texts and numbers."""
+    for form in ("plain", "json", "json_ascii"):
+        common: set[Template] | None = None
+        for arguments, content in sorted(examples, key=lambda example: (len(example[1]), str(example))):
+            readings = _readings(content, arguments, form)
+            common = readings if common is None else common & readings
+            if not common:
+                break
+        if common:
+            best = min(common, key=lambda template: (sum(isinstance(piece, tuple) for piece in template), str(template)))
+            pieces: list[Piece] = [piece if isinstance(piece, str) else list(piece) for piece in best]
+            return {"pieces": pieces, "form": form, "numbers": _ways(pieces, form, examples)}
+    return None
+
+
+def _ways(pieces: list[Piece], form: str, examples: list[tuple[dict[str, Any], str]]) -> list[str]:
+    """The fewest ways of writing numbers that together give all answers (a tool that changed may know two)."""
+    right = {
+        way: {index for index, (arguments, content) in enumerate(examples)
+              if filled_one_way(pieces, form, way, {}, arguments) == content} for way in NUMBERS}
+    enough = (ways for n in (1, 2) for ways in combinations(NUMBERS, n)
+              if len(set().union(*(right[way] for way in ways))) == len(examples))
+    return list(next(enough, NUMBERS))
+
+
+def _readings(content: str, arguments: dict[str, Any], form: str) -> set[Template]:
+    """All ways of reading the text as pieces and slots, up to a number."""
+    slots: dict[str, list[tuple[Any, ...]]] = {}
+    for path, value in _scalars(arguments, ("argument",)):
+        for text in sorted({written(value, form, way) or "" for way in NUMBERS}):
+            if text and text in content:
+                slots.setdefault(text, []).append(path)
+    places = list(_places(content, sorted(slots, key=lambda text: (-len(text), text))))
+    readings: list[Template] = [()]
+    at = 0
+    for start, text in places:
+        before = content[at:start]
+        options: list[Piece | tuple[Any, ...]] = [text, *slots[text]]
+        readings = [_joined(_joined(reading, before), option) for reading in readings for option in options]
+        readings = readings[:MAXIMUM_READINGS]
+        at = start + len(text)
+    return {_joined(reading, content[at:]) for reading in readings}
+
+
+def _joined(pieces: Template, piece: Piece | tuple[Any, ...]) -> Template:
+    """The pieces and one more; texts that follow each other are one."""
+    if piece == "":
+        return pieces
+    if isinstance(piece, str) and pieces and isinstance(pieces[-1], str):
+        return (*pieces[:-1], pieces[-1] + piece)
+    return (*pieces, piece)
+
+
+def _places(content: str, texts: list[str]) -> Iterator[tuple[int, str]]:
+    """Where the texts stand in the content, from left to right, the longest first, none over another."""
+    at = 0
+    while at < len(content):
+        text = next((text for text in texts if content.startswith(text, at) and _stands(content, at, text)), None)
+        if text is not None:
+            yield at, text
+        at += len(text) if text is not None else 1
+
+
+def _stands(content: str, at: int, text: str) -> bool:
+    """Does the text stand there as words of its own?"""
+    end = at + len(text)
+    before, after = content[at - 1: at], content[end: end + 1]
+    return not (before.isalnum() and text[0].isalnum()) and not (after.isalnum() and text[-1].isalnum())
+
+
+def _scalars(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from _scalars(item, (*path, name))
+    elif isinstance(value, list):
+        for index, item in enumerate(value[:3]):
+            yield from _scalars(item, (*path, index))
+    else:
+        yield path, value
+

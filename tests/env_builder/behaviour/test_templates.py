@@ -1,0 +1,74 @@
+"""Sentences that tools answer with: slots told from text, numbers written in more than one way, and what is not answered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from env_builder.behaviour import templates
+from env_builder.runtime.behaviour import RULES
+from env_builder.world.replay import Step
+from tests.env_builder.world.calls import call
+
+WORDS = st.text("abcdefgh é\"\\", min_size=1, max_size=8)
+
+
+def step(tool: str, arguments: dict[str, Any], content: str) -> Step:
+    return Step(call(tool, arguments, content), (), None, True, True, None, ())
+
+
+def say(rule: dict[str, Any], arguments: dict[str, Any]) -> str | None:
+    found = RULES["text"](rule, "", "", arguments, None)  # type: ignore[arg-type]
+    return found.content if found else None
+
+
+def sails(n: int) -> list[Step]:
+    return [
+        step("hoist", {"mast": f"mast {index}", "metres": float(index)}, f"Sail on mast {index} hoisted {float(index)} m.")
+        for index in range(1, n + 1)]
+
+
+def test_slots_are_told_from_text() -> None:
+    rule = templates.induce(sails(6))
+    assert rule is not None
+    assert rule["pieces"] == ["Sail on ", ["argument", "mast"], " hoisted ", ["argument", "metres"], " m."]
+    assert say(rule, {"mast": "mast 77", "metres": 2.5}) == "Sail on mast 77 hoisted 2.5 m."
+
+
+def test_too_few_questions_or_an_answer_that_no_slot_explains_give_no_sentence() -> None:
+    assert templates.induce(sails(4)) is None
+    assert templates.induce([*sails(6), step("hoist", {"mast": "mast 9", "metres": 1.0}, "Torn.")]) is None
+
+
+def test_where_two_ways_of_writing_a_number_were_seen_only_what_both_write_alike_is_said() -> None:
+    given_whole = [step("hoist", {"mast": "mast 1", "metres": 3}, f"Sail on mast 1 hoisted {text} m.") for text in ("3", "3.0")]
+    rule = templates.induce([*sails(6), *given_whole])
+    assert rule is not None
+    assert say(rule, {"mast": "mast 1", "metres": 4}) is None
+    assert say(rule, {"mast": "mast 1", "metres": 4.5}) == "Sail on mast 1 hoisted 4.5 m."
+
+
+@pytest.mark.parametrize("arguments", [{"mast": "mast 2"}, {"mast": None, "metres": 1.0}, {"mast": "mast 2", "metres": "1"}])
+def test_arguments_unlike_those_that_worked_are_not_answered(arguments: dict[str, Any]) -> None:
+    rule = templates.induce(sails(6))
+    assert rule is not None and say(rule, arguments) is None
+
+
+def test_a_failure_takes_the_freedom_of_a_slot_away() -> None:
+    few = [step("hoist", {"mast": f"mast {index % 2}", "metres": float(index)}, f"Sail on mast {index % 2} hoisted.")
+           for index in range(8)]
+    failed = step("hoist", {"mast": "mast 5", "metres": 1.0}, "Error: no such mast")
+    free, bound = templates.induce(few), templates.induce([*few, failed])
+    assert free is not None and say(free, {"mast": "mast 5", "metres": 1.0}) == "Sail on mast 5 hoisted."
+    assert bound is not None and say(bound, {"mast": "mast 5", "metres": 1.0}) is None
+
+
+@given(st.lists(st.tuples(WORDS, WORDS), min_size=6, max_size=8, unique_by=lambda pair: pair[0]))
+def test_what_is_found_gives_every_answer_back(pairs: list[tuple[str, str]]) -> None:
+    seen = [step("note", {"of": one, "by": other}, f"<{one}> was noted by <{other}>.") for one, other in pairs]
+    rule = templates.induce(seen)
+    assert rule is not None
+    assert all(say(rule, one.call.arguments) == one.call.content for one in seen)
