@@ -54,6 +54,8 @@ class Bundle(NamedTuple):
     """Frame of `Rubric` of the tasks."""
     n_recorded_steps: int
     """Length of the longest session, from which the limit on steps is made."""
+    coverage: dict[str, Any]
+    """What the room can answer around its tasks (`env_builder.coverage`)."""
 
 
 class Digests(NamedTuple):
@@ -83,7 +85,7 @@ def write_room(bundle: Bundle, environment: Path, image: dict[str, Any]) -> str:
     _write_json(environment / MANIFEST, {
         "format": FORMAT, "name": bundle.name, "service": bundle.service, "starts_from": bundle.starts_from,
         "content_digest": content_digest, "files": _files(environment), "image": image,
-        "n_tasks": bundle.tasks.height, "n_tools": bundle.tools.height, "seeded": True,
+        "n_tasks": bundle.tasks.height, "n_tools": bundle.tools.height, "seeded": True, "coverage": bundle.coverage,
     })
     return content_digest
 

@@ -19,6 +19,7 @@ import polars as pl
 
 from env_builder import bundle, image, rooms, users, verify
 from env_builder.bundle import MANIFEST, Bundle
+from env_builder.coverage import coverage
 from pipelines import progress
 from pipelines.engine import Counts
 from pipelines.settings import Settings
@@ -147,11 +148,13 @@ def _bundle(tables: Tables, service: str, name: str) -> Bundle:
     own = pl.col("service") == service
     rubrics = tables.rubrics.filter(own)
     tasks = tables.tasks.filter(own)
-    longest = tables.turns.filter(own).group_by("session_id").len()["len"].max()
+    turns = tables.turns.filter(own)
+    rows = rooms.rows_of(service, tables.facts, tables.recorded, tables.behaviours)
+    longest = turns.group_by("session_id").len()["len"].max()
     return Bundle(
         name, service, tables.starts_from.get(service, "shared"),
-        rooms.rows_of(service, tables.facts, tables.recorded, tables.behaviours), tables.tools.filter(own), tasks,
-        users.scripts(tasks, tables.turns.filter(own)), rubrics, longest if isinstance(longest, int) else 0)
+        rows, tables.tools.filter(own), tasks, users.scripts(tasks, turns), rubrics,
+        longest if isinstance(longest, int) else 0, coverage(rows, tasks, turns))
 
 
 def names_of(services: Iterable[str]) -> dict[str, str]:

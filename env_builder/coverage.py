@@ -1,0 +1,181 @@
+"""How much of what may be asked around its tasks a room can answer, and what should be logged to answer more.
+
+In: a service's rows of the room, its tasks and turns. Out: the `coverage` of a manifest (docs/environment.md). Around a task
+are the calls that any session of the log made and that name a thing which the task's own session named or was shown, and a
+look at each thing of a known kind that was named to it; the task's own calls are left out. Each is asked on its own at the
+task's beginning. Names are keys of things where tools show things, else all ids. Sees: what was asked somewhere. Does not
+see: calls that nobody thought of, and whether answers are right.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from env_builder.rooms import Rows
+from env_builder.runtime.answers import parse
+from env_builder.runtime.canonical import canonical, digest
+from env_builder.runtime.episode import Program, Room
+from env_builder.runtime.relevance import ids
+from env_builder.runtime.world import View, World
+
+N_TASKS = 60
+"""Tasks that are asked around, by the hash of their id."""
+N_CALLS = 4
+"""Calls of one tool asked around one task, by their hash."""
+N_ADVICE = 5
+_TOKEN = re.compile(r"[^\W_]+")
+
+
+class Call(NamedTuple):
+    """A question that may be asked."""
+
+    tool: str
+    key: str
+    """Canonical JSON of the arguments."""
+
+
+class Around(NamedTuple):
+    """What sessions asked, and what names they saw."""
+
+    asked: dict[str, set[Call]]
+    """Session -> its calls."""
+    named: dict[str, frozenset[str]]
+    """Session -> ids in its calls and their answers."""
+    naming: dict[str, set[Call]]
+    """Id -> calls of the log that name it."""
+
+
+def coverage(rows: Rows, tasks: pl.DataFrame, turns: pl.DataFrame) -> dict[str, Any]:
+    """{"n_tasks", "n_calls", "answered", "by_tool": {tool: {tier: n}}, "never_called": [tools], "advice": […]}.
+
+    `answered`: share of the calls whose tier is not `unknown`, None where there is nothing to ask.
+    """
+    programs = {row["tool"]: row for row in rows.programs}
+    world = World(rows.facts, rows.recorded)
+    around, looks = _around(turns), _looks(rows)
+    keys = {key for _, key in looks}
+    if keys:
+        around = _of_things(around, keys)
+    room = Room(world, programs, View(None, frozenset()))
+    shapes = _shapes(looks, around)
+    by_tool: dict[str, Counter[str]] = defaultdict(Counter)
+    reasons: Counter[tuple[str, str, str]] = Counter()
+    chosen = sorted(tasks.iter_rows(named=True), key=lambda task: digest(task["task_id"]))[:N_TASKS]
+    for task in chosen:
+        starts_at = task["starts_at"].strftime("%Y-%m-%dT%H:%M:%S.%fZ") if task["starts_at"] else None
+        for call in _candidates(task["session_ids"], around, shapes):
+            ask = room.fork()
+            ask.view = View(starts_at, frozenset(task["session_ids"]))
+            arguments = json.loads(call.key)
+            tier = ask.call(call.tool, arguments).tier
+            by_tool[call.tool][tier] += 1
+            if tier == "unknown":
+                reasons[_reason(programs[call.tool], arguments, world, ask)] += 1
+    n = sum(counts.total() for counts in by_tool.values())
+    n_unknown = reasons.total()
+    return {
+        "n_tasks": len(chosen), "n_calls": n, "answered": round(1 - n_unknown / n, 4) if n else None,
+        "by_tool": {tool: dict(sorted(counts.items())) for tool, counts in sorted(by_tool.items())},
+        "never_called": sorted(tool for tool, row in programs.items() if not row["support"]["for"]),
+        "advice": [_advice(reason, count, n_unknown) for reason, count in sorted(
+            reasons.items(), key=lambda item: (-item[1], item[0]))[:N_ADVICE]]}
+
+
+def _around(turns: pl.DataFrame) -> Around:
+    around = Around(defaultdict(set), defaultdict(frozenset), defaultdict(set))
+    calls = turns.filter((pl.col("kind") == "call") & pl.col("arguments").is_not_null() & pl.col("content").is_not_null())
+    for session_id, tool, text, content in calls.select("session_id", "tool", "arguments", "content").iter_rows():
+        arguments = json.loads(text)
+        call, own = Call(tool, canonical(arguments)), ids(arguments)
+        value = parse(content)
+        around.asked[session_id].add(call)
+        around.named[session_id] |= own | ids(content if value is None else value)
+        for name in own:
+            around.naming[name].add(call)
+    return around
+
+
+def _looks(rows: Rows) -> list[tuple[tuple[str, str], str]]:
+    """((tool, argument), key) of every thing that a tool is known to show by one argument."""
+    showing = {
+        rule["class"]: (row["tool"], rule["argument"]) for row in reversed(rows.programs) for rule in row["rules"]
+        if rule["rule"] == "document"}
+    return [(showing[fact["class"]], fact["key"]) for fact in rows.facts if fact["class"] in showing]
+
+
+def _of_things(around: Around, keys: set[str]) -> Around:
+    """Calls by the things that they name, not by every id: a street's number links nothing."""
+    return around._replace(naming={name: calls for name, calls in around.naming.items() if name in keys})
+
+
+def _shapes(looks: list[tuple[tuple[str, str], str]], around: Around) -> dict[str, tuple[str, str]]:
+    """Shape of names -> (tool, argument) that shows such things, where half the names of that shape are known as such."""
+    named = Counter(_shape(name) for name in frozenset().union(*around.named.values()))
+    known: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+    for rule, key in set(looks):
+        known[_shape(key)][rule] += 1
+    return {
+        shape: rule for shape, rules in sorted(known.items()) for rule, n in rules.items() if 2 * n >= named[shape]}
+
+
+def _candidates(session_ids: list[str], around: Around, shapes: dict[str, tuple[str, str]]) -> list[Call]:
+    own = set().union(*(around.asked.get(name, ()) for name in session_ids))
+    seen = frozenset().union(*(around.named.get(name, ()) for name in session_ids))
+    found = set().union(*(around.naming.get(name, ()) for name in seen))
+    for name in seen:
+        if rule := shapes.get(_shape(name)):
+            found.add(Call(rule[0], canonical({rule[1]: name})))
+    by_tool: dict[str, list[Call]] = defaultdict(list)
+    for call in sorted(found - own, key=lambda call: digest("\0".join(call))):
+        by_tool[call.tool].append(call)
+    return [call for _, calls in sorted(by_tool.items()) for call in calls[:N_CALLS]]
+
+
+def _shape(name: str) -> str:
+    """What names of one kind have in common: their signs, and the length of what has digits between them."""
+    return _TOKEN.sub(lambda token: "a" if token[0].isalpha() else f"{'9' if token[0].isdigit() else 'x'}{len(token[0])}", name)
+
+
+def _reason(program: Program, arguments: dict[str, Any], world: World, room: Room) -> tuple[str, str, str]:
+    """(kind, of what, field): why a call is not answered at a task's beginning."""
+    tool = program["tool"]
+    rule = next((rule for rule in program["rules"] if rule.get("class") and rule.get("argument") in arguments), None)
+    if rule is None:
+        return ("answers" if program["effect"] in ("read", "pure", "constant") else "program"), tool, ""
+    name = (rule["class"], str(arguments[rule["argument"]]))
+    facts = world.facts.get(name, ())
+    if not facts:
+        return "never_seen", rule["class"], ""
+    if room.document(name) is None:
+        return "stale", rule["class"], _drifting(facts)
+    return "program", tool, ""
+
+
+def _drifting(facts: Iterable[dict[str, Any]]) -> str:
+    """The field by which the looks at a thing differ most often, "" where they are all alike."""
+    seen = [value for fact in facts if isinstance(value := parse(fact["value"]), dict)]
+    apart = Counter(
+        field for one, other in pairwise(seen) for field in sorted({*one, *other})
+        if one.get(field) != other.get(field))
+    return min(apart, key=lambda field: (-apart[field], field)) if apart else ""
+
+
+_SAYS = {
+    "answers": "{what} answers only what was asked of it before: log the rows that it looks in, or more of its calls",
+    "program": "what {what} does here was not found: log the rows that it changes, or a look before and after it",
+    "never_seen": "no look at this thing of {what} was logged: log changes of such rows from a first snapshot on",
+    "stale": "{what} was not seen near enough to this instant{field}: log changes of such rows",
+}
+
+
+def _advice(reason: tuple[str, str, str], count: int, n_unknown: int) -> dict[str, Any]:
+    kind, what, field = reason
+    says = _SAYS[kind].format(what=what, field=f", and its {field} changes by itself" if field else "")
+    return {"kind": kind, "of": what, "field": field or None, "n": count, "share": round(count / n_unknown, 4), "says": says}
