@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from env_builder.behaviour import guards
 from env_builder.behaviour.examples import Example
+from env_builder.behaviour.faults import lasting
 from env_builder.behaviour.synthesis import explain
 from env_builder.runtime.behaviour import write
 from env_builder.runtime.canonical import digest
@@ -42,7 +43,7 @@ def induce(steps: list[Step], showing: dict[str, Any], classes: tuple[str, ...])
         Example(json.loads(step.before or ""), step.call.arguments, json.loads(step.shown[2]), step.look, classes)
         for step in done if step.shown]
     failures = [
-        (json.loads(step.before), step.call.arguments) for step in steps if step.call.failed and step.before is not None]
+        (json.loads(step.before), step.call.arguments) for step in lasting(steps) if step.before is not None]
     fields = _fields(examples)
     style = _style(done)
     if fields is None or style is None or all(expression == ["before", name] for name, expression in fields.items()):

@@ -117,7 +117,7 @@ def find(calls: list[Call], documents: Documents, shared: bool, hints: dict[str,
     betweens = list(_betweens(calls, sight, acting, shared))
     if not shared:
         betweens += _against_baseline(calls, sight, acting)
-    return Effects(effect, _relation([between for between in betweens if between.place not in fickle]))
+    return Effects(effect, relation_of([between for between in betweens if between.place not in fickle]))
 
 
 def _fickle(betweens: list[Between]) -> set[str]:
@@ -200,23 +200,39 @@ def _novel(calls: list[Call]) -> bool:
     return new >= NOVEL * len(found)
 
 
-def _relation(betweens: list[Between]) -> dict[str, dict[str, str]]:
-    """Acting tool -> what looks -> keeps or changes, beyond what changes there by itself."""
+def relation_of(betweens: list[Between]) -> dict[str, dict[str, str]]:
+    """Acting tool -> what looks -> keeps or changes, beyond what changes there by itself.
+
+    What acts did alone counts first. An act that was never alone keeps where it stood among others between equal looks,
+    unless the looks around it differed with none among them that is known to change such things.
+    """
+    relation: dict[str, dict[str, str]] = defaultdict(dict)
+    for act, place, changes in _judged([between for between in betweens if len(between.tools) < 2]):
+        relation[act][place] = "changes" if changes else "keeps"
+    changing = {(act, place) for act, places in relation.items() for place, how in places.items() if how == "changes"}
+    together = [
+        between for between in betweens
+        if not between.changed or not any((act, between.place) in changing for act in between.tools)]
+    for act, place, changes in _judged(together):
+        if not changes:
+            relation[act].setdefault(place, "keeps")
+    return dict(relation)
+
+
+def _judged(betweens: list[Between]) -> Iterator[tuple[str, str, bool]]:
+    """(act, place, does it change what is shown there) for all that were seen often enough."""
     n: Counter[tuple[str, str]] = Counter()
     changed: Counter[tuple[str, str, str]] = Counter()
     for between in betweens:
-        if len(between.tools) < 2:
-            act = next(iter(between.tools), "")
+        for act in between.tools or ("",):
             n[act, between.place] += 1
             changed.update((act, between.place, name) for name in between.changed)
-    relation: dict[str, dict[str, str]] = defaultdict(dict)
     for act, place in sorted(n):
         fields = sorted(name for who, where, name in changed if (who, where) == (act, place))
         if act and any(_beyond_drift(n, changed, act, place, name) for name in fields):
-            relation[act][place] = "changes"
+            yield act, place, True
         elif act and n[act, place] >= MINIMUM_LOOKS:
-            relation[act][place] = "keeps"
-    return dict(relation)
+            yield act, place, False
 
 
 def _beyond_drift(

@@ -6,7 +6,7 @@ import pytest
 
 from env_builder.world import documents, effects
 from env_builder.world.calls import Call
-from env_builder.world.effects import Effect
+from env_builder.world.effects import Between, Effect
 from tests.env_builder.world.calls import call
 
 NEW, OLD = '{"door": "D-1", "state": "open"}', '{"door": "D-1", "state": "shut"}'
@@ -44,3 +44,16 @@ def test_a_declaration_decides_where_nothing_was_seen(hint: Effect, wanted: str)
 def test_what_was_seen_counts_more_than_a_declaration() -> None:
     calls = [step for n in range(6) for step in session(f"s{n}", ("look", OLD), ("push", "ok"), ("look", NEW))]
     assert found(calls, push="read")["push"] == "write"
+
+
+def between(*tools: str, changed: bool = False) -> Between:
+    return Between("look", False, frozenset(tools), frozenset(["state"] if changed else []))
+
+
+def test_acts_that_stood_together_between_equal_looks_all_keep() -> None:
+    """`push` changes what is seen, `paint` and `polish` were never alone, `scrape` only where it may have done it."""
+    seen = [between("push", changed=True)] * 4 + [between("paint", "polish")] * 4 + [between("paint", "push", changed=True)]
+    assert effects.relation_of([*seen, *[between("paint", "scrape", changed=True)] * 4]) == {
+        "push": {"look": "changes"}, "polish": {"look": "keeps"}}
+    assert effects.relation_of(seen) == {
+        "push": {"look": "changes"}, "paint": {"look": "keeps"}, "polish": {"look": "keeps"}}
