@@ -79,6 +79,6 @@ def _room(store: Store, scratch: Path) -> Environment | None:
     rows = rooms.rows_of(service, store.table("mart.facts"), store.table("mart.recorded"), store.table("mart.behaviours"))
     scripts = pl.DataFrame(schema={"task_id": pl.String, "opening": pl.String, "user_turns": pl.String})
     made = bundle.Bundle(canonical(service), service, starts_from, rows, store.table("core.tools").filter(own), empty(Task),
-                         scripts, empty(Rubric), 0, {})
+                         scripts, empty(Rubric), 0, {}, [])
     bundle.write_room(made, scratch, {"left": "a benchmark needs none"})
     return Environment.load_room(scratch)

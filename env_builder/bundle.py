@@ -56,6 +56,8 @@ class Bundle(NamedTuple):
     """Length of the longest session, from which the limit on steps is made."""
     coverage: dict[str, Any]
     """What the room can answer around its tasks (`env_builder.coverage`)."""
+    conditions: list[dict[str, Any]]
+    """How long tools take and how often they fail by themselves (`env_builder.conditions`)."""
 
 
 class Digests(NamedTuple):
@@ -107,6 +109,7 @@ def _write_content(bundle: Bundle, directory: Path) -> None:
     _write_lines(directory / "behaviour.jsonl", bundle.rows.programs)
     _write_lines(directory / "world.jsonl", bundle.rows.facts)
     _write_lines(directory / "recorded.jsonl", bundle.rows.recorded)
+    _write_lines(directory / "conditions.jsonl", bundle.conditions)
     _write_lines(directory / "tasks.jsonl", _tasks(bundle))
     shutil.copytree(RUNTIME, directory / "runtime", ignore=shutil.ignore_patterns("__pycache__"))
     (directory / "Dockerfile").write_text(DOCKERFILE, "utf-8")

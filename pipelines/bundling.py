@@ -19,6 +19,7 @@ import polars as pl
 
 from env_builder import bundle, image, rooms, users, verify
 from env_builder.bundle import MANIFEST, Bundle
+from env_builder.conditions import conditions
 from env_builder.coverage import coverage
 from pipelines import progress
 from pipelines.engine import Counts
@@ -154,7 +155,8 @@ def _bundle(tables: Tables, service: str, name: str) -> Bundle:
     return Bundle(
         name, service, tables.starts_from.get(service, "shared"),
         rows, tables.tools.filter(own), tasks, users.scripts(tasks, turns), rubrics,
-        longest if isinstance(longest, int) else 0, coverage(rows, tasks, turns))
+        longest if isinstance(longest, int) else 0, coverage(rows, tasks, turns),
+        conditions(turns, {row["tool"]: row["effect"] for row in rows.programs}))
 
 
 def names_of(services: Iterable[str]) -> dict[str, str]:

@@ -97,8 +97,9 @@ def rewards(store: Store, settings: Settings) -> Counts:
     """A rubric for each task, mined from what good and bad sessions changed, each played in its own room."""
     from env_builder.rewards import mine
     from env_builder.rooms import differences
+    from env_builder.world.faults import without
 
-    sessions, turns = store.table("core.sessions"), store.table("core.turns")
+    sessions, turns = store.table("core.sessions"), without(store.table("core.turns"), _effects(store))
     played = differences(
         sessions, turns, store.table("mart.facts"), store.table("mart.recorded"), store.table("mart.behaviours"))
     mined = mine(store.table("mart.tasks"), sessions, turns, store.table("mart.outcomes"), played, _effects(store))

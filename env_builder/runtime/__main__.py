@@ -1,10 +1,10 @@
 """A room as a process that speaks MCP over stdio.
 
-    python -m runtime --environment DIRECTORY --task ID [--seed 0] [--control]     (beside the directory `runtime`)
-    python DIRECTORY/runtime --environment DIRECTORY --task ID                     (from anywhere)
+    python -m runtime --environment DIRECTORY --task ID [--seed 0] [--conditions …] [--control]   (beside `runtime`)
+    python DIRECTORY/runtime --environment DIRECTORY --task ID          (from anywhere)
 
 Without `--task` there is the room without a task, `--at` an instant. Every option can also be given by the environment
-variable TRACEROOM_ENVIRONMENT, _TASK, _SEED, _AT or _CONTROL. Talk goes to stderr, the protocol alone to stdout.
+variable TRACEROOM_ENVIRONMENT, _TASK, _SEED, _AT, _CONDITIONS or _CONTROL. Talk goes to stderr, the protocol alone to stdout.
 Exit code: 0 when stdin ended, 2 when it could not begin.
 """
 
@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     os.dup2(2, 1)  # whatever is printed by mistake goes to stderr
     try:
         server = Server(Environment.load_room(options.environment), control=options.control)
-        server.begin(options.task, options.seed, options.at)
+        server.begin(options.task, options.seed, options.at, [name for name in options.conditions.split(",") if name])
     except (OSError, KeyError, ValueError) as error:
         print(f"room: {error.args[0] if isinstance(error, KeyError) else error}", file=sys.stderr)
         return 2
@@ -50,6 +50,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--task", default=given("TRACEROOM_TASK"), help="task id; without it, the room without a task")
     parser.add_argument("--seed", type=int, default=given("TRACEROOM_SEED", "0"))
     parser.add_argument("--at", default=given("TRACEROOM_AT"), help="instant (ISO 8601) of a room without a task")
+    parser.add_argument("--conditions", default=given("TRACEROOM_CONDITIONS", ""),
+                        help="what tools do in production beside answering, with commas between: faults, latency")
     parser.add_argument("--control", action="store_true", default=given("TRACEROOM_CONTROL") == "1",
                         help="also answer traceroom/* (for the host, never for the agent)")
     return parser.parse_args(arguments)

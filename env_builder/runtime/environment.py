@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from .conditions import Conditions
 from .episode import Program, Room
 from .grading import grade
 from .records import Ended, Episode, Grade, Limits, Observation, Result, Task
@@ -26,7 +27,7 @@ class Environment:
 
     def __init__(
         self, manifest: dict[str, Any], tasks: Iterable[Task], tools: list[dict[str, Any]], programs: dict[str, Program],
-        world: World, rubrics: dict[str, dict[str, Any]],
+        world: World, rubrics: dict[str, dict[str, Any]], conditions: Conditions | None = None,
     ) -> None:
         self.manifest = manifest
         self.tasks = tuple(tasks)
@@ -35,6 +36,7 @@ class Environment:
         self._programs = programs
         self._world = world
         self._rubrics = rubrics
+        self._conditions = conditions or Conditions()
         self._turn = 0
         self._ended: Ended | None = None
         self._begin(None, View(None, frozenset()))
@@ -68,14 +70,20 @@ class Environment:
             {row["tool"]: row for row in _rows(directory / "behaviour.jsonl")},
             World(_rows(directory / "world.jsonl"), _rows(directory / "recorded.jsonl")),
             rubrics,
+            Conditions(_rows(directory / "conditions.jsonl")) if (directory / "conditions.jsonl").exists() else None,
         )
 
-    def reset(self, task_id: str | None, seed: int = 0, at: str | None = None) -> Observation:
+    def reset(
+        self, task_id: str | None, seed: int = 0, at: str | None = None, conditions: Iterable[str] = ()
+    ) -> Observation:
         """Begin an episode of a task, or with None the open room as of the ISO instant `at`.
 
+        `conditions` switches on, for a task, what tools do in production beside answering, drawn by `seed`: `faults`,
+        `latency`. Without them every seed plays exactly as recorded.
         An open room that follows an open room still knows what it was taught: of the state that every session begins
         from, or, where all work on one, of how the world was left (unless `at` goes back in time).
         """
+        self._conditions = self._conditions.switched(seed, () if task_id is None else conditions)
         if task_id is None:
             self._open_again(at)
             return Observation([], self.tools, None)
@@ -89,11 +97,12 @@ class Environment:
         """The tool's answer; arguments that are no JSON object are answered `unknown`."""
         if not self._open():
             return _OVER
+        drawn: dict[str, Any] = {}
         if isinstance(arguments, dict):
-            result = self._room.call(tool, arguments)
+            result, drawn = self._answer(tool, arguments)
         else:
             result = Result("the arguments are no JSON object", True, "unknown")
-        self._journal.append({"kind": "call", "tool": tool, "arguments": arguments, **result._asdict()})
+        self._journal.append({"kind": "call", "tool": tool, "arguments": arguments, **result._asdict(), **drawn})
         return result
 
     def say(self, text: str) -> str | None:
@@ -151,18 +160,25 @@ class Environment:
         """Grade this episode by its journal alone; unscored where the task has no verified reward."""
         if self._task is None:
             raise KeyError("the open room has no task to grade; reset to one")
-        return self.grade_journal(self._task.task_id, self.journal)
+        return self.grade_journal(self._task.task_id, self.journal, self._conditions.seed, self._conditions.switches)
 
-    def grade_journal(self, task_id: str, journal: Iterable[dict[str, Any]]) -> Grade:
-        """The grader's side: replay a journal's calls on a world of its own and judge what came of it."""
+    def grade_journal(
+        self, task_id: str, journal: Iterable[dict[str, Any]], seed: int = 0, conditions: Iterable[str] = ()
+    ) -> Grade:
+        """The grader's side: replay a journal's calls on a world of its own and judge what came of it.
+
+        `seed`, `conditions`: those of the rollout, by the word of who ran it; the journal is not asked.
+        """
         if task_id not in self._rubrics:
             return Grade(None, ())
-        return grade(self._rubrics[task_id], self.replay(task_id, journal))
+        return grade(self._rubrics[task_id], self.replay(task_id, journal, seed, conditions))
 
-    def replay(self, task_id: str, journal: Iterable[dict[str, Any]]) -> Episode:
+    def replay(
+        self, task_id: str, journal: Iterable[dict[str, Any]], seed: int = 0, conditions: Iterable[str] = ()
+    ) -> Episode:
         """The episode that a journal's calls and words make of this room."""
         twin = self.fork()
-        twin.reset(task_id)
+        twin.reset(task_id, seed, conditions=conditions)
         twin._limits = None  # the journal was written under them
         for row in journal:  # from the untrusted side: a row that is no step is none
             kind, tool, content = row.get("kind"), row.get("tool"), row.get("content")
@@ -172,6 +188,14 @@ class Environment:
                 twin.say(content)
         writes = frozenset(filter(self._room.acts_of, self._programs))
         return Episode(twin.journal, twin.difference(), twin.leaned, writes)
+
+    def _answer(self, tool: str, arguments: dict[str, Any]) -> tuple[Result, dict[str, Any]]:
+        """The answer, or the fault that keeps the call from reaching the room; and what was drawn, for the journal."""
+        step = len(self._journal)
+        fault = self._conditions.fault(step, tool, arguments)
+        took = self._conditions.latency_ms(step, tool, arguments)
+        drawn = {**({"fault": True} if fault else {}), **({} if took is None else {"latency_ms": took})}
+        return fault or self._room.call(tool, arguments), drawn
 
     def _begin(self, task: Task | None, view: View) -> None:
         self._task = task

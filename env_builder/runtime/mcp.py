@@ -15,7 +15,7 @@ Sees: one line at a time, up to `MAX_LINE` bytes. Does not see: who sends it; wh
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 from .environment import Environment
@@ -71,10 +71,12 @@ class Server:
         }
         self._methods = {**self._agent, **(self._control if control else {})}
 
-    def begin(self, task_id: str | None, seed: int = 0, at: str | None = None) -> Observation:
+    def begin(
+        self, task_id: str | None, seed: int = 0, at: str | None = None, conditions: Sequence[str] = ()
+    ) -> Observation:
         """Reset to a task, or with None to the room without one; KeyError or ValueError where that cannot be."""
         room = self._environment
-        observation = room.reset(None, at=at) if task_id is None else room.reset(task_id, seed=seed)
+        observation = room.reset(None, at=at) if task_id is None else room.reset(task_id, seed=seed, conditions=conditions)
         self._tools = observation.tools
         return observation
 
@@ -176,16 +178,21 @@ class Server:
         if room.ended is not None:
             return _text(f"The episode has ended ({room.ended}).", True, {"ended": room.ended})
         result = room.call(name, arguments or {})
-        return _text(result.content, result.is_error, {"tier": result.tier, "ended": room.ended})
+        took = room.journal[-1].get("latency_ms")
+        marks = {"tier": result.tier, "ended": room.ended, **({} if took is None else {"latency_ms": took})}
+        return _text(result.content, result.is_error, marks)
 
     def _list_tasks(self, params: dict[str, Any]) -> dict[str, Any]:
         return {"tasks": [{"task_id": task.task_id, "split": task.split} for task in self._environment.tasks]}
 
     def _reset(self, params: dict[str, Any]) -> dict[str, Any]:
         task_id, seed, at = params.get("task_id"), params.get("seed", 0), params.get("at")
-        if not (isinstance(task_id, str | None) and isinstance(seed, int) and isinstance(at, str | None)):
-            raise Refused(INVALID_PARAMS, "reset takes task_id (text or null), seed (whole number), at (text or null)")
-        observation = self.begin(task_id, seed, at)
+        on = params.get("conditions", [])
+        texts = isinstance(on, list) and all(isinstance(name, str) for name in on)
+        if not (isinstance(task_id, str | None) and isinstance(seed, int) and isinstance(at, str | None) and texts):
+            raise Refused(INVALID_PARAMS, "reset takes task_id (text or null), seed (whole number), at (text or null), "
+                                          "conditions (a list of texts)")
+        observation = self.begin(task_id, seed, at, on)
         limits = observation.limits
         shown = {"steps": limits.steps, "seconds": limits.seconds} if limits else None
         return {"messages": observation.messages, "tools": observation.tools, "limits": shown}

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from env_builder.world import begin, documents, effects, history, replay, wrappers
+from env_builder.world import begin, documents, effects, faults, history, replay, wrappers
 from env_builder.world.calls import Call, calls_of
 from env_builder.world.effects import Effect
 from warehouse.records import Fact, Recorded, Verdict, frame
@@ -53,6 +53,11 @@ def build(
     for name in sessions["service"].unique().sort():
         calls, lost = wrappers.taken_off(calls_of(turns.filter(pl.col("service") == name)))
         service = _service(name, calls, _hints(tools, name), starts_from.get(name))
+        passed = faults.find(calls, {tool: program["effect"] for tool, program in service.programs.items()})
+        if passed:
+            verdicts += [_fault(name, call) for call in calls if call.event_id in passed]
+            calls = [call for call in calls if call.event_id not in passed]
+            service = _service(name, calls, _hints(tools, name), starts_from.get(name))
         shared = service.starts_from == "shared"
         first = history.base_of(history.facts(name, service.steps, starts, shared))
         began = {session_id: history.instant(at) for session_id, at in starts.items()}
@@ -85,6 +90,14 @@ def _lost(service: str, call: Call) -> Verdict:
     return Verdict(
         stage="world", subject=call.event_id, kept=False, reason="answer_replaced",
         detail=f"several tools of {service} gave this text in the place of their own answers: {call.content[:80]!r}",
+    )
+
+
+def _fault(service: str, call: Call) -> Verdict:
+    return Verdict(
+        stage="world", subject=call.event_id, kept=False, reason="transient_fault",
+        detail=f"{call.tool} of {service} failed and worked soon after, with nothing done between; it tells how often that "
+               f"happens, and no more: {call.content[:80]!r}",
     )
 
 

@@ -35,7 +35,7 @@ def draft() -> bundle.Bundle:
     rubrics = frame(Rubric, [{
         "rubric_id": "r", "task_id": "task-s0001", "service": "main", "checks": "[]", "solution": '[{"say": "hello"}]'}])
     rows = rows_of("main", built.facts, built.recorded, behaviour.induce(built, empty(Tool)))
-    return bundle.Bundle("main", "main", "shared", rows, tools, tasks, scripts(tasks, logged.turns), rubrics, 9, {})
+    return bundle.Bundle("main", "main", "shared", rows, tools, tasks, scripts(tasks, logged.turns), rubrics, 9, {}, [])
 
 
 def files(directory: Path) -> dict[str, bytes]:

@@ -1,0 +1,58 @@
+"""Tools as they are in production: they take time, and now and then one fails by itself. Off unless a rollout asks for it.
+
+Goes in: rows of conditions.jsonl, a seed, and what is switched on. Comes out, for the n-th step of an episode: a failure in the
+place of an answer, or none; and how long the tool takes. The same seed, step and call give the same. Nobody waits: the time is
+told, and whoever plays may sleep.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from typing import Any
+
+from .canonical import canonical
+from .records import Result
+
+SWITCHES = ("faults", "latency")
+
+
+class Conditions:
+    """What an episode draws from."""
+
+    def __init__(self, rows: Iterable[dict[str, Any]] = (), seed: int = 0, switches: Iterable[str] = ()) -> None:
+        self._rows = {row["tool"]: row for row in rows}
+        self.seed = seed
+        self.switches = tuple(sorted(switches))
+        unknown = sorted(set(self.switches) - set(SWITCHES))
+        if unknown:
+            raise ValueError(f"no condition {unknown[0]!r} to switch on; there are: {', '.join(SWITCHES)}")
+
+    def switched(self, seed: int, switches: Iterable[str]) -> Conditions:
+        """The same tools, for another episode."""
+        return Conditions(self._rows.values(), seed, switches)
+
+    def fault(self, step: int, tool: str, arguments: dict[str, Any]) -> Result | None:
+        """The failure that this call meets, or None. Its tier is `induced`: the text is the log's, its hour is drawn."""
+        row = self._rows.get(tool)
+        if "faults" not in self.switches or row is None or not row["faults"]:
+            return None
+        draw = self._draw("fault", step, tool, arguments)
+        if draw.random() >= row["fault_rate"]:
+            return None
+        parts = draw.choices([each["content"] for each in row["faults"]], [each["share"] for each in row["faults"]])[0]
+        told = (part if isinstance(part, str) else str(arguments.get(part[0], "")) for part in parts)
+        return Result("".join(told), True, "induced")
+
+    def latency_ms(self, step: int, tool: str, arguments: dict[str, Any]) -> float | None:
+        """Milliseconds that this call takes, None where that is switched off or was never seen."""
+        quantiles = self._rows.get(tool, {}).get("latency_ms")
+        if "latency" not in self.switches or not quantiles:
+            return None
+        place = self._draw("latency", step, tool, arguments).random() * (len(quantiles) - 1)
+        low = int(place)
+        took: float = quantiles[low] + (place - low) * (quantiles[low + 1] - quantiles[low])
+        return round(took, 3)
+
+    def _draw(self, what: str, step: int, tool: str, arguments: dict[str, Any]) -> random.Random:
+        return random.Random(canonical([self.seed, what, step, tool, arguments]))
