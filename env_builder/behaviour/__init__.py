@@ -49,7 +49,7 @@ def _behaviour(service: Service, tool: str, steps: list[Step]) -> dict[str, Any]
     elif known["rules"]:
         written = writes.induce(steps, known["rules"][0], classes)
         if written:
-            rules.append(written.rule)
+            rules.append({**written.rule, "also": service.also.get(tool, [])})
             n_against = written.n_against
             fidelity, abstains = writes.held_out(steps, known["rules"][0], classes)
     if len(rules) == 1:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from env_builder.behaviour.examples import NOTHING, Example, Expression, fits, same, values
-from env_builder.behaviour.numbers import together
 from env_builder.runtime.expressions import Scope, positions
+from env_builder.world.features import together
 
 MAXIMUM_ITEMS = 3
 Explain = Callable[[list[Example], list[str]], Expression | None]

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from env_builder.behaviour.examples import SAMPLES, Example, Expression, best, fits, same
-from env_builder.behaviour.features import features
 from env_builder.behaviour.lists import extended, replaced
 from env_builder.behaviour.numbers import computed, switched
+from env_builder.world.features import features
 
 MAXIMUM_PATHS = 200
 MAXIMUM_ITEMS = 3

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from env_builder.world import begin, documents, effects, faults, history, replay, wrappers
+from env_builder.runtime.effects import Consequence
+from env_builder.world import begin, documents, effects, faults, hidden, history, replay, wrappers
 from env_builder.world.calls import Call, calls_of
 from env_builder.world.effects import Effect
 from warehouse.records import Fact, Recorded, Verdict, frame
@@ -30,6 +31,8 @@ class Service(NamedTuple):
     calls: list[Call]
     steps: list[replay.Step]
     documents: documents.Documents
+    also: dict[str, list[Consequence]]
+    """What the acts of each tool change besides the thing that they show."""
 
 
 class World(NamedTuple):
@@ -61,9 +64,10 @@ def build(
         shared = service.starts_from == "shared"
         first = history.base_of(history.facts(name, service.steps, starts, shared))
         began = {session_id: history.instant(at) for session_id, at in starts.items()}
-        service = service._replace(
-            steps=list(replay.steps(calls, service.documents, service.programs, first, began)))
-        told = history.facts(name, service.steps, starts, shared)
+        steps = list(replay.steps(calls, service.documents, service.programs, first, began))
+        also = hidden.find(steps, service.documents, shared)
+        service = service._replace(steps=steps, also=also)
+        told = history.facts(name, steps, starts, shared, hidden.touches(steps, also))
         services[name] = service
         facts += told.facts
         recorded += told.recorded
@@ -83,7 +87,7 @@ def _service(
     starts_from, votes = (told, {}) if told else begin.find(calls, found)
     does = effects.find(calls, found, starts_from == "shared", hints)
     programs = replay.skeletons(calls, found, does)
-    return Service(name, starts_from, votes, programs, calls, list(replay.steps(calls, found, programs)), found)
+    return Service(name, starts_from, votes, programs, calls, list(replay.steps(calls, found, programs)), found, {})
 
 
 def _lost(service: str, call: Call) -> Verdict:

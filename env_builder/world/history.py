@@ -15,10 +15,13 @@ from typing import Any, NamedTuple
 
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.world import World
+from env_builder.world.drift import Drift
 from env_builder.world.replay import Step
-from env_builder.world.spans import Drift, Look, spans
+from env_builder.world.spans import ABSENT, Event, Look, Touch, fields_of, pairs, spans
 from warehouse.records import Verdict
 
+KEPT = 0.98
+"""Share of acts from which a field counts as left alone by a tool."""
 Row = dict[str, Any]
 Name = tuple[str, str]
 
@@ -31,8 +34,11 @@ class History(NamedTuple):
     verdicts: list[Verdict]
 
 
-def facts(service: str, steps: list[Step], starts: dict[str, datetime | None], shared: bool) -> History:
-    """All facts and answers on record. `starts`: when each session began."""
+def facts(
+    service: str, steps: list[Step], starts: dict[str, datetime | None], shared: bool,
+    touches: dict[Name, list[Touch]] | None = None,
+) -> History:
+    """All facts and answers on record. `starts`: when each session began; `touches`: hidden effects of acts, by thing."""
     documents: dict[Name, list[Step]] = defaultdict(list)
     answers: dict[Name, list[Step]] = defaultdict(list)
     for step in steps:
@@ -40,12 +46,11 @@ def facts(service: str, steps: list[Step], starts: dict[str, datetime | None], s
             documents[step.shown[:2]].append(step)
         if not step.shown or step.act or step.after:
             answers[step.call.tool, step.call.key].append(step)
-    build = _shared if shared else _reset
-    return build(service, documents, answers, starts)
+    return _shared(service, documents, answers, starts, touches or {}) if shared else _reset(service, documents, answers)
 
 
 def _reset(
-    service: str, documents: dict[Name, list[Step]], answers: dict[Name, list[Step]], starts: dict[str, datetime | None]
+    service: str, documents: dict[Name, list[Step]], answers: dict[Name, list[Step]]
 ) -> History:
     found: list[Row] = []
     recorded: list[Row] = []
@@ -85,41 +90,62 @@ def _views(seen: list[tuple[str, Step]]) -> list[tuple[str, Step, str | None]]:
 
 
 def _shared(
-    service: str, documents: dict[Name, list[Step]], answers: dict[Name, list[Step]], starts: dict[str, datetime | None]
+    service: str, documents: dict[Name, list[Step]], answers: dict[Name, list[Step]], starts: dict[str, datetime | None],
+    touches: dict[Name, list[Touch]],
 ) -> History:
-    shown = {name: _looks([(step, step.shown[2]) for step in seen if step.shown], starts) for name, seen in documents.items()}
-    reads = {
-        # how an acting tool fails depends on the state just then: that holds for its own session alone
+    kept = _kept(documents)
+    shown: dict[Name, list[Event]] = {}
+    for name, seen in documents.items():
+        looks = _looks([(step, step.shown[2]) for step in seen if step.shown], starts, kept)
+        shown[name] = sorted([*looks, *touches.get(name, ())], key=lambda event: (event.at, isinstance(event, Look)))
+    reads = {  # an answer after acts holds then alone, and one that shows a thing is worked out from the thing
         name: [step for step in seen if not step.acting and not step.after] for name, seen in answers.items()
     }
-    told = {name: _looks([(step, step.call.content) for step in seen], starts) for name, seen in reads.items() if seen}
+    told: dict[Name, list[Event]] = {
+        name: [*_looks([(step, step.call.content) for step in seen], starts, {})] for name, seen in reads.items() if seen}
     found: list[Row] = []
     recorded: list[Row] = []
-    drift = Drift(shown)
+    drift = Drift([pair for name, events in sorted(shown.items()) for pair in pairs(name[0], events, True)])
     by_event = {step.call.event_id: step for seen in documents.values() for step in seen}
-    for name, looks in sorted(shown.items()):
-        for span in spans(name[0], looks, drift):
+    for name, events in sorted(shown.items()):
+        for span in spans(name[0], events, drift):
             step = by_event[span.event_id]
             found.append(_fact(service, name, span.text, span.since, span.until, None, span.known, step, span.observed_at))
         found += [_fact(service, name, step.shown[2], None, None, step.call.session_id, "seen", step)
                   for step in _first_own(documents[name]) if step.shown]
-    drift = Drift(told)
-    for name, looks in sorted(told.items()):
+    drift = Drift([pair for name, events in sorted(told.items()) for pair in pairs(name[0], events, False)])
+    for name, events in sorted(told.items()):
         by_event = {step.call.event_id: step for step in reads[name]}
         recorded += [_answer(service, by_event[span.event_id], span.since, span.until, None)
-                     for span in spans(name[0], looks, drift)]
+                     for span in spans(name[0], events, drift, False)]
     for _, seen in sorted(answers.items()):
         recorded += [_answer(service, step, None, None, step.call.session_id) for step in _each_own(seen)]
     return History(found, recorded, [])
 
 
-def _looks(seen: list[tuple[Step, str]], starts: dict[str, datetime | None]) -> list[Look]:
+def _kept(documents: dict[Name, list[Step]]) -> dict[str, frozenset[str]]:
+    """Fields that each acting tool leaves as they were, in (nearly) all acts before which they were known."""
+    n: Counter[str] = Counter()
+    same: Counter[tuple[str, str]] = Counter()
+    for seen in documents.values():
+        for step in seen:
+            if step.act and step.shown and step.before is not None:
+                before, after = fields_of(step.before, True), fields_of(step.shown[2], True)
+                n[step.call.tool] += 1
+                same.update((step.call.tool, field) for field in before if before[field] == after.get(field, ABSENT))
+    return {tool: frozenset(field for who, field in same if who == tool and same[who, field] >= KEPT * n[tool]) for tool in n}
+
+
+def _looks(
+    seen: list[tuple[Step, str]], starts: dict[str, datetime | None], kept: dict[str, frozenset[str]]
+) -> list[Look]:
     looks = []
     for step, text in seen:
         at = step.call.called_at or starts.get(step.call.session_id)
         if at is not None:
-            looks.append(Look(at, text, step.act, step.call.event_id))
-    return sorted(looks)
+            fields = kept.get(step.call.tool, frozenset()) if step.act else frozenset[str]()
+            looks.append(Look(at, text, step.act, step.call.event_id, fields))
+    return sorted(looks, key=lambda look: (look.at, look.event_id))
 
 
 def _first_own(seen: list[Step]) -> list[Step]:

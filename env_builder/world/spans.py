@@ -1,25 +1,30 @@
-"""From looks at one thing in a world that all sessions share to the spans over which each value held.
+"""From looks at one thing in a world that all sessions share to the spans over which each of its values held, field by field.
 
-Between two equal looks nothing changed. Between unequal ones it is unknown when the change came, unless the later look is
-the answer of the call that made it. Before the first and after the last look a value is carried on only where such values
-were hardly ever seen to change by themselves (`Drift`): a status that moves on is not, a closed case is.
-Sees: pairs of looks with nothing logged between them. Does not see: how long ago; a drift that came and went between looks.
+Between two equal looks nothing changed; where an act between them is known to change the field (`Touch`), the value follows it.
+Between unequal looks it is unknown when the change came, unless the later look is the answer of the call that made it. Beyond
+its looks a value is carried as long as such values were hardly ever seen to change by themselves (`drift`). A document is known
+where all its fields are.
+Sees: looks and logged acts. Does not see: a change that came and went between looks.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from datetime import datetime
+import json
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from env_builder.runtime.answers import parse
+from env_builder.runtime.answers import parsed
+from env_builder.world.documents import STYLES
+from env_builder.world.drift import STALE, Drift, Pair
 from warehouse.records import Known
 
-STALE = 0.02
-"""Chance of an unlogged change up to which a value is carried beyond its looks (measured on a prototype: exact 100 %)."""
-FEW_VALUES = 20
-MINIMUM_PAIRS = 5
+WHOLE = ""
+"""The field of an answer that is no document."""
+ABSENT = "\0absent"
+"""Value of a field that a document does not have."""
+LONGEST_S = 1e9
 
 
 class Look(NamedTuple):
@@ -30,6 +35,17 @@ class Look(NamedTuple):
     written: bool
     """The answer of a call that changed it: the value holds from just then."""
     event_id: str
+    kept: frozenset[str] = frozenset()
+    """Where written: fields that the call leaves as they were."""
+
+
+class Touch(NamedTuple):
+    """An act that may change the thing without showing it."""
+
+    at: datetime
+    fields: frozenset[str]
+    change: Callable[[dict[str, Any]], dict[str, Any] | None]
+    """Part of the document before -> after; None where that is not known."""
 
 
 class Span(NamedTuple):
@@ -43,84 +59,176 @@ class Span(NamedTuple):
     event_id: str
 
 
-class Drift:
-    """How often values change with nothing logged, by class, field and (where a field has few values) value."""
+class Held(NamedTuple):
+    """A field's value over an interval."""
 
-    def __init__(self, looks: dict[tuple[str, str], list[Look]]) -> None:
-        self._few = _few_values(looks)
-        self._n: Counter[tuple[Any, ...]] = Counter()
-        self._changed: Counter[tuple[Any, ...]] = Counter()
-        for (kind, _), seen in sorted(looks.items()):
-            for before, after in pairwise(seen):
-                if not after.written:
-                    self._count(kind, before.text, after.text)
-
-    def _count(self, kind: str, before: str, after: str) -> None:
-        one, other = _fields(before), _fields(after)
-        for direction, here, there in (("forward", one, other), ("backward", other, one)):
-            for name, value in here.items():
-                places = {(direction, kind, name), (direction, kind, name, self._value(kind, name, value))}
-                self._n.update(places)
-                if there.get(name) != value:
-                    self._changed.update(places)
-
-    def chance(self, direction: str, kind: str, text: str) -> float:
-        """Estimated chance that the value changed beyond its looks; 1 where too few pairs were seen to tell."""
-        worst = 0.0
-        for name, value in _fields(text).items():
-            exact = (direction, kind, name, self._value(kind, name, value))
-            place = exact if self._n[exact] >= MINIMUM_PAIRS else (direction, kind, name)
-            worst = max(worst, self._changed[place] / self._n[place] if self._n[place] >= MINIMUM_PAIRS else 1.0)
-        return worst
-
-    def _value(self, kind: str, name: str, value: Any) -> Any:
-        return value if (kind, name) in self._few and isinstance(value, str | int | bool) else None
+    since: datetime | None
+    until: datetime | None
+    value: Any
+    known: Known
 
 
-def spans(kind: str, looks: list[Look], drift: Drift) -> list[Span]:
-    """Spans of one thing from its looks in order of time."""
-    runs = _runs(looks)
+Event = Look | Touch
+
+
+def fields_of(text: str, document: bool) -> dict[str, Any]:
+    """The fields of a document, or the one field of any other answer."""
+    value = parsed(text) if document else None
+    return value if isinstance(value, dict) and value else {WHOLE: text}
+
+
+def pairs(kind: str, events: list[Event], document: bool) -> Iterator[Pair]:
+    """Pairs of looks that follow each other, field by field, with what is known to have changed between them left out."""
+    for field, seen in _by_field(events, document).items():
+        for before, touches, after in _stretches(seen):
+            if before is None or after is None or after[1] is None:
+                continue
+            value = _chain(field, before[2], touches)[-1]
+            if value is not None:
+                yield Pair(kind, field, (after[0] - before[0]).total_seconds(), _flat(value), _flat(after[1]))
+
+
+def spans(kind: str, events: list[Event], drift: Drift, document: bool = True) -> list[Span]:
+    """Spans of one thing from its looks and what touched it, in order of time."""
+    held = {field: _merged(_held(kind, field, seen, drift)) for field, seen in _by_field(events, document).items()}
+    looks = [event for event in events if isinstance(event, Look)]
+    cuts = sorted({cut for kept in held.values() for one in kept for cut in (one.since, one.until) if cut is not None})
     found: list[Span] = []
-    for index, run in enumerate(runs):
-        first, last = run[0], run[-1]
-        after = runs[index + 1][0] if index + 1 < len(runs) else None
-        carried = after is None or after.written
-        until = after.at if after else None
-        if index == 0 and not first.written and drift.chance("backward", kind, first.text) <= STALE:
-            found.append(Span(first.text, None, first.at, "implied", first.at, first.event_id))
-        if carried and drift.chance("forward", kind, last.text) <= STALE:
-            found.append(Span(last.text, first.at, until, "carried", last.at, last.event_id))
+    for since, until in pairwise([None, *cuts, None]):
+        values = {field: _at(intervals, since, until) for field, intervals in held.items()}
+        if all(value is not None for value in values.values()):
+            known = {field: value for field, value in values.items() if value is not None}
+            span = _span(known, since, until, looks, document)
+            if found and found[-1].until == since and found[-1].text == span.text and found[-1].known == span.known:
+                found[-1] = found[-1]._replace(until=until)
+            else:
+                found.append(span)
+    return found
+
+
+Seen = tuple[datetime, Any, Any] | Touch
+"""(at, value just before or None where not told, value from then on), or a touch."""
+Told = tuple[datetime, Any, Any]
+
+
+def _by_field(events: list[Event], document: bool) -> dict[str, list[Seen]]:
+    told = [(event, fields_of(event.text, document)) for event in events if isinstance(event, Look)]
+    names = list(dict.fromkeys(name for _, fields in told for name in fields))
+    found: dict[str, list[Seen]] = {name: [] for name in names}
+    remaining = iter(told)
+    for event in events:
+        fields = next(remaining)[1] if isinstance(event, Look) else {}
+        for name in names:
+            if isinstance(event, Touch):
+                if name in event.fields:
+                    found[name].append(event)
+            else:
+                value = fields.get(name, ABSENT)
+                found[name].append((event.at, value if not event.written or name in event.kept else None, value))
+    return found
+
+
+def _stretches(seen: list[Seen]) -> Iterator[tuple[Told | None, list[Touch], Told | None]]:
+    """(look, touches, next look) all along, open at both ends."""
+    before: Told | None = None
+    touches: list[Touch] = []
+    for one in seen:
+        if isinstance(one, Touch):
+            touches.append(one)
         else:
-            found.append(Span(last.text, first.at, last.at, "seen", last.at, last.event_id))
-    return [span for span in found if span.since is None or span.until is None or span.since < span.until]
+            yield before, touches, one
+            before, touches = one, []
+    yield before, touches, None
 
 
-def _runs(looks: list[Look]) -> list[list[Look]]:
-    runs: list[list[Look]] = []
-    for look in looks:
-        if runs and runs[-1][-1].text == look.text:
-            runs[-1].append(look)
+def _chain(field: str, value: Any, touches: list[Touch]) -> list[Any]:
+    """The value, and what each touch made of it; None from where that is not known."""
+    found = [value]
+    for touch in touches:
+        part = None if value is None else touch.change({} if value == ABSENT else {field: value})
+        value = None if part is None else part.get(field, ABSENT)
+        found.append(value)
+    return found
+
+
+def _held(kind: str, field: str, seen: list[Seen], drift: Drift) -> Iterator[Held]:
+    for before, touches, after in _stretches(seen):
+        chain = [] if before is None else _chain(field, before[2], touches)
+        if before and after and after[1] is not None and chain[-1] is not None and chain[-1] == after[1]:
+            yield from _linked(before[0], touches, after[0], chain, "seen")
+            continue
+        gap = (after[0] - before[0]).total_seconds() * STALE if before and after and after[1] is not None else LONGEST_S
+        if before:
+            limit = min(gap, drift.limit_s("forward", kind, field, _flat(before[2])))
+            until = _later(before[0], limit, after)
+            yield from (one for one in _linked(before[0], touches, until, chain, "carried") if one.value is not None)
+        if after and after[1] is not None:
+            limit = min(gap, drift.limit_s("backward", kind, field, _flat(after[1])))
+            since = None if limit >= LONGEST_S else after[0] - timedelta(seconds=limit)
+            earliest = touches[-1].at if touches else before[0] if before else None
+            since = earliest if since is None or (earliest is not None and since < earliest) else since
+            if since is None or since < after[0]:
+                yield Held(since, after[0], after[1], "implied")
+
+
+def _merged(intervals: Iterator[Held]) -> list[Held]:
+    found: list[Held] = []
+    for one in intervals:
+        if found and found[-1].until == one.since and found[-1].value == one.value and found[-1].known == one.known:
+            found[-1] = found[-1]._replace(until=one.until)
         else:
-            runs.append([look])
-    return runs
+            found.append(one)
+    return found
 
 
-def _fields(text: str) -> dict[str, Any]:
-    value = parse(text)
-    return value if isinstance(value, dict) and value else {"": text}
+def _later(at: datetime, limit: float, after: Told | None) -> datetime | None:
+    until = None if limit >= LONGEST_S else at + timedelta(seconds=limit)
+    return until if after is None else after[0] if until is None else min(until, after[0])
 
 
-def _few_values(looks: dict[tuple[str, str], list[Look]]) -> set[tuple[str, str]]:
-    values: dict[tuple[str, str], set[Any]] = defaultdict(set)
-    many: set[tuple[str, str]] = set()
-    for (kind, _), seen in looks.items():
-        for look in seen:
-            for name, value in _fields(look.text).items():
-                place = (kind, name)
-                if place in many:
-                    continue
-                if isinstance(value, str | int | bool) and name:
-                    values[place].add(value)
-                if not isinstance(value, str | int | bool) or len(values[place]) > FEW_VALUES:
-                    many.add(place)
-    return set(values) - many
+def _linked(
+    since: datetime, touches: list[Touch], until: datetime | None, chain: list[Any], known: Known
+) -> Iterator[Held]:
+    """The values of a chain, each from its touch to the next, all before `until`."""
+    marks = [since, *(touch.at for touch in touches), until]
+    for value, begins, ends in zip(chain, marks, marks[1:], strict=False):
+        stops = until if ends is None or (until is not None and until < ends) else ends
+        if begins is not None and (stops is None or begins < stops):
+            yield Held(begins, stops, value, known)
+
+
+def _at(intervals: list[Held], since: datetime | None, until: datetime | None) -> Held | None:
+    """What holds over all of this stretch between two cuts."""
+    for one in intervals:
+        if (one.since is None or (since is not None and one.since <= since)) and (
+            one.until is None or (until is not None and until <= one.until)
+        ):
+            return one
+    return None
+
+
+def _span(
+    values: dict[str, Held], since: datetime | None, until: datetime | None, looks: list[Look], document: bool
+) -> Span:
+    known: Known = next(
+        (label for label in ("carried", "implied") if any(one.known == label for one in values.values())), "seen")
+    before = [look for look in looks if since is not None and look.at <= since]
+    nearest = before[-1] if before else looks[0]
+    fields = {name: one.value for name, one in values.items() if one.value != ABSENT}
+    return Span(_text(fields, nearest, looks, document), since, until, known, nearest.at, nearest.event_id)
+
+
+def _text(fields: dict[str, Any], nearest: Look, looks: list[Look], document: bool) -> str:
+    """The text of these fields: as it was seen, else in the order of the nearest look."""
+    for look in (nearest, *looks):
+        if fields_of(look.text, document) == fields:
+            return look.text
+    shown = fields_of(nearest.text, document)
+    ordered = [name for name in shown if name in fields] + [name for name in fields if name not in shown]
+    style = next((style for style in STYLES if json.dumps(shown, **style) == nearest.text), STYLES[0])
+    return json.dumps({name: fields[name] for name in ordered}, **style)
+
+
+def _flat(value: Any) -> Any:
+    """A value that can be compared and counted."""
+    return json.dumps(value) if isinstance(value, dict | list) else value

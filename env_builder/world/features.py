@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from env_builder.runtime.expressions import Look
+from env_builder.runtime.expressions import Look, Missing, Scope, evaluate, positions
 
+MAXIMUM_TERMS = 24
 MAXIMUM_ITEMS = 3
 MAXIMUM_DEPTH = 3
 Expression = list[Any]
@@ -73,3 +74,33 @@ def _linked(found: list[Feature], look: Look, classes: tuple[str, ...]) -> Itera
                 base = ["at", ["document", entity_class, expression]]
                 yield from (feature for feature in _paths(base, document, 2) if len(feature[0]) > 2)
                 yield from _selected(base, document, keys)
+
+
+def together(arguments: dict[str, Any]) -> list[list[str]]:
+    """List arguments of one length: all that share it, then each alone."""
+    lists = {name: len(value) for name, value in sorted(arguments.items()) if isinstance(value, list) and value}
+    alike = [[name for name in lists if lists[name] == length] for length in sorted(set(lists.values()))]
+    return [*(names for names in alike if len(names) > 1), *([name] for name in lists)]
+
+
+def sums(before: Any, arguments: dict[str, Any], look: Look, classes: tuple[str, ...]) -> Iterator[Feature]:
+    """Sums over the positions of list arguments: of a number that each names, or of the difference of two of those."""
+    for names in together(arguments):
+        row = positions(names, Scope(before, arguments))[0]
+        marks = [str(["argument", name]) for name in names]
+        terms = [
+            expression for expression, value in features(row.before, row.arguments, look, classes)
+            if is_number(value) and any(mark in str(expression) for mark in marks)
+        ][:MAXIMUM_TERMS]
+        items: list[Expression] = [*terms, *(["minus", one, other] for one in terms for other in terms if one != other)]
+        for item in items:
+            expression = ["sum", ["rows", names, item]]
+            try:
+                yield expression, evaluate(expression, before, arguments, look)
+            except Missing:
+                continue
+
+
+def is_number(value: Any) -> bool:
+    """An int or a float, no truth value."""
+    return isinstance(value, int | float) and not isinstance(value, bool)

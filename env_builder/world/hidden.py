@@ -1,0 +1,284 @@
+"""What writes change besides the thing that they show: found from looks at the things that hang together with it.
+
+In: all steps. Out: for each tool its consequences (runtime/effects.py). A thing hangs together with an act where a value of the
+act's arguments, or of the document that it changed, is its key. A look before and a look after with just one such act between
+is a sample; a place where samples differ is generalised by what the act names, and the number added there by what the act
+speaks of. What explains most samples and changes no others is taken, and so on until nothing more is explained.
+Sees: numbers that grow or shrink, in things one link away that are looked at again. Does not see: other changes, new rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from functools import partial
+from itertools import product
+from typing import Any, NamedTuple
+
+from env_builder.runtime.answers import parsed
+from env_builder.runtime.effects import Consequence, Unknowable, applied
+from env_builder.runtime.expressions import Look, Missing, evaluate
+from env_builder.world.documents import STYLES, Documents
+from env_builder.world.features import Expression, features, is_number, sums
+from env_builder.world.replay import Step
+from env_builder.world.spans import Touch
+
+MINIMUM_CHANGED = 3
+MINIMUM_SHARE = 0.5
+"""Share of the numbers that it changes which must come out as seen (others act too)."""
+MAXIMUM_CONSEQUENCES = 3
+FAIR = 40
+"""Changed samples from which candidates are made."""
+DIGITS = 2
+LINKED = 0.5
+"""Share of a tool's acts in which an expression must name a thing of the class."""
+
+Link = tuple[str, str]
+"""(class, expression as JSON) by which an act names another thing."""
+
+
+class Sample(NamedTuple):
+    """A thing before and after one act."""
+
+    before: Any
+    arguments: dict[str, Any]
+    look: Look
+    there: Any
+    after: Any
+
+
+def find(steps: list[Step], documents: Documents, shared: bool) -> dict[str, list[Consequence]]:
+    """Consequences of every acting tool."""
+    keys = {step.shown[:2] for step in steps if step.shown}
+    links = _links(steps, keys)
+    found: dict[str, list[Consequence]] = {}
+    classes = tuple(sorted(documents.classes))
+    styles = _styles(steps)
+    for (tool, link), samples in sorted(_samples(steps, links, shared).items()):
+        learnt = _learnt(samples, link, classes, styles[link[0]]) if link[0] in styles else []
+        if learnt:
+            found.setdefault(tool, []).extend(learnt)
+    return found
+
+
+def touches(steps: list[Step], also: dict[str, list[Consequence]]) -> dict[tuple[str, str], list[Touch]]:
+    """When which thing was touched, by every act that did not fail."""
+    found: dict[tuple[str, str], list[Touch]] = defaultdict(list)
+    for step in steps:
+        at = step.call.called_at
+        if not step.act or at is None or step.call.tool not in also:
+            continue
+        mine: dict[tuple[str, str], list[Consequence]] = defaultdict(list)
+        for one in also[step.call.tool]:
+            name = named((one["class"], json.dumps(one["key"])), step)
+            if name is not None:
+                mine[name].append(one)
+        for name, consequences in mine.items():
+            fields = frozenset(one["path"][0] for one in consequences)
+            found[name].append(Touch(at, fields, partial(_touched, step, consequences)))
+    return found
+
+
+def _touched(step: Step, consequences: list[Consequence], there: dict[str, Any]) -> dict[str, Any] | None:
+    """A part of the document after the act; None where what the act did is not known."""
+    if step.before is None:
+        return None
+    try:
+        for one in consequences:
+            there = applied(one, there, parsed(step.before), step.call.arguments, step.look)
+    except Unknowable:
+        return None
+    return there
+
+
+def _base(step: Step) -> Any:
+    """The document that the act speaks of, as it was; as it is after the act where only that is known."""
+    text = step.before or (step.shown[2] if step.shown else None)
+    return {} if text is None else parsed(text)
+
+
+def _links(steps: list[Step], keys: set[tuple[str, str]]) -> dict[str, list[Link]]:
+    """By which expressions each acting tool names things of which class."""
+    kinds = sorted({kind for kind, _ in keys})
+    seen: dict[str, Counter[Link]] = defaultdict(Counter)
+    acts: Counter[str] = Counter()
+    for step in steps:
+        if not step.act:
+            continue
+        acts[step.call.tool] += 1
+        for expression, value in features(_base(step), step.call.arguments, lambda kind, key: None, ()):
+            if isinstance(value, str | int) and expression[0] in ("before", "argument"):
+                for kind in kinds:
+                    if (kind, str(value)) in keys and (step.shown is None or (kind, str(value)) != step.shown[:2]):
+                        seen[step.call.tool][kind, json.dumps(expression)] += 1
+    links: dict[str, list[Link]] = {}
+    for tool, counts in sorted(seen.items()):
+        best: dict[str, Link] = {}
+        for link, n in sorted(counts.items(), key=lambda item: (-item[1], len(item[0][1]), item[0])):
+            if n >= LINKED * acts[tool]:
+                best.setdefault(link[0], link)
+        links[tool] = sorted(best.values())
+    return links
+
+
+def named(link: Link, step: Step) -> tuple[str, str] | None:
+    """The thing that the act names by this link."""
+    try:
+        key = evaluate(json.loads(link[1]), _base(step), step.call.arguments)
+    except Missing:
+        return None
+    return (link[0], str(key)) if isinstance(key, str | int) else None
+
+
+def _samples(
+    steps: list[Step], links: dict[str, list[Link]], shared: bool
+) -> dict[tuple[str, Link], list[Sample]]:
+    """Looks at linked things around a single act."""
+    found: dict[tuple[str, Link], list[Sample]] = defaultdict(list)
+    last: dict[tuple[str, ...], str] = {}
+    acts: dict[tuple[str, ...], list[tuple[Step, Link]]] = defaultdict(list)
+    ordered = sorted(steps, key=_moment) if shared else steps
+    for step in ordered:
+        scope = () if shared else (step.call.session_id,)
+        if step.shown:
+            name = (*scope, *step.shown[:2])
+            if name in last and len(acts[name]) == 1 and not step.act:
+                act, link = acts[name][0]
+                if act.before is not None:
+                    found[act.call.tool, link].append(Sample(
+                        parsed(act.before), act.call.arguments, act.look, parsed(last[name]), parsed(step.shown[2])))
+            last[name] = step.shown[2]
+            acts[name] = []
+        if step.act:
+            for link in links.get(step.call.tool, ()):
+                other = named(link, step)
+                if other is not None:
+                    acts[(*scope, *other)].append((step, link))
+    return found
+
+
+def _moment(step: Step) -> tuple[float, str, int]:
+    call = step.call
+    return (call.called_at.timestamp() if call.called_at else 0.0, call.session_id, call.position)
+
+
+def _styles(steps: list[Step]) -> dict[str, dict[str, Any]]:
+    """How the documents of each class are written; a class of which some are not written in one known style is left out."""
+    texts: dict[str, list[str]] = defaultdict(list)
+    for step in steps:
+        if step.shown:
+            texts[step.shown[0]].append(step.shown[2])
+    found = {}
+    for kind, mine in texts.items():
+        style = next((style for style in STYLES if all(json.dumps(parsed(text), **style) == text for text in mine)), None)
+        if style is not None:
+            found[kind] = dict(style)
+    return found
+
+
+def _learnt(
+    samples: list[Sample], link: Link, classes: tuple[str, ...], style: dict[str, Any]
+) -> list[Consequence]:
+    """Consequences that explain the samples, the best first."""
+    found: list[Consequence] = []
+    rest = samples
+    for _ in range(MAXIMUM_CONSEQUENCES):
+        changed = [sample for sample in rest if _moved(sample)]
+        if len(changed) < MINIMUM_CHANGED:
+            break
+        candidates = _candidates(changed[:FAIR], link, classes, style)
+        if not candidates:
+            break
+        (right, wrong), _, place = max((_worth(one, rest), -len(str(one)), -place) for place, one in enumerate(candidates))
+        best = candidates[-place]
+        if right < MINIMUM_CHANGED or right < MINIMUM_SHARE * (right - wrong):
+            break
+        found.append(best)
+        rest = [sample._replace(there=_after(best, sample)) for sample in rest]
+    return found
+
+
+def _moved(sample: Sample) -> list[tuple[tuple[Any, ...], Any, Any]]:
+    """Numbers that differ before and after."""
+    return [(path, old, new) for path, old, new in _differences(sample.there, sample.after)
+            if is_number(old) and is_number(new)]
+
+
+def _after(one: Consequence, sample: Sample) -> Any:
+    try:
+        return applied(one, sample.there, sample.before, sample.arguments, sample.look)
+    except Unknowable:
+        return sample.there
+
+
+def _worth(one: Consequence, samples: list[Sample]) -> tuple[int, int]:
+    """(samples whose number it makes as it was seen afterwards, minus those where it makes another of it)."""
+    right = wrong = 0
+    for sample in samples:
+        for path, _, new in _differences(sample.there, _after(one, sample)):
+            try:
+                seen = evaluate(["at", ["constant", sample.after], *path], {}, {})
+            except Missing:
+                continue
+            right += seen == new
+            wrong += seen != new
+    return right, -wrong
+
+
+def _differences(one: Any, other: Any, path: tuple[Any, ...] = ()) -> list[tuple[tuple[Any, ...], Any, Any]]:
+    """(path, here, there) of the leaves that differ."""
+    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+        return [found for name in one for found in _differences(one[name], other[name], (*path, name))]
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        return [found for place in range(len(one)) for found in _differences(one[place], other[place], (*path, place))]
+    return [] if type(one) is type(other) and one == other else [(path, one, other)]
+
+
+def _candidates(
+    changed: list[Sample], link: Link, classes: tuple[str, ...], style: dict[str, Any]
+) -> list[Consequence]:
+    """All ways to say one change of some sample, the ones that more samples say."""
+    said: Counter[str] = Counter()
+    for sample in changed:
+        mine = {
+            json.dumps({"over": over, "path": path, "by": by})
+            for place, old, new in _moved(sample)
+            for over, path, by in _sayings(sample, place, old, new, classes)
+        }
+        said.update(mine)
+    most = [text for text, n in sorted(said.items(), key=lambda item: (-item[1], len(item[0]), item[0])) if n >= 2][:FAIR]
+    return [
+        {"class": link[0], "key": json.loads(link[1]), **json.loads(text), "digits": digits, "style": style}
+        for text in most for digits in (None, DIGITS)
+    ]
+
+
+def _sayings(
+    sample: Sample, place: tuple[Any, ...], old: Any, new: Any, classes: tuple[str, ...]
+) -> Iterator[tuple[Expression | None, list[Any], Expression]]:
+    """(over, path, by) that say this change, for the whole act and for each element of a list of its document."""
+    yield from ((None, path, by) for path, by in _said_in(sample.before, sample, place, old, new, classes))
+    for name, rows in sample.before.items():
+        if isinstance(rows, list):
+            for row in rows:
+                if isinstance(row, dict):
+                    bare = sample._replace(arguments={})
+                    yield from ((["before", name], path, by) for path, by in _said_in(row, bare, place, old, new, ()))
+
+
+def _said_in(
+    before: Any, sample: Sample, place: tuple[Any, ...], old: Any, new: Any, classes: tuple[str, ...]
+) -> Iterator[tuple[list[Any], Expression]]:
+    here = features(before, sample.arguments, sample.look, ())
+    steps: list[list[Any]] = [[place[0]]]  # the field itself is always meant by its name
+    for step in place[1:]:
+        steps.append([step, *(expression for expression, value in here if isinstance(step, str) and value == step)])
+    spoken = [*here, *sums(before, sample.arguments, sample.look, classes)]
+    numbers = [(expression, value) for expression, value in spoken if is_number(value)]
+    for path in product(*steps):
+        for by, value in numbers:
+            if round(old + value, DIGITS) == round(new, DIGITS):
+                yield list(path), by
+            if round(old - value, DIGITS) == round(new, DIGITS):
+                yield list(path), ["negative", by]
