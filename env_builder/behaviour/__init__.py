@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from env_builder.behaviour import templates, writes
+from env_builder.behaviour import refusals, templates, writes
 from env_builder.runtime.canonical import canonical
 from env_builder.world import Service, World, arithmetic
 from env_builder.world.replay import Step
@@ -39,6 +39,11 @@ def _behaviour(service: Service, tool: str, steps: list[Step]) -> dict[str, Any]
     rules: list[dict[str, Any]] = [{"rule": "recorded"}]
     classes = tuple(sorted(service.documents.classes))
     n_against, fidelity, abstains = 0, None, None
+    speaks = service.documents.tools.get(tool)
+    if speaks is not None and speaks.argument is not None:
+        keys = frozenset(step.shown[1] for step in service.steps if step.shown and step.shown[0] == speaks.entity_class)
+        refusal = refusals.induce(steps, speaks.entity_class, speaks.argument, keys)
+        rules += [refusal] if refusal else []
     if known["effect"] == "constant" or (known["effect"] == "unknown" and _constant(steps)):
         rules.append({"rule": "constant", "content": steps[0].call.content})
     elif known["effect"] == "pure":
@@ -52,7 +57,7 @@ def _behaviour(service: Service, tool: str, steps: list[Step]) -> dict[str, Any]
             rules.append({**written.rule, "also": service.also.get(tool, [])})
             n_against = written.n_against
             fidelity, abstains = writes.held_out(steps, known["rules"][0], classes)
-    if len(rules) == 1:
+    if not any(rule["rule"] not in ("recorded", "refuse") for rule in rules):
         sentence = templates.induce(steps)
         rules += [sentence] if sentence else []
     program = {**known, "rules": rules}

@@ -48,12 +48,25 @@ def induce(steps: list[Step], showing: dict[str, Any], classes: tuple[str, ...])
     style = _style(done)
     if fields is None or style is None or all(expression == ["before", name] for name, expression in fields.items()):
         return None
+    when = guards.learn(examples, failures)
+    lengths = {name: seen for name, seen in when["lengths"].items() if len(seen) == 1 or _counts(fields, name)}
     rule = {
         **showing, "rule": "write", "fields": fields, "order": list(examples[0].after), "style": style,
-        "when": guards.learn(examples, failures),
+        "when": {**when, "lengths": lengths},
     }
     against = sum(allowed(rule["when"], before, arguments) for before, arguments in failures)
     return Written(rule, len(done), against) if against <= AGAINST * len(done) else None
+
+
+def _counts(expression: Any, name: str) -> bool:
+    """Does it matter how long the list is: does an expression take an element by its position?"""
+    if isinstance(expression, dict):
+        return any(_counts(one, name) for one in expression.values())
+    if not isinstance(expression, list):
+        return False
+    if expression[:2] == ["before", name] and any(isinstance(step, int) for step in expression[2:]):
+        return True
+    return any(_counts(one, name) for one in expression)
 
 
 def held_out(steps: list[Step], showing: dict[str, Any], classes: tuple[str, ...]) -> tuple[float | None, float]:

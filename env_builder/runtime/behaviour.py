@@ -15,6 +15,7 @@ from .effects import consequences
 from .expressions import Look, Missing, evaluate, nothing
 from .guards import allowed
 from .records import Tier
+from .refusals import Untold, refused
 from .texts import admits, filled
 from .world import Name, Row
 
@@ -38,6 +39,9 @@ class State(Protocol):
     def look(self, entity_class: str, key: str) -> Any:
         """The same as JSON value; not to be changed."""
 
+    def absent(self, entity_class: str, key: str, since: str) -> bool:
+        """Is it known that there is no such thing?"""
+
     def recorded(self, tool: str, key: str, arguments: dict[str, Any]) -> Row | None:
         """The answer on record, after the acts of this episode that matter to it."""
 
@@ -48,7 +52,10 @@ Rule = Callable[[dict[str, Any], str, str, dict[str, Any], State], Answer | None
 def answer(program: dict[str, Any], key: str, arguments: dict[str, Any], state: State) -> Answer | None:
     """The tool's answer by its first rule that can give one; `key`: canonical arguments."""
     for rule in program["rules"]:
-        found = RULES[rule["rule"]](rule, program["tool"], key, arguments, state)
+        try:
+            found = RULES[rule["rule"]](rule, program["tool"], key, arguments, state)
+        except Untold:
+            return None
         if found is not None:
             return _completed(found, program, key, arguments, state) if rule["rule"] == "recorded" else found
     return None
@@ -90,6 +97,13 @@ def _text(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], 
     return None if text is None else Answer(text, False, "induced")
 
 
+def _refuse(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
+    """Say no in the words in which the tool says it."""
+    name = _named(rule, arguments)
+    message = refused(rule, None if name is None else state.look(*name), arguments, state)
+    return None if message is None else Answer(message, True, "induced")
+
+
 def _document(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
     """Show the thing that an argument names."""
     name = _named(rule, arguments)
@@ -111,10 +125,28 @@ def _write(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any],
     return Answer(rule["before"] + new + rule["after"], False, "induced", ((name, new), *others))
 
 
+def unmoved(program: dict[str, Any], arguments: dict[str, Any], state: State) -> tuple[tuple[Name, str], ...]:
+    """Documents that a call leaves as they are whether it works, by its tool's program, or is refused."""
+    found: list[tuple[Name, str]] = []
+    for rule in program["rules"]:
+        name = _named(rule, arguments) if rule["rule"] == "write" else None
+        text = None if name is None else state.document(name)
+        if name is None or text is None:
+            continue
+        before = json.loads(text)
+        if _made(rule, before, arguments, state.look) == text:
+            found.append((name, text))
+        others = consequences(rule.get("also", []), before, arguments, state)
+        found += [(other, same) for other, same in others if same == state.document(other)]
+    return tuple(found)
+
+
 def write(rule: dict[str, Any], before: dict[str, Any], arguments: dict[str, Any], look: Look = nothing) -> str | None:
     """JSON text of the document that a write rule makes of `before`, None where it does not answer."""
-    if not allowed(rule["when"], before, arguments):
-        return None
+    return _made(rule, before, arguments, look) if allowed(rule["when"], before, arguments) else None
+
+
+def _made(rule: dict[str, Any], before: dict[str, Any], arguments: dict[str, Any], look: Look) -> str | None:
     try:
         after = {field: evaluate(rule["fields"][field], before, arguments, look) for field in _order(rule, before)}
     except Missing:
@@ -135,4 +167,4 @@ def _order(rule: dict[str, Any], before: dict[str, Any]) -> list[str]:
 
 RULES: dict[str, Rule] = {
     "recorded": _recorded, "constant": _constant, "arithmetic": _arithmetic, "document": _document, "write": _write,
-    "text": _text}
+    "text": _text, "refuse": _refuse}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .answers import failed, parse, parsed
-from .behaviour import Answer, answer
+from .behaviour import Answer, answer, unmoved
 from .canonical import canonical
 from .records import Result
 from .relevance import act_names, ids, matters, names
@@ -110,7 +110,7 @@ class Room:
         self._last = Asked(tool, key, self.acts, self._overlay)
         found = answer(program, key, arguments, self)
         if found is None:
-            self._act(program, key, arguments, None)
+            self._act(program, key, arguments, None, unmoved(program, arguments, self))
             return Result(self._unknown(tool, key), True, "unknown")
         if not found.is_error:
             self._act(program, key, arguments, found)
@@ -162,6 +162,11 @@ class Room:
         text = self.document((entity_class, key))
         return None if text is None else parsed(text)
 
+    def absent(self, entity_class: str, key: str, since: str) -> bool:
+        """Is it known that there is no such thing? `since`: from when all things of the class are known."""
+        here = self.view.instant is not None and self.view.instant >= since
+        return here and self.document((entity_class, key)) is None and not any(key in act.names for act in self.acts)
+
     def recorded(self, tool: str, key: str, arguments: dict[str, Any]) -> Row | None:
         """The answer on record, after the acts of this episode that matter to it."""
         after = self.after(tool, arguments)
@@ -196,9 +201,12 @@ class Room:
         relation = self._programs.get(act.tool, {}).get("relation", {})
         return next((relation[name] for name in looking if name in relation), None)
 
-    def _act(self, program: Program, key: str, arguments: dict[str, Any], found: Answer | None) -> None:
-        """Note what the call did, where it may have done something."""
-        documents = found.documents if found else ()
+    def _act(
+        self, program: Program, key: str, arguments: dict[str, Any], found: Answer | None,
+        left: tuple[tuple[Name, str], ...] = (),
+    ) -> None:
+        """Note what the call did, where it may have done something. `left`: what it did not change, though unanswered."""
+        documents = found.documents if found else left
         if program["effect"] in ACTING or documents:
             named = act_names(arguments, found.content) if found else self._reach(arguments)
             self.acts += (Act(program["tool"], key, named, frozenset(name for name, _ in documents), found is not None),)
@@ -223,7 +231,7 @@ class Room:
 def _documents(program: Program, arguments: dict[str, Any], content: str) -> tuple[tuple[Name, str], ...]:
     """The document that an answer shows, by the tool's own rules."""
     for rule in program["rules"]:
-        if "class" in rule and isinstance(arguments.get(rule["argument"]), str | int):
+        if "before" in rule and isinstance(arguments.get(rule["argument"]), str | int):
             before, after = rule["before"], rule["after"]
             if content.startswith(before) and content.endswith(after):
                 text = content[len(before): len(content) - len(after)]
