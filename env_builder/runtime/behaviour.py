@@ -45,6 +45,9 @@ class State(Protocol):
     def recorded(self, tool: str, key: str, arguments: dict[str, Any]) -> Row | None:
         """The answer on record, after the acts of this episode that matter to it."""
 
+    def bound(self, tool: str, arguments: dict[str, Any]) -> Answer | None:
+        """What the real thing that a user bound to the tool answers, or None."""
+
 
 Rule = Callable[[dict[str, Any], str, str, dict[str, Any], State], Answer | None]
 
@@ -77,6 +80,10 @@ def _recorded(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, An
         return None
     documents = tuple(((effect["class"], effect["key"]), effect["value"]) for effect in row["effects"])
     return Answer(row["content"], row["is_error"], "recorded", documents)
+
+
+def _bound(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
+    return state.bound(tool, arguments)
 
 
 def _constant(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
@@ -166,5 +173,5 @@ def _order(rule: dict[str, Any], before: dict[str, Any]) -> list[str]:
 
 
 RULES: dict[str, Rule] = {
-    "recorded": _recorded, "constant": _constant, "arithmetic": _arithmetic, "document": _document, "write": _write,
-    "text": _text, "refuse": _refuse}
+    "recorded": _recorded, "bound": _bound, "constant": _constant, "arithmetic": _arithmetic, "document": _document,
+    "write": _write, "text": _text, "refuse": _refuse}

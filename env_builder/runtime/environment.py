@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from .bindings import Binding, binding
 from .conditions import Conditions
 from .episode import Program, Room
 from .grading import grade
@@ -37,6 +38,7 @@ class Environment:
         self._world = world
         self._rubrics = rubrics
         self._conditions = conditions or Conditions()
+        self._bound: dict[str, Binding] = {}
         self._turn = 0
         self._ended: Ended | None = None
         self._begin(None, View(None, frozenset()))
@@ -92,6 +94,15 @@ class Environment:
         task = self._by_id[task_id]
         self._begin(task, View(task.starts_at, frozenset(task.session_ids)))
         return Observation([dict(message) for message in task.opening], self.tools, task.limits)
+
+    def bind(self, tool: str, source: str | Binding) -> None:
+        """From now on let the real thing answer what is not on record: `python:module:function`, `http:ADDRESS`,
+        `mcp:ADDRESS`, `mcp:COMMAND`, the name of an entry point with what it takes, or a callable (bindings.py).
+        """
+        if tool not in self._programs:
+            raise KeyError(f"no tool {tool!r} to bind in this environment; there are: {', '.join(sorted(self._programs))}")
+        self._bound = {**self._bound, tool: binding(source)}
+        self._room.bind(self._bound)
 
     def call(self, tool: str, arguments: Any) -> Result:
         """The tool's answer; arguments that are no JSON object are answered `unknown`."""
@@ -200,7 +211,7 @@ class Environment:
     def _begin(self, task: Task | None, view: View) -> None:
         self._task = task
         self._limits: Limits | None = task.limits if task else None
-        self._room = Room(self._world, self._programs, view)
+        self._room = Room(self._world, self._programs, view).bind(self._bound)
         self._user = ScriptedUser(task.user_turns if task else ())
         self._turn = 0
         self._journal: list[dict[str, Any]] = []

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from .answers import failed, parse, parsed
 from .behaviour import Answer, answer, unmoved
+from .bindings import Ask, Binding, Reply
 from .canonical import canonical
 from .records import Result
 from .relevance import act_names, ids, matters, names
@@ -72,7 +73,7 @@ class Taught:
 class Room:
     """The state of one episode."""
 
-    __slots__ = ("_last", "_overlay", "_programs", "_taught", "_world", "acts", "view")
+    __slots__ = ("_bound", "_last", "_overlay", "_programs", "_taught", "_world", "acts", "view")
 
     def __init__(self, world: World, programs: dict[str, Program], view: View) -> None:
         self._world = world
@@ -80,8 +81,18 @@ class Room:
         self._overlay = Overlay()
         self._taught = Taught()
         self._last: Asked | None = None
+        self._bound: dict[str, Binding] = {}
         self.view = view
         self.acts: tuple[Act, ...] = ()
+
+    def bind(self, bound: dict[str, Binding]) -> Room:
+        """Answer these tools by what is bound to them where no answer is on record; gives itself."""
+        self._bound = bound
+        rules = [{"rule": "recorded"}, {"rule": "bound"}]
+        self._programs = self._programs | {
+            tool: self._programs[tool] | {"rules": rules + [
+                rule for rule in self._programs[tool]["rules"] if rule["rule"] not in ("recorded", "bound")]} for tool in bound}
+        return self
 
     def fork(self) -> Room:
         """The same state, independent from here on."""
@@ -89,6 +100,7 @@ class Room:
         self._overlay, twin._overlay = self._overlay.fork()
         twin._taught = self._taught.copy()
         twin._last = self._last
+        twin._bound = self._bound
         twin.acts = self.acts
         return twin
 
@@ -176,6 +188,16 @@ class Room:
             if row["after"] == after:
                 return row
         return self._world.answer((tool, key), self.view, after)
+
+    def bound(self, tool: str, arguments: dict[str, Any]) -> Answer | None:
+        """What the real thing that is bound to the tool answers, or None."""
+        done = tuple((act.tool, act.key) for act in self.acts)
+        reply = self._bound[tool](Ask(tool, arguments, self.look, done, self.view.instant)) if tool in self._bound else None
+        if reply is None:
+            return None
+        reply = Reply(reply) if isinstance(reply, str) else reply
+        shown = _documents(self._programs[tool], arguments, reply.content) if self.acts_of(tool) and not reply.is_error else ()
+        return Answer(reply.content, reply.is_error, "bound", reply.documents or shown)
 
     def after(self, tool: str, arguments: dict[str, Any]) -> list[list[str]] | None:
         """The acts so far that matter to this call, sorted; None where one of them was not answered."""

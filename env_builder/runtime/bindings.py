@@ -1,0 +1,109 @@
+"""The real thing as a tool's behaviour: a Python function, an HTTP service or an MCP server that a user binds to a tool.
+
+In: a source `KIND:WHAT`, or a callable that takes an `Ask`. Out: a binding: a callable that takes an `Ask` and gives a `Reply`,
+text, or None where it does not know. Kinds are `python`, `http`, `mcp`, and the entry points of the group `traceroom.bindings`:
+each a function from WHAT to a binding. What a binding answers has the tier `bound`. It is no data of the log: whether two
+rollouts are the same is up to it, and the grader, who replays a journal, asks it again.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from typing import Any, NamedTuple
+
+from .mcp_client import Connection, connect
+
+GROUP = "traceroom.bindings"
+TIMEOUT_S = 30.0
+
+
+class Ask(NamedTuple):
+    """A call, and what the binding may know of the episode."""
+
+    tool: str
+    arguments: dict[str, Any]
+    look: Callable[[str, str], Any]
+    """(class, key) -> the thing as the episode has it now, as JSON value not to be changed, or None."""
+    acts: tuple[tuple[str, str], ...]
+    """(tool, canonical arguments) of what was done in the episode."""
+    instant: str | None
+    """ISO instant of the world, None where it has no clock."""
+
+
+class Reply(NamedTuple):
+    """What the real thing answers."""
+
+    content: str
+    is_error: bool = False
+    documents: tuple[tuple[tuple[str, str], str], ...] = ()
+    """((class, key), JSON text) of things that the call changed, where they are known."""
+
+
+Binding = Callable[[Ask], "Reply | str | None"]
+
+
+def binding(source: str | Binding) -> Binding:
+    """The binding that a source names; ValueError where its kind is not known."""
+    if callable(source):
+        return source
+    kind, _, what = source.partition(":")
+    kinds: dict[str, Callable[[str], Binding]] = {"http": http, "mcp": mcp, "python": python}
+    if kind in kinds:
+        return kinds[kind](what)
+    others = {point.name: point for point in entry_points(group=GROUP)}
+    if kind not in others:
+        raise ValueError(f"no binding of the kind {kind!r}; there are: {', '.join(sorted({*kinds, *others}))}")
+    made: Binding = others[kind].load()(what)
+    return made
+
+
+def python(what: str) -> Binding:
+    """`module:function`, called with the arguments by name. Text is answered as it is, other values as JSON; a ValueError or
+    LookupError is the tool's failure."""
+    module, _, name = what.partition(":")
+    function = getattr(importlib.import_module(module), name)
+
+    def call(ask: Ask) -> Reply:
+        try:
+            value = function(**ask.arguments)
+        except (ValueError, LookupError) as error:
+            return Reply(str(error.args[0] if error.args else error), True)
+        return Reply(value if isinstance(value, str) else json.dumps(value))
+
+    return call
+
+
+def http(what: str) -> Binding:
+    """An address that takes POST {"tool", "arguments"} and answers with the content; a status from 400 on is a failure.
+    OSError where it cannot be reached."""
+
+    def call(ask: Ask) -> Reply:
+        body = json.dumps({"tool": ask.tool, "arguments": ask.arguments}).encode()
+        request = urllib.request.Request(what, body, {"Content-Type": "application/json"})
+        try:
+            with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
+                return Reply(answer.read().decode())
+        except urllib.error.HTTPError as refused:
+            return Reply(refused.read().decode(), True)
+
+    return call
+
+
+def mcp(what: str) -> Binding:
+    """A tool of the same name on an MCP server: its address (streamable HTTP), or the command that starts it (stdio).
+    OSError where the server is gone or refuses."""
+    connection: list[Connection] = []
+
+    def call(ask: Ask) -> Reply:
+        if not connection:
+            connection.append(connect(what, TIMEOUT_S))
+        result = connection[0].request("tools/call", {"name": ask.tool, "arguments": ask.arguments})
+        parts = result.get("content", [])
+        return Reply("".join(part.get("text", "") for part in parts), bool(result.get("isError")))
+
+    return call
