@@ -109,13 +109,12 @@ def figures(name: str, data: Path, known: Made | None = None) -> dict[str, float
     return found
 
 
-def prepared(data: Path | tuple[Path, ...], without: tuple[str, ...] = (), configuration: str | None = None) -> Made:
+def prepared(data: Path | tuple[Path, ...], without: tuple[str, ...] = ()) -> Made:
     """Sessions, turns, feedback, row changes and effects of the logs in `data`, from an empty warehouse."""
     paths = data if isinstance(data, tuple) else (data,)
     with tempfile.TemporaryDirectory() as scratch:
         settings = Settings(
-            logs=() if configuration else tuple(str(path) for path in paths), out=f"{scratch}/out", image=False,
-            without=without, configuration=configuration)
+            logs=tuple(str(path) for path in paths), out=f"{scratch}/out", image=False, without=without)
         for stage in STAGES[:2]:
             carry_out(stage, settings)
         with Store.open(settings.warehouse) as store:
@@ -140,13 +139,8 @@ def truth_of(data: Path) -> dict[str, Truth]:
 
 
 def _pooled(data: Path) -> Made:
-    """The set together with the other that the same kind of desk left: one service of theirs has one name."""
-    with tempfile.TemporaryDirectory() as scratch:
-        file = Path(scratch) / "both.toml"
-        file.write_text(
-            f'[[sources]]\nname = "first"\npaths = ["{data}/logs", "{data}/tools.json"]\nservice = "airline"\n'
-            f'[[sources]]\nname = "second"\npaths = ["{data.parent}/desks/logs", "{data.parent}/desks/tools"]\n')
-        return prepared((), (), str(file))
+    """The set together with the other that the same kind of desk left; services of the same tools are found to be one kind."""
+    return prepared((data / "logs", data / "tools.json", data.parent / "desks" / "logs", data.parent / "desks" / "tools"))
 
 
 def _judged(made: Made, labels: dict[str, bool] | None = None) -> dict[str, dict[str, Any]]:

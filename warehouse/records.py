@@ -273,6 +273,13 @@ class Outcome(Record):
     session_id: str
     probability: float | None
     """Probability of success in [0, 1]; None: abstained."""
+    low: float | None = None
+    high: float | None = None
+    """95 % interval of the probability."""
+    blind: float | None = None
+    """The probability without what people said of the session afterwards: what it can be held against."""
+    model: str = ""
+    """Hash of the signals, weights and constants that it was made with."""
     signals: str
     """JSON list of {"name", "vote" (-1..1), "says", "evidence": [event ids]}, sorted by name."""
 

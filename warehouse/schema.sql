@@ -58,7 +58,8 @@ create table if not exists mart.services (
     service varchar primary key, starts_from varchar not null, votes varchar not null);
 create table if not exists mart.leakage (service varchar primary key, report varchar not null);
 create table if not exists mart.outcomes (
-    session_id varchar primary key, probability double, signals varchar not null);
+    session_id varchar primary key, probability double, low double, high double, blind double, model varchar not null,
+    signals varchar not null);
 create table if not exists mart.tasks (
     task_id varchar primary key, service varchar not null, family varchar not null, slots varchar not null,
     goal varchar not null, session_ids varchar[] not null, segment_of varchar, derived_from varchar,

@@ -1,45 +1,31 @@
 """Outcomes: how well each session went, as a probability with its reasons, or an honest abstention.
 
 In: sessions, turns, feedback, and what tools do. Out: a frame of `Outcome`, one row a session, and verdicts. Signals
-are small functions that vote on a session or abstain (`SIGNALS`); `combining` makes a probability of the votes. Each
-module says what it sees and does not see. That something was written at all has no sign, and is no signal.
+are small functions that vote on a session or abstain (`signals`); `combining` makes a probability of the votes, `manner` looks
+for words that go with it. Each module says what it sees and does not see. That something was written at all has no sign, and is
+no signal.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from extractors.outcomes.asked_done import missing_or_extra, said_otherwise, untraced
+from extractors.outcomes.calibration import calibrated, interval
 from extractors.outcomes.combining import Combined, combine
-from extractors.outcomes.consensus import end_state
-from extractors.outcomes.endings import complaint, error_last, handover, repeats, thanks, unanswered
 from extractors.outcomes.evidence import VOTES, Evidence, gather
 from extractors.outcomes.feedback import from_feedback
+from extractors.outcomes.manner import manner
+from extractors.outcomes.signals import Signal, registered
 from warehouse.records import Outcome, Verdict, empty, frame, frame_schema
 
-MINIMUM = 50
-"""Rated sessions from which on weights are learnt from the ratings."""
-
-SIGNALS: dict[str, Callable[[Evidence], pl.DataFrame]] = {
-    "complaint": complaint,
-    "end_state": end_state,
-    "error_last": error_last,
-    "feedback": from_feedback,
-    "handover": handover,
-    "missing_or_extra": missing_or_extra,
-    "repeats": repeats,
-    "said_otherwise": said_otherwise,
-    "thanks": thanks,
-    "unanswered": unanswered,
-    "untraced": untraced,
-}
-"""Name -> signal: evidence in, a frame of `evidence.VOTES` out."""
-
 _NO_EFFECTS = {"service": pl.String(), "tool": pl.String(), "effect": pl.String()}
+_MANNER = Signal("manner", lambda seen: pl.DataFrame(schema=VOTES), "manner", graded=True)
+"""A signal that looks at the others' probabilities, and so comes after them."""
 
 
 class Outcomes(NamedTuple):
@@ -57,45 +43,80 @@ def judge(
     feedback: pl.DataFrame,
     effects: pl.DataFrame | None = None,
     starts_from: Mapping[str, str] | None = None,
-    minimum: int = MINIMUM,
     reviews: Iterable[str] = (),
 ) -> Outcomes:
     """Judge every session. One with turns and no vote has the base rate; one without turns has None and a verdict.
 
     `effects`: frame of service, tool, effect; without it nothing is known to write, and signals about writes abstain.
-    `starts_from`: service -> `reset` or `shared`; only sessions of a `reset` service are compared by their end state
-    (of all services where it is None).
+    `starts_from`: service -> `reset` or `shared`; only sessions of a `reset` service are compared by their end state.
+    `reviews`: names of feedback in which people who looked at a session say how it went; it counts as known.
     """
     if sessions.is_empty():
         return Outcomes(empty(Outcome), empty(Verdict))
     known = pl.DataFrame(schema=_NO_EFFECTS) if effects is None else effects
-    seen = gather(sessions, turns, feedback, known, starts_from or {})
-    votes = pl.concat(
-        [pl.DataFrame(schema={"name": pl.String(), **VOTES})]
-        + [signal(seen).select(pl.lit(name).alias("name"), *VOTES) for name, signal in sorted(SIGNALS.items())]
-    ).join(sessions.select("session_id"), on="session_id", how="semi")
-    outcomes = _outcomes(sessions, turns, votes, combine(votes, minimum))
+    reviewing = pl.col("name").is_in(sorted(reviews))
+    seen = gather(sessions, turns, feedback.filter(~reviewing), known, starts_from or {})
+    found = _reviewed(seen._replace(feedback=feedback.filter(reviewing)))
+    signals = registered()
+    votes = pl.concat([_named(name, signal.see(seen)) for name, signal in signals.items()])
+    votes = votes.join(sessions.select("session_id"), on="session_id", how="semi")
+    services = _services(sessions, turns, votes, seen)
+    first = combine(votes, services, signals, found)
+    votes = pl.concat([votes, _named(_MANNER.name, manner(seen, first.probabilities))])
+    combined = combine(votes, services, {**signals, _MANNER.name: _MANNER}, found)
+    outcomes = _outcomes(sessions, votes, _published(combined, found))
     return Outcomes(outcomes, _left(outcomes.filter(pl.col("probability").is_null())))
 
 
-def _outcomes(sessions: pl.DataFrame, turns: pl.DataFrame, votes: pl.DataFrame, combined: Combined) -> pl.DataFrame:
+def _named(name: str, votes: pl.DataFrame) -> pl.DataFrame:
+    return votes.select(pl.lit(name).alias("name"), *VOTES)
+
+
+def _reviewed(seen: Evidence) -> dict[str, bool]:
+    rows = from_feedback(seen).filter(pl.col("vote") != 0)
+    return dict(rows.select("session_id", pl.col("vote") > 0).iter_rows())
+
+
+def _services(sessions: pl.DataFrame, turns: pl.DataFrame, votes: pl.DataFrame, seen: Evidence) -> dict[str, str]:
+    """Kind of service of every session that there is something to judge of."""
+    something = pl.concat([turns.select("session_id"), votes.select("session_id")]).unique()
+    kinds = seen.asked.select("session_id", pl.col("service").alias("kind"))
+    judged = sessions.join(something, on="session_id", how="semi").join(kinds, on="session_id", how="left")
+    return dict(judged.select("session_id", pl.coalesce("kind", "service")).sort("session_id").iter_rows())
+
+
+def _published(combined: Combined, reviews: Mapping[str, bool]) -> pl.DataFrame:
+    """Columns of `Outcome` but the signals: probabilities calibrated where there are reviews, intervals, model."""
+    raw = dict(combined.probabilities.select("session_id", "probability").iter_rows())
+    seen = sorted(raw[name] for name in reviews if name in raw)
+    held = calibrated(raw, reviews)
+    spread = [interval(held[name], seen) for name in raw]
+    return combined.probabilities.with_columns(
+        pl.Series("probability", [held[name] for name in raw], pl.Float64),
+        pl.Series("low", [low for low, _ in spread], pl.Float64),
+        pl.Series("high", [high for _, high in spread], pl.Float64),
+        pl.lit(_version(combined, reviews)).alias("model"),
+    )
+
+
+def _version(combined: Combined, reviews: Mapping[str, bool]) -> str:
+    """Hash of what the probabilities were made with: what each vote was found to be worth, and the reviews."""
+    text = json.dumps([[list(each) for each in combined.worth], sorted(reviews.items())], separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _outcomes(sessions: pl.DataFrame, votes: pl.DataFrame, published: pl.DataFrame) -> pl.DataFrame:
     listed = (
         votes.sort("session_id", "name")
         .group_by("session_id", maintain_order=True)
         .agg(pl.struct("name", "vote", "says", "evidence").alias("signals"))
         .with_columns(pl.col("signals").map_elements(_json, return_dtype=pl.String))
     )
-    something = sessions.select("session_id").join(turns.select("session_id").unique(), on="session_id", how="semi")
-    rated = pl.concat([something, votes.select("session_id")]).unique().with_columns(pl.lit(True).alias("judged"))
     return (
         sessions.select("session_id")
-        .join(combined.probabilities, on="session_id", how="left")
+        .join(published, on="session_id", how="left")
         .join(listed, on="session_id", how="left")
-        .join(rated, on="session_id", how="left")
-        .with_columns(
-            pl.when(pl.col("judged")).then(pl.col("probability").fill_null(combined.silent)).alias("probability"),
-            pl.col("signals").fill_null("[]"),
-        )
+        .with_columns(pl.col("signals").fill_null("[]"), pl.col("model").fill_null(""))
         .select(list(frame_schema(Outcome)))
         .cast(pl.Schema(frame_schema(Outcome)))
         .sort("session_id")

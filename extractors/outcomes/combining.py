@@ -1,129 +1,237 @@
-"""Votes to a probability.
+"""Votes to a probability, with the worth of each signal estimated from the others and no label needed.
 
-    log odds(success) = log odds(base rate) + sum over groups of weight * vote
+    log odds(success) = log odds(base rate) + sum over groups of what the group's vote is worth
 
-Signals that see the same thing are one group, and a group has one vote: its strongest (correlated votes counted one
-by one make a model that is far too sure; Dawid and Skene 1979 suffers from it). A signal that abstains adds nothing.
-Weights are fixed and careful; where enough sessions are rated, a group's weight is its log likelihood ratio over the
-rated sessions, shrunk toward the fixed one, and the base rate is set so that the rated sessions' mean comes out. Then
-the sign is learnt too: what has weight 0 here (a hand-over) may speak for or against.
+Signals that see the same thing are one group with one vote, its strongest: correlated votes counted one by one make a model
+that is far too sure. What a vote is worth is the log of how much more often good sessions get it than bad ones, per service;
+a signal's sign and weight so come from the data, and only where few sessions have it from its fixed weight. Which sessions are
+good is not known, so it is estimated in turn:
 
-Sees: votes. Does not see: that ratings are selected and now and then wrong; shrinking is all that is done about it.
+- Where most sessions can be compared by their end state, `end_state` is the anchor: every group is held against it, and a
+  part of what it is found to be worth counts, since it repeats the anchor in part.
+- Elsewhere by expectation-maximisation over all groups (Dawid and Skene 1979), with silence of a group as a third answer
+  beside for and against.
+
+Graded votes are probabilities already, and count as they are; that of the anchor brings the base rate with it. Where sessions
+were reviewed, how they went is known. Abstention: a session that no group speaks of has the base rate.
+
+Sees: votes. Does not see: signals of different groups that err together (all agents of one model), which makes it too sure.
 """
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import polars as pl
 
-GROUPS: dict[str, tuple[float, tuple[str, ...]]] = {
-    "feedback": (2.5, ("feedback",)),
-    "end_state": (1.5, ("end_state",)),
-    "asked_done": (2.0, ("missing_or_extra", "untraced", "said_otherwise")),
-    "trouble": (1.0, ("error_last", "unanswered")),
-    "words": (1.0, ("complaint", "repeats")),
-    "thanks": (0.2, ("thanks",)),
-    "handover": (0.0, ("handover",)),
-}
-"""Group -> its fixed weight (log odds of a full vote) and the signals in it."""
+from extractors.outcomes.signals import Signal
 
 BASE_RATE = 0.6
-"""Share of sessions taken to succeed where nobody rated any."""
+"""Share of sessions taken to succeed before anything was seen."""
+
+_ROUNDS = 12
+_PRIOR = 20.0
+"""Sessions that a fixed weight, and the base rate, count for."""
 
 _ECHO = 0.25
-"""Share of its vote that `asked_done` keeps beside an `end_state` vote: both look at what was written, and where
-requests come again and again the words of each are few, and teach little about what they ask for."""
+"""Part of a group's worth that counts beside an anchor."""
 
-_SHRINK = 20.0
-"""Rated sessions that the fixed weight counts for."""
+_MOST = 4.0
+"""Log odds that no single vote goes beyond."""
+
+_EDGE = 0.98
+"""A graded vote of 1 counts as this."""
+
+_OWN = "feedback"
+"""The group that is left out of the blind probability."""
+
+_ANCHOR = "end_state"
+"""The group that others are held against where most sessions have it, and whose probability holds the base rate."""
+
+Key = tuple[str, int]
+"""Group, and the side of its vote."""
+
+
+class Worth(NamedTuple):
+    """What one side of a group's vote was found to be worth in a service."""
+
+    service: str
+    group: str
+    side: int
+    n_votes: int
+    log_odds: float
+    agreement: float
+    """Share of its votes that the other groups agree with."""
 
 
 class Combined(NamedTuple):
     """What `combine` gives."""
 
     probabilities: pl.DataFrame
-    """Columns session_id, probability: the sessions that a signal voted on."""
-    silent: float
-    """Probability of a session that no signal voted on."""
+    """session_id, probability, blind (the same without feedback), n_groups: every session of `services`."""
+    worth: list[Worth]
 
 
-def combine(votes: pl.DataFrame, minimum: int) -> Combined:
-    """Probabilities from votes (columns session_id, name, vote); weights are learnt from `minimum` rated sessions
-    on."""
-    groups = pl.DataFrame(
-        [(name, group, weight) for group, (weight, names) in GROUPS.items() for name in names],
-        schema={"name": pl.String, "group": pl.String, "fixed": pl.Float64},
-        orient="row",
-    )
-    grouped = (
-        votes.join(groups, on="name")
-        .sort("session_id", "group", pl.col("vote").abs(), "vote", descending=[False, False, True, False])
-        .group_by("session_id", "group", maintain_order=True)
-        .agg(pl.col("vote", "fixed").first())
-    )
-    echo = (pl.col("group") == "asked_done") & (pl.col("group") == "end_state").any().over("session_id")
-    grouped = grouped.with_columns(pl.when(echo).then(pl.col("vote") * _ECHO).otherwise("vote").alias("vote"))
-    rated = grouped.filter((pl.col("group") == "feedback") & (pl.col("vote") != 0)).select(
-        "session_id", (pl.col("vote") > 0).alias("good")
-    )
-    base = (int(rated["good"].sum()) + 2.0 * BASE_RATE) / (rated.height + 2.0)
-    if rated.height < minimum:
-        offset = math.log(base / (1.0 - base))
-        odds = _sum(grouped.with_columns((pl.col("vote") * pl.col("fixed")).alias("odds")))
-    else:
-        weight = pl.when(pl.col("vote") > 0).then("for").otherwise("against")
-        weighed = grouped.join(_weights(grouped, rated), on="group").with_columns((pl.col("vote") * weight).alias("odds"))
-        others = rated.join(_sum(weighed.filter(pl.col("group") != "feedback")), on="session_id", how="left")
-        offset = _offset(others["odds"].fill_null(0.0).to_list(), base)
-        odds = _sum(weighed)
-    chance = (1.0 / (1.0 + (-(pl.col("odds") + offset)).exp())).round(6).alias("probability")
-    return Combined(odds.select("session_id", chance), round(_chance(offset), 6))
+class _Session(NamedTuple):
+    service: str
+    hard: dict[str, float]
+    """Group -> vote."""
+    graded: float
+    """Log odds of the graded groups."""
+    anchored: bool
+    """The anchor is among them, and the base rate with it."""
 
 
-def _sum(weighed: pl.DataFrame) -> pl.DataFrame:
-    """Sum of `odds` per session, in whole millionths: the order of the terms can't change it."""
-    millionths = (pl.col("odds") * 1e6).round().cast(pl.Int64).sum() / 1e6
-    return weighed.group_by("session_id").agg(millionths.alias("odds")).sort("session_id")
+def combine(
+    votes: pl.DataFrame, services: Mapping[str, str], signals: Mapping[str, Signal], reviews: Mapping[str, bool] | None = None
+) -> Combined:
+    """Probabilities of the sessions in `services` (session -> kind of service) from votes (session_id, name, vote).
+
+    `reviews`: sessions of which it is known; their outcome counts as known while worths are estimated.
+    """
+    sessions = _sessions(votes, services, signals)
+    fixed = {signal.group: signal.weight for signal in signals.values()}
+    by_service: dict[str, list[str]] = defaultdict(list)
+    for session in sorted(services):
+        by_service[services[session]].append(session)
+    rows: list[tuple[str, float, float, int]] = []
+    worth: list[Worth] = []
+    for service, names in sorted(by_service.items()):
+        model = _Model({name: sessions[name] for name in names}, fixed, reviews or {})
+        model.estimate()
+        worth += model.worth(service)
+        rows += [(name, model.chance(name), model.chance(name, _OWN), model.n_groups(name)) for name in names]
+    schema = {"session_id": pl.String, "probability": pl.Float64, "blind": pl.Float64, "n_groups": pl.Int64}
+    return Combined(pl.DataFrame(rows, schema=schema, orient="row").sort("session_id"), worth)
 
 
-def _offset(odds: list[float], base: float) -> float:
-    """Log odds to add so that the mean chance is `base` (by bisection): votes that only speak against pull the mean
-    down."""
-    low, high = -10.0, 10.0
-    for _ in range(60):
-        middle = (low + high) / 2.0
-        mean = sum(_chance(middle + each) for each in odds) / len(odds)
-        low, high = (middle, high) if mean < base else (low, middle)
-    return round((low + high) / 2.0, 6)
+def _sessions(votes: pl.DataFrame, services: Mapping[str, str], signals: Mapping[str, Signal]) -> dict[str, _Session]:
+    hard: dict[str, dict[str, float]] = {name: {} for name in services}
+    graded: dict[str, dict[str, float]] = {name: {} for name in services}
+    for session, name, vote in votes.select("session_id", "name", "vote").sort("session_id", "name").iter_rows():
+        if session not in services or not vote:
+            continue
+        signal = signals[name]
+        of = (graded if signal.graded else hard)[session]
+        if abs(vote) > abs(of.get(signal.group, 0.0)):
+            of[signal.group] = vote
+    return {
+        name: _Session(service, hard[name], sum(_stretched(vote) for vote in graded[name].values()), _ANCHOR in graded[name])
+        for name, service in services.items()
+    }
+
+
+class _Model:
+    """The sessions of one service, and what votes are worth there."""
+
+    def __init__(self, sessions: dict[str, _Session], fixed: Mapping[str, float], reviews: Mapping[str, bool]) -> None:
+        self.sessions = sessions
+        self.fixed = fixed
+        self.anchored = 2 * sum(session.anchored for session in sessions.values()) > len(sessions)
+        self.known = {name: 1.0 if good else 0.0 for name, good in reviews.items() if name in sessions}
+        self.base = _odds(BASE_RATE)
+        self.weight: dict[Key, float] = {}
+        self.silence: dict[str, float] = defaultdict(float)
+        self.groups = sorted({group for session in sessions.values() for group in session.hard})
+        self.votes: dict[Key, list[tuple[str, float]]] = defaultdict(list)
+        for name, session in sessions.items():
+            for group, vote in session.hard.items():
+                self.votes[group, 1 if vote > 0 else -1].append((name, abs(vote)))
+        for group, side in self.votes:
+            self.weight[group, side] = 0.0 if self.anchored else side * fixed[group]
+
+    def odds(self, name: str, without: str | None = None) -> float:
+        """Log odds of a session, of all groups but one."""
+        session = self.sessions[name]
+        total = session.graded + (0.0 if session.anchored else self.base)
+        for group in self.groups:
+            if group != without:
+                vote = session.hard.get(group, 0.0)
+                total += self.weight[group, 1 if vote > 0 else -1] * abs(vote) if vote else self.silence[group]
+        return total
+
+    def chance(self, name: str, without: str | None = None) -> float:
+        """Probability of a session."""
+        return round(_chance(self.odds(name, without)), 6)
+
+    def n_groups(self, name: str) -> int:
+        """How many groups said something of it."""
+        return len(self.sessions[name].hard) + self.sessions[name].anchored
+
+    def estimate(self) -> None:
+        """Let weights and base rate find each other."""
+        for _ in range(_ROUNDS):
+            self.weight, self.silence = {key: self._weight(key) for key in sorted(self.votes)}, self._silences()
+            plain = [name for name, session in self.sessions.items() if not session.anchored]
+            if plain:
+                mean = (sum(self._good(name) for name in plain) + _PRIOR * BASE_RATE) / (len(plain) + _PRIOR)
+                self.base = _odds(mean)
+
+    def worth(self, service: str) -> list[Worth]:
+        """What was found, for the report."""
+        found = []
+        for (group, side), votes in sorted(self.votes.items()):
+            agreeing = sum(self._good(name, group) if side > 0 else 1.0 - self._good(name, group) for name, _ in votes)
+            found.append(Worth(service, group, side, len(votes), round(self.weight[group, side], 6),
+                               round(agreeing / len(votes), 6)))
+        return found
+
+    def _good(self, name: str, without: str | None = None) -> float:
+        """Chance that the session is taken for good while worths are estimated."""
+        if name in self.known:
+            return self.known[name]
+        session = self.sessions[name]
+        if self.anchored:
+            return _chance(session.graded + (0.0 if session.anchored else self.base))
+        return _chance(self.odds(name, without))
+
+    def _weight(self, key: Key) -> float:
+        """Log likelihood ratio of this side of the group's vote, held against the other groups, shrunk to the fixed one."""
+        group, side = key
+        n_good = sum(self._good(name) for name in self.sessions)
+        n_bad = len(self.sessions) - n_good
+        good = sum(self._good(name) for name, _ in self.votes[key])
+        n = len(self.votes[key])
+        ratio = math.log((good + 0.5) / (n_good + 1.0)) - math.log((n - good + 0.5) / (n_bad + 1.0))
+        strength = sum(vote for _, vote in self.votes[key]) / n
+        if self.anchored:
+            shrunk = _ECHO * n * ratio / strength / (n + _PRIOR)
+        else:
+            shrunk = (n * ratio / strength + _PRIOR * side * self.fixed[group]) / (n + _PRIOR)
+        return min(max(shrunk, -_MOST), _MOST)
+
+    def _silences(self) -> dict[str, float]:
+        """Log likelihood ratio of saying nothing, by group, shrunk to none."""
+        found = {}
+        good = {name: self._good(name) for name in self.sessions}
+        n_good = sum(good.values())
+        n_bad = len(good) - n_good
+        for group in self.groups:
+            quiet = [good[name] for name, session in self.sessions.items() if group not in session.hard]
+            ratio = math.log((sum(quiet) + 0.5) / (n_good + 1.0)) - math.log((len(quiet) - sum(quiet) + 0.5) / (n_bad + 1.0))
+            found[group] = (_ECHO if self.anchored else 1.0) * ratio * len(quiet) / (len(quiet) + _PRIOR)
+        return found
+
+    def _base_of(self, names: list[str], mean: float) -> float:
+        """Log odds to begin with so that the mean chance is `mean` (by bisection): votes mostly speak against."""
+        rest = [self.odds(name) - self.base for name in names]
+        low, high = -10.0, 10.0
+        for _ in range(50):
+            middle = (low + high) / 2.0
+            low, high = (middle, high) if sum(_chance(middle + each) for each in rest) < mean * len(names) else (low, middle)
+        return (low + high) / 2.0
+
+
+def _stretched(vote: float) -> float:
+    return _odds((1.0 + _EDGE * vote) / 2.0)
+
+
+def _odds(chance: float) -> float:
+    return math.log(chance / (1.0 - chance))
 
 
 def _chance(odds: float) -> float:
-    return 1.0 / (1.0 + math.exp(-odds))
-
-
-def _weights(grouped: pl.DataFrame, rated: pl.DataFrame) -> pl.DataFrame:
-    """Per group the weight of a vote for and of one against, from how often each came with good and with bad
-    ratings."""
-    n_good, n_bad = int(rated["good"].sum()), int((~rated["good"]).sum())
-    seen = grouped.join(rated, on="session_id", how="left")
-    out = [pl.col("fixed").first()]
-    for side, chosen in (("for", pl.col("vote") > 0), ("against", pl.col("vote") < 0)):
-        good = (chosen & pl.col("good")).sum().cast(pl.Float64)
-        bad = (chosen & ~pl.col("good")).sum().cast(pl.Float64)
-        ratio = ((good + 1.0) / (n_good + 2.0)).log() - ((bad + 1.0) / (n_bad + 2.0)).log()
-        strength = pl.when(chosen).then(pl.col("vote").abs()).mean().fill_null(1.0)
-        signed = (ratio if side == "for" else -ratio) / strength
-        out.append(((good + bad) * signed + _SHRINK * pl.col("fixed").first()).truediv(good + bad + _SHRINK).alias(side))
-    own = pl.col("group") == "feedback"
-    return (
-        seen.sort("group", "session_id")
-        .group_by("group", maintain_order=True)
-        .agg(out)
-        .select(
-            "group",
-            pl.when(own).then("fixed").otherwise(pl.col("for").clip(-3.0, 3.0)).alias("for"),
-            pl.when(own).then("fixed").otherwise(pl.col("against").clip(-3.0, 3.0)).alias("against"),
-        )
-    )
+    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, odds))))

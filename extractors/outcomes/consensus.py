@@ -1,17 +1,42 @@
-"""The end state that sessions of the same request share.
+"""The end state that sessions of the same request share, and how likely each is the right one.
 
-Sees: services whose sessions all start from the same state, sessions that ask for the same thing there, and what each
-wrote (tool and arguments; without texts for people, and without arguments that hardly two sessions of a request share,
-where there are enough to tell). Does not see: the right end state: where most do the same wrong thing, the vote is
-wrong too. It abstains on a request that only one session makes.
+In a service whose sessions all start from the same state, a request has one right end state (a set of writes, maybe none).
+A session that is right ends in it; a wrong one ends in one of a few other states, and often has written nothing at all. Which
+state is right is summed out, and with it how often the request is done right, which is drawn from a Beta distribution:
+
+    P(states | right = z) = integral of rate^n(z) (1 - rate)^(n - n(z)) dBeta(rate), times P(state | wrong) of each other
+
+(truth discovery with a latent truth, as Zhao and others 2012, over states instead of claims; its constants are fixed, since
+estimated without labels they run to the degenerate answer that all is wrong). So two sessions that wrote the same long order
+say more than two that wrote nothing, and a request on which all sessions differ is taken for one that goes wrong.
+
+Sees: tool and arguments of successful writes; without texts for people, and without arguments that hardly two sessions of a
+request share, where there are enough to tell. Does not see: an answer that changes nothing, and the right end state where
+most do the same wrong thing. It abstains on a request that only one session makes.
 """
 
 from __future__ import annotations
 
+import math
+
 import polars as pl
 
 from extractors.outcomes.evidence import VOTES, Evidence, votes
-from extractors.tasks.instances import same_request
+
+RIGHT, WRONG = 1.0, 1.0
+"""Beta distribution of the rates at which requests are done right."""
+
+_IDLE_WRONG = 0.3
+"""Chance that a session which is wrong has written nothing."""
+
+_IDLE_RIGHT = 0.4
+"""Chance that nothing is to be written."""
+
+_OTHERS = 8.0
+"""End states that a wrong session is taken to choose among, and requests among those never seen."""
+
+_TEMPER = 0.4
+"""What is left of the log odds: sessions of a request are not independent (the same model errs the same way again)."""
 
 _PROSE = r"\s\S+\s\S+\s"
 """A value of four words or more is a text for people: two people never write the same."""
@@ -25,20 +50,58 @@ _ENOUGH = 8
 
 
 def end_state(seen: Evidence) -> pl.DataFrame:
-    """Share of the other sessions that ended in the same state, shrunk: (n_same + .5) / (n_others + 1), as -1..1."""
-    asked = seen.asked.filter(pl.col("service").is_in(seen.reset))
-    if asked.is_empty():
+    """How likely the session's end state is the right one, as -1..1, given those of the other sessions of its request."""
+    requests = seen.requests
+    if requests.is_empty():
         return pl.DataFrame(schema=VOTES)
-    requests = same_request(asked)
     states = requests.join(_states(seen, requests), on="session_id", how="left").with_columns(pl.col("state").fill_null(""))
-    rows = states.with_columns(
-        (pl.len().over("request", "state") - 1).alias("n_same"),
-        (pl.len().over("request") - 1).alias("n_others"),
-    ).filter(pl.col("n_others") > 0)
-    share = (pl.col("n_same") + 0.5) / (pl.col("n_others") + 1.0)
+    counted = (
+        states.group_by("request", "state")
+        .agg(pl.len().alias("n_same"))
+        .sort("request", "state")
+        .group_by("request", maintain_order=True)
+        .agg("state", "n_same", pl.col("n_same").sum().alias("n"))
+        .filter(pl.col("n") > 1)
+    )
+    chances = [
+        (request, state, n - 1, n_same - 1, chance)
+        for request, found, counts, n in counted.iter_rows()
+        for state, n_same, chance in zip(found, counts, right(dict(zip(found, counts, strict=True))), strict=True)
+    ]
+    schema = {"request": pl.String, "state": pl.String, "n_others": pl.Int64, "n_same": pl.Int64, "chance": pl.Float64}
+    rows = states.join(pl.DataFrame(chances, schema=schema, orient="row"), on=["request", "state"])
     says = pl.format("{} of {} other sessions of this request end in the same state", "n_same", "n_others")
     none = pl.col("turn_id").fill_null(pl.lit([], dtype=pl.List(pl.String)))
-    return votes(rows, (2.0 * share - 1.0).round(6), says, none)
+    return votes(rows, (2.0 * pl.col("chance") - 1.0).round(6), says, none)
+
+
+def right(counts: dict[str, int]) -> list[float]:
+    """Chance of each end state ("" is nothing written) to be the right one, tempered; `counts`: sessions by end state."""
+    n = sum(counts.values())
+    n_seen = sum(state != "" for state in counts)
+    weight = {
+        state: (math.log(_IDLE_RIGHT) if state == "" else math.log((1.0 - _IDLE_RIGHT) / (_OTHERS + n_seen)))
+        + _likelihood(n_same, n)
+        - n_same * _wrong(state)
+        for state, n_same in counts.items()
+    }
+    unseen = (1.0 - _IDLE_RIGHT) * _OTHERS / (_OTHERS + n_seen) + (0.0 if "" in counts else _IDLE_RIGHT)
+    none = math.log(unseen) + _likelihood(0, n)
+    top = max(*weight.values(), none)
+    total = sum(math.exp(each - top) for each in weight.values()) + math.exp(none - top)
+    chances = [min(max(math.exp(weight[state] - top) / total, 0.003), 0.997) for state in counts]
+    return [1.0 / (1.0 + ((1.0 - chance) / chance) ** _TEMPER) for chance in chances]
+
+
+def _likelihood(n_right: int, n: int) -> float:
+    """Log of the integral of rate^n_right (1 - rate)^(n - n_right) over the Beta distribution of rates."""
+    good, bad = RIGHT + n_right, WRONG + n - n_right
+    return math.lgamma(good) + math.lgamma(bad) - math.lgamma(good + bad)
+
+
+def _wrong(state: str) -> float:
+    """Log chance that a wrong session ends in this state."""
+    return math.log(_IDLE_WRONG) if state == "" else math.log((1.0 - _IDLE_WRONG) / _OTHERS)
 
 
 def _states(seen: Evidence, requests: pl.DataFrame) -> pl.DataFrame:

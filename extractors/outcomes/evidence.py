@@ -9,9 +9,19 @@ import polars as pl
 
 from extractors.tasks.arguments import calls_of, values_of
 from extractors.tasks.asking import ask
+from extractors.tasks.instances import same_request
 
 VOTES = {"session_id": pl.String(), "vote": pl.Float64(), "says": pl.String(), "evidence": pl.List(pl.String())}
 """What a signal gives: a row a session that it votes on; a session without a row is one it abstains on."""
+
+_LOOKING = (
+    r"(?i)^(?:get|head|options|list|find|search|read|look|lookup|show|fetch|view|query|check|count|describe|calculate|compute|"
+    r"think)(?:[^a-z]|$)"
+)
+"""Names of tools that only look or reckon; asked only where what a tool does was not seen."""
+
+_ALIKE = 0.7
+"""Share of all tools of two services that both have, from which on they are one kind of service."""
 
 
 class Evidence(NamedTuple):
@@ -20,14 +30,15 @@ class Evidence(NamedTuple):
     turns: pl.DataFrame
     """Turns by session and position."""
     feedback: pl.DataFrame
+    """What people said, without what reviewers found."""
     calls: pl.DataFrame
-    """Of `arguments.calls_of`."""
+    """Of `arguments.calls_of`; `acts` also where a tool's effect is unknown and its name doesn't say that it only looks."""
     values: pl.DataFrame
     """Of `arguments.values_of`."""
     asked: pl.DataFrame
-    """Of `asking.ask`."""
-    reset: list[str]
-    """Services whose sessions are known to all start from the same state."""
+    """Of `asking.ask`; `service` is the kind of service: services with nearly the same tools are one."""
+    requests: pl.DataFrame
+    """Columns session_id, request (`instances.same_request`), of services whose sessions all start from the same state."""
 
 
 def gather(
@@ -39,10 +50,27 @@ def gather(
 ) -> Evidence:
     """The evidence of all sessions."""
     ordered = turns.sort("session_id", "position")
-    calls = calls_of(ordered, effects)
+    acting = (pl.col("effect") == "unknown") & ~pl.col("tool").str.contains(_LOOKING)
+    known = effects.with_columns(pl.when(acting).then(pl.lit("write")).otherwise("effect").alias("effect"))
+    calls = calls_of(ordered, known)
     asked, _ = ask(sessions, ordered)
     reset = sorted(name for name, start in starts_from.items() if start == "reset")
-    return Evidence(ordered, feedback, calls, values_of(calls.filter("acts")), asked, reset)
+    kind = kinds_of(calls, reset)
+    asked = asked.with_columns(pl.col("service").replace(kind))
+    requests = same_request(asked.filter(pl.col("service").is_in(reset)))
+    return Evidence(ordered, feedback, calls, values_of(calls), asked, requests)
+
+
+def kinds_of(calls: pl.DataFrame, services: list[str]) -> dict[str, str]:
+    """Service -> the first of those that it shares nearly all tools with, among services that start from the same state."""
+    used = {name: set(part["tool"]) for (name,), part in calls.select("service", "tool").unique().group_by("service")}
+    kind: dict[str, str] = {}
+    for name in services:
+        mine = used.get(str(name), set())
+        alike = (each for each in kind.values() if len(mine & used[each]) >= _ALIKE * len(mine | used[each]) > 0)
+        kind[name] = next(alike, name)
+        used.setdefault(name, set())
+    return kind
 
 
 def votes(rows: pl.DataFrame, vote: float | pl.Expr, says: str | pl.Expr, evidence: pl.Expr) -> pl.DataFrame:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import random
 from typing import Any
 
 import polars as pl
@@ -10,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extractors.outcomes import SIGNALS, judge
-from extractors.outcomes.combining import BASE_RATE, GROUPS, combine
+from extractors.outcomes import judge
+from extractors.outcomes.combining import BASE_RATE, combine
 from extractors.outcomes.evidence import gather
 from extractors.outcomes.feedback import from_feedback
+from extractors.outcomes.signals import registered
 from warehouse.records import Feedback, Outcome, Session, Turn, empty, frame, frame_schema
 
 EFFECTS = pl.DataFrame(
@@ -168,23 +171,70 @@ def test_a_session_of_nothing_gets_no_probability_and_a_verdict() -> None:
 def test_correlated_votes_of_a_group_count_once() -> None:
     def chance(*names: str) -> float:
         rows = {"session_id": ["s"] * len(names), "name": list(names), "vote": [-1.0] * len(names)}
-        return float(combine(pl.DataFrame(rows), 50).probabilities["probability"][0])
+        return float(combine(pl.DataFrame(rows), {"s": "shop"}, registered()).probabilities["probability"][0])
 
     assert chance("untraced", "said_otherwise", "missing_or_extra") == chance("untraced")
     assert chance("untraced", "complaint") < chance("untraced")
-    assert {name for _, names in GROUPS.values() for name in names} == set(SIGNALS)
 
 
-def test_ratings_teach_a_sign_that_was_not_assumed() -> None:
-    rated = [(f"s{i}", "feedback", 1.0 if i % 2 else -1.0) for i in range(80)]
-    handed = [(f"s{i}", "handover", 1.0) for i in range(80) if i % 2 == 0] + [("new", "handover", 1.0)]
+@pytest.mark.parametrize("good_when_handed", [True, False])
+def test_the_sign_of_a_signal_comes_from_the_others(good_when_handed: bool) -> None:
+    rated = [(f"s{i}", "feedback", 1.0 if (i % 2 == 0) == good_when_handed else -1.0) for i in range(80)]
+    handed = [(f"s{i}", "handover", 1.0) for i in range(0, 80, 2)] + [("new", "handover", 1.0)]
     votes = pl.DataFrame([*rated, *handed], schema=["session_id", "name", "vote"], orient="row")
+    services = dict.fromkeys(votes["session_id"].to_list(), "shop") | {"plain": "shop"}
+    combined = combine(votes, services, registered())
+    chance = dict(combined.probabilities.select("session_id", "probability").iter_rows())
+    worth = {(each.group, each.side): each for each in combined.worth}
+    assert (chance["new"] > chance["plain"]) == good_when_handed and abs(chance["new"] - chance["plain"]) > 0.25
+    assert (worth["handover", 1].log_odds > 1.0) == good_when_handed and worth["handover", 1].n_votes == 41
+    assert worth["feedback", -1].log_odds < -1.0 < 1.0 < worth["feedback", 1].log_odds
 
-    def chance(minimum: int) -> float:
-        probabilities = combine(votes, minimum).probabilities
-        return float(probabilities.filter(pl.col("session_id") == "new")["probability"][0])
 
-    assert chance(50) < 0.25 < 0.45 < chance(1000)
+def test_planted_accuracies_are_found_again_without_labels() -> None:
+    draw = random.Random(7)
+    accuracy = {"feedback": 0.95, "complaint": 0.8, "error_last": 0.7, "thanks": 0.55}
+    truth, rows = {}, []
+    for number in range(1500):
+        truth[f"s{number}"] = good = draw.random() < 0.7
+        rows += [(f"s{number}", name, 1.0 if good == (draw.random() < share) else -1.0) for name, share in accuracy.items()]
+    combined = combine(
+        pl.DataFrame(rows, schema=["session_id", "name", "vote"], orient="row"), dict.fromkeys(truth, "shop"), registered())
+    worth = {registered()[name].group: share for name, share in accuracy.items()}
+    for each in combined.worth:
+        share = worth[each.group]
+        expected = math.log(share / (1 - share)) * each.side
+        assert each.log_odds == pytest.approx(expected, abs=0.6), each
+    chances = dict(combined.probabilities.select("session_id", "probability").iter_rows())
+    assert sum(chances.values()) / len(chances) == pytest.approx(0.7, abs=0.05)
+    sure = [session for session, chance in chances.items() if chance > 0.9]
+    assert sum(truth[session] for session in sure) / len(sure) > 0.9
+
+
+def test_services_of_the_same_tools_are_compared_with_each_other() -> None:
+    ask = ("user", "please paint the north wall of hut77x blue")
+    heads, turns = zip(*(session(name, ask, ("paint", {"c": "blue"}, "ok"), ("sell", {}, "ok"), ("look", {}, "ok"))
+                         for name in "ab"), strict=True)
+    for row in (heads[1], *turns[1]):
+        row["service"] = "store"
+    effects = pl.concat([EFFECTS, EFFECTS.with_columns(pl.lit("store").alias("service"))])
+    rows = frame(Session, list(heads)), frame(Turn, [turn for each in turns for turn in each])
+    judged = judge(*rows, empty(Feedback), effects, {"shop": "reset", "store": "reset"}).outcomes
+    assert all(signals_of(judged, name)["end_state"] > 0 for name in "ab")
+    apart = judge(*rows, empty(Feedback), effects, {"shop": "reset", "store": "shared"}).outcomes
+    assert all("end_state" not in signals_of(apart, name) for name in "ab")
+
+
+def test_what_reviewers_found_is_known_and_says_which_model_made_the_rest() -> None:
+    ask = ("user", "what is the state of things today")
+    sessions, turns = frames(*(session(f"s{i}", ask, ("look", {"n": 1}, "fine"), ("assistant", "so")) for i in range(4)))
+    rows = feedback(("s0", "audit", "good"), ("s1", "audit", "bad"), ("s2", "audit", "green"))
+    told = judge(sessions, turns, rows, EFFECTS, reviews=("audit",)).outcomes
+    chance = dict(told.select("session_id", "probability").iter_rows())
+    assert chance["s0"] > 0.95 and chance["s1"] < 0.05 and chance["s2"] == chance["s3"]
+    assert "feedback" not in signals_of(told, "s0"), "a review is no rating"
+    assert ((told["low"] <= told["probability"]) & (told["probability"] <= told["high"])).all()
+    assert told["model"].n_unique() == 1 and told["model"][0] != judge(sessions, turns, rows, EFFECTS).outcomes["model"][0]
 
 
 CALLS = st.tuples(st.sampled_from(["look", "paint", "sell"]),

@@ -1,0 +1,86 @@
+"""Probabilities held to what reviewers found, and how far they can be trusted.
+
+Isotonic regression (Ayer and others 1955): the monotone step function of the probability that comes closest to the reviewed
+sessions' outcomes, each step drawn toward its own probability as if some more sessions had said so, then made continuous
+between the middles of its steps, so that no two sessions change their order.
+
+Sees: reviews. Does not see: ratings that people gave of their own accord, who are no fair sample of all; what these are
+worth is estimated in `combining`. With too few reviews probabilities stay as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+FEWEST = 20
+"""Reviewed sessions from which on probabilities are calibrated."""
+
+_DRAWN = 4.0
+"""Sessions that a step's own probability counts for."""
+
+_KNOWN = 0.99
+"""Probability of a session that was reviewed and found good; reviewers err too."""
+
+_UNSEEN = 8.0
+"""Sessions that a probability is taken to stand on where none like it was reviewed."""
+
+_NEAR = 0.1
+"""Probabilities this close are like each other."""
+
+_Z = 1.96
+
+Point = tuple[float, float]
+"""A probability as it was, and as it is."""
+
+
+def calibrated(chances: Mapping[str, float], reviews: Mapping[str, bool]) -> dict[str, float]:
+    """Probabilities by session after calibration on the reviewed ones, whose own become nearly sure."""
+    seen = sorted((chances[name], good) for name, good in reviews.items() if name in chances)
+    points = steps([chance for chance, _ in seen], [good for _, good in seen]) if len(seen) >= FEWEST else []
+    held = {name: between(points, chance) for name, chance in chances.items()}
+    return held | {name: _KNOWN if good else 1.0 - _KNOWN for name, good in reviews.items() if name in chances}
+
+
+def steps(chances: Sequence[float], good: Sequence[bool]) -> list[Point]:
+    """Middles of the steps of the isotonic fit, ascending."""
+    tied: dict[float, list[bool]] = defaultdict(list)
+    for chance, outcome in zip(chances, good, strict=True):
+        tied[chance].append(outcome)
+    fitted = _pooled([(chance, sum(found) / len(found), float(len(found))) for chance, found in sorted(tied.items())])
+    drawn = [(middle, (rate * n + _DRAWN * middle) / (n + _DRAWN), n + _DRAWN) for middle, rate, n in fitted]
+    return [(middle, rate) for middle, rate, _ in _pooled(drawn)]
+
+
+def _pooled(blocks: Sequence[tuple[float, float, float]]) -> list[tuple[float, float, float]]:
+    """Neighbours (middle, rate, sessions) joined as long as one's rate is above its follower's."""
+    done: list[tuple[float, float, float]] = []
+    for block in blocks:
+        done.append(block)
+        while len(done) > 1 and done[-2][1] > done[-1][1]:
+            (x0, y0, n0), (x1, y1, n1) = done[-2:]
+            done[-2:] = [((x0 * n0 + x1 * n1) / (n0 + n1), (y0 * n0 + y1 * n1) / (n0 + n1), n0 + n1)]
+    return done
+
+
+def between(points: Sequence[Point], chance: float) -> float:
+    """The calibrated probability: on the line between two middles, and beyond the outer ones as far off as it was."""
+    if not points:
+        return chance
+    (first, low), (last, high) = points[0], points[-1]
+    line = [(0.0, max(0.0, low - first)), *points, (1.0, min(1.0, high + 1.0 - last))]
+    place = min(max(bisect_right(line, (chance, math.inf)), 1), len(line) - 1)
+    (x0, y0), (x1, y1) = line[place - 1], line[place]
+    return round(y0 + (y1 - y0) * (chance - x0) / (x1 - x0), 6) if x1 > x0 else round(y1, 6)
+
+
+def interval(chance: float, chances: Sequence[float]) -> Point:
+    """95 % interval of a probability (Wilson 1927), as if it stood on the reviewed sessions like it (their `chances`,
+    ascending) and a few more."""
+    near = bisect_right(chances, chance + _NEAR) - bisect_right(chances, chance - _NEAR)
+    n = _UNSEEN + near
+    middle = (chance + _Z * _Z / (2 * n)) / (1 + _Z * _Z / n)
+    half = _Z / (1 + _Z * _Z / n) * math.sqrt(chance * (1 - chance) / n + _Z * _Z / (4 * n * n))
+    return round(max(0.0, middle - half), 6), round(min(1.0, middle + half), 6)

@@ -1,0 +1,54 @@
+"""What every signal keeps to, ours and others': the contract."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from extractors.outcomes.consensus import right
+from extractors.outcomes.evidence import VOTES, gather
+from extractors.outcomes.signals import OURS, Signal, registered
+from tests.extractors.outcomes.test_outcomes import EFFECTS, RESET, feedback, frames, session
+from warehouse.records import Feedback, Session, Turn, empty
+
+ASK = ("user", "please paint the north wall of hut77x blue, also sell lamp4711")
+SESSIONS = [
+    session("a", ASK, ("paint", {"c": "blue"}, "Error: no"), ("assistant", "I transferred you to a human agent")),
+    session("b", ASK, ("paint", {"c": "red", "at": "hut99y"}, "ok"), ("assistant", "done"), ("user", "that is wrong")),
+    session("c", ASK, ASK, ("assistant", "ok"), ("user", "thanks, great")),
+    session("d", ("user", "well well")), session("e"),
+]
+
+
+@pytest.mark.parametrize("signal", registered().values(), ids=lambda signal: signal.name)
+def test_a_signal_votes_at_most_once_on_a_session_within_bounds_and_in_order(signal: Signal) -> None:
+    sessions, turns = frames(*SESSIONS)
+    seen = gather(sessions, turns, feedback(("a", "thumbs", "up"), ("b", "solved", "no")), EFFECTS, RESET)
+    votes = signal.see(seen)
+    assert votes.schema == pl.Schema(VOTES)
+    assert votes["session_id"].is_sorted() and votes["session_id"].is_unique().all()
+    assert votes["session_id"].is_in(sessions["session_id"].to_list()).all()
+    assert votes["vote"].is_between(-1.0, 1.0).all() and votes["says"].str.len_chars().min() != 0
+    of_session = turns.select("turn_id", "session_id")
+    proof = votes.select("session_id", "evidence").explode("evidence").drop_nulls("evidence")
+    if signal.name != "feedback":
+        places = of_session.rename({"turn_id": "evidence"})
+        assert proof.join(places, on=["evidence", "session_id"], how="anti").is_empty()
+    shuffled = gather(sessions.reverse(), turns.reverse(), seen.feedback, EFFECTS.reverse(), RESET)
+    assert signal.see(shuffled).equals(votes), "the order of rows says nothing"
+
+
+@pytest.mark.parametrize("signal", OURS, ids=lambda signal: signal.name)
+def test_a_signal_abstains_where_there_is_nothing(signal: Signal) -> None:
+    seen = gather(empty(Session), empty(Turn), empty(Feedback), EFFECTS.clear(), {})
+    assert signal.see(seen).is_empty()
+
+
+def test_the_right_end_state_is_the_one_that_is_hard_to_reach_by_chance() -> None:
+    agreed, alone = right({"sold": 2, "": 1})
+    assert agreed > 0.6 > 0.5 > alone
+    tied, idle = right({"sold": 12, "": 12})
+    assert tied > 0.7 and idle < 0.3, "many ways to err end in nothing; only the right one in the same long order"
+    assert right({"": 3})[0] > 0.5, "where nobody writes, nothing was to be written"
+    apart = right({"a": 1, "b": 1, "c": 1})
+    assert max(apart) < 0.45 and len(set(apart)) == 1
