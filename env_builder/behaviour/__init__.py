@@ -12,10 +12,12 @@ from typing import Any
 
 import polars as pl
 
-from env_builder.behaviour import refusals, templates, writes
+from env_builder.behaviour import finds, refusals, templates, writes
 from env_builder.runtime.canonical import canonical
+from env_builder.runtime.tables import Table
 from env_builder.world import Service, World, arithmetic
 from env_builder.world.replay import Step
+from env_builder.world.rows import tables
 from warehouse.records import Behaviour, frame
 
 MINIMUM_CONSTANT = 3
@@ -28,13 +30,20 @@ def induce(world: World, tools: pl.DataFrame) -> pl.DataFrame:
         by_tool: dict[str, list[Step]] = defaultdict(list)
         for step in service.steps:
             by_tool[step.call.tool].append(step)
-        rows += [_behaviour(service, tool, steps) for tool, steps in sorted(by_tool.items())]
+        things = finds.Things(service.steps, row_tables(service))
+        rows += [_behaviour(service, tool, steps, things) for tool, steps in sorted(by_tool.items())]
         declared = tools.filter(pl.col("service") == name)["tool"]
         rows += [_uncalled(name, tool) for tool in sorted(set(declared) - set(by_tool))]
     return frame(Behaviour, rows).sort("service", "tool")
 
 
-def _behaviour(service: Service, tool: str, steps: list[Step]) -> dict[str, Any]:
+def row_tables(service: Service) -> dict[str, Table]:
+    """Class of rows -> all that the service's tools showed."""
+    shown = {tool: rule for tool, program in service.programs.items() for rule in program["rules"] if rule["rule"] == "rows"}
+    return tables(service.calls, shown)
+
+
+def _behaviour(service: Service, tool: str, steps: list[Step], things: finds.Things) -> dict[str, Any]:
     known = service.programs[tool]
     rules: list[dict[str, Any]] = [{"rule": "recorded"}]
     classes = tuple(sorted(service.documents.classes))
@@ -57,9 +66,10 @@ def _behaviour(service: Service, tool: str, steps: list[Step]) -> dict[str, Any]
             rules.append({**written.rule, "also": service.also.get(tool, [])})
             n_against = written.n_against
             fidelity, abstains = writes.held_out(steps, known["rules"][0], classes)
-    if not any(rule["rule"] not in ("recorded", "refuse") for rule in rules):
+    if all(rule["rule"] in ("recorded", "refuse", "rows") for rule in rules):
         sentence = templates.induce(steps)
-        rules += [sentence] if sentence else []
+        looks = known["effect"] != "write" and known["class"] is None
+        rules += [sentence] if sentence else finds.induce(steps, things) if looks else []
     program = {**known, "rules": rules}
     return {
         "service": service.name, "tool": tool, "effect": known["effect"], "program": canonical(program),

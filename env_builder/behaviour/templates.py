@@ -22,6 +22,8 @@ MINIMUM_QUESTIONS = 5
 AGAINST = 0.02
 """Share of logged failures among the calls that the rule would answer, from which it is dropped."""
 MAXIMUM_READINGS = 256
+Reading = tuple[dict[str, Any], str]
+"""(what slots may speak of: `argument`, and where there is one `before`; the answer)"""
 Template = tuple[Piece | tuple[Any, ...], ...]
 
 
@@ -31,7 +33,7 @@ def induce(steps: list[Step]) -> dict[str, Any] | None:
     examples = list({(step.call.key, step.call.content): (step.call.arguments, step.call.content) for step in done}.values())
     if len({step.call.key for step in done}) < MINIMUM_QUESTIONS:
         return None
-    found = _shared(examples)
+    found = shared([({"argument": arguments}, content) for arguments, content in examples])
     if found is None:
         return None
     slots = {piece[1] for piece in found["pieces"] if isinstance(piece, list)}
@@ -56,12 +58,14 @@ def limits(given: list[dict[str, Any]], said: set[str]) -> Limits:
     }
 
 
-def _shared(examples: list[tuple[dict[str, Any], str]]) -> dict[str, Any] | None:
-    """The template that gives every answer, with the ways in which it writes texts and numbers."""
+def shared(examples: list[Reading]) -> dict[str, Any] | None:
+    """The template that gives every answer, with the ways in which it writes texts and numbers; None where none does."""
+    if not examples:
+        return None
     for form in ("plain", "json", "json_ascii"):
         common: set[Template] | None = None
-        for arguments, content in sorted(examples, key=lambda example: (len(example[1]), str(example))):
-            readings = _readings(content, arguments, form)
+        for roots, content in sorted(examples, key=lambda example: (len(example[1]), str(example))):
+            readings = _readings(content, roots, form)
             common = readings if common is None else common & readings
             if not common:
                 break
@@ -72,20 +76,20 @@ def _shared(examples: list[tuple[dict[str, Any], str]]) -> dict[str, Any] | None
     return None
 
 
-def _ways(pieces: list[Piece], form: str, examples: list[tuple[dict[str, Any], str]]) -> list[str]:
+def _ways(pieces: list[Piece], form: str, examples: list[Reading]) -> list[str]:
     """The fewest ways of writing numbers that together give all answers (a tool that changed may know two)."""
     right = {
-        way: {index for index, (arguments, content) in enumerate(examples)
-              if filled_one_way(pieces, form, way, {}, arguments) == content} for way in NUMBERS}
+        way: {index for index, (roots, content) in enumerate(examples)
+              if filled_one_way(pieces, form, way, roots.get("before", {}), roots["argument"]) == content} for way in NUMBERS}
     enough = (ways for n in (1, 2) for ways in combinations(NUMBERS, n)
               if len(set().union(*(right[way] for way in ways))) == len(examples))
     return list(next(enough, NUMBERS))
 
 
-def _readings(content: str, arguments: dict[str, Any], form: str) -> set[Template]:
+def _readings(content: str, roots: dict[str, Any], form: str) -> set[Template]:
     """All ways of reading the text as pieces and slots, up to a number."""
     slots: dict[str, list[tuple[Any, ...]]] = {}
-    for path, value in _scalars(arguments, ("argument",)):
+    for path, value in _scalars(roots, ()):
         for text in sorted({written(value, form, way) or "" for way in NUMBERS}):
             if text and text in content:
                 slots.setdefault(text, []).append(path)

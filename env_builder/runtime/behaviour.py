@@ -16,6 +16,7 @@ from .expressions import Look, Missing, evaluate, nothing
 from .guards import allowed
 from .records import Tier
 from .refusals import Untold, refused
+from .tables import Wanted
 from .texts import admits, filled
 from .world import Name, Row
 
@@ -41,6 +42,9 @@ class State(Protocol):
 
     def absent(self, entity_class: str, key: str, since: str) -> bool:
         """Is it known that there is no such thing?"""
+
+    def things(self, entity_class: str, wanted: Wanted, stable: bool) -> list[tuple[str, Any]]:
+        """(key, document) of the things, or the row, that hold these values; `stable`: such values never change."""
 
     def recorded(self, tool: str, key: str, arguments: dict[str, Any]) -> Row | None:
         """The answer on record, after the acts of this episode that matter to it."""
@@ -111,6 +115,23 @@ def _refuse(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any]
     return None if message is None else Answer(message, True, "induced")
 
 
+def _rows(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
+    """Says which rows the tool's answers show; answers nothing."""
+    return None
+
+
+def _find(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
+    """Say what is known of the one thing, or the row, that holds the arguments."""
+    if set(arguments) != {name for _, name in rule["by"]}:
+        return None
+    found = state.things(rule["class"], [(tuple(path), arguments[name]) for path, name in rule["by"]], rule["stable"])
+    texts = {
+        filled(rule["pieces"], rule["form"], rule["numbers"], {"key": name, "document": document}, arguments)
+        for name, document in found}
+    text = texts.pop() if len(texts) == 1 else None
+    return None if text is None else Answer(text, False, "derived")
+
+
 def _document(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
     """Show the thing that an argument names."""
     name = _named(rule, arguments)
@@ -174,4 +195,4 @@ def _order(rule: dict[str, Any], before: dict[str, Any]) -> list[str]:
 
 RULES: dict[str, Rule] = {
     "recorded": _recorded, "bound": _bound, "constant": _constant, "arithmetic": _arithmetic, "document": _document,
-    "write": _write, "text": _text, "refuse": _refuse}
+    "write": _write, "text": _text, "refuse": _refuse, "rows": _rows, "find": _find}

@@ -15,6 +15,8 @@ from .bindings import Ask, Binding, Reply
 from .canonical import canonical
 from .records import Result
 from .relevance import act_names, ids, matters, names
+from .tables import ROWS, Table, Wanted, agreed, rows_in
+from .tables import Row as TableRow
 from .world import Name, Overlay, Row, View, World
 
 Program = dict[str, Any]
@@ -57,12 +59,15 @@ class Taught:
         """Thing -> its text, and how many acts came before that."""
         self.begun: dict[Name, str] = {}
         """Thing -> its text before any act that matters to it."""
+        self.tables: dict[str, Table] = {}
+        """Class of rows -> those that answers showed."""
 
     def copy(self) -> Taught:
         """The same, independent from here on."""
         twin = Taught()
         twin.answers = {name: list(rows) for name, rows in self.answers.items()}
         twin.documents, twin.begun = dict(self.documents), dict(self.begun)
+        twin.tables = {name: table.copy() for name, table in self.tables.items()}
         return twin
 
     def begin_anew(self) -> None:
@@ -134,7 +139,12 @@ class Room:
         key = canonical(arguments)
         if self._last is not None and (self._last.tool, self._last.key) == (tool, key):  # as it was before it was asked
             self.acts, self._overlay, self._last = self._last.acts, self._last.overlay, None
-        is_error = failed(content, parse(content))
+        answered = parse(content)
+        is_error = failed(content, answered)
+        for rule in () if is_error else _rows_rules(program):
+            table = self._taught.tables.setdefault(rule["class"], Table())
+            for row in rows_in(rule, arguments, answered):
+                table.add(row)
         documents = () if is_error else _documents(program, arguments, content)
         acting = program["effect"] in ACTING
         after = self.after(tool, arguments)
@@ -146,6 +156,7 @@ class Room:
         if not acting:
             for name, text in documents:
                 self._taught.documents[name] = (text, len(self.acts))
+                self._taught.tables.setdefault(name[0], Table()).add({"key": name[1], "document": parse(text)})
                 if after == []:
                     self._taught.begun[name] = text
         elif not is_error:
@@ -171,6 +182,8 @@ class Room:
 
     def look(self, entity_class: str, key: str) -> Any:
         """The same as JSON value, shared with others: not to be changed."""
+        if entity_class.endswith(ROWS):
+            return agreed(self._rows(entity_class, [((name,), value) for name, value in parsed(key).items()]))
         text = self.document((entity_class, key))
         return None if text is None else parsed(text)
 
@@ -178,6 +191,24 @@ class Room:
         """Is it known that there is no such thing? `since`: from when all things of the class are known."""
         here = self.view.instant is not None and self.view.instant >= since
         return here and self.document((entity_class, key)) is None and not any(key in act.names for act in self.acts)
+
+    def things(self, entity_class: str, wanted: Wanted, stable: bool) -> list[tuple[str, Any]]:
+        """(key, document) of the things, or the row, that hold these values. `stable`: such values never change."""
+        if entity_class.endswith(ROWS):
+            row = agreed(self._rows(entity_class, wanted))
+            return [] if row is None else [("", row)]
+        held = self._rows(entity_class, [(("document", *path), value) for path, value in wanted])
+        if stable:
+            return list({row["key"]: row["document"] for row in held}.items())
+        known = ((key, self.look(entity_class, key)) for key in sorted({row["key"] for row in held}))
+        return [(key, value) for key, value in known if value is not None and Table([value]).found(wanted)]
+
+    def _rows(self, entity_class: str, wanted: Wanted) -> list[TableRow]:
+        base = self._world.table(entity_class, {
+            tool: rule for tool, program in self._programs.items() for rule in _rows_rules(program)
+            if rule["class"] == entity_class})
+        taught = self._taught.tables.get(entity_class)
+        return base.found(wanted) + (taught.found(wanted) if taught else [])
 
     def recorded(self, tool: str, key: str, arguments: dict[str, Any]) -> Row | None:
         """The answer on record, after the acts of this episode that matter to it."""
@@ -250,10 +281,14 @@ class Room:
         return f"unknown: no evidence of what {tool} answers to {key} here{asked}"
 
 
+def _rows_rules(program: Program) -> list[dict[str, Any]]:
+    return [rule for rule in program["rules"] if rule["rule"] == "rows"]
+
+
 def _documents(program: Program, arguments: dict[str, Any], content: str) -> tuple[tuple[Name, str], ...]:
     """The document that an answer shows, by the tool's own rules."""
     for rule in program["rules"]:
-        if "before" in rule and isinstance(arguments.get(rule["argument"]), str | int):
+        if rule["rule"] in ("document", "write") and isinstance(arguments.get(rule["argument"]), str | int):
             before, after = rule["before"], rule["after"]
             if content.startswith(before) and content.endswith(after):
                 text = content[len(before): len(content) - len(after)]

@@ -11,6 +11,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from .answers import parse
+from .tables import Table, rows_in
+
 MAXIMUM_DEPTH = 16
 """Layers of overlay above which a fork flattens them, so that a look stays cheap."""
 
@@ -35,8 +38,12 @@ class World:
         self.facts: dict[Name, list[Row]] = defaultdict(list)
         self.answers: dict[Name, list[Row]] = defaultdict(list)
         self.asked: dict[str, list[str]] = defaultdict(list)
+        self._tables: dict[str, Table] = {}
+        self._keys: dict[str, list[Name]] = defaultdict(list)
         for row in facts:
             self.facts[row["class"], row["key"]].append(row)
+        for name in self.facts:
+            self._keys[name[0]].append(name)
         for row in recorded:
             self.answers[row["tool"], row["arguments"]].append(row)
         for tool, arguments in sorted(self.answers):
@@ -50,6 +57,20 @@ class World:
     def answer(self, name: Name, view: View, after: list[list[str]]) -> Row | None:
         """The answer on record to this question after just these acts, or None."""
         return _best((row for row in self.answers.get(name, ()) if row["after"] == after), view)
+
+    def table(self, entity_class: str, rules: dict[str, dict[str, Any]]) -> Table:
+        """All rows of a class at any time. `rules`: tool -> its rule for it; for things, rows of `key` and `document`."""
+        if entity_class not in self._tables:
+            table = self._tables[entity_class] = Table()
+            for tool, rule in sorted(rules.items()):
+                for arguments in self.asked.get(tool, ()):
+                    for answer in self.answers[tool, arguments]:
+                        for row in () if answer["is_error"] else rows_in(rule, parse(arguments), parse(answer["content"])):
+                            table.add(row)
+            for name in self._keys[entity_class]:
+                for fact in self.facts[name]:
+                    table.add({"key": name[1], "document": parse(fact["value"])})
+        return self._tables[entity_class]
 
     def nearest(self, tool: str, arguments: str, n: int = 3) -> list[str]:
         """Arguments on record for the tool that lie nearest by alphabet."""

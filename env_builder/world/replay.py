@@ -13,6 +13,7 @@ from env_builder.runtime.episode import ACTING, Room
 from env_builder.runtime.expressions import Look, nothing
 from env_builder.runtime.relevance import matters
 from env_builder.runtime.world import Name, View, World
+from env_builder.world import rows
 from env_builder.world.calls import Call
 from env_builder.world.documents import Documents, DocumentTool, frame_of
 from env_builder.world.effects import Effects
@@ -43,9 +44,12 @@ class Step(NamedTuple):
 def skeletons(calls: list[Call], documents: Documents, effects: Effects) -> Programs:
     """What is known of each tool before any program is induced: its effect, its relations, and how it shows documents."""
     programs: Programs = {}
+    shown = rows.find(calls)
     for tool, effect in sorted(effects.effect.items()):
         known = documents.tools.get(tool)
         rules = _showing([call for call in calls if call.tool == tool], known, documents) if known else []
+        if tool in shown and effect == "read":
+            rules.append(shown[tool])
         programs[tool] = {
             "tool": tool, "effect": effect, "class": known.entity_class if known else None,
             "relation": effects.relation.get(tool, {}), "rules": rules,
