@@ -8,11 +8,12 @@ where none answers the room says `unknown`.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import polars as pl
 
-from env_builder.behaviour import finds, refusals, templates, writes
+from env_builder.behaviour import finds, refusals, templates, versions, writes
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.tables import Table
 from env_builder.world import Service, World, arithmetic
@@ -43,7 +44,38 @@ def row_tables(service: Service) -> dict[str, Table]:
     return tables(service.calls, shown)
 
 
+class Induced(NamedTuple):
+    """Rules of one version of a tool, and what speaks for and against them."""
+
+    rules: list[dict[str, Any]]
+    n_against: int
+    fidelity: float | None
+    abstains: float | None
+
+
 def _behaviour(service: Service, tool: str, steps: list[Step], things: finds.Things) -> dict[str, Any]:
+    """The program of a tool; of one that changed, the rules of its last version, and its earlier versions beside them."""
+    known = service.programs[tool]
+    explained = partial(_explained, service, tool) if known["rules"] and known["effect"] not in ("read", "pure") else None
+    parts = versions.versions(steps, explained)
+    *earlier, last = [_induced(service, tool, part.steps, things) for part in parts]
+    program = {**known, "rules": last.rules}
+    if earlier:
+        program["versions"] = [
+            {"until": part.until, "rules": found.rules} for part, found in zip(parts[:-1], earlier, strict=True)]
+    return {
+        "service": service.name, "tool": tool, "effect": known["effect"], "program": canonical(program),
+        "n_support": len(steps), "n_against": sum(found.n_against for found in (*earlier, last)),
+        "fidelity": last.fidelity, "abstains": last.abstains,
+    }
+
+
+def _explained(service: Service, tool: str, steps: list[Step]) -> bool:
+    classes = tuple(sorted(service.documents.classes))
+    return writes.induce(steps, service.programs[tool]["rules"][0], classes) is not None
+
+
+def _induced(service: Service, tool: str, steps: list[Step], things: finds.Things) -> Induced:
     known = service.programs[tool]
     rules: list[dict[str, Any]] = [{"rule": "recorded"}]
     classes = tuple(sorted(service.documents.classes))
@@ -70,11 +102,7 @@ def _behaviour(service: Service, tool: str, steps: list[Step], things: finds.Thi
         sentence = templates.induce(steps)
         looks = known["effect"] != "write" and known["class"] is None
         rules += [sentence] if sentence else finds.induce(steps, things) if looks else []
-    program = {**known, "rules": rules}
-    return {
-        "service": service.name, "tool": tool, "effect": known["effect"], "program": canonical(program),
-        "n_support": len(steps), "n_against": n_against, "fidelity": fidelity, "abstains": abstains,
-    }
+    return Induced(rules, n_against, fidelity, abstains)
 
 
 def _constant(steps: list[Step]) -> bool:

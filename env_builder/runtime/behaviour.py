@@ -56,6 +56,14 @@ class State(Protocol):
 Rule = Callable[[dict[str, Any], str, str, dict[str, Any], State], Answer | None]
 
 
+def at_instant(program: dict[str, Any], instant: str | None) -> dict[str, Any]:
+    """The program with the rules of the version that was in force at the instant; the last one where there is no clock."""
+    for version in program.get("versions", ()) if instant is not None else ():
+        if instant < version["until"]:
+            return {**program, "rules": version["rules"]}
+    return program
+
+
 def answer(program: dict[str, Any], key: str, arguments: dict[str, Any], state: State) -> Answer | None:
     """The tool's answer by its first rule that can give one; `key`: canonical arguments."""
     for rule in program["rules"]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .answers import failed, parse, parsed
-from .behaviour import Answer, answer, unmoved
+from .behaviour import Answer, answer, at_instant, unmoved
 from .bindings import Ask, Binding, Reply
 from .canonical import canonical
 from .records import Result
@@ -93,10 +93,7 @@ class Room:
     def bind(self, bound: dict[str, Binding]) -> Room:
         """Answer these tools by what is bound to them where no answer is on record; gives itself."""
         self._bound = bound
-        rules = [{"rule": "recorded"}, {"rule": "bound"}]
-        self._programs = self._programs | {
-            tool: self._programs[tool] | {"rules": rules + [
-                rule for rule in self._programs[tool]["rules"] if rule["rule"] not in ("recorded", "bound")]} for tool in bound}
+        self._programs = self._programs | {tool: _bound(self._programs[tool]) for tool in bound}
         return self
 
     def fork(self) -> Room:
@@ -123,6 +120,7 @@ class Room:
         program = self._programs.get(tool)
         if program is None:
             return Result(f"unknown tool {tool!r}; there are: {', '.join(sorted(self._programs))}", True, "unknown")
+        program = at_instant(program, self.view.instant)
         key = canonical(arguments)
         self._last = Asked(tool, key, self.acts, self._overlay)
         found = answer(program, key, arguments, self)
@@ -135,7 +133,7 @@ class Room:
 
     def learn(self, tool: str, arguments: dict[str, Any], content: str) -> None:
         """Take in what the real tool answered to a call that was just asked here."""
-        program = self._programs.get(tool, UNKNOWN | {"tool": tool})
+        program = at_instant(self._programs.get(tool, UNKNOWN | {"tool": tool}), self.view.instant)
         key = canonical(arguments)
         if self._last is not None and (self._last.tool, self._last.key) == (tool, key):  # as it was before it was asked
             self.acts, self._overlay, self._last = self._last.acts, self._last.overlay, None
@@ -283,6 +281,15 @@ class Room:
 
 def _rows_rules(program: Program) -> list[dict[str, Any]]:
     return [rule for rule in program["rules"] if rule["rule"] == "rows"]
+
+
+def _bound(program: Program) -> Program:
+    """The program of a tool to which something is bound, in all its versions."""
+    def rules(row: Program) -> Program:
+        others = [rule for rule in row["rules"] if rule["rule"] not in ("recorded", "bound")]
+        return {**row, "rules": [{"rule": "recorded"}, {"rule": "bound"}, *others]}
+
+    return rules(program) | ({"versions": list(map(rules, program["versions"]))} if "versions" in program else {})
 
 
 def _documents(program: Program, arguments: dict[str, Any], content: str) -> tuple[tuple[Name, str], ...]:
