@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from env_builder.behaviour import finds, refusals, templates, versions, writes
+from env_builder.behaviour import finds, refusals, replays, templates, versions, writes
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.tables import Table
 from env_builder.world import Service, World, arithmetic
@@ -63,10 +63,14 @@ def _behaviour(service: Service, tool: str, steps: list[Step], things: finds.Thi
     if earlier:
         program["versions"] = [
             {"until": part.until, "rules": found.rules} for part, found in zip(parts[:-1], earlier, strict=True)]
+    fidelity, abstains = last.fidelity, last.abstains
+    if fidelity is None and abstains is None:
+        fidelity, abstains = replays.held_out(
+            parts[-1].steps, program, lambda half: _induced(service, tool, half, things).rules if half else [])
     return {
         "service": service.name, "tool": tool, "effect": known["effect"], "program": canonical(program),
         "n_support": len(steps), "n_against": sum(found.n_against for found in (*earlier, last)),
-        "fidelity": last.fidelity, "abstains": last.abstains,
+        "fidelity": fidelity, "abstains": abstains,
     }
 
 
