@@ -25,7 +25,8 @@ def world_of(store: Store, settings: Settings) -> World:
     key = f"{digest} {settings.configuration_text}"
     if key not in _last:
         sessions = store.table("core.sessions")
-        built = world.build(sessions, store.table("core.turns"), store.table("core.tools"), told(sessions, settings))
+        built = world.build(sessions, store.table("core.turns"), store.table("core.tools"), told(sessions, settings),
+                            store.table("core.row_changes"))
         _last.clear()
         _last[key] = built
     return _last[key]

@@ -8,13 +8,14 @@ from __future__ import annotations
 import copy
 import json
 import random
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import polars as pl
 
 from env_builder.runtime.canonical import canonical
-from warehouse.records import Session, Turn, frame
+from warehouse.records import RowChange, Session, Turn, frame
 
 EPOCH = datetime(2031, 5, 1, tzinfo=UTC)
 WORDS = ("heavy rain outside today", "the lamp is broken again", "somebody lost a blue coat", "keys were found near stairs")
@@ -105,6 +106,7 @@ class Logged:
         turns: list[dict[str, Any]] = []
         self.before: dict[str, Backend] = {}
         clock = EPOCH
+        changes = [*_changes(None, backend, clock)] if shared else []
         for number in range(n_sessions):
             session_id = f"s{number:04d}"
             if not shared:
@@ -115,13 +117,33 @@ class Logged:
             calls = session(choose)
             for position, (tool, arguments) in enumerate(calls):
                 clock += timedelta(seconds=20)
+                old = copy.deepcopy(backend)
                 content = backend.call(tool, arguments)
+                changes += _changes(old, backend, clock + timedelta(milliseconds=40)) if shared else []
                 turns.append(_turn(session_id, position, clock if shared else None, tool, arguments, content))
             sessions.append({
                 "session_id": session_id, "source": "main", "service": "main", "started_at": started, "ended_at": started,
                 "day": None, "n_messages": 0, "n_calls": len(calls), "identity": None, "format": "test"})
         self.sessions: pl.DataFrame = frame(Session, sessions)
         self.turns: pl.DataFrame = frame(Turn, turns)
+        self.changes: pl.DataFrame = frame(RowChange, changes)
+
+
+def _changes(old: Backend | None, new: Backend, at: datetime) -> Iterator[dict[str, Any]]:
+    """Row changes as a database would log them: a snapshot first; columns of its own, lists as JSON text."""
+    for table, column in (("lockers", "locker"), ("people", "person")):
+        for key, row in getattr(new, table).items():
+            before = getattr(old, table)[key] if old else None
+            if before != row:
+                images = [None if one is None else _image(column, key, one) for one in (before, row)]
+                yield {
+                    "change_id": f"{table}-{key}-{at.timestamp()}", "source": "main", "happened_at": at, "table_name": table,
+                    "operation": "update" if old else "snapshot", "key": None, "before": images[0], "after": images[1]}
+
+
+def _image(column: str, key: str, row: dict[str, Any]) -> str:
+    shown = {name: json.dumps(value) if name == "log" else value for name, value in row.items()}
+    return json.dumps({column: key, "rev": 7, **shown})
 
 
 def _turn(

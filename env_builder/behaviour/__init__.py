@@ -86,8 +86,9 @@ def _induced(service: Service, tool: str, steps: list[Step], things: finds.Thing
     n_against, fidelity, abstains = 0, None, None
     speaks = service.documents.tools.get(tool)
     if speaks is not None and speaks.argument is not None:
-        keys = frozenset(step.shown[1] for step in service.steps if step.shown and step.shown[0] == speaks.entity_class)
-        refusal = refusals.induce(steps, speaks.entity_class, speaks.argument, keys)
+        kind = speaks.entity_class
+        keys = frozenset(step.shown[1] for step in service.steps if step.shown and step.shown[0] == kind)
+        refusal = refusals.induce(steps, kind, speaks.argument, keys, _unknown(service, kind))
         rules += [refusal] if refusal else []
     if known["effect"] == "constant" or (known["effect"] == "unknown" and _constant(steps)):
         rules.append({"rule": "constant", "content": steps[0].call.content})
@@ -107,6 +108,14 @@ def _induced(service: Service, tool: str, steps: list[Step], things: finds.Thing
         looks = known["effect"] != "write" and known["class"] is None
         rules += [sentence] if sentence else finds.induce(steps, things) if looks else []
     return Induced(rules, n_against, fidelity, abstains)
+
+
+def _unknown(service: Service, kind: str) -> refusals.Unknown | None:
+    """What the tools of a class say where there is no such thing."""
+    speaking = {tool: known.argument for tool, known in service.documents.tools.items()
+                if known.entity_class == kind and known.argument is not None}
+    steps = [step for step in service.steps if step.call.tool in speaking]
+    return refusals.unknown(steps, speaking, service.feeds.get(kind))
 
 
 def _constant(steps: list[Step]) -> bool:

@@ -7,15 +7,17 @@ Sees: the conditions of runtime/refusals.py. Does not see: messages that are not
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
-from typing import Any
+from datetime import UTC
+from typing import Any, NamedTuple
 
 from env_builder.behaviour.faults import lasting
 from env_builder.behaviour.guards import few_values
 from env_builder.runtime.answers import parsed
 from env_builder.runtime.expressions import Look
 from env_builder.runtime.refusals import Condition, holds, shape
+from env_builder.world.changes import Feed
 from env_builder.world.features import features
 from env_builder.world.replay import Step
 
@@ -43,8 +45,34 @@ class Case:
         return False
 
 
-def induce(steps: list[Step], entity_class: str, argument: str | None, keys: frozenset[str]) -> dict[str, Any] | None:
-    """The `refuse` rule of one tool that speaks of a class by an argument. `keys`: all known keys of the class."""
+class Unknown(NamedTuple):
+    """What tools of a class say where there is no such thing."""
+
+    content: str
+    since: str
+    """ISO instant from which all things of the class are known."""
+
+
+def unknown(steps: list[Step], argument_of: dict[str, str], feed: Feed | None) -> Unknown | None:
+    """The one message of all tools of a class to keys that are known to name nothing; None where none or several are on
+    record. `steps`: of all these tools; `argument_of`: tool -> argument that is the key."""
+    if feed is None or not feed.complete:
+        return None
+    said: Counter[str] = Counter()
+    for step in lasting(steps):
+        at, key = step.call.called_at, step.call.arguments.get(argument_of[step.call.tool])
+        if at is not None and at >= feed.since and isinstance(key, str | int) and feed.at(str(key), at) is None:
+            said[step.call.content] += 1
+    if len(said) != 1 or said.total() < MINIMUM_REFUSALS:
+        return None
+    return Unknown(next(iter(said)), feed.since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
+
+
+def induce(
+    steps: list[Step], entity_class: str, argument: str | None, keys: frozenset[str], absent: Unknown | None = None
+) -> dict[str, Any] | None:
+    """The `refuse` rule of one tool that speaks of a class by an argument. `keys`: all known keys of the class; `absent`:
+    what tools of the class say where there is no such thing, which no other message comes before."""
     worked = [Case(step, entity_class, argument) for step in steps if not step.call.failed]
     by_message: dict[str, list[Case]] = defaultdict(list)
     for step in lasting(steps):
@@ -62,6 +90,10 @@ def induce(steps: list[Step], entity_class: str, argument: str | None, keys: fro
         cases = by_message[one["content"]]
         one["over"] = [other["content"] for other in messages if other is not one and any(
             all(_holds(condition, entity_class, case) for condition in other["when"]) for case in cases)]
+    if absent is not None and argument is not None:
+        over = sorted({one["content"] for one in messages} - {absent.content})
+        messages.append({
+            "content": absent.content, "when": [["absent", argument, absent.since]], "document": {}, "over": over})
     return {"rule": "refuse", "class": entity_class, "argument": argument, "messages": messages} if messages else None
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from .arithmetic import written
 from .effects import consequences
-from .expressions import Look, Missing, evaluate, nothing
+from .expressions import Look, Missing, Nowhere, evaluate, nothing
 from .guards import allowed
 from .records import Tier
 from .refusals import Untold, refused
@@ -162,7 +162,10 @@ def _write(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any],
 
 
 def unmoved(program: dict[str, Any], arguments: dict[str, Any], state: State) -> tuple[tuple[Name, str], ...]:
-    """Documents that a call leaves as they are whether it works, by its tool's program, or is refused."""
+    """Documents that a call leaves as they are whether it works, as its tool's program says, or is refused.
+
+    Where the program speaks of what is not there, the call did not do what every call that worked was seen to do.
+    """
     found: list[tuple[Name, str]] = []
     for rule in program["rules"]:
         name = _named(rule, arguments) if rule["rule"] == "write" else None
@@ -170,23 +173,27 @@ def unmoved(program: dict[str, Any], arguments: dict[str, Any], state: State) ->
         if name is None or text is None:
             continue
         before = json.loads(text)
-        if _made(rule, before, arguments, state.look) == text:
-            found.append((name, text))
         others = consequences(rule.get("also", []), before, arguments, state)
-        found += [(other, same) for other, same in others if same == state.document(other)]
+        try:
+            made = _made(rule, before, arguments, state.look)
+        except Nowhere:
+            return ((name, text), *((other, there) for other, _ in others if (there := state.document(other)) is not None))
+        except Missing:
+            continue
+        found += [(other, same) for other, same in ((name, made), *others) if same == state.document(other)]
     return tuple(found)
 
 
 def write(rule: dict[str, Any], before: dict[str, Any], arguments: dict[str, Any], look: Look = nothing) -> str | None:
     """JSON text of the document that a write rule makes of `before`, None where it does not answer."""
-    return _made(rule, before, arguments, look) if allowed(rule["when"], before, arguments) else None
-
-
-def _made(rule: dict[str, Any], before: dict[str, Any], arguments: dict[str, Any], look: Look) -> str | None:
     try:
-        after = {field: evaluate(rule["fields"][field], before, arguments, look) for field in _order(rule, before)}
+        return _made(rule, before, arguments, look) if allowed(rule["when"], before, arguments) else None
     except Missing:
         return None
+
+
+def _made(rule: dict[str, Any], before: dict[str, Any], arguments: dict[str, Any], look: Look) -> str:
+    after = {field: evaluate(rule["fields"][field], before, arguments, look) for field in _order(rule, before)}
     return json.dumps(after, **rule["style"])
 
 

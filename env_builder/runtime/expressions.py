@@ -36,6 +36,10 @@ class Missing(Exception):
     """A path leads nowhere, or a value has another type than the operator needs: the rule does not answer."""
 
 
+class Nowhere(Missing):
+    """A path leads nowhere in a value that is known: whatever the tool does there, it is not what the expression says."""
+
+
 def nothing(entity_class: str, key: str) -> Any:
     """Look at a world of which nothing is known."""
     return None
@@ -62,7 +66,7 @@ def value_of(expression: list[Any], scope: Scope) -> Any:
 def _at(value: Any, path: list[Any]) -> Any:
     for step in path:
         if not _has(value, step):
-            raise Missing(step)
+            raise Nowhere(step)
         value = value[step]
     return value
 
@@ -95,7 +99,7 @@ def _place(rows: list[Any], field: str, wanted: Any) -> int:
     for place, row in enumerate(rows):
         if isinstance(row, dict) and field in row and row[field] == wanted:
             return place
-    raise Missing(field)
+    raise Nowhere(field)
 
 
 def _agree(operands: list[Any], scope: Scope) -> Any:

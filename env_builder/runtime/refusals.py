@@ -56,10 +56,11 @@ def refused(rule: dict[str, Any], before: Any, arguments: dict[str, Any], state:
         partly |= any(held)
     if not true and partly:
         raise Untold
-    first = [one for one in true if all(other is one or other["content"] in one["over"] for other in true)]
+    said = {one["content"] for one in true}
+    first = {one["content"] for one in true if said <= {one["content"], *one["over"]}}
     if true and len(first) != 1:
         raise Untold
-    return first[0]["content"] if true else None
+    return first.pop() if true else None
 
 
 def holds(condition: Condition, entity_class: str, before: Any, arguments: dict[str, Any], state: Complete) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from .answers import parse
@@ -58,8 +59,13 @@ def _words(value: Any) -> Iterator[str]:
 
 def act_names(arguments: dict[str, Any], content: str) -> frozenset[str]:
     """All words that an act names, in its arguments and its answer."""
-    parsed = parse(content)
-    return names(arguments) | ids(content if parsed is None else parsed)
+    return names(arguments) | _ids_in(content)
+
+
+@lru_cache(16384)
+def _ids_in(content: str) -> frozenset[str]:
+    value = parse(content)
+    return ids(content if value is None else value)
 
 
 def matters(relation: str | None, act_names: frozenset[str], call_names: frozenset[str]) -> bool:

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import polars as pl
 
 from env_builder.runtime.effects import Consequence
-from env_builder.world import begin, documents, effects, faults, hidden, history, replay, wrappers
+from env_builder.world import begin, changes, documents, effects, faults, hidden, history, replay, wrappers
 from env_builder.world.calls import Call, calls_of
 from env_builder.world.effects import Effect
-from warehouse.records import Fact, Recorded, Verdict, frame
+from warehouse.records import Fact, Recorded, RowChange, Verdict, empty, frame
 
 
 class Service(NamedTuple):
@@ -33,6 +33,8 @@ class Service(NamedTuple):
     documents: documents.Documents
     also: dict[str, list[Consequence]]
     """What the acts of each tool change besides the thing that they show."""
+    feeds: dict[str, changes.Feed]
+    """Row changes that tell of a class, by class."""
 
 
 class World(NamedTuple):
@@ -45,9 +47,12 @@ class World(NamedTuple):
 
 
 def build(
-    sessions: pl.DataFrame, turns: pl.DataFrame, tools: pl.DataFrame, starts_from: dict[str, begin.Begin]
+    sessions: pl.DataFrame, turns: pl.DataFrame, tools: pl.DataFrame, starts_from: dict[str, begin.Begin],
+    row_changes: pl.DataFrame | None = None,
 ) -> World:
-    """Rebuild the world of every service. `starts_from`: what the configuration says per service; the rest is found."""
+    """Rebuild the world of every service. `starts_from`: what the configuration says per service; the rest is found.
+    `row_changes`: `core.row_changes`; which table holds what the tools show is found, and a table may hold nothing of it."""
+    fed = empty(RowChange) if row_changes is None else row_changes
     starts: dict[str, datetime | None] = dict(sessions.select("session_id", "started_at").iter_rows())
     services: dict[str, Service] = {}
     facts: list[history.Row] = []
@@ -62,12 +67,13 @@ def build(
             calls = [call for call in calls if call.event_id not in passed]
             service = _service(name, calls, _hints(tools, name), starts_from.get(name))
         shared = service.starts_from == "shared"
-        first = history.base_of(history.facts(name, service.steps, starts, shared))
+        feeds = changes.find(fed, service.steps) if shared and fed.height else {}
+        first = history.base_of(history.facts(name, service.steps, starts, shared, None, feeds))
         began = {session_id: history.instant(at) for session_id, at in starts.items()}
         steps = list(replay.steps(calls, service.documents, service.programs, first, began))
-        also = hidden.find(steps, service.documents, shared)
-        service = service._replace(steps=steps, also=also)
-        told = history.facts(name, steps, starts, shared, hidden.touches(steps, also))
+        also = hidden.find(steps, service.documents, shared, feeds)
+        service = service._replace(steps=steps, also=also, feeds=feeds)
+        told = history.facts(name, steps, starts, shared, hidden.touches(steps, also), feeds)
         services[name] = service
         facts += told.facts
         recorded += told.recorded
@@ -87,7 +93,7 @@ def _service(
     starts_from, votes = (told, {}) if told else begin.find(calls, found)
     does = effects.find(calls, found, starts_from == "shared", hints)
     programs = replay.skeletons(calls, found, does)
-    return Service(name, starts_from, votes, programs, calls, list(replay.steps(calls, found, programs)), found, {})
+    return Service(name, starts_from, votes, programs, calls, list(replay.steps(calls, found, programs)), found, {}, {})
 
 
 def _lost(service: str, call: Call) -> Verdict:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
+from functools import lru_cache
 from typing import Any, NamedTuple
 
+from env_builder.runtime.answers import parse
 from env_builder.world.calls import Call
 
 SIMILAR = 0.6
@@ -63,7 +65,7 @@ class Documents(NamedTuple):
         if not isinstance(document, dict) or not entity.fields <= document.keys():
             return None
         key = call.arguments.get(known.argument) if known.argument else document.get(entity.self_field or "")
-        text = inside(call.content, document, self.envelope)
+        text = inside(call.content, self.envelope)
         return (entity.name, str(key), text) if isinstance(key, str | int) and text is not None else None
 
 
@@ -90,8 +92,10 @@ def unwrap(parsed: Any, envelope: str | None) -> Any:
     return parsed.get(envelope) if envelope and isinstance(parsed, dict) else parsed
 
 
-def inside(content: str, document: dict[str, Any], envelope: str | None) -> str | None:
+@lru_cache(32768)
+def inside(content: str, envelope: str | None) -> str | None:
     """The document's own JSON text as it stands in the content, None where no known style gives it back."""
+    document = unwrap(parse(content), envelope)
     for style in STYLES:
         text = json.dumps(document, **style)
         if text == content or (envelope and text in content):

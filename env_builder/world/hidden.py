@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from datetime import timedelta
 from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 from env_builder.runtime.answers import parsed
 from env_builder.runtime.effects import Consequence, Unknowable, applied
 from env_builder.runtime.expressions import Look, Missing, evaluate
+from env_builder.world.changes import SLACK, Feed
 from env_builder.world.documents import STYLES, Documents
 from env_builder.world.features import Expression, features, is_number, sums
 from env_builder.world.replay import Step
@@ -31,6 +33,7 @@ MAXIMUM_CONSEQUENCES = 3
 FAIR = 40
 """Changed samples from which candidates are made."""
 DIGITS = 2
+MOMENT = timedelta(milliseconds=1)
 LINKED = 0.5
 """Share of a tool's acts in which an expression must name a thing of the class."""
 
@@ -48,14 +51,19 @@ class Sample(NamedTuple):
     after: Any
 
 
-def find(steps: list[Step], documents: Documents, shared: bool) -> dict[str, list[Consequence]]:
-    """Consequences of every acting tool."""
-    keys = {step.shown[:2] for step in steps if step.shown}
+def find(
+    steps: list[Step], documents: Documents, shared: bool, feeds: dict[str, Feed]
+) -> dict[str, list[Consequence]]:
+    """Consequences of every acting tool. `feeds`: row changes, by class."""
+    keys = {step.shown[:2] for step in steps if step.shown} | {(kind, key) for kind in feeds for key in feeds[kind].versions}
     links = _links(steps, keys)
     found: dict[str, list[Consequence]] = {}
     classes = tuple(sorted(documents.classes))
     styles = _styles(steps)
-    for (tool, link), samples in sorted(_samples(steps, links, shared).items()):
+    samples_of = _samples(steps, links, shared)
+    for place, samples in _fed(steps, links, feeds).items():
+        samples_of[place] = samples
+    for (tool, link), samples in sorted(samples_of.items()):
         learnt = _learnt(samples, link, classes, styles[link[0]]) if link[0] in styles else []
         if learnt:
             found.setdefault(tool, []).extend(learnt)
@@ -155,6 +163,26 @@ def _samples(
                 other = named(link, step)
                 if other is not None:
                     acts[(*scope, *other)].append((step, link))
+    return found
+
+
+def _fed(
+    steps: list[Step], links: dict[str, list[Link]], feeds: dict[str, Feed]
+) -> dict[tuple[str, Link], list[Sample]]:
+    """The same from row changes: the last version before each act and the last one just after it."""
+    found: dict[tuple[str, Link], list[Sample]] = defaultdict(list)
+    for step in steps:
+        at = step.call.called_at
+        if not step.act or at is None or step.before is None:
+            continue
+        for link in links.get(step.call.tool, ()):
+            name = named(link, step) if link[0] in feeds else None
+            if name is None:
+                continue
+            there, after = (feeds[link[0]].at(name[1], when) for when in (at - MOMENT, at + SLACK))
+            if there is not None and after is not None:
+                found[step.call.tool, link].append(
+                    Sample(parsed(step.before), step.call.arguments, step.look, parsed(there), parsed(after)))
     return found
 
 

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.world import World
+from env_builder.world.changes import Feed
 from env_builder.world.drift import Drift
 from env_builder.world.replay import Step
-from env_builder.world.spans import ABSENT, Event, Look, Touch, fields_of, pairs, spans
+from env_builder.world.spans import ABSENT, Event, Look, Span, Touch, fields_of, pairs, spans
 from warehouse.records import Verdict
 
 KEPT = 0.98
@@ -36,9 +38,10 @@ class History(NamedTuple):
 
 def facts(
     service: str, steps: list[Step], starts: dict[str, datetime | None], shared: bool,
-    touches: dict[Name, list[Touch]] | None = None,
+    touches: dict[Name, list[Touch]] | None = None, feeds: dict[str, Feed] | None = None,
 ) -> History:
-    """All facts and answers on record. `starts`: when each session began; `touches`: hidden effects of acts, by thing."""
+    """All facts and answers on record. `starts`: when each session began; `touches`: hidden effects of acts, by thing;
+    `feeds`: row changes, by class."""
     documents: dict[Name, list[Step]] = defaultdict(list)
     answers: dict[Name, list[Step]] = defaultdict(list)
     for step in steps:
@@ -46,7 +49,9 @@ def facts(
             documents[step.shown[:2]].append(step)
         if not step.shown or step.act or step.after:
             answers[step.call.tool, step.call.key].append(step)
-    return _shared(service, documents, answers, starts, touches or {}) if shared else _reset(service, documents, answers)
+    if shared:
+        return _shared(service, documents, answers, starts, touches or {}, feeds or {})
+    return _reset(service, documents, answers)
 
 
 def _reset(
@@ -91,7 +96,7 @@ def _views(seen: list[tuple[str, Step]]) -> list[tuple[str, Step, str | None]]:
 
 def _shared(
     service: str, documents: dict[Name, list[Step]], answers: dict[Name, list[Step]], starts: dict[str, datetime | None],
-    touches: dict[Name, list[Touch]],
+    touches: dict[Name, list[Touch]], feeds: dict[str, Feed],
 ) -> History:
     kept = _kept(documents)
     shown: dict[Name, list[Event]] = {}
@@ -108,11 +113,12 @@ def _shared(
     drift = Drift([pair for name, events in sorted(shown.items()) for pair in pairs(name[0], events, True)])
     by_event = {step.call.event_id: step for seen in documents.values() for step in seen}
     for name, events in sorted(shown.items()):
-        for span in spans(name[0], events, drift):
+        for span in _before_feed(spans(name[0], events, drift), feeds.get(name[0])):
             step = by_event[span.event_id]
             found.append(_fact(service, name, span.text, span.since, span.until, None, span.known, step, span.observed_at))
         found += [_fact(service, name, step.shown[2], None, None, step.call.session_id, "seen", step)
                   for step in _first_own(documents[name]) if step.shown]
+    found += [row for _, feed in sorted(feeds.items()) for row in _fed(service, feed)]
     drift = Drift([pair for name, events in sorted(told.items()) for pair in pairs(name[0], events, False)])
     for name, events in sorted(told.items()):
         by_event = {step.call.event_id: step for step in reads[name]}
@@ -121,6 +127,27 @@ def _shared(
     for _, seen in sorted(answers.items()):
         recorded += [_answer(service, step, None, None, step.call.session_id) for step in _each_own(seen)]
     return History(found, recorded, [])
+
+
+def _before_feed(found: list[Span], feed: Feed | None) -> list[Span]:
+    """What looks say of the time before the feed begins."""
+    if feed is None:
+        return found
+    return [
+        span._replace(until=feed.since if span.until is None else min(span.until, feed.since))
+        for span in found if span.since is None or span.since < feed.since]
+
+
+def _fed(service: str, feed: Feed) -> Iterator[Row]:
+    """Facts of a feed: each version until the next."""
+    for key, versions in sorted(feed.versions.items()):
+        for place, (at, text, change_id) in enumerate(versions):
+            until = versions[place + 1][0] if place + 1 < len(versions) else None
+            if text is not None and at != until:
+                row = {
+                    "service": service, "entity_class": feed.entity_class, "key": key, "value": text, "valid_from": at,
+                    "valid_to": until, "session_id": None, "known": "row_change", "observed_at": at, "event_id": change_id}
+                yield {"fact_id": _id(row), **row}
 
 
 def _kept(documents: dict[Name, list[Step]]) -> dict[str, frozenset[str]]:
