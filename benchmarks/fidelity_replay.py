@@ -32,7 +32,7 @@ from fidelity_sessions import sessions
 from env_builder.runtime import Environment
 from env_builder.runtime.answers import failed, parse
 
-ALTERED = re.compile(r"<<.*>>|^Data omitted because", re.DOTALL)
+ALTERED = re.compile(r"<<.*>>|^<?Data omitted because", re.DOTALL)
 """What an agent's own wrapper makes of an answer: not the tool's."""
 
 

@@ -1,7 +1,8 @@
 """Sessions of logs of chat messages as steps: what the agent called, what was answered, what it said.
 
 A result answers the latest unanswered call of its id, without an id the oldest unanswered call; results in parts are joined
-by their text. That is how the scorers in ../shared/acceptance read them, so that figures agree.
+by their text. That is how the scorers in ../shared/acceptance read them, so that figures agree; they do not read the text of
+parts that hold it as `content`.
 """
 
 from __future__ import annotations
@@ -80,4 +81,6 @@ def _asked(call: dict[str, Any] | None) -> tuple[str | None, dict[str, Any] | No
 
 
 def _text(content: Any) -> Any:
-    return "".join(part.get("text", "") for part in content) if isinstance(content, list) else content
+    if not isinstance(content, list):
+        return content
+    return "".join(part.get("text", part.get("content", "")) for part in content)
