@@ -11,7 +11,7 @@ import io
 import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -165,25 +165,26 @@ def _first_lines(body: bytes) -> list[str]:
 
 def _lines(content: bytes, line: int, byte_offset: int) -> Records:
     """The lines that are not blank, without white space at their ends."""
-    mark = len(BOM) if content.startswith(BOM) else 0
-    found = content[mark:].split(b"\n")
-    offsets = itertools.accumulate((len(each) + 1 for each in found), initial=byte_offset + mark)
-    stripped = [each.strip() for each in found]
-    if not all(stripped[:-1]):
-        kept = [(n, at, each) for n, at, each in zip(itertools.count(line), offsets, stripped, strict=False) if each]
-        return Records([n for n, _, _ in kept], [at for _, at, _ in kept], [each for _, _, each in kept])
-    n_lines = len(stripped) if stripped[-1] else len(stripped) - 1
-    return Records(list(range(line, line + n_lines)), list(itertools.islice(offsets, n_lines)), stripped[:n_lines])
+    return _split(content, line, byte_offset, lambda found: [each.strip() for each in found])
 
 
 def _text_lines(content: bytes, line: int, byte_offset: int) -> Records:
     """The lines that are not blank; white space at their beginning may mean something."""
+    found = _split(content, line, byte_offset, lambda found: [each.rstrip(b"\r") for each in found] if b"\r" in content else found)
+    found.text = True
+    return found
+
+
+def _split(content: bytes, line: int, byte_offset: int, trimmed: Callable[[list[bytes]], list[bytes]]) -> Records:
     mark = len(BOM) if content.startswith(BOM) else 0
     found = content[mark:].split(b"\n")
     offsets = itertools.accumulate((len(each) + 1 for each in found), initial=byte_offset + mark)
-    kept = [(n, at, each.rstrip(b"\r")) for n, at, each in zip(itertools.count(line), offsets, found, strict=False)
-            if each.strip()]
-    return Records([n for n, _, _ in kept], [at for _, at, _ in kept], [each for _, _, each in kept], text=True)
+    contents = trimmed(found)
+    if all(map(bytes.strip, contents[:-1])):
+        n_lines = len(contents) if contents[-1].strip() else len(contents) - 1
+        return Records(list(range(line, line + n_lines)), list(itertools.islice(offsets, n_lines)), contents[:n_lines])
+    kept = [(n, at, each) for n, at, each in zip(itertools.count(line), offsets, contents, strict=False) if each.strip()]
+    return Records([n for n, _, _ in kept], [at for _, at, _ in kept], [each for _, _, each in kept])
 
 
 def _rows(content: bytes, header: bytes, line: int, byte_offset: int) -> Records:

@@ -34,8 +34,8 @@ _OF_NAMES = ("unreadable_file", "unreadable_folder", "truth_folder", "left_by_ch
 """Reasons that are said of a name again in each run."""
 _WARNINGS = 10
 """Sentences said at once about one file."""
-_ROWS = 150_000
-"""Rows from which on a transaction is committed: DuckDB writes runs of 122,880 rows straight to the file."""
+_EVENTS = 122_880
+"""Events from which on a transaction is committed: so many rows DuckDB writes straight to the file, fewer to its log first."""
 _MEMORY = "384MB"
 """What DuckDB may hold while pieces are read: they and the readers need the rest."""
 _BYTES = 1 << 28
@@ -63,7 +63,7 @@ def ingest(store: Store, settings: Settings) -> Counts:
     ledger, batch, later = Ledger(store, files), _Batch(store), set[str]()
     new = [file for file in files if not ledger.holds(file)]
     _say_anew(store, files, new, unread)
-    with store.holding(_MEMORY):
+    with store.holding(_MEMORY, n_threads=1):
         with Readers(_size(new)) as readers:
             for task, reading in readers.readings(_tasks(new, ledger, len(files)), datetime.now(UTC)):
                 place = task.source_file.place
@@ -169,16 +169,16 @@ class _Batch:
         self._readings: list[Reading] = []
         self._replaced: list[str] = []
         self._places: list[Place] = []
-        self._n_rows = self._n_bytes = 0
+        self._n_events = self._n_bytes = 0
 
     def add(self, reading: Reading, replaces: tuple[str, ...], place: Place | None) -> None:
         """Take a reading; commit when there are many rows, or much in them."""
         self._readings.append(reading)
         self._replaced += replaces
         self._places += [place] if place else []
-        self._n_rows += reading.events.height + reading.records.height
+        self._n_events += reading.events.height
         self._n_bytes += reading.file.n_bytes
-        if self._n_rows >= _ROWS or self._n_bytes >= _BYTES:
+        if self._n_events >= _EVENTS or self._n_bytes >= _BYTES:
             self.commit()
 
     def commit(self) -> None:
@@ -196,7 +196,7 @@ class _Batch:
             write_places(self._store, self._places)
         for each in readings:
             _warn(each.verdicts)
-        self._readings, self._replaced, self._places, self._n_rows, self._n_bytes = [], [], [], 0, 0
+        self._readings, self._replaced, self._places, self._n_events, self._n_bytes = [], [], [], 0, 0
 
     def _replace(self) -> None:
         """Take out what a longer version of the same piece tells again."""

@@ -16,14 +16,12 @@ from warehouse.records import Verdict, frame_schema
 from warehouse.store import Store
 
 _TWICE = """
-    with fresh as (
-        select distinct coalesce(first_id, record_id) as known_as from raw.records
-        where file_id in (select file_id from raw.files where not settled)),
-    alike as (
-        select file_id, record_id, byte_offset, line, coalesce(first_id, record_id) as known_as, left_as from raw.records
-        where coalesce(first_id, record_id) in (select known_as from fresh)),
-    twice as (select known_as from alike group by known_as having count(distinct file_id) > 1)
-    select alike.*, path, settled from alike join twice using (known_as) join raw.files using (file_id)"""
+    with known as (select coalesce(first_id, record_id) as known_as, * from raw.records),
+    twice as (
+        select known_as from known where {fresh} group by known_as having min(file_id) <> max(file_id))
+    select file_id, record_id, known.byte_offset, line, known_as, left_as, path, settled
+    from known join twice using (known_as) join raw.files using (file_id)"""
+_FRESH = "known_as in (select known_as from known where file_id in (select file_id from raw.files where not settled))"
 _HEIRS = """
     select g.file_id, g.record_id, t.file_id as heir, t.line, t.byte_offset
     from raw.records g join raw.files f using (file_id) join raw.records t using (record_id)
@@ -34,10 +32,11 @@ _HEIRS = """
 
 def settle(store: Store) -> None:
     """Make the ids of records and events unique over all that is there."""
-    if store.read("select count(*) from raw.files where not settled").item() == 0:
+    n_fresh, n_files = store.read("select count(*) filter (not settled), count(*) from raw.files").row(0)
+    if n_fresh == 0:
         return
     with store.transaction():
-        alike = store.read(_TWICE)
+        alike = store.read(_TWICE.format(fresh=_FRESH if n_fresh < n_files else "true"))
         if alike.height:
             _carry_out(store, _changes(alike, _times(store)))
         store.change("update raw.files set settled = true where not settled")

@@ -17,10 +17,12 @@ create table if not exists raw.files (
 create table if not exists raw.places (
     path varchar primary key, file_id varchar not null, n_bytes bigint not null, modified_ns bigint not null);
 -- Of records and events there are too many for an index: their ids are made unique when all pieces of a run are in
--- (pipelines/settling.py), and rules hold them so. An id is a hash: looking how it could be compressed is lost time.
+-- (pipelines/settling.py), and rules hold them so. Trying every way to compress a column costs more than writing it, so each is
+-- named: none for ids, which are hashes, a dictionary for what takes few values, FSST for text.
 create table if not exists raw.records (
-    record_id varchar not null using compression uncompressed, file_id varchar not null, line bigint not null, byte_offset bigint not null,
-    n_bytes bigint not null, first_id varchar, left_as varchar);
+    record_id varchar not null using compression uncompressed, file_id varchar not null using compression dictionary,
+    line bigint not null, byte_offset bigint not null, n_bytes bigint not null, first_id varchar using compression uncompressed,
+    left_as varchar using compression dictionary);
 create table if not exists raw.quarantine (
     record_id varchar not null, file_id varchar not null, line bigint not null, byte_offset bigint not null,
     content blob not null);
@@ -29,12 +31,16 @@ create table if not exists raw.declarations (
     tool varchar not null, description varchar, input_schema varchar, annotations varchar);
 
 create table if not exists core.events (
-    event_id varchar not null using compression uncompressed,
-    record_id varchar not null using compression uncompressed, file_id varchar not null, source varchar not null,
-    format varchar not null, service varchar, session_id varchar, position bigint, happened_at timestamptz, kind varchar not null, role varchar,
-    content varchar, call_id varchar, tool varchar, arguments varchar, is_error boolean, requestor varchar,
-    name varchar, value varchar, latency_ms double, model varchar, usage varchar,
-    lossy varchar);
+    event_id varchar not null using compression uncompressed, record_id varchar not null using compression uncompressed,
+    file_id varchar not null using compression dictionary, source varchar not null using compression dictionary,
+    format varchar not null using compression dictionary, service varchar using compression dictionary,
+    session_id varchar using compression fsst, position bigint, happened_at timestamptz,
+    kind varchar not null using compression dictionary, role varchar using compression dictionary,
+    content varchar using compression fsst, call_id varchar using compression uncompressed, tool varchar using compression fsst,
+    arguments varchar using compression fsst, is_error boolean, requestor varchar using compression dictionary,
+    name varchar using compression fsst, value varchar using compression fsst, latency_ms double,
+    model varchar using compression dictionary, usage varchar using compression fsst,
+    lossy varchar using compression dictionary);
 create table if not exists core.sessions (
     session_id varchar primary key, source varchar not null, service varchar not null, started_at timestamptz,
     ended_at timestamptz, day varchar, n_messages bigint not null, n_calls bigint not null, identity varchar,

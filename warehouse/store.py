@@ -141,16 +141,21 @@ class Store:
             self._within = False
 
     @contextlib.contextmanager
-    def holding(self, memory: str) -> Iterator[None]:
-        """Let DuckDB hold no more than so much (`512MB`) in memory; what is beyond goes to a folder beside the warehouse."""
-        with _said(self.path):
-            before = self._connection.execute("select current_setting('memory_limit')").fetchone()
-            self._connection.execute(f"set memory_limit = '{memory}'")
+    def holding(self, memory: str, n_threads: int) -> Iterator[None]:
+        """Let DuckDB use so many threads, and hold no more than so much (`512MB`) in memory; what is beyond goes to a folder
+        beside the warehouse. More threads than cores that are free make each insertion slower: they wait on their turn awake.
+        """
+        before = self.read("select current_setting('memory_limit') as memory, current_setting('threads') as threads").row(0)
+        self._limit(memory, n_threads)
         try:
             yield
         finally:
-            with _said(self.path):
-                self._connection.execute(f"set memory_limit = '{before[0] if before else memory}'")
+            self._limit(*before)
+
+    def _limit(self, memory: str, n_threads: int) -> None:
+        with _said(self.path):
+            self._connection.execute(f"set memory_limit = '{memory}'")
+            self._connection.execute(f"set threads = {n_threads}")
 
     def publish(self) -> Path:
         """Put a copy of the warehouse in the place of the published one, in one step, and give its path."""
@@ -183,9 +188,10 @@ class Store:
         columns = list(_layout(schema_text()).columns[table])
         if absent := [name for name in columns if name not in frame.columns]:
             raise StoreError(f"the frame has no column {absent[0]!r}", table, "give it all columns of its record")
-        self._connection.register("incoming", frame.select(columns))
+        told = [name for name in columns if frame[name].null_count() < frame.height]   # writing nothing takes time too
+        self._connection.register("incoming", frame.select(told))
         try:
-            names = ", ".join(columns)
+            names = ", ".join(told)
             done = self._connection.execute(f"{statement} ({names}) select {names} from incoming").fetchone()
         finally:
             self._connection.unregister("incoming")

@@ -50,7 +50,7 @@ def small(piece_bytes: int, n_rows: int = 40, in_processes: bool = False) -> Ite
     """Pieces of at most so many bytes, committed after so many rows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pieces, "PIECE_BYTES", piece_bytes)
-        patch.setattr(ingesting, "_ROWS", n_rows)
+        patch.setattr(ingesting, "_EVENTS", n_rows)
         if in_processes:
             patch.setattr(readers, "_ENOUGH", 0)
         yield
