@@ -21,7 +21,7 @@ from extractors.reading import Reading
 from pipelines import progress
 from pipelines.engine import Counts
 from pipelines.ledger import Ledger, forget_verdicts, write_places
-from pipelines.readers import Readers
+from pipelines.readers import Readers, n_cores
 from pipelines.settings import Settings
 from pipelines.settling import hand_over, settle
 from warehouse.errors import InputError, Unavailable
@@ -38,6 +38,8 @@ _EVENTS = 122_880
 """Events from which on a transaction is committed: so many rows DuckDB writes straight to the file, fewer to its log first."""
 _MEMORY = "384MB"
 """What DuckDB may hold while pieces are read: they and the readers need the rest."""
+_MEMORY_TO_SETTLE = "768MB"
+"""What it may hold when they are done."""
 _BYTES = 1 << 28
 """Bytes of logs from which on a transaction is committed, however few records they are."""
 _TABLES = {"records": "raw.records", "events": "core.events", "quarantine": "raw.quarantine"}
@@ -64,7 +66,7 @@ def ingest(store: Store, settings: Settings) -> Counts:
     new = [file for file in files if not ledger.holds(file)]
     _say_anew(store, files, new, unread)
     with store.holding(_MEMORY, n_threads=1):
-        with Readers(_size(new)) as readers:
+        with Readers(_size(new), store.path.with_name(f"{store.path.name}.readings")) as readers:
             for task, reading in readers.readings(_tasks(new, ledger, len(files)), datetime.now(UTC)):
                 place = task.source_file.place
                 if settings.until and reading.file.day and reading.file.day > settings.until:
@@ -77,6 +79,7 @@ def ingest(store: Store, settings: Settings) -> Counts:
                 counts["n_new_events"] += reading.events.height
                 batch.add(reading, task.replaces, task.place)
         batch.commit()
+    with store.holding(_MEMORY_TO_SETTLE, n_cores()):
         with store.transaction():
             write_places(store, [place for path, place in ledger.places.items() if path not in later])
             store.append_new("mart.verdicts", frame(Verdict, ledger.verdicts))

@@ -1,7 +1,8 @@
-"""Pieces read on all cores that the process may use: in this process where there is little, else in others beside it.
+"""Pieces read on all cores that the process may use: in this process where there is little, else beside it too.
 
-Readings come in the order of their pieces, whatever finished first; no more pieces are in memory than there are readers, and
-one. A reader ends by itself when the process that it reads for is gone.
+There is a process for each core but one; this one reads as well while they take longer than it takes to commit. What they read comes back as Arrow
+files in a folder of its own: nothing is packed and unpacked. Readings come in the order of their pieces, whatever finished first,
+and few are in memory at once. A reader ends by itself when the process that it reads for is gone.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import shutil
 import threading
 import time
 from collections import deque
@@ -17,16 +19,24 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
+from statistics import fmean
 from types import TracebackType
-from typing import Protocol, Self, TypeVar
+from typing import NamedTuple, Protocol, Self, TypeVar
+
+import polars as pl
 
 from extractors.inventory import SourceFile
 from extractors.pieces import PIECE_BYTES, Left, Log, Piece
 from extractors.reading import Reading, left, read_piece
-from warehouse.errors import Unavailable
+from warehouse.errors import StoreError, Unavailable
 
 _ENOUGH = 2 * PIECE_BYTES
 """Bytes from which on other processes pay."""
+
+
+_QUEUE = 4
+"""Pieces that wait for a reader or are with it: enough for the time that a transaction takes."""
 
 
 class Task(Protocol):
@@ -50,40 +60,78 @@ def n_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class Readers:
-    """Readers for about `n_bytes` of logs; use as a context manager."""
+class _Parked(NamedTuple):
+    """A reading whose rows lie in files."""
 
-    def __init__(self, n_bytes: int) -> None:
-        self._n = n_cores() if n_bytes >= _ENOUGH else 1
+    reading: Reading
+    """With no rows in its large frames."""
+    place: Path
+    """Begin of the files' names."""
+    seconds: float
+    """That it took."""
+
+
+_LARGE = ("records", "events")
+
+
+class Readers:
+    """Readers for about `n_bytes` of logs, with `folder` for what they read; use as a context manager."""
+
+    def __init__(self, n_bytes: int, folder: Path) -> None:
+        self._n_beside = n_cores() - 1 if n_bytes >= _ENOUGH else 0
+        self._folder = folder
         self._pool: ProcessPoolExecutor | None = None
+        self._reading, self._committing = [0.0], [0.0]
+        """Seconds for each piece: of those who read it, and of whoever takes it from here."""
 
     def readings(self, tasks: Iterable[T], read_at: datetime) -> Iterator[tuple[T, Reading]]:
-        """The reading of each task, in order. Errors: `Unavailable` where a process beside this one was ended."""
-        waiting: deque[tuple[T, Future[Reading] | Reading]] = deque()
+        """The reading of each task, in order.
+
+        Errors: `Unavailable` where a process beside this one was ended, `StoreError` where the disk is full.
+        """
+        waiting: deque[tuple[T, Future[_Parked] | Reading]] = deque()
         try:
             for task in tasks:
                 waiting.append((task, self._begin(task, read_at)))
-                while len(waiting) > (self._n + 1 if self._pool else 0):
-                    yield _done(*waiting.popleft())
+                while waiting and (_is_done(waiting[0][1]) or len(waiting) > _QUEUE * self._n_beside):
+                    if fmean(self._reading) >= fmean(self._committing) * self._n_beside:
+                        _help(waiting, read_at)
+                    yield from self._handed_over(*waiting.popleft())
             while waiting:
-                yield _done(*waiting.popleft())
+                _help(waiting, read_at)
+                yield from self._handed_over(*waiting.popleft())
         except BrokenProcessPool as error:
             raise Unavailable("a process that read logs was ended from outside", mend=(
                 "give it more memory, then run again: what was committed stays")) from error
 
-    def _begin(self, task: Task, read_at: datetime) -> Future[Reading] | Reading:
-        if isinstance(task.found, Left) or task.log is None:
-            assert isinstance(task.found, Left)
-            return left(task.source_file, task.found, task.number, read_at)
-        if self._pool is None:
-            return read_piece(task.log, task.found, read_at)
-        return self._pool.submit(_read, replace(task.log, document=None), task.found, read_at)
+    def _begin(self, task: Task, read_at: datetime) -> Future[_Parked] | Reading:
+        if self._pool is None or task.log is None or isinstance(task.found, Left):
+            return _read_here(task, read_at)
+        log = replace(task.log, document=None)
+        return self._pool.submit(_read, log, task.found, read_at, self._folder / task.found.file_id)
+
+    def _handed_over(self, task: T, found: Future[_Parked] | Reading) -> Iterator[tuple[T, Reading]]:
+        reading = found if isinstance(found, Reading) else self._result(found)
+        began = time.perf_counter()
+        yield task, reading
+        self._committing.append(time.perf_counter() - began)
+
+    def _result(self, found: Future[_Parked]) -> Reading:
+        try:
+            parked = found.result()
+            self._reading.append(parked.seconds)
+            return _fetched(parked)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise StoreError(f"what was read cannot be put down ({error})", str(self._folder), (
+                "make room on the disk, then run again: what was committed stays")) from error
 
     def __enter__(self) -> Self:
         gc.disable()   # records make millions of objects and no circles: looking for some costs a third of the time
-        if self._n > 1:
+        shutil.rmtree(self._folder, ignore_errors=True)   # of a run that was killed
+        if self._n_beside > 0:
+            self._folder.mkdir(parents=True)
             self._pool = ProcessPoolExecutor(
-                self._n, multiprocessing.get_context("spawn"), initializer=_end_with, initargs=(os.getpid(),))
+                self._n_beside, multiprocessing.get_context("spawn"), initializer=_end_with, initargs=(os.getpid(),))
         return self
 
     def __exit__(
@@ -92,16 +140,47 @@ class Readers:
         gc.enable()
         if self._pool is not None:
             self._pool.shutdown(wait=error is None, cancel_futures=True)
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _done(task: T, reading: Future[Reading] | Reading) -> tuple[T, Reading]:
-    return task, reading.result() if isinstance(reading, Future) else reading
+def _help(waiting: deque[tuple[T, Future[_Parked] | Reading]], read_at: datetime) -> None:
+    """Read pieces that no reader has begun, the last first, for as long as the first is not done."""
+    for index in range(len(waiting) - 1, 0, -1):
+        task, found = waiting[index]
+        if _is_done(waiting[0][1]):
+            return
+        if isinstance(found, Future) and found.cancel():
+            waiting[index] = (task, _read_here(task, read_at))
 
 
-def _read(log: Log, piece: Piece, read_at: datetime) -> Reading:
+def _read_here(task: Task, read_at: datetime) -> Reading:
+    if isinstance(task.found, Left) or task.log is None:
+        assert isinstance(task.found, Left)
+        return left(task.source_file, task.found, task.number, read_at)
+    return read_piece(task.log, task.found, read_at)
+
+
+def _is_done(found: Future[_Parked] | Reading) -> bool:
+    return isinstance(found, Reading) or found.done()
+
+
+def _read(log: Log, piece: Piece, read_at: datetime, place: Path) -> _Parked:
     """Read a piece in a process that looks for circles in memory between pieces alone."""
     gc.collect()
-    return read_piece(log, piece, read_at)
+    began = time.perf_counter()
+    reading = read_piece(log, piece, read_at)
+    for name in _LARGE:
+        frame: pl.DataFrame = getattr(reading, name)
+        frame.write_ipc(f"{place}.{name}", compression="uncompressed")
+    empty = replace(reading, records=reading.records.clear(), events=reading.events.clear())
+    return _Parked(empty, place, time.perf_counter() - began)
+
+
+def _fetched(parked: _Parked) -> Reading:
+    records, events = (pl.read_ipc(f"{parked.place}.{name}") for name in _LARGE)
+    for name in _LARGE:
+        Path(f"{parked.place}.{name}").unlink()
+    return replace(parked.reading, records=records, events=events)
 
 
 def _end_with(parent: int) -> None:

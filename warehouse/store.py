@@ -189,7 +189,7 @@ class Store:
         if absent := [name for name in columns if name not in frame.columns]:
             raise StoreError(f"the frame has no column {absent[0]!r}", table, "give it all columns of its record")
         told = [name for name in columns if frame[name].null_count() < frame.height]   # writing nothing takes time too
-        self._connection.register("incoming", frame.select(told))
+        self._connection.register("incoming", frame.select(told).to_arrow(compat_level=pl.CompatLevel.newest()))
         try:
             names = ", ".join(told)
             done = self._connection.execute(f"{statement} ({names}) select {names} from incoming").fetchone()
