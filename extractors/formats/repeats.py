@@ -20,6 +20,7 @@ T = TypeVar("T")
 _LOOK_AT = 4096
 _OPENING = 256
 _MOST_SAME = 8
+_DECODER = json.JSONDecoder()
 _ASKED = re.compile(rb'"role"\s*:\s*"user"')
 
 
@@ -30,6 +31,8 @@ class _Told(Generic[T]):
     line: bytes
     start: int
     """Where its list begins, after the bracket."""
+    end: int
+    """Where it ends, before the bracket."""
     known: T
 
 
@@ -43,7 +46,9 @@ class Repeats(Generic[T]):
             rb'(?<!\\)"(?:%s)"\s*:\s*"([^"\\]{1,200})"' % b"|".join(re.escape(name).encode() for name in names))
         self._told: dict[bytes, _Told[T]] = {}
         self._same: dict[str, Any] = {}
-        self._marks: list[tuple[bytes, bytes]] = []
+        self._marks: list[tuple[bytes, bytes, bytes]] = []
+        self._asked: tuple[bytes, bytes, int, int] = (b"", b"", 0, 0)
+        """The line that was asked for last: its hint, where its list begins, and where what is new of it does."""
 
     def shortened(self, line: bytes) -> tuple[dict[str, Any], T] | None:
         """The line's value, its list without what is known, and what that is; None: the line must be parsed whole."""
@@ -51,23 +56,32 @@ class Repeats(Generic[T]):
         if found is None:
             return None
         start = found.end()
-        told = self._told.get(self._hint(line, found.start(), start))
-        if told is None:
+        hint = self._hint(line, found.start(), start)
+        self._asked = line, hint, start, start
+        told = self._told.get(hint)
+        if told is None or not line.startswith(told.line[told.start:told.end], start):
             return None
-        end = _common(told.line, told.start, line, start)
-        if told.line[told.start + end:told.start + end + 1] != b"]" or line[start + end:start + end + 1] != b",":
+        new = start + told.end - told.start + 1
+        if told.end == told.start or line[new - 1:new] != b",":
             return None
         try:
-            value = orjson.loads(self._marked(line[:start] + line[start + end + 1:]))
+            value = orjson.loads(self._marked(line[:start] + line[new:]))
         except orjson.JSONDecodeError:
             return None
+        self._asked = line, hint, start, new
         return (value, told.known) if isinstance(value, dict) else None
 
     def tell(self, line: bytes, known: T) -> None:
-        """Remember a line and what is known after it."""
-        found = self._list.search(line)
-        if found is not None:
-            self._told[self._hint(line, found.start(), found.end())] = _Told(line, found.end(), known)
+        """Remember a line, for which `shortened` was asked last, and what is known after it."""
+        asked, hint, start, new = self._asked
+        if asked is not line:
+            return
+        try:   # a byte is a character: places in the text are places in the line
+            _, length = _DECODER.raw_decode("[" + line[new:].decode("latin-1"))
+        except (ValueError, RecursionError):
+            self._told.pop(hint, None)
+        else:
+            self._told[hint] = _Told(line, start, new + length - 2, known)
 
     def _hint(self, line: bytes, before: int, start: int) -> bytes:
         """What probably tells conversations apart: an id before the list or near the end, else what was said first."""
@@ -86,7 +100,7 @@ class Repeats(Generic[T]):
             if text in line:
                 mark = f"@{len(self._same)}"
                 self._same[mark] = value
-                self._marks.append((text, f'"{name}":"{mark}"'.encode()))
+                self._marks.append((f'"{name}"'.encode(), text, f'"{name}":"{mark}"'.encode()))
                 return
 
     def meant(self, value: Any) -> Any:
@@ -94,21 +108,11 @@ class Repeats(Generic[T]):
         return self._same.get(value, value) if isinstance(value, str) else value
 
     def _marked(self, line: bytes) -> bytes:
-        for text, mark in self._marks:
-            line = line.replace(text, mark, 1)
+        for name, text, mark in self._marks:
+            at = line.find(name)   # looking for the long text itself takes longer
+            if at >= 0 and line.startswith(text, at):
+                line = line[:at] + mark + line[at + len(text):]
         return line
-
-
-def _common(one: bytes, at_one: int, other: bytes, at_other: int) -> int:
-    """How many bytes from there on are equal: halving, since comparing slices is what the machine does fastest."""
-    low, high = 0, min(len(one) - at_one, len(other) - at_other)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[at_one + low:at_one + middle] == other[at_other + low:at_other + middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def _spellings(name: str, value: Any) -> Iterator[bytes]:

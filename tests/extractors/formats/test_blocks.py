@@ -89,6 +89,7 @@ def test_histories_that_repeat_are_told_as_if_each_were_whole(data: st.DataObjec
 def test_only_what_is_new_of_a_history_is_parsed() -> None:
     repeats: Repeats[str] = Repeats("messages", ("session",))
     first = b'{"session":"s","messages":[{"role":"user","content":"]},["}],"x":1}'
+    assert repeats.shortened(first) is None
     repeats.tell(first, "known")
     longer = b'{"session":"s","messages":[{"role":"user","content":"]},["},{"role":"a"}],"x":2}'
     assert repeats.shortened(longer) == ({"session": "s", "messages": [{"role": "a"}], "x": 2}, "known")
@@ -96,6 +97,14 @@ def test_only_what_is_new_of_a_history_is_parsed() -> None:
     assert repeats.shortened(longer.replace(b'"s"', b'"t"')) is None, "another conversation"
     assert repeats.shortened(first) is None, "the same again holds nothing new"
     assert repeats.shortened(b"{") is None
+
+
+def test_a_list_that_did_not_grow_is_not_taken_for_another_one_that_did() -> None:
+    repeats: Repeats[str] = Repeats("messages", ("session",))
+    first = b'{"session":"s","messages":[{"role":"user"}],"tags":[1]}'
+    repeats.shortened(first)
+    repeats.tell(first, "known")
+    assert repeats.shortened(first.replace(b"[1]", b"[1,2]")) is None
 
 
 ACCESS = st.tuples(
