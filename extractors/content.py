@@ -170,7 +170,7 @@ def _lines(content: bytes, line: int, byte_offset: int) -> Records:
 
 def _text_lines(content: bytes, line: int, byte_offset: int) -> Records:
     """The lines that are not blank; white space at their beginning may mean something."""
-    found = _split(content, line, byte_offset, lambda found: [each.rstrip(b"\r") for each in found] if b"\r" in content else found)
+    found = _split(content, line, byte_offset, lambda found: [each.rstrip(b"\r") for each in found])
     found.text = True
     return found
 

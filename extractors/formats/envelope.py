@@ -37,6 +37,8 @@ class Envelope:
     def __init__(self, fields: Mapping[str, str] | None = None, service: str | None = None) -> None:
         self._fields = dict(fields or {})
         self._service = service
+        self._seen: tuple[Any, tuple[Any, ...]] = (None, ())
+        """The record that was asked about last, and its places."""
 
     @property
     def fields(self) -> Mapping[str, str]:
@@ -72,7 +74,9 @@ class Envelope:
     def _text(self, field: str, value: Any, names: tuple[str, ...]) -> str | None:
         if field in self._fields:
             return _scalar(at(value, self._fields[field]))
-        return _first(value, names)
+        if self._seen[0] is not value:
+            self._seen = value, _places(value)
+        return _first(self._seen[1], names)
 
 
 def known_service(name: Any) -> str | None:
@@ -80,9 +84,9 @@ def known_service(name: Any) -> str | None:
     return name if isinstance(name, str) and name.split(":", 1)[0] != "unknown_service" else None
 
 
-def _first(value: Any, names: tuple[str, ...]) -> str | None:
-    for place in _places(value):
-        if not isinstance(place, dict) or _SETS[names].isdisjoint(place):
+def _first(places: tuple[Any, ...], names: tuple[str, ...]) -> str | None:
+    for place in places:
+        if _SETS[names].isdisjoint(place):
             continue
         for name in names:
             if name in place and (text := _scalar(place[name])) is not None:
@@ -90,13 +94,14 @@ def _first(value: Any, names: tuple[str, ...]) -> str | None:
     return None
 
 
-def _places(value: Any) -> tuple[Any, ...]:
+def _places(value: Any) -> tuple[dict[str, Any], ...]:
     """Where a record states facts about itself, the outermost first."""
     if not isinstance(value, dict):
         return ()
     request = value.get("request")
-    return (value, value.get("metadata"), request.get("metadata") if isinstance(request, dict) else None,
-            value.get("context"), value.get("attributes"), request)
+    found = (value, value.get("metadata"), request.get("metadata") if isinstance(request, dict) else None,
+             value.get("context"), value.get("attributes"), request)
+    return tuple(place for place in found if isinstance(place, dict))
 
 
 def _scalar(value: Any) -> str | None:
