@@ -2,7 +2,7 @@
 
 There is a process for each core but one; this one reads as well while they take longer than it takes to commit. What they read
 comes back as Arrow files in a folder of its own, so that nothing is packed and unpacked. Readings come in the order of their
-pieces, whatever finished first, and few are in memory at once. A reader ends by itself when the process that it reads for is gone.
+pieces, whatever finished first, and few are in memory at once. A reader ends by itself when the process it reads for is gone.
 """
 
 from __future__ import annotations

@@ -34,6 +34,9 @@ HEADS: dict[str, Head] = {each.name: head for each in FORMATS if (head := conten
 JSON = ("lines", "document", "table")
 IN_JSON = [each for each in FORMATS if HEADS[each.name].layout in JSON]
 IN_TEXT = [each for each in FORMATS if HEADS[each.name].layout == "text"]
+BY_LINE = [each for each in FORMATS if not each.whole and HEADS[each.name].layout in ("lines", "text")]
+OPEN_ENDED = [each for each in BY_LINE if HEADS[each.name].layout == "text" or HEADS[each.name].document is None]
+"""Formats whose sample may be followed by one more line."""
 every = pytest.mark.parametrize("log_format", FORMATS, ids=lambda each: each.name)
 KEYS = ["messages", "request", "response", "choices", "message", "role", "content", "tool_calls", "function", "name",
         "arguments", "session_id", "value", "kind", "op", "source", "before", "after", "payload", "req", "res", "url",
@@ -98,10 +101,8 @@ def test_the_same_bytes_anywhere_and_packed_say_the_same(log_format: Format, tmp
         assert first.declarations.drop("file_id", "service").equals(other.declarations.drop("file_id", "service"))
 
 
-@every
+@pytest.mark.parametrize("log_format", BY_LINE, ids=lambda each: each.name)
 def test_records_that_come_twice_keep_their_ids_apart(log_format: Format, tmp_path: Path) -> None:
-    if log_format.whole or HEADS[log_format.name].layout not in ("lines", "text"):
-        pytest.skip("a whole file is one record")
     first = log_format.sample().splitlines(keepends=True)[0]
     found = reading(tmp_path, first * 5, log_format.name)
     assert found.records["record_id"].is_unique().all() and found.events["event_id"].is_unique().all()
@@ -135,12 +136,10 @@ def _whole_lines(found: Reading, held: bytes, tmp_path: Path, log_format: Format
         assert not torn or content.parsed(held[end:])[1] is None, "what is no whole record has a verdict"
 
 
-@every
+@pytest.mark.parametrize("log_format", OPEN_ENDED, ids=lambda each: each.name)
 def test_a_record_of_something_else_does_not_vanish(log_format: Format, tmp_path: Path) -> None:
     held, layout = log_format.sample(), HEADS[log_format.name].layout
     strange = {"lines": b'{"zz_unheard_of": {"deep": ["said nowhere else"]}}', "text": b"said nowhere else, by nobody"}
-    if log_format.whole or layout not in strange or (layout == "lines" and HEADS[log_format.name].document is not None):
-        pytest.skip("a whole file is one record")
     plain = reading(tmp_path, held.rstrip(b"\n") + b"\n", log_format.name)
     found = reading(tmp_path, held.rstrip(b"\n") + b"\n" + strange[layout] + b"\n", log_format.name)
     assert_accounted(found)
