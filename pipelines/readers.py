@@ -17,12 +17,12 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from statistics import fmean
 from types import TracebackType
-from typing import NamedTuple, Protocol, Self, TypeVar
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 import polars as pl
 
@@ -36,7 +36,7 @@ _ENOUGH = 2 * PIECE_BYTES
 
 
 _QUEUE = 4
-"""Pieces that wait for a reader or are with it: enough for the time that a transaction takes."""
+"""Pieces in memory for each reader: enough for the time that a transaction takes."""
 
 
 class Task(Protocol):
@@ -71,6 +71,20 @@ class _Parked(NamedTuple):
     """That it took."""
 
 
+@dataclass
+class _Turn(Generic[T]):
+    """A piece in its turn."""
+
+    task: T
+    found: Future[_Parked] | Reading | None = None
+    """Its reading, now or when a reader has it; None: nobody has begun."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether its reading is there."""
+        return isinstance(self.found, Reading) or (self.found is not None and self.found.done())
+
+
 _LARGE = ("records", "events")
 
 
@@ -89,31 +103,43 @@ class Readers:
 
         Errors: `Unavailable` where a process beside this one was ended, `StoreError` where the disk is full.
         """
-        waiting: deque[tuple[T, Future[_Parked] | Reading]] = deque()
+        waiting: deque[_Turn[T]] = deque()
         try:
             for task in tasks:
-                waiting.append((task, self._begin(task, read_at)))
-                while waiting and (_is_done(waiting[0][1]) or len(waiting) > _QUEUE * self._n_beside):
+                waiting.append(_Turn(task))
+                self._feed(waiting, read_at)
+                while waiting and (waiting[0].is_done or len(waiting) > _QUEUE * self._n_beside):
                     if fmean(self._reading) >= fmean(self._committing) * self._n_beside:
                         _help(waiting, read_at)
-                    yield from self._handed_over(*waiting.popleft())
+                    yield from self._handed_over(waiting.popleft())
+                    self._feed(waiting, read_at)
             while waiting:
                 _help(waiting, read_at)
-                yield from self._handed_over(*waiting.popleft())
+                yield from self._handed_over(waiting.popleft())
+                self._feed(waiting, read_at)
         except BrokenProcessPool as error:
             raise Unavailable("a process that read logs was ended from outside", mend=(
                 "give it more memory, then run again: what was committed stays")) from error
 
-    def _begin(self, task: Task, read_at: datetime) -> Future[_Parked] | Reading:
-        if self._pool is None or task.log is None or isinstance(task.found, Left):
-            return _read_here(task, read_at)
-        log = replace(task.log, document=None)
-        return self._pool.submit(_read, log, task.found, read_at, self._folder / task.found.file_id)
+    def _feed(self, waiting: Iterable[_Turn[T]], read_at: datetime) -> None:
+        """Give each reader the piece that it reads and one more; what no reader takes is read here."""
+        n_busy = sum(not turn.is_done for turn in waiting if turn.found is not None)
+        for turn in waiting:
+            task = turn.task
+            if turn.found is not None:
+                continue
+            if self._pool is None or task.log is None or isinstance(task.found, Left):
+                turn.found = _read_here(task, read_at)
+            elif n_busy < 2 * self._n_beside:
+                log, place = replace(task.log, document=None), self._folder / task.found.file_id
+                turn.found = self._pool.submit(_read, log, task.found, read_at, place)
+                n_busy += 1
 
-    def _handed_over(self, task: T, found: Future[_Parked] | Reading) -> Iterator[tuple[T, Reading]]:
-        reading = found if isinstance(found, Reading) else self._result(found)
+    def _handed_over(self, turn: _Turn[T]) -> Iterator[tuple[T, Reading]]:
+        assert turn.found is not None, "the first is fed first"
+        reading = turn.found if isinstance(turn.found, Reading) else self._result(turn.found)
         began = time.perf_counter()
-        yield task, reading
+        yield turn.task, reading
         self._committing.append(time.perf_counter() - began)
 
     def _result(self, found: Future[_Parked]) -> Reading:
@@ -143,14 +169,13 @@ class Readers:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _help(waiting: deque[tuple[T, Future[_Parked] | Reading]], read_at: datetime) -> None:
-    """Read pieces that no reader has begun, the last first, for as long as the first is not done."""
-    for index in range(len(waiting) - 1, 0, -1):
-        task, found = waiting[index]
-        if _is_done(waiting[0][1]):
+def _help(waiting: deque[_Turn[T]], read_at: datetime) -> None:
+    """Read pieces that no reader has, the last first, for as long as the first is not done."""
+    for turn in reversed(waiting):
+        if waiting[0].is_done:
             return
-        if isinstance(found, Future) and found.cancel():
-            waiting[index] = (task, _read_here(task, read_at))
+        if turn.found is None:
+            turn.found = _read_here(turn.task, read_at)
 
 
 def _read_here(task: Task, read_at: datetime) -> Reading:
@@ -158,10 +183,6 @@ def _read_here(task: Task, read_at: datetime) -> Reading:
         assert isinstance(task.found, Left)
         return left(task.source_file, task.found, task.number, read_at)
     return read_piece(task.log, task.found, read_at)
-
-
-def _is_done(found: Future[_Parked] | Reading) -> bool:
-    return isinstance(found, Reading) or found.done()
 
 
 def _read(log: Log, piece: Piece, read_at: datetime, place: Path) -> _Parked:
