@@ -30,12 +30,12 @@ def plans(data: Data) -> dict[str, Any]:
     true = _changes(data)
     places = _places(turns, data.tables["core.events"])
     figures = {
-        **figure("family_ari", _labelled(single, data.families), ari_of),
-        **figure("family_ari_words_only", _labelled(single, _families(wordless.tasks)), ari_of),
-        **figure("family_ari_user_words_only", _labelled(single, _families(user.tasks)), ari_of),
+        **figure("family_ari", _labelled(single, _asked(data.tables["mart.goals"])), ari_of),
+        **figure("family_ari_words_only", _labelled(single, _asked(wordless.goals)), ari_of),
+        **figure("family_ari_user_words_only", _labelled(single, _asked(user.goals)), ari_of),
         "family_ari_words_applied": round(sum(applied) / len(applied), 4),
-        **figure("boundary_f1", _boundaries(true, data.tables.get("mart.goals"), places), f1_of),
-        **figure("boundary_f1_words_only", _boundaries(true, getattr(wordless, "goals", None), places), f1_of),
+        **figure("boundary_f1", _boundaries(true, data.tables["mart.goals"], places), f1_of),
+        **figure("boundary_f1_words_only", _boundaries(true, wordless.goals, places), f1_of),
         **figure("boundary_f1_baseline_other_call", _boundaries(true, _other_calls(turns), places), f1_of),
         "n_boundaries": sum(map(len, true.values())), "n_sessions_scored": len(true),
         "n_sessions_without_events": sum(row["multi_task"] and not row["selected"] for row in data.truth),
@@ -98,12 +98,13 @@ def _applied(data: Data, single: Mapping[str, str]) -> list[float]:
     for fold in range(_FOLDS):
         held = {name: task for name, task in single.items() if int(name, 16) % _FOLDS == fold}
         left = pl.col("session_id").is_in(list(held)) & (pl.col("kind") == "call")
-        told.append(ari_of(_labelled(held, _families(_found(data, turns.filter(~left)).tasks))))
+        told.append(ari_of(_labelled(held, _asked(_found(data, turns.filter(~left)).goals))))
     return told
 
 
-def _families(tasks: pl.DataFrame) -> dict[str, str]:
-    return dict(tasks.select("family", "session_ids").explode("session_ids").select("session_ids", "family").iter_rows())
+def _asked(goals: pl.DataFrame) -> dict[str, str]:
+    """session -> family of its goals, also where nobody answered and it is no task."""
+    return dict(goals.select("session_id", "family").unique().iter_rows())
 
 
 def _labelled(truth: Mapping[str, Any], found: Mapping[str, Any]) -> list[tuple[Any, Any]]:
@@ -170,13 +171,12 @@ def _places(turns: pl.DataFrame, events: pl.DataFrame) -> dict[tuple[str, int], 
     return {(session, position): index for session, position, index in rows.iter_rows()}
 
 
-def _boundaries(true: Mapping[str, list[int]], goals: pl.DataFrame | None, places: Mapping[tuple[str, int], int],
+def _boundaries(true: Mapping[str, list[int]], goals: pl.DataFrame, places: Mapping[tuple[str, int], int],
                 ) -> list[tuple[float, float, float]]:
     """(right, found, true) of each session; a goal's first turn is the user's message that brings it."""
     begins: dict[str, set[int]] = defaultdict(set)
-    if goals is not None:
-        for session, begin in goals.filter(pl.col("place") > 0).select("session_id", "begins").iter_rows():
-            begins[session].add(places[session, begin])
+    for session, begin in goals.filter(pl.col("place") > 0).select("session_id", "begins").iter_rows():
+        begins[session].add(places[session, begin])
     return [(matched(sorted(begins[name]), places_, _NEAR), len(begins[name]), len(places_)) for name, places_ in true.items()]
 
 
@@ -196,10 +196,9 @@ def _other_calls(turns: pl.DataFrame) -> pl.DataFrame:
 def _goals_of(data: Data) -> dict[str, list[tuple[str, dict[str, Any]]]]:
     """session -> (family, slots) of its goals in order."""
     told: dict[str, list[tuple[str, dict[str, Any]]]] = defaultdict(list)
-    table = data.tables.get("mart.goals")
-    if table is not None:
-        for session, kind, slots in table.sort("session_id", "place").select("session_id", "kind", "slots").iter_rows():
-            told[session].append((kind, json.loads(slots)))
+    ordered = data.tables["mart.goals"].sort("session_id", "place").select("session_id", "kind", "slots")
+    for session, kind, slots in ordered.iter_rows():
+        told[session].append((kind, json.loads(slots)))
     return told
 
 

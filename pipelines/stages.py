@@ -90,7 +90,8 @@ def tasks(store: Store, settings: Settings) -> Counts:
     store.replace("mart.leakage", frame(Leakage, reports))
     grouped = found.tasks["session_ids"].explode()
     leave(store, "tasks", all_of(grouped, found.verdicts, "tasks", "in_a_task", "Belongs to a task."))
-    return {"n_tasks": store.replace("mart.tasks", found.tasks), "n_families": found.tasks["family"].n_unique()}
+    return {"n_tasks": store.replace("mart.tasks", found.tasks), "n_goals": store.replace("mart.goals", found.goals),
+            "n_families": found.tasks["family"].n_unique()}
 
 
 def rewards(store: Store, settings: Settings) -> Counts:
@@ -152,7 +153,9 @@ STAGES: tuple[Stage, ...] = (
         "world", ("mart.services", "mart.facts", "mart.recorded", "mart.behaviours"), ("sessions",), world,
         ("configuration_text",)),
     Stage("outcomes", ("mart.outcomes",), ("sessions", "world"), outcomes),
-    Stage("tasks", ("mart.tasks", "mart.leakage"), ("sessions", "world", "outcomes"), tasks, ("configuration_text",)),
+    Stage(
+        "tasks", ("mart.tasks", "mart.goals", "mart.leakage"), ("sessions", "world", "outcomes"), tasks,
+        ("configuration_text",)),
     Stage("rewards", ("mart.rubrics",), ("sessions", "world", "outcomes", "tasks"), rewards),
     Stage(
         "environments", ("mart.environments",), ("sessions", "world", "tasks", "rewards"), environments,

@@ -308,6 +308,30 @@ class Task(Record):
     """1 - mean probability of success over its sessions."""
 
 
+class Goal(Record):
+    """One thing that a session was for, and the stretch of it that it took (`mart.goals`)."""
+
+    goal_id: str
+    session_id: str
+    service: str
+    place: int
+    """0-based among the session's goals."""
+    begins: int
+    """Position of the turn that it begins with; goals asked in one breath begin together."""
+    ends: int
+    """Position after its last turn."""
+    kind: str
+    """Id of the kind of request: a family of one goal."""
+    family: str
+    """Id of the family of all the session's goals."""
+    goal: str
+    """What was asked, in the user's own words."""
+    slots: str
+    """JSON object slot name -> value, as it was asked for."""
+    follows: str | None
+    """Goal of an earlier session that it goes on with."""
+
+
 Known = Literal["seen", "implied", "carried", "row_change"]
 
 

@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from extractors.tasks.arguments import calls_of, values_of
-from extractors.tasks.asking import ask
-from extractors.tasks.families import find_families
+from extractors.tasks.asking import ask, heard
+from extractors.tasks.goals import find_goals, kind_id, kinds_of
 from extractors.tasks.instances import same_request, same_words
 from extractors.tasks.leakage import report
 from extractors.tasks.slots import fill_slots
 from extractors.tasks.splits import choose_sides
-from warehouse.records import Task, empty, frame_schema
+from warehouse.records import Goal, Task, empty, frame_schema
 
 GATE = 0.5
 """Probability of success from which on a session counts as known-good."""
@@ -36,6 +36,8 @@ class Tasks(NamedTuple):
     """Frame of `Task`, by task_id."""
     verdicts: pl.DataFrame
     """Frame of `Verdict`, stage `tasks`: sessions that are in no task."""
+    goals: pl.DataFrame
+    """Frame of `Goal`, by session and place."""
 
 
 def find(
@@ -53,14 +55,15 @@ def find(
     """
     asked, verdicts = ask(sessions, turns)
     if asked.is_empty():
-        return Tasks(empty(Task), verdicts)
+        return Tasks(empty(Task), verdicts, empty(Goal))
     calls = calls_of(turns, effects)
     values = values_of(calls)
-    members = _members(asked, calls, outcomes, starts_from, gate)
+    goals = find_goals(heard(sessions, turns), turns, calls)
+    members = _members(asked, kinds_of(goals), outcomes, starts_from, gate)
     sides = choose_sides(members, calls, values)
     slots = fill_slots(asked, members, calls, values)
     tasks = _tasks(members, sides.tasks, slots, starts_from)
-    return Tasks(tasks, verdicts)
+    return Tasks(tasks, verdicts, _goals(goals))
 
 
 def leakage(
@@ -84,13 +87,13 @@ def leakage(
 
 
 def _members(
-    asked: pl.DataFrame, calls: pl.DataFrame, outcomes: pl.DataFrame, starts_from: Mapping[str, str], gate: float
+    asked: pl.DataFrame, kinds: pl.DataFrame, outcomes: pl.DataFrame, starts_from: Mapping[str, str], gate: float
 ) -> pl.DataFrame:
     """One row a session: its task, the task's family, and how well it went."""
     reset = pl.col("service").is_in([service for service, start in starts_from.items() if start == "reset"])
     joined = (
         asked.join(same_request(asked.filter(reset)), on="session_id", how="left")
-        .join(find_families(asked, calls).select("session_id", "family"), on="session_id")
+        .join(kinds.select("session_id", "family"), on="session_id")
         .join(outcomes.select("session_id", "probability"), on="session_id", how="left")
         .with_columns(pl.when(reset).then("request").otherwise("session_id").alias("group"))
     )
@@ -139,6 +142,20 @@ def _tasks(members: pl.DataFrame, sides: pl.DataFrame, slots: pl.DataFrame, star
         .cast(pl.Schema(frame_schema(Task)))
         .sort("task_id")
     )
+
+
+def _goals(goals: pl.DataFrame) -> pl.DataFrame:
+    """Goals with their ids, as published."""
+    ids = pl.struct("service", "session_id", "place").map_elements(_goal_id, return_dtype=pl.String).alias("goal_id")
+    kinds = pl.struct("service", "label").map_elements(lambda row: kind_id(**row), return_dtype=pl.String).alias("kind")
+    return goals.with_columns(ids, kinds, pl.col("words").alias("goal"), pl.lit("{}").alias("slots"),
+                              pl.lit(None, pl.String()).alias("follows")).join(
+        kinds_of(goals).select("session_id", "family"), on="session_id").select(list(frame_schema(Goal))).sort(
+        "session_id", "place")
+
+
+def _goal_id(row: dict[str, Any]) -> str:
+    return hashlib.sha256(f"{row['service']}\0{row['session_id']}\0{row['place']}".encode()).hexdigest()[:16]
 
 
 def _task_id(row: dict[str, Any]) -> str:

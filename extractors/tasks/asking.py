@@ -33,6 +33,19 @@ _TEXT_FOR_PEOPLE = 3
 
 def ask(sessions: pl.DataFrame, turns: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """One row of `ASKED` a session that asked for something and was answered, by session_id; verdicts for the rest."""
+    told = _told(sessions, turns)
+    kept = told.filter(pl.col("reason").is_null()).select(list(ASKED)).sort("session_id")
+    return kept.cast(pl.Schema(ASKED)), _left(told.filter(pl.col("reason").is_not_null()))
+
+
+def heard(sessions: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
+    """One row of `ASKED` a session that asked for something, answered or not, by session_id."""
+    told = _told(sessions, turns).filter(pl.col("goal").is_not_null())
+    return told.select(list(ASKED)).sort("session_id").cast(pl.Schema(ASKED))
+
+
+def _told(sessions: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
+    """Columns of `ASKED`, and the reason why a session is no task."""
     per_session = sessions.select("session_id", "service", "source", "identity", "started_at")
     asked = (
         per_session.join(_words(turns), on="session_id", how="left")
@@ -42,11 +55,9 @@ def ask(sessions: pl.DataFrame, turns: pl.DataFrame) -> tuple[pl.DataFrame, pl.D
         .with_columns(pl.coalesce("goal", "text", "tools").alias("goal"), pl.coalesce("said", "text", "tools").alias("said"))
     )
     idle = (pl.col("n_calls") == 0) & (pl.col("n_answers") == 0)
-    reasons = asked.with_columns(
+    return asked.with_columns(
         pl.when(pl.col("goal").is_null()).then(pl.lit("no_request")).when(idle).then(pl.lit("no_answer")).alias("reason")
     )
-    kept = reasons.filter(pl.col("reason").is_null()).select(list(ASKED)).sort("session_id")
-    return kept.cast(pl.Schema(ASKED)), _left(reasons.filter(pl.col("reason").is_not_null()))
 
 
 def _words(turns: pl.DataFrame) -> pl.DataFrame:

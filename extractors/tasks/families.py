@@ -11,8 +11,6 @@ later in the conversation, and kinds of request that end in the same write (or i
 
 from __future__ import annotations
 
-import hashlib
-
 import polars as pl
 
 from extractors.tasks.words import document_words, masked
@@ -34,9 +32,14 @@ _SCALE = 1000
 
 
 def find_families(asked: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Columns session_id, kinds (list of what each clause asks for: a tool that writes, `` for none), family.
+    """Columns session_id, kinds: what each clause of the opening asks for, a tool that writes or `` for none, in order."""
+    return read_openings(asked, calls).group_by("session_id", maintain_order=True).agg(pl.col("label").alias("kinds"))
 
-    `asked` is of `asking.ASKED`, `calls` of `arguments.calls_of`. `family` is the hash of service and kinds.
+
+def read_openings(asked: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """Columns session_id, service, place, label (what the clause asks for: a tool that writes, `` for none), words.
+
+    `asked` is of `asking.ASKED`, `calls` of `arguments.calls_of`. One row a clause, at least one a session.
     """
     clauses = _clauses(asked)
     labels = _labels(asked, calls)
@@ -47,16 +50,14 @@ def find_families(asked: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     best = (
         scores.sort("clause", "score", "label", descending=[False, True, False]).group_by("clause", maintain_order=True).first()
     )
-    read = clauses.join(best.select("clause", "label"), on="clause", how="left").join(
-        labels.select("session_id", pl.col("label").alias("own")), on="session_id"
+    read = clauses.join(best.select("clause", pl.col("label").alias("kind")), on="clause", how="left").join(
+        labels.select("session_id", "label"), on="session_id"
     )
     return (
-        read.with_columns(pl.coalesce("label", "own").alias("kind"))
+        read.with_columns(pl.coalesce("kind", "label").alias("label"))
         .sort("session_id", "clause")
-        .group_by("session_id", "service", maintain_order=True)
-        .agg(pl.col("kind").alias("kinds"))
-        .with_columns(pl.struct("service", "kinds").map_elements(_family_id, return_dtype=pl.String).alias("family"))
-        .select("session_id", "kinds", "family")
+        .select("session_id", "service", pl.int_range(pl.len()).over("session_id").alias("place"), "label",
+                pl.col("text").alias("words"))
     )
 
 
@@ -129,6 +130,3 @@ def _scores(words: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
         .agg(pl.col("score").sum())
     )
 
-
-def _family_id(row: dict[str, object]) -> str:
-    return hashlib.sha256(f"{row['service']}\0{row['kinds']}".encode()).hexdigest()[:16]

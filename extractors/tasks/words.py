@@ -38,7 +38,7 @@ def masked(text: pl.Expr) -> pl.Expr:
 def document_words(documents: pl.DataFrame, text: str = "text", document: str = "document") -> pl.DataFrame:
     """Words and pairs of neighbouring words of each document, counted: columns document, word, n."""
     listed = documents.select(document, split_words(pl.col(text)).alias("word")).explode("word").drop_nulls("word")
-    neighbours = listed.with_columns(
-        (pl.col("word") + " " + pl.col("word").shift(-1).over(document, order_by=None)).alias("word")
-    ).drop_nulls("word")
+    follows = pl.col(document) == pl.col(document).shift(-1)
+    neighbours = listed.with_columns((pl.col("word") + " " + pl.col("word").shift(-1)).alias("word")).filter(
+        follows.fill_null(False))
     return pl.concat([listed, neighbours]).group_by(document, "word").agg(pl.len().alias("n")).sort(document, "word")
