@@ -11,14 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from extractors.formats.overlap import Print, n_known
+from extractors.formats.registry import history_of
 from extractors.shelf import Shelf, Thread, is_answer
 from extractors.tellings import Columns, is_bare, is_partial, pairs, print_of, take
-
-_TELL_ONCE = frozenset({"claude_code", "codex", "langfuse", "langsmith", "logfire", "mapped", "mcp", "mlflow",
-                        "openai_agents", "openai_responses", "openhands", "openhands_v1", "otlp", "weave"})
-"""Formats whose records may not repeat the history: what another file goes on with follows what came before."""
-_ANSWERS_APART = frozenset({"openai_stored"})
-"""Formats that list a session's answers in one file, and what was asked in another."""
 
 
 @dataclass(slots=True)
@@ -93,7 +88,7 @@ class Weaver:
 
     def _is_answers(self, run: Run) -> bool:
         """Whether a run lists answers whose questions another one may hold."""
-        return run.format in _ANSWERS_APART and all(is_answer(print_of(row, self._columns)) for row in run.rows)
+        return history_of(run.format) == "answers" and all(is_answer(print_of(row, self._columns)) for row in run.rows)
 
     def _is_told(self, run: Run) -> bool:
         """Whether one thread holds every part of the run, but for an end that goes on after the thread's; what the run knows
@@ -156,7 +151,7 @@ class Weaver:
 
     def _thread_for(self, run: Run, prints: list[Print]) -> Thread:
         """The last thread, where the run only goes on; not where it begins as that one did, and then differs."""
-        goes_on = run.format in _TELL_ONCE or is_bare(run.rows, self._columns) or self._is_answers(run)
+        goes_on = history_of(run.format) == "once" or is_bare(run.rows, self._columns) or self._is_answers(run)
         if self.threads and goes_on and (len(prints) < 2 or self.threads[-1].prints[:2] != prints[:2]):
             return self.threads[-1]
         self.threads.append(Thread())

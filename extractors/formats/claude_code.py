@@ -24,8 +24,6 @@ from extractors.formats.usage import tokens
 _HARNESS = re.compile(r"\s*(<(local-command-[a-z]+|system-reminder|bash-[a-z]+|task-notification|user-memory-input)>"
                       r"|\[Request interrupted by user|Caveat: The messages below were generated)")
 _COMMAND = re.compile(r"\s*<command-(name|message)>")
-_NAME = re.compile(r"<command-name>\s*(.*?)\s*</command-name>", re.DOTALL)
-_TYPED = re.compile(r"<command-args>\s*(.*?)\s*</command-args>", re.DOTALL)
 _SPOKEN = ("message", "call", "result")
 
 
@@ -108,9 +106,9 @@ class _Teller:
 
     def _command(self, line: Line, words: str) -> tuple[str, bool]:
         """A slash command as it was typed, and whether it was said to the model."""
-        name, typed = _NAME.search(words), _TYPED.search(words)
-        found = " ".join(each.group(1) for each in (name, typed) if each is not None and each.group(1))
-        told = line.uuid in self._expanded or (typed is not None and bool(typed.group(1)))
+        name, typed = _between(words, "command-name"), _between(words, "command-args")
+        found = " ".join(filter(None, (name, typed)))
+        told = line.uuid in self._expanded or bool(typed)
         return (found, True) if told and found else (words, False)
 
     def _assistant(self, line: Line) -> None:
@@ -175,4 +173,12 @@ def _told_again(part: Row, told: list[Row]) -> bool:
     return False
 
 
-FORMAT = Format(name="claude_code", claims=claims, read=read, sample=sample("claude_code.jsonl"), apart=False, rank=15)
+def _between(words: str, tag: str) -> str:
+    """What stands in the first element of that name, without white space around it."""
+    _, _, rest = words.partition(f"<{tag}>")
+    found, end, _ = rest.partition(f"</{tag}>")
+    return found.strip() if end else ""
+
+
+FORMAT = Format(name="claude_code", history="once", claims=claims, read=read, sample=sample("claude_code.jsonl"), apart=False,
+                rank=15)

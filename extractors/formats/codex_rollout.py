@@ -173,4 +173,4 @@ def _word(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-FORMAT = Format(name="codex", claims=claims, read=read, sample=sample("codex.jsonl"), apart=False, rank=20)
+FORMAT = Format(name="codex", history="once", claims=claims, read=read, sample=sample("codex.jsonl"), apart=False, rank=20)

@@ -173,6 +173,9 @@ class Format:
     apart: bool = True
     """A big file in lines may be read in pieces of some 16 MiB, each by itself; False: what a line means hangs on lines far
     before it, and only a file of more than 128 MiB is cut."""
+    history: Literal["full", "once", "answers"] = "full"
+    """What its records tell of a conversation. full: all of it, again and again; once: what is new, so that what another file
+    goes on with follows what came before; answers: one file lists the answers, another what was asked."""
     rank: int = field(default=50)
     """Formats are asked in order of rank, then name: a stricter test first."""
 

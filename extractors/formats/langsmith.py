@@ -138,4 +138,4 @@ def _text(value: Any) -> str | None:
     return str(value) if value not in (None, "") else None
 
 
-FORMAT = Format(name="langsmith", claims=claims, read=read, sample=sample("langsmith.jsonl"), rank=25)
+FORMAT = Format(name="langsmith", history="once", claims=claims, read=read, sample=sample("langsmith.jsonl"), rank=25)

@@ -207,4 +207,4 @@ def _level(row: Row) -> int:
     return int(level) if isinstance(level, int) or (isinstance(level, str) and level.isdecimal()) else 0
 
 
-FORMAT = Format(name="logfire", claims=claims, read=read, sample=sample("logfire.jsonl"), rank=25)
+FORMAT = Format(name="logfire", history="once", claims=claims, read=read, sample=sample("logfire.jsonl"), rank=25)

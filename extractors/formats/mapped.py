@@ -83,4 +83,4 @@ def _number(rows: list[tuple[int | None, Row]]) -> None:
             position += 1
 
 
-FORMAT = Format(name="mapped", claims=claims, read=read, sample=sample("mapped.jsonl"), rank=99)
+FORMAT = Format(name="mapped", history="once", claims=claims, read=read, sample=sample("mapped.jsonl"), rank=99)

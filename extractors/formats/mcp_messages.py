@@ -228,4 +228,4 @@ def _call_id(message: Row, parameters: Row) -> str | None:
     return _id(message["id"]) if "id" in message else None
 
 
-FORMAT = Format(name="mcp", claims=claims, read=read, sample=sample("mcp.jsonl"), apart=False, rank=25)
+FORMAT = Format(name="mcp", history="once", claims=claims, read=read, sample=sample("mcp.jsonl"), apart=False, rank=25)

@@ -175,4 +175,4 @@ def _assess(record: LogRecord, assessments: Any, trace: PlatformSpan, emit: Emit
             emit.event(record, "log", place=place, **facts, tool="assessment", arguments=texts(each))
 
 
-FORMAT = Format(name="mlflow", claims=claims, read=read, sample=sample("mlflow.jsonl"), rank=25)
+FORMAT = Format(name="mlflow", history="once", claims=claims, read=read, sample=sample("mlflow.jsonl"), rank=25)

@@ -102,4 +102,4 @@ def _problem(error: Any) -> str | None:
     return written(said or (error.get("message") if isinstance(error, dict) else error)) or "error"
 
 
-FORMAT = Format(name="openai_agents", claims=claims, read=read, sample=sample("openai_agents.jsonl"), rank=25)
+FORMAT = Format(name="openai_agents", history="once", claims=claims, read=read, sample=sample("openai_agents.jsonl"), rank=25)

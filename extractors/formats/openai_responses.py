@@ -156,4 +156,5 @@ def _id(found: Any) -> str | None:
     return found if isinstance(found, str) and found else None
 
 
-FORMAT = Format(name="openai_responses", claims=claims, read=read, sample=sample("openai_responses.jsonl"), rank=25)
+FORMAT = Format(name="openai_responses", history="once", claims=claims, read=read, sample=sample("openai_responses.jsonl"),
+                rank=25)

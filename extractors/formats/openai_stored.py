@@ -115,4 +115,4 @@ def _whole(message: Any) -> Any:
     return message
 
 
-FORMAT = Format(name="openai_stored", claims=claims, read=read, sample=sample("openai_stored.json"), rank=30)
+FORMAT = Format(name="openai_stored", history="answers", claims=claims, read=read, sample=sample("openai_stored.json"), rank=30)

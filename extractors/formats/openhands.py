@@ -122,4 +122,5 @@ def _dict(value: Any) -> Row:
     return value if isinstance(value, dict) else {}
 
 
-FORMAT = Format(name="openhands", claims=claims, read=read, sample=sample("openhands.json"), whole=True, rank=30)
+FORMAT = Format(name="openhands", history="once", claims=claims, read=read, sample=sample("openhands.json"), whole=True,
+                rank=30)

@@ -154,4 +154,5 @@ def _blocks(value: Any) -> Iterator[Any]:
         yield value
 
 
-FORMAT = Format(name="openhands_v1", claims=claims, read=read, sample=sample("openhands_v1.jsonl"), whole=True, rank=30)
+FORMAT = Format(name="openhands_v1", history="once", claims=claims, read=read, sample=sample("openhands_v1.jsonl"), whole=True,
+                rank=30)

@@ -93,5 +93,5 @@ def _members(value: Any, emit: Emit) -> Iterator[tuple[str, Row, str | None]]:
         yield from (("span", each, None) for each in data)
 
 
-FORMAT = Format(name="otlp", claims=claims, read=read, sample=sample("otlp.jsonl"), rank=20,
+FORMAT = Format(name="otlp", history="once", claims=claims, read=read, sample=sample("otlp.jsonl"), rank=20,
                 read_block=read_block)

@@ -35,6 +35,12 @@ def named(name: str) -> Format:
     raise Missing.named("format", name, (each.name for each in registered()))
 
 
+@cache
+def history_of(name: str) -> str:
+    """What the records of a format tell of a conversation (`Format.history`); of one that is not there any more, all of it."""
+    return next((each.history for each in registered() if each.name == name), "full")
+
+
 def recognise(head: Head) -> Format | None:
     """The first format that claims a file which begins so."""
     return next((each for each in registered() if each.claims(head)), None)

@@ -138,4 +138,4 @@ def _answer(value: Row) -> tuple[str, str | None]:
     return name, written(held)
 
 
-FORMAT = Format(name="weave", claims=claims, read=read, sample=sample("weave.jsonl"), rank=25)
+FORMAT = Format(name="weave", history="once", claims=claims, read=read, sample=sample("weave.jsonl"), rank=25)
