@@ -98,11 +98,11 @@ def _induced(service: Service, tool: str, steps: list[Step], things: finds.Thing
     elif known["rules"] and known["effect"] == "read":
         rules += known["rules"]
     elif known["rules"]:
-        written = writes.induce(steps, known["rules"][0], classes)
+        written = writes.induce(steps, known["rules"][0], classes, things.rows)
         if written:
             rules.append({**written.rule, "also": service.also.get(tool, [])})
             n_against = written.n_against
-            fidelity, abstains = writes.held_out(steps, known["rules"][0], classes)
+            fidelity, abstains = writes.held_out(steps, known["rules"][0], classes, things.rows)
     if all(rule["rule"] in ("recorded", "refuse", "rows") for rule in rules):
         sentence = templates.induce(steps)
         looks = known["effect"] != "write" and known["class"] is None

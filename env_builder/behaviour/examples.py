@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from env_builder.runtime.expressions import Look, Missing, evaluate, nothing
+from env_builder.runtime.tables import Table
 
 Expression = list[Any]
 KNOWN = 0.5
@@ -28,6 +30,8 @@ class Example(NamedTuple):
     """Other documents, as known just before."""
     classes: tuple[str, ...] = ()
     """Classes of which there are any."""
+    rows: Mapping[str, Table] = MappingProxyType({})
+    """Class of rows -> all that were ever listed: to look for columns, not for values."""
 
 
 def fits(expression: Expression, examples: list[Example]) -> bool:
@@ -64,7 +68,7 @@ def silence(expression: Expression, examples: list[Example], most: int | None = 
 
 
 def _linked(expression: Any) -> bool:
-    return isinstance(expression, list) and (expression[:1] == ["document"] or any(map(_linked, expression)))
+    return isinstance(expression, list) and (expression[:1] in (["document"], ["row"]) or any(map(_linked, expression)))
 
 
 def values(expression: Expression, examples: list[Example]) -> Iterator[Any]:

@@ -16,6 +16,8 @@ from env_builder.behaviour.examples import Example
 from env_builder.runtime.guards import Guards, differs, is_alike, is_within, length_of
 
 FEW_VALUES = 5
+MINIMUM_ROWS = 4
+"""Different things that must have been seen: what fewer have in common is a coincidence."""
 Failure = tuple[dict[str, Any], dict[str, Any]]
 """(document before, arguments) of a call that failed."""
 
@@ -27,7 +29,7 @@ def learn(examples: list[Example], failures: list[Failure]) -> Guards:
         "names": sorted({tuple(sorted(example.arguments)) for example in examples}),
         "document": few_values([example.before for example in examples]),
         "arguments": few_values([example.arguments for example in examples]),
-        "lengths": few_values([_lengths(example.before) for example in examples]),
+        "lengths": few_values([_lengths(example.before) for example in examples], [example.before for example in examples]),
         "within": [name for name in names if all(is_within(one.before, one.arguments.get(name)) for one in examples)],
         "alike": [
             pair for pair in combinations(names, 2)
@@ -66,15 +68,26 @@ def _lengths(before: dict[str, Any]) -> dict[str, Any]:
     return {name: length_of(value) for name, value in before.items() if isinstance(value, list)}
 
 
-def few_values(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """Values of the fields that take few, by field."""
+def few_values(
+    rows: list[dict[str, Any]], named: list[dict[str, Any]] | None = None, ids: bool = False
+) -> dict[str, list[Any]]:
+    """Values of the fields that take few, by field. Rows whose `named` hold the same ids count once, and ids themselves are
+    never few, unless `ids` asks for them."""
     found = {}
+    n = 0 if ids else len({tuple(str(value) for value in row.values() if _id_like(value)) for row in named or rows})
+    several = n if n > 1 else len(rows)
+    if several < MINIMUM_ROWS:
+        return {}
     for name in sorted(set().union(*rows)):
         values = _distinct(row.get(name) for row in rows)
-        scalar = not any(isinstance(value, dict | list) for value in values)
-        if scalar and len(values) <= FEW_VALUES and len(rows) > 2 * len(values):
+        scalar = not any(isinstance(value, dict | list) or (_id_like(value) and not ids) for value in values)
+        if scalar and len(values) <= FEW_VALUES and several > 2 * len(values):
             found[name] = values
     return found
+
+
+def _id_like(value: Any) -> bool:
+    return isinstance(value, str) and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
 
 
 def _distinct(values: Iterable[Any]) -> list[Any]:

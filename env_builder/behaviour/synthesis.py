@@ -30,8 +30,10 @@ def explain(examples: list[Example], hint: list[str]) -> Expression | None:
         if all(one[0] != expression[0] for one in found) and fits(expression, examples):
             if not found and expression[0] not in ("before", "argument"):
                 return expression
-            if expression[0] != "constant" and (not isinstance(examples[0].after, dict) or not found):
+            if expression[0] in ("before", "argument") and (not isinstance(examples[0].after, dict) or not found):
                 found.append(expression)
+    if len(found) == 1 and found[0][0] == "argument" and fits(["sorted", found[0]], examples):
+        found.append(["sorted", found[0]])  # no example tells whether it is put in order
     if found:
         return ["agree", *found] if len(found) > 1 else found[0]
     return (

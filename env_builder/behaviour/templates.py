@@ -49,7 +49,7 @@ def limits(given: list[dict[str, Any]], said: set[str]) -> Limits:
     """What arguments that were seen to work look like. `said`: those that the answer repeats; an id among them is free."""
     names = sorted({name for arguments in given for name in arguments})
     types = {name: sorted({type_of(arguments[name]) for arguments in given if name in arguments}) for name in names}
-    few = few_values(given)
+    few = few_values(given, ids=True)
     free = {name for name in said if any(map(str.isdigit, str([arguments.get(name) for arguments in given])))}
     return {
         "always": [name for name in names if all(name in arguments for arguments in given)],

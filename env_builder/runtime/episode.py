@@ -181,7 +181,9 @@ class Room:
     def look(self, entity_class: str, key: str) -> Any:
         """The same as JSON value, shared with others: not to be changed."""
         if entity_class.endswith(ROWS):
-            return agreed(self._rows(entity_class, [((name,), value) for name, value in parsed(key).items()]))
+            columns = parsed(key)
+            wanted: Wanted = [((name,), value) for name, value in columns.items()] if isinstance(columns, dict) else []
+            return agreed(self._rows(entity_class, wanted))
         text = self.document((entity_class, key))
         return None if text is None else parsed(text)
 

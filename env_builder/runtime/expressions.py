@@ -21,12 +21,23 @@
     ["sum", e]                 the sum of the list of numbers e, from left to right
     ["total", e, name]         sum of the field `name` over the list of objects e
     ["sign", e, e1, e2]        e1 where the number e is above zero, else e2
+    ["row", class, [[column, e], …], step, …]
+                               value at a path of the row whose columns are so, as far as all that list it agree
+    ["match", e, [[name, e2], …]]  the first object of the list e whose fields are all so
+    ["with", e, [[name, e2], …]]   the object e with these fields
+    ["first", e, …]            the first of them that has a value
+    ["same", e, e2, e3]        e3 where e and e2 are the same, else no value
+    ["times", e, e2] ["length", e]
+    ["append_above", e, n, item] ["append_unless_zero", e, n, item]    the list e with item at its end where the number n
+                               is above zero, is not zero; else the list e
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
+
+from .canonical import canonical
 
 Look = Callable[[str, str], Any]
 """(class, key) -> document as JSON value, None where it is not known."""
@@ -182,6 +193,56 @@ def _sign(operands: list[Any], scope: Scope) -> Any:
     return value_of(operands[1] if _number(operands[0], scope) > 0 else operands[2], scope)
 
 
+def _row(operands: list[Any], scope: Scope) -> Any:
+    wanted = {column: value_of(e, scope) for column, e in operands[1]}
+    if not all(isinstance(value, str | int | float) for value in wanted.values()):
+        raise Missing("row")
+    row = scope.look(operands[0], canonical(wanted))
+    if row is None:
+        raise Missing("row")
+    return _at(row, [value_of(step, scope) if isinstance(step, list) else step for step in operands[2:]])
+
+
+def _match(operands: list[Any], scope: Scope) -> Any:
+    wanted = {name: value_of(e, scope) for name, e in operands[1]}
+    for row in _rows(value_of(operands[0], scope)):
+        if isinstance(row, dict) and all(name in row and row[name] == value for name, value in wanted.items()):
+            return row
+    raise Missing("match")
+
+
+def _with(operands: list[Any], scope: Scope) -> Any:
+    value = value_of(operands[0], scope)
+    if not isinstance(value, dict):
+        raise Missing("with")
+    return {**value, **{name: value_of(e, scope) for name, e in operands[1]}}
+
+
+def _first(operands: list[Any], scope: Scope) -> Any:
+    for operand in operands:
+        try:
+            return value_of(operand, scope)
+        except Missing:
+            continue
+    raise Missing("first")
+
+
+def _same(operands: list[Any], scope: Scope) -> Any:
+    if value_of(operands[0], scope) != value_of(operands[1], scope):
+        raise Missing("same")
+    return value_of(operands[2], scope)
+
+
+def _append_above(operands: list[Any], scope: Scope) -> Any:
+    more = [operands[2]] if _number(operands[1], scope) > 0 else []
+    return _append([operands[0], *more], scope)
+
+
+def _append_unless_zero(operands: list[Any], scope: Scope) -> Any:
+    more = [operands[2]] if _number(operands[1], scope) != 0 else []
+    return _append([operands[0], *more], scope)
+
+
 def _rows(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise Missing("list")
@@ -202,6 +263,15 @@ OPERATORS: dict[str, Callable[[list[Any], Scope], Any]] = {
     "concat": _concat,
     "each": _each,
     "rows": _each_position,
+    "row": _row,
+    "match": _match,
+    "with": _with,
+    "first": _first,
+    "same": _same,
+    "times": lambda operands, scope: _number(operands[0], scope) * _number(operands[1], scope),
+    "length": lambda operands, scope: len(_rows(value_of(operands[0], scope))),
+    "append_above": _append_above,
+    "append_unless_zero": _append_unless_zero,
     "replace": _replace,
     "negative": lambda operands, scope: -_number(operands[0], scope),
     "absolute": lambda operands, scope: abs(_number(operands[0], scope)),
