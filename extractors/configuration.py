@@ -86,6 +86,17 @@ class Gates(_Section):
 
     min_probability: float = Field(default=0.5, ge=0, le=1)
     """Least probability of success of a session that counts as good."""
+    min_auroc: float | None = Field(default=None, ge=0, le=1)
+    """A family whose known outcomes are told apart worse than this gets no reward (`extractors/outcomes/gate.py`)."""
+    max_ece: float | None = Field(default=None, ge=0, le=1)
+    """A family whose probabilities of success are further off than this, on average, gets no reward."""
+
+
+class OutcomeSources(_Section):
+    """What is known of how sessions went."""
+
+    reviews: list[str] = Field(default_factory=list)
+    """Names of feedback in which somebody who looked at the session says how it went; it counts as known."""
 
 
 class Configuration(_Section):
@@ -96,6 +107,7 @@ class Configuration(_Section):
     sources: list[Source] = Field(default_factory=list)
     sessions: Sessions = Sessions()
     gates: Gates = Gates()
+    outcomes: OutcomeSources = OutcomeSources()
 
 
 def load(path: Path | str) -> Configuration:
@@ -132,6 +144,7 @@ def _mend(error: ValidationError) -> str:
     first = error.errors()[0]
     if first["type"] != "extra_forbidden":
         return "correct its value"
-    sections: dict[str, type[_Section]] = {"sources": Source, "sessions": Sessions, "gates": Gates}
+    sections: dict[str, type[_Section]] = {"sources": Source, "sessions": Sessions, "gates": Gates,
+                                            "outcomes": OutcomeSources}
     section = sections.get(str(first["loc"][0]), Configuration) if len(first["loc"]) > 1 else Configuration
     return f"remove it, or use one of: {', '.join(section.model_fields)}"

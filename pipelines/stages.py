@@ -15,7 +15,7 @@ from pipelines.ingesting import ingest
 from pipelines.settings import Settings
 from pipelines.verdicts import all_of
 from pipelines.worlds import configuration_of, world_of
-from warehouse.records import Leakage, Service, frame
+from warehouse.records import Leakage, Service, Verdict, frame
 from warehouse.store import Store
 
 
@@ -71,7 +71,7 @@ def outcomes(store: Store, settings: Settings) -> Counts:
 
     judged = judge(
         store.table("core.sessions"), store.table("core.turns"), store.table("core.feedback"), _effects(store),
-        _starts_from(store))
+        _starts_from(store), configuration_of(settings).outcomes.reviews)
     rated = judged.outcomes.drop_nulls("probability")["session_id"]
     leave(store, "outcomes", all_of(rated, judged.verdicts, "outcomes", "judged", "Has a probability of success."))
     n_abstained = judged.outcomes["probability"].null_count()
@@ -99,13 +99,19 @@ def rewards(store: Store, settings: Settings) -> Counts:
     from env_builder.rewards import mine
     from env_builder.rooms import differences
     from env_builder.world.faults import without
+    from extractors.outcomes.gate import hold_back, measure
 
     sessions, turns = store.table("core.sessions"), without(store.table("core.turns"), _effects(store))
     played = differences(
         sessions, turns, store.table("mart.facts"), store.table("mart.recorded"), store.table("mart.behaviours"))
     mined = mine(store.table("mart.tasks"), sessions, turns, store.table("mart.outcomes"), played, _effects(store))
-    leave(store, "rewards", mined.verdicts)
-    return {"n_rubrics": store.replace("mart.rubrics", mined.rubrics),
+    told = configuration_of(settings)
+    measures = measure(
+        store.table("mart.tasks"), store.table("mart.outcomes"), store.table("core.feedback"), told.outcomes.reviews)
+    rubrics, held = hold_back(mined.rubrics, store.table("mart.tasks"), measures, told.gates.min_auroc, told.gates.max_ece)
+    untrusted = frame(Verdict, held)
+    leave(store, "rewards", pl.concat([untrusted, mined.verdicts.join(untrusted, on="subject", how="anti")]))
+    return {"n_rubrics": store.replace("mart.rubrics", rubrics), "n_untrusted": len(held),
             "n_untold": played["difference"].null_count()}
 
 
@@ -152,11 +158,12 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "world", ("mart.services", "mart.facts", "mart.recorded", "mart.behaviours"), ("sessions",), world,
         ("configuration_text",)),
-    Stage("outcomes", ("mart.outcomes",), ("sessions", "world"), outcomes),
+    Stage("outcomes", ("mart.outcomes",), ("sessions", "world"), outcomes, ("configuration_text",)),
     Stage(
         "tasks", ("mart.tasks", "mart.goals", "mart.leakage"), ("sessions", "world", "outcomes"), tasks,
         ("configuration_text",)),
-    Stage("rewards", ("mart.rubrics",), ("sessions", "world", "outcomes", "tasks"), rewards),
+    Stage(
+        "rewards", ("mart.rubrics",), ("sessions", "world", "outcomes", "tasks"), rewards, ("configuration_text",)),
     Stage(
         "environments", ("mart.environments",), ("sessions", "world", "tasks", "rewards"), environments,
         ("image", "base_image"), holds=environments_hold),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from extractors.outcomes.evidence import VOTES, Evidence, votes
+from extractors.outcomes.evidence import Evidence, votes
 
 _GOOD = (
     "up",
@@ -86,8 +86,17 @@ _ON_FIVE = r"^[1-5](?:\.0)?(?:\s*/\s*5|\s*stars?)?$"
 
 def from_feedback(seen: Evidence) -> pl.DataFrame:
     """Mean of the answers of known direction, in -1..1, per session."""
-    if seen.feedback.is_empty():
-        return pl.DataFrame(schema=VOTES)
+    answers = polarities(seen.feedback)
+    rows = answers.group_by("session_id", maintain_order=True).agg(
+        pl.col("polarity").mean().round(6),
+        (pl.col("name") + " = " + pl.col("value")).unique(maintain_order=True).sort().str.join(", ").alias("said"),
+        pl.col("feedback_id").sort(),
+    )
+    return votes(rows, pl.col("polarity"), pl.lit("feedback: ") + pl.col("said"), pl.col("feedback_id"))
+
+
+def polarities(feedback: pl.DataFrame) -> pl.DataFrame:
+    """The answers of known direction, with the column `polarity` in -1..1, by session and id."""
     said = pl.col("value").str.strip_chars().str.to_lowercase()
     question = pl.col("name").str.to_lowercase().str.replace_all(r"[_\-]+", " ")
     scale = said.str.contains(_ON_FIVE) & said.str.contains(_ON_FIVE).all().over("name") & (said.n_unique().over("name") > 2)
@@ -102,10 +111,5 @@ def from_feedback(seen: Evidence) -> pl.DataFrame:
         .then(-1.0)
         .otherwise(answer * direction)
     )
-    answers = seen.feedback.with_columns(polarity.alias("polarity")).drop_nulls("polarity").sort("session_id", "feedback_id")
-    rows = answers.group_by("session_id", maintain_order=True).agg(
-        pl.col("polarity").mean().round(6),
-        (pl.col("name") + " = " + pl.col("value")).unique(maintain_order=True).sort().str.join(", ").alias("said"),
-        pl.col("feedback_id").sort(),
-    )
-    return votes(rows, pl.col("polarity"), pl.lit("feedback: ") + pl.col("said"), pl.col("feedback_id"))
+    answers = feedback.with_columns(polarity.cast(pl.Float64).alias("polarity"))
+    return answers.drop_nulls("polarity").sort("session_id", "feedback_id")
