@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 FEWEST = 20
 """Reviewed sessions from which on probabilities are calibrated."""
 
-_DRAWN = 4.0
+_DRAWN = 8.0
 """Sessions that a step's own probability counts for."""
 
 _KNOWN = 0.99

@@ -1,4 +1,5 @@
-"""The end state that sessions of the same request share, and how likely each is the right one.
+"""The end state that sessions of the same request share, how likely each is the right one, and how much of what others
+wrote is in it.
 
 In a service whose sessions all start from the same state, a request has one right end state (a set of writes, maybe none).
 A session that is right ends in it; a wrong one ends in one of a few other states, and often has written nothing at all. Which
@@ -11,8 +12,9 @@ estimated without labels they run to the degenerate answer that all is wrong). S
 say more than two that wrote nothing, and a request on which all sessions differ is taken for one that goes wrong.
 
 Sees: tool and arguments of successful writes; without texts for people, and without arguments that hardly two sessions of a
-request share, where there are enough to tell. Does not see: an answer that changes nothing, and the right end state where
-most do the same wrong thing. It abstains on a request that only one session makes.
+request share, where there are enough to tell. Where there are enough, it is also looked at how much of what the others wrote
+a session wrote: ends that are nowhere the same to the letter agree in part. Does not see: an answer that changes nothing, and
+the right end state where most do the same wrong thing. It abstains on a request that only one session makes.
 """
 
 from __future__ import annotations
@@ -46,7 +48,11 @@ _STABLE = 0.4
 state."""
 
 _ENOUGH = 8
-"""Sessions of a request that it takes to estimate that chance; with fewer all arguments count."""
+"""Sessions of a request that it takes to estimate that chance; with fewer all arguments count, and partial agreement is not
+looked at."""
+
+_IN_PART = 2.0
+"""Log odds between a session that wrote all that the others wrote, and one that wrote nothing of it."""
 
 
 def end_state(seen: Evidence) -> pl.DataFrame:
@@ -104,10 +110,42 @@ def _wrong(state: str) -> float:
     return math.log(_IDLE_WRONG) if state == "" else math.log((1.0 - _IDLE_WRONG) / _OTHERS)
 
 
+def in_part(seen: Evidence) -> pl.DataFrame:
+    """Share of what the other sessions of the request wrote that the session wrote too, as a probability in -1..1."""
+    counted = seen.requests.with_columns(pl.len().over("request").alias("n")).filter(pl.col("n") >= _ENOUGH)
+    if counted.is_empty():
+        return pl.DataFrame(schema=VOTES)
+    written = _written(seen)
+    items = _items(seen, seen.requests).select("session_id", (pl.col("tool") + "\n" + pl.col("item")).alias("item"))
+    parts = pl.concat([items, written.select("session_id", pl.col("tool").alias("item"))])
+    parts = parts.with_columns(pl.int_range(pl.len()).over("session_id", "item").alias("again"))
+    parts = parts.join(counted, on="session_id").with_columns((pl.len().over("request", "item", "again") - 1).alias("n_same"))
+    own = parts.group_by("session_id").agg(pl.col("n_same").sum(), pl.len().alias("n_own"))
+    everything = parts.group_by("request").agg(pl.len().alias("n_all"))
+    rows = (
+        counted.join(everything, on="request")
+        .join(own, on="session_id", how="left")
+        .with_columns(pl.col("n_same", "n_own").fill_null(0))
+        .filter(pl.col("n_all") > pl.col("n_own"))
+    )
+    share = pl.col("n_same") / (pl.col("n_all") - pl.col("n_own"))
+    chance = 1.0 / (1.0 + (-_IN_PART * (share - 0.5)).exp())
+    says = pl.format("wrote {} % of what the other sessions of this request wrote", (100 * share).round().cast(pl.Int64))
+    return votes(rows, (2.0 * chance - 1.0).round(6), says, pl.lit([], pl.List(pl.String)))
+
+
+def _written(seen: Evidence) -> pl.DataFrame:
+    return seen.calls.filter(pl.col("acts") & ~pl.col("failed")).select("session_id", "turn_id", "tool")
+
+
+def _items(seen: Evidence, requests: pl.DataFrame) -> pl.DataFrame:
+    """What writes were given: session_id, turn_id, tool, path, item, request."""
+    return _without_unstable(_written(seen).join(_plain(seen.values), on="turn_id").join(requests, on="session_id"))
+
+
 def _states(seen: Evidence, requests: pl.DataFrame) -> pl.DataFrame:
     """Columns session_id, state (all writes), turn_id (list)."""
-    written = seen.calls.filter(pl.col("acts") & ~pl.col("failed")).select("session_id", "turn_id", "tool")
-    items = _without_unstable(written.join(_plain(seen.values), on="turn_id").join(requests, on="session_id"))
+    written, items = _written(seen), _items(seen, requests)
     acts = (
         written.join(items.select("turn_id", "item"), on="turn_id", how="left")
         .group_by("session_id", "turn_id", "tool")

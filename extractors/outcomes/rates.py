@@ -16,8 +16,9 @@ from typing import NamedTuple
 _STEPS = 200
 """Slices of [0, 1] that the distribution of a rate is laid out in."""
 
-_STRENGTH = (1.0, 20.0)
-"""Least and most sessions that the other tasks count for."""
+_STRENGTH = (1.0, 3.0)
+"""Least and most sessions that the other tasks count for: probabilities are careful, and make tasks look more alike than they
+are."""
 
 
 class Prior(NamedTuple):
@@ -52,7 +53,7 @@ def mass(chances: Sequence[float], low: float, high: float, prior: Prior) -> flo
     )
 
 
-def in_band(tasks: Mapping[str, Sequence[float]], low: float, high: float, least: float = 0.5) -> set[str]:
+def in_band(tasks: Mapping[str, Sequence[float]], low: float, high: float, least: float = 0.7) -> set[str]:
     """Tasks whose rate lies in [low, high] with a probability of at least `least`."""
     prior = prior_of(tasks)
     return {task for task, chances in tasks.items() if chances and mass(chances, low, high, prior) >= least}

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import polars as pl
 
 from extractors.outcomes.asked_done import missing_or_extra, said_otherwise, untraced
-from extractors.outcomes.consensus import end_state
+from extractors.outcomes.consensus import end_state, in_part
 from extractors.outcomes.effort import effort
 from extractors.outcomes.endings import complaint, error_last, handover, repeats, thanks, unanswered
 from extractors.outcomes.evidence import Evidence
@@ -45,6 +45,7 @@ OURS = (
     Signal("error_last", error_last, "trouble", 1.0),
     Signal("feedback", from_feedback, "feedback", 2.5),
     Signal("handover", handover, "handover"),
+    Signal("in_part", in_part, "in_part", graded=True),
     Signal("missing_or_extra", missing_or_extra, "asked_done", 2.0),
     Signal("repeats", repeats, "words", 1.0),
     Signal("said_otherwise", said_otherwise, "asked_done", 2.0),

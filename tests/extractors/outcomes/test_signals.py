@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from extractors.outcomes.consensus import right
+from extractors.outcomes.consensus import in_part, right
 from extractors.outcomes.evidence import VOTES, gather
 from extractors.outcomes.signals import OURS, Signal, registered
 from tests.extractors.outcomes.test_outcomes import EFFECTS, RESET, feedback, frames, session
@@ -52,3 +52,16 @@ def test_the_right_end_state_is_the_one_that_is_hard_to_reach_by_chance() -> Non
     assert right({"": 3})[0] > 0.5, "where nobody writes, nothing was to be written"
     apart = right({"a": 1, "b": 1, "c": 1})
     assert max(apart) < 0.45 and len(set(apart)) == 1
+
+
+def test_a_session_that_wrote_a_part_of_what_others_wrote_stands_between() -> None:
+    ask = ("user", "please paint the north wall of hut77x blue and sell lamp4711")
+    paint, sell = ("paint", {"c": "blue"}, "ok"), ("sell", {"x": "lamp4711"}, "sold")
+    sessions, turns = frames(
+        *(session(f"whole{i}", ask, paint, sell, ("assistant", "ok")) for i in range(7)),
+        session("part", ask, paint, ("assistant", "ok")), session("none", ask, ("assistant", "ok")))
+    votes = dict(in_part(gather(sessions, turns, feedback(), EFFECTS, RESET)).select("session_id", "vote").iter_rows())
+    assert votes["whole0"] > votes["part"] > votes["none"] and len(votes) == 9
+    few = sessions["session_id"].head(7)
+    kept = turns.filter(pl.col("session_id").is_in(few.implode()))
+    assert in_part(gather(sessions.head(7), kept, feedback(), EFFECTS, RESET)).is_empty()
