@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,9 @@ _LIKE_A_CALL = re.compile(r"\S+(?: \S+)?\s*\{.*\}")
 class Room:
     """An environment in which a task has begun."""
 
-    def __init__(self, environment: Environment, task_id: str, seed: int) -> None:
+    def __init__(self, environment: Environment, task_id: str, seed: int, conditions: Sequence[str] = ()) -> None:
         self.environment = environment
-        self.observation = environment.reset(task_id, seed=seed)
+        self.observation = environment.reset(task_id, seed=seed, conditions=conditions)
         self.tools: list[dict[str, Any]] = self.observation.tools
 
     @property
@@ -36,14 +36,26 @@ class Room:
         return self.environment.ended
 
 
-def begin(path: Path, rewards: Path | None, task_id: str, seed: int) -> Room:
-    """Load the environment at `path` and begin a task. Raises EnvironmentBroken."""
+def begin(
+    path: Path, rewards: Path | None, task_id: str, seed: int, conditions: Sequence[str] = (), bindings: Sequence[str] = ()
+) -> Room:
+    """Load the environment at `path` and begin a task. Raises EnvironmentBroken.
+
+    `conditions`: names as `Environment.reset` takes them; `bindings`: `TOOL=SOURCE` as `Environment.bind` takes them.
+    """
     try:
         environment = Environment.load(str(path), rewards=str(rewards) if rewards else None)
     except (OSError, ValueError, KeyError) as error:
         raise EnvironmentBroken(
             f"the environment cannot be loaded ({error})", str(path), "build it again with: traceroom run") from error
-    return Room(environment, task_id, seed)
+    try:
+        for each in bindings:
+            tool, _, source = each.partition("=")
+            environment.bind(tool, source)
+        return Room(environment, task_id, seed, conditions)
+    except (KeyError, ValueError, ImportError, AttributeError) as error:
+        said = error.args[0] if error.args else error
+        raise InputError(f"the room cannot begin so ({said})", str(path), "see docs/environment.md") from error
 
 
 def scripted(path: Path) -> Iterator[Move]:
@@ -95,7 +107,8 @@ def played(room: Room, moves: Iterable[Move]) -> Iterator[dict[str, Any]]:
             yield {"kind": "say", "content": move["say"], "reply": reply}
         else:
             result = room.environment.call(move["tool"], move["arguments"])
-            yield {"kind": "call", **move, "content": result.content, "is_error": result.is_error, "tier": result.tier}
+            drawn = {name: value for name, value in room.environment.journal[-1].items() if name in ("fault", "latency_ms")}
+            yield {"kind": "call", **move, "content": result.content, "is_error": result.is_error, "tier": result.tier, **drawn}
         if room.ended:
             return
     room.environment.finish()

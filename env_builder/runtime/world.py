@@ -6,6 +6,7 @@ and in the view of a task's sessions. What is not known is absent (None), never 
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -16,6 +17,9 @@ from .tables import Table, rows_in
 
 MAXIMUM_DEPTH = 16
 """Layers of overlay above which a fork flattens them, so that a look stays cheap."""
+
+NEARBY = 200
+"""Questions on record, before and after a new one by alphabet, that are compared with it."""
 
 Row = dict[str, Any]
 Name = tuple[str, str]
@@ -73,10 +77,18 @@ class World:
         return self._tables[entity_class]
 
     def nearest(self, tool: str, arguments: str, n: int = 3) -> list[str]:
-        """Arguments on record for the tool that lie nearest by alphabet."""
+        """Arguments on record for the tool that share most values with these; of equals those nearest by alphabet."""
         asked = self.asked.get(tool, [])
         at = bisect_left(asked, arguments)
-        return asked[max(0, min(at - n // 2, len(asked) - n)):][:n]
+        near = asked[max(0, at - NEARBY):at + NEARBY]
+        own, here = _values(arguments), min(at, NEARBY)
+        ranked = sorted(range(len(near)), key=lambda index: (-len(own & _values(near[index])), abs(index - here), index))
+        return [near[index] for index in ranked[:n]]
+
+
+def _values(arguments: str) -> frozenset[tuple[str, str]]:
+    """Top-level arguments as (name, JSON text)."""
+    return frozenset((name, json.dumps(value, sort_keys=True)) for name, value in json.loads(arguments).items())
 
 
 def _best(rows: Iterable[Row], view: View) -> Row | None:

@@ -25,6 +25,10 @@ def play(
     script: Annotated[Path | None, typer.Option(
         help='JSON lines {"tool", "arguments"} or {"say"}, instead of typing.', show_default=False)] = None,
     seed: Annotated[int, typer.Option(help="0: as recorded.")] = 0,
+    condition: Annotated[list[str] | None, typer.Option(
+        help="What tools do in production beside answering: faults, latency; may be repeated.", show_default=False)] = None,
+    bind: Annotated[list[str] | None, typer.Option(
+        help="TOOL=SOURCE: the real thing that answers what is not on record; may be repeated.", show_default=False)] = None,
     rewards: Rewards = None,
     json: Json = False,
 ) -> None:
@@ -36,7 +40,7 @@ def play(
     from pipelines import playing
 
     task_id = _task(environment, task)
-    room = playing.begin(environment, rewards, task_id, seed)
+    room = playing.begin(environment, rewards, task_id, seed, condition or (), bind or ())
     _show_start(room)
     moves = playing.scripted(script) if script else _typed(room)
     steps = []

@@ -65,6 +65,20 @@ def test_the_user_says_what_was_said_and_then_nothing(env: Environment) -> None:
     assert [env.say("which?"), env.say("and?")] == ["The seventh, please.", None]
 
 
+def test_an_unknown_names_the_calls_that_share_most_with_it(tmp_path: Path) -> None:
+    directory = write_room(tmp_path / "house")
+    rows = [json.loads(line) for line in (directory / "recorded.jsonl").read_text("utf-8").splitlines()]
+    sign = next(row for row in rows if row["tool"] == "read_sign")
+    asked = [{"a": f"{n:03}", "by": "night" if n == 40 else "day", "z": "x"} for n in range(60)]
+    rows += [sign | {"arguments": canonical(each)} for each in asked]
+    (directory / "recorded.jsonl").write_text("".join(canonical(row) + "\n" for row in rows))
+    unknown = Environment.load(directory)
+    unknown.reset(TASK)
+    told = unknown.call("read_sign", {"a": "010x", "by": "night", "z": "x"})
+    assert told.tier == "unknown" and told.is_error
+    assert told.content.endswith(": " + ", ".join(canonical(asked[n]) for n in (40, 11, 10)))
+
+
 def test_ends_by_the_agent_or_by_a_limit(env: Environment) -> None:
     assert env.ended is None
     for _ in range(6):
