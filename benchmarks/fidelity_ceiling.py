@@ -2,7 +2,8 @@
 
 In: the calls of the log, and later ones as they are learnt. A call can be told where its tool was ever called and
 - the same call was answered the same, or the tool only ever says this, or
-- it fails with a message that the tool was seen to give (values of the call, numbers and ids may differ), or
+- it fails with a message that the tool was seen to give (values of the call, numbers and ids may differ; where all rows are
+  known from a database's changes, a message that any tool was seen to give), or
 - a thing that it names was shown before, with mostly the fields that the answer shows, or
 - every element of the answer (each object of a list, each line of a text) was shown before or is made of what was.
 Numbers may always be computed. It does not say that the log proves the value at that instant, so it is generous where
@@ -39,6 +40,7 @@ class Log:
         self._shown: dict[str, set[frozenset[str]]] = defaultdict(set)
         self._elements: set[str] = set()
         self._words: set[str] = set()
+        self._complete = False
         for call in calls:
             self.add(call)
 
@@ -55,7 +57,8 @@ class Log:
         self._take(value if value is not None else call.content, _scalars(call.arguments))
 
     def row(self, key: str, document: Any) -> None:
-        """Take in a row of a database as a change of it shows it."""
+        """Take in a row of a database as a change of it shows it: what has no row is not there."""
+        self._complete = True
         self._take(document, {_plain(key)})
 
     def _take(self, value: Any, named: set[str]) -> None:
@@ -76,7 +79,9 @@ class Log:
         if call.content in self._answers.get((*tool, call.key), ()) or self._texts[tool] == {call.content}:
             return True
         if call.is_error:
-            return _mould(call.content, call.arguments) in self._failures[tool]
+            mould = _mould(call.content, call.arguments)
+            return mould in self._failures[tool] or (self._complete and any(
+                mould in moulds for (service, _), moulds in self._failures.items() if service == call.service))
         value = _parsed(call.content)
         said = {word for leaf in _leaves(call.arguments) for word in _words(leaf)}
         if isinstance(value, dict) and self._shows(value, _scalars(call.arguments)):
