@@ -13,7 +13,7 @@ from collections import defaultdict
 from functools import cache
 from typing import Any, NamedTuple
 
-STALE = 0.02
+STALE = 0.04
 """Chance of an unlogged change up to which a value is carried beyond its looks."""
 DOUBT = 0.1
 """Changes added to what was counted: five pairs without any change are just enough, thirty with one are not."""
