@@ -17,6 +17,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterator
+from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -34,6 +35,16 @@ _WITHOUT_INDEX = {"raw.records": ("record_id", "file_id", "byte_offset"), "core.
                   "raw.quarantine": ("file_id", "line")}
 """Keys of the tables that are too big for an index."""
 _NAME = "warehouse"
+_WORLD_AT = """
+    with held as (
+        select *, coalesce(valid_from, timestamptz '-infinity') as since from mart.facts
+        where service = $service and session_id is null),
+    things as (select distinct entity_class, key, cast($instant as timestamptz) as instant from held)
+    select held.entity_class, held.key, value, known, valid_from, valid_to, observed_at, event_id
+    from things asof join held
+        on things.entity_class = held.entity_class and things.key = held.key and things.instant >= held.since
+    where valid_to is null or instant < valid_to order by all
+"""
 _ROW_GROUP = 20480
 _INTERRUPTED = "Query interrupted"
 _CHECKPOINT = "1GB"
@@ -88,6 +99,14 @@ class Store:
     def count(self, table: str) -> int:
         """How many rows a table has."""
         return int(self.read(f"select count(*) as n from {table}").item())
+
+    def world_at(self, service: str, instant: datetime) -> pl.DataFrame:
+        """What is known of a service's world as of an instant (UTC): one row a thing, with `known`: how it is known.
+
+        An ASOF JOIN of every thing with the fact that began last before the instant; where that had ended by then, nothing is
+        known of the thing. What one session alone saw is not in it.
+        """
+        return self.read(_WORLD_AT, service=service, instant=instant)
 
     def key(self, table: str) -> tuple[str, ...]:
         """Columns of the table's primary key."""
