@@ -2,8 +2,8 @@
 
 In: events of kind request. Out: sessions and turns. A tool is a method and a path template (`extractors.path_templates`).
 A turn's content is the answer's status and body; its size, and the client's headers, stay in the events alone.
-Sees sessions as logged, else runs of one identity's requests (a user, a cookie, a connection) without a pause. What it does not
-see: that two people share a connection.
+Sees sessions as logged, else runs of one identity's requests (a user, a cookie, a connection) without a pause, and within them
+the runs of a routine (`extractors.cases`). What it does not see: that two people share a connection.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 import polars as pl
 
+from extractors import cases
 from extractors.formats.overlap import canonical
 from extractors.path_templates import Found, templates
 from warehouse.records import Session, Turn, empty, frame_schema
@@ -40,8 +41,9 @@ def assemble(requests: pl.DataFrame, gap_minutes: float) -> Requests:
     """Sessions and turns of requests; frames of `core.sessions` and `core.turns`."""
     if requests.is_empty():
         return Requests(empty(Session), empty(Turn))
+    requests = _read(requests)
     named = requests.filter(pl.col("session_id").is_not_null())
-    cut_ = cut(requests.filter(pl.col("session_id").is_null()), gap_minutes)
+    cut_ = cases.joined(cut(cases.marked(requests.filter(pl.col("session_id").is_null())), gap_minutes)).drop("_begins")
     turns = _turns(pl.concat([named, cut_]).sort("session_id", "happened_at", "position", "event_id"))
     rows = turns.with_columns(pl.col("answered_at").fill_null(pl.col("happened_at")).alias("ended"))
     sessions = rows.group_by("session_id").agg(
@@ -56,13 +58,15 @@ def cut(events: pl.DataFrame, gap_minutes: float) -> pl.DataFrame:
     """Events without a session id, with one: the identity's run of events without a pause longer than the gap.
 
     The id is `~` and a hash of source, identity and first event; events without an identity go by their source and service.
+    Where there is a column `_begins`, a run begins there too.
     """
     if events.is_empty():
         return events
     who = [pl.col("source"), pl.col("service").fill_null(""), pl.col("name").fill_null("")]
     ordered = events.sort(*who, "happened_at", "event_id", nulls_last=False)
     pause = pl.col("happened_at").diff().dt.total_microseconds() / 60e6
-    run = (pause > gap_minutes).fill_null(False).cum_sum().over(who)
+    new = (pause > gap_minutes).fill_null(False)
+    run = (new | pl.col("_begins") if "_begins" in ordered.columns else new).cum_sum().over(who)
     ordered = ordered.with_columns(run.alias("_run"))
     first = pl.col("event_id").first().over([*who, pl.col("_run")])
     return ordered.with_columns(pl.format("~{}", first.str.slice(0, 16)).alias("session_id")).drop("_run")
@@ -73,8 +77,8 @@ def day_of(column: str) -> pl.Expr:
     return pl.col(column).dt.strftime("%Y-%m-%d")
 
 
-def _turns(requests: pl.DataFrame) -> pl.DataFrame:
-    """One call a request: tool, arguments, answer; positions by time within the session."""
+def _read(requests: pl.DataFrame) -> pl.DataFrame:
+    """Requests with the tool that each asks for, and its arguments."""
     asked = pl.col("tool").str.split_exact(" ", 1)
     requests = requests.with_columns(
         asked.struct.field("field_0").alias("_method"), asked.struct.field("field_1").fill_null("/").alias("_path"),
@@ -83,13 +87,18 @@ def _turns(requests: pl.DataFrame) -> pl.DataFrame:
     found = templates(dict(zip(counts["_path"].to_list(), counts["len"].to_list(), strict=True)))
     requests = requests.join(_named(requests, found), on=["_path", "_logged"], how="left", nulls_equal=True,
                              maintain_order="left")
+    return requests.with_columns(pl.format("{} {}", "_method", "_template").alias("_tool"))
+
+
+def _turns(requests: pl.DataFrame) -> pl.DataFrame:
+    """One call a request: tool, arguments, answer; positions by time within the session."""
     latency = (pl.col("latency_ms").fill_null(0) * 1000).clip(0, _LONGEST_US).fill_nan(0).cast(pl.Int64())
     service = pl.col("service").fill_null("main")
     return requests.with_columns(
         pl.col("event_id").alias("turn_id"), service.mode().sort().first().over("session_id").alias("service"),
         pl.int_range(pl.len()).over("session_id").cast(pl.Int64()).alias("position"), pl.lit("call").alias("kind"),
         pl.col("name").alias("identity"), pl.col("value").str.replace(_SIZE, "$1").alias("content"),
-        pl.format("{} {}", "_method", "_template").alias("tool"),
+        pl.col("_tool").alias("tool"),
         pl.col("_canonical").alias("arguments"), pl.col("_merged").alias("arguments_raw"),
         (_status(requests) >= _ERROR_STATUS).alias("is_error"),
         (pl.col("happened_at") + pl.duration(microseconds=latency)).alias("answered_at"),

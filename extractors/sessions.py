@@ -3,8 +3,8 @@
 In: frames of `core.events` and `raw.declarations`. Out: frames of sessions, turns, feedback, row changes, tools and verdicts.
 The order of the events does not matter. Sees session ids as logged, links, overlap of histories, identity and pauses. Of a
 session in two formats the richer telling is taken, and what the other knows of its parts (times, errors) is filled in; what
-the other alone tells stays in the events. Does not see that two ids are one visit where no link says so. Reasoning, business
-events and log lines make no turns; they stay in the events.
+the other alone tells stays in the events. Does not see that two ids are one visit where no link says so. Business events make
+sessions where they show a routine (`clicks`); reasoning, other business events and log lines stay in the events.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 import polars as pl
 
-from extractors import links, routes
+from extractors import clicks, links, routes
 from extractors.opinions import opinions
 from extractors.shelf import Thread
 from extractors.tellings import Columns, pairs, take
@@ -53,8 +53,9 @@ def assemble(events: pl.DataFrame, declarations: pl.DataFrame | None = None, gap
     woven.verdicts += conflicts
     _conversations(events, gap_minutes, woven)
     requests = _apart(routes.assemble(events.filter(pl.col("kind") == "request"), gap_minutes), woven)
-    sessions = pl.concat([_frame(Session, woven.sessions), requests.sessions]).sort("session_id")
-    turns = pl.concat([_frame(Turn, woven.turns), requests.turns]).sort("session_id", "position")
+    runs, actions = clicks.assemble(events)
+    sessions = pl.concat([_frame(Session, woven.sessions), requests.sessions, runs]).sort("session_id")
+    turns = pl.concat([_frame(Turn, woven.turns), requests.turns, actions]).sort("session_id", "position")
     tools, left = tools_of(turns, declarations)
     feedback, lost = opinions(events, sessions)
     verdicts = [frame(Verdict, woven.verdicts), left, lost, _kept(sessions)]

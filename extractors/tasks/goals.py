@@ -6,6 +6,7 @@ sessions allow:
 - where most sessions call one tool alone, that tool names a kind of request; its words are learnt from these sessions, and
   every session is read piece by piece (`pieces`, `reader`), so a goal that comes up later begins where the user brings it;
 - where nothing is called, sessions in groups by their words teach the same (`clusters`);
+- runs of a routine without words or answers are of the kind that they begin with;
 - else the opening is read clause by clause (`families`): what sessions changed teaches which words ask for what.
 
 What was done never decides what was asked. Does not see: a second goal of the same kind later on, but for clauses that name
@@ -54,11 +55,22 @@ def find_goals(asked: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame) ->
         parts.append(told.with_columns(pl.lit(service).alias("service")).select(list(GOALS)).cast(pl.Schema(GOALS)))
         openings.append(sessions.join(told, on="session_id", how="anti"))
     rest = pl.concat(openings) if openings else asked.clear()
+    read_as = _routines(turns)
     ends = turns.group_by("session_id").agg((pl.col("position").max() + 1).alias("ends"))
-    read = read_openings(rest, calls).join(ends, on="session_id", how="left").with_columns(
-        pl.lit(0, pl.Int64()).alias("begins"), pl.col("ends").fill_null(0))
+    read = read_openings(rest, calls).join(ends, on="session_id", how="left").join(
+        read_as, on="session_id", how="left").with_columns(
+        pl.lit(0, pl.Int64()).alias("begins"), pl.col("ends").fill_null(0), pl.coalesce("routine", "label").alias("label"))
+    read = read.filter(pl.col("routine").is_null() | (pl.col("place") == 0))
     parts.append(read.select(list(GOALS)).cast(pl.Schema(GOALS)))
     return pl.concat(parts).sort("session_id", "place")
+
+
+def _routines(turns: pl.DataFrame) -> pl.DataFrame:
+    """session_id, routine: sessions in which nobody speaks and nothing answers go by what they begin with."""
+    silent = pl.col("content").is_null().all()
+    return turns.sort("session_id", "position").group_by("session_id").agg(
+        silent.alias("silent"), pl.format("begins with {}", pl.col("tool").first()).alias("routine")).filter(
+        "silent").drop_nulls().select("session_id", "routine")
 
 
 def kinds_of(goals: pl.DataFrame) -> pl.DataFrame:
