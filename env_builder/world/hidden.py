@@ -29,6 +29,8 @@ from env_builder.world.spans import Touch
 MINIMUM_CHANGED = 3
 MINIMUM_SHARE = 0.5
 """Share of the numbers that it changes which must come out as seen (others act too)."""
+SURE_SHARE = 0.95
+"""The same where nobody else acted: every session begins anew, or row changes tell the moment."""
 MAXIMUM_CONSEQUENCES = 3
 FAIR = 40
 """Changed samples from which candidates are made."""
@@ -64,7 +66,8 @@ def find(
     for place, samples in _fed(steps, links, feeds).items():
         samples_of[place] = samples
     for (tool, link), samples in sorted(samples_of.items()):
-        learnt = _learnt(samples, link, classes, styles[link[0]]) if link[0] in styles else []
+        alone = not shared or link[0] in feeds
+        learnt = _learnt(samples, link, classes, styles[link[0]], alone) if link[0] in styles else []
         if learnt:
             found.setdefault(tool, []).extend(learnt)
     return found
@@ -206,9 +209,10 @@ def _styles(steps: list[Step]) -> dict[str, dict[str, Any]]:
 
 
 def _learnt(
-    samples: list[Sample], link: Link, classes: tuple[str, ...], style: dict[str, Any]
+    samples: list[Sample], link: Link, classes: tuple[str, ...], style: dict[str, Any], alone: bool
 ) -> list[Consequence]:
-    """Consequences that explain the samples, the best first."""
+    """Consequences that explain the samples, the best first. `alone`: nobody else acted between, so they must explain
+    (nearly) everything that changed; else a thing that is said to be known would not be."""
     found: list[Consequence] = []
     rest = samples
     for _ in range(MAXIMUM_CONSEQUENCES):
@@ -220,11 +224,12 @@ def _learnt(
             break
         (right, wrong), _, place = max((_worth(one, rest), -len(str(one)), -place) for place, one in enumerate(candidates))
         best = candidates[-place]
-        if right < MINIMUM_CHANGED or right < MINIMUM_SHARE * (right - wrong):
+        if right < MINIMUM_CHANGED or right < (SURE_SHARE if alone else MINIMUM_SHARE) * (right - wrong):
             break
         found.append(best)
         rest = [sample._replace(there=_after(best, sample)) for sample in rest]
-    return found
+    left = sum(sample.there != sample.after for sample in rest)
+    return [] if alone and left > (1 - SURE_SHARE) * len(rest) else found
 
 
 def _moved(sample: Sample) -> list[tuple[tuple[Any, ...], Any, Any]]:
