@@ -39,7 +39,7 @@ _PRIOR = 20.0
 _ECHO = 0.25
 """Part of a group's worth that counts beside an anchor."""
 
-_MOST = 4.0
+_MOST = 5.0
 """Log odds that no single vote goes beyond."""
 
 _EDGE = 0.98
