@@ -109,8 +109,11 @@ def figures(name: str, data: Path, known: Made | None = None) -> dict[str, float
     return found
 
 
-def prepared(data: Path | tuple[Path, ...], without: tuple[str, ...] = ()) -> Made:
-    """Sessions, turns, feedback, row changes and effects of the logs in `data`, from an empty warehouse."""
+def prepared(data: Path | tuple[Path, ...], without: tuple[str, ...] = (), like: Made | None = None) -> Made:
+    """Sessions, turns, feedback, row changes and effects of the logs in `data`, from an empty warehouse.
+
+    `like`: the same logs but for words, whose tools do the same.
+    """
     paths = data if isinstance(data, tuple) else (data,)
     with tempfile.TemporaryDirectory() as scratch:
         settings = Settings(
@@ -118,12 +121,14 @@ def prepared(data: Path | tuple[Path, ...], without: tuple[str, ...] = ()) -> Ma
         for stage in STAGES[:2]:
             carry_out(stage, settings)
         with Store.open(settings.warehouse) as store:
+            tables = ("core.sessions", "core.turns", "core.feedback", "core.row_changes")
+            if like:
+                return Made(*(store.table(table) for table in tables), like.effects, like.starts_from)
             world = world_of(store, settings)
             rows = [(name, tool, program["effect"]) for name, service in sorted(world.services.items())
                     for tool, program in sorted(service.programs.items())]
             effects = pl.DataFrame(rows, schema=["service", "tool", "effect"], orient="row")
             starts = {name: service.starts_from for name, service in world.services.items()}
-            tables = ("core.sessions", "core.turns", "core.feedback", "core.row_changes")
             return Made(*(store.table(table) for table in tables), effects, starts)
 
 
@@ -258,7 +263,7 @@ def _of_requests(data: Path, known: Made | None) -> dict[str, float]:
     found = _of_cases(made, data, "success_auroc")
     with tempfile.TemporaryDirectory() as scratch:
         bare = _without_status(data, Path(scratch))
-        return found | _of_cases(prepared(bare), data, "success_auroc_no_status")
+        return found | _of_cases(prepared(bare, like=made), data, "success_auroc_no_status")
 
 
 def _of_cases(made: Made, data: Path, name: str) -> dict[str, float]:
