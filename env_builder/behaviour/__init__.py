@@ -7,7 +7,7 @@ where none answers the room says `unknown`.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from env_builder.behaviour import finds, refusals, replays, templates, versions,
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.tables import Table
 from env_builder.world import Service, World, arithmetic
+from env_builder.world.documents import frame_of
 from env_builder.world.replay import Step
 from env_builder.world.rows import tables
 from warehouse.records import Behaviour, frame
@@ -116,6 +117,19 @@ def _unknown(service: Service, kind: str) -> refusals.Unknown | None:
                 if known.entity_class == kind and known.argument is not None}
     steps = [step for step in service.steps if step.call.tool in speaking]
     return refusals.unknown(steps, speaking, service.feeds.get(kind))
+
+
+def _shows(service: Service, tool: str, steps: list[Step]) -> list[dict[str, Any]]:
+    """Which thing the answers show, of a tool whose answers nothing explains: so that a real one is understood."""
+    known = service.documents.tools.get(tool)
+    frames = Counter(frame_of(step.call.content, step.shown[2]) for step in steps if step.shown)
+    if known is None or not frames:
+        return []
+    before, after = max(sorted(frames), key=lambda frame: frames[frame])
+    field = service.documents.classes[known.entity_class].self_field
+    return [{
+        "rule": "shows", "class": known.entity_class, "argument": known.argument, "field": field, "before": before,
+        "after": after}]
 
 
 def _constant(steps: list[Step]) -> bool:

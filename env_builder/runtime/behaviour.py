@@ -46,6 +46,9 @@ class State(Protocol):
     def things(self, entity_class: str, wanted: Wanted, stable: bool) -> list[tuple[str, Any]]:
         """(key, document) of the things, or the row, that hold these values; `stable`: such values never change."""
 
+    def said(self, tool: str) -> list[tuple[dict[str, Any], str]]:
+        """(arguments, answer) of the tool's calls that the real one answered in this session."""
+
     def recorded(self, tool: str, key: str, arguments: dict[str, Any]) -> Row | None:
         """The answer on record, after the acts of this episode that matter to it."""
 
@@ -112,7 +115,7 @@ def _arithmetic(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, 
 def _text(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
     """Say the sentence that all its answers have in common."""
     known = admits(rule["when"], arguments)
-    text = filled(rule["pieces"], rule["form"], rule["numbers"], {}, arguments) if known else None
+    text = filled(rule, {}, arguments, state.said(tool)) if known else None
     return None if text is None else Answer(text, False, "induced")
 
 
@@ -123,8 +126,8 @@ def _refuse(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any]
     return None if message is None else Answer(message, True, "induced")
 
 
-def _rows(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
-    """Says which rows the tool's answers show; answers nothing."""
+def _silent(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
+    """Says which rows or which thing the tool's answers show; answers nothing."""
     return None
 
 
@@ -134,7 +137,7 @@ def _find(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], 
         return None
     found = state.things(rule["class"], [(tuple(path), arguments[name]) for path, name in rule["by"]], rule["stable"])
     texts = {
-        filled(rule["pieces"], rule["form"], rule["numbers"], {"key": name, "document": document}, arguments)
+        filled(rule, {"key": name, "document": document}, arguments)
         for name, document in found}
     text = texts.pop() if len(texts) == 1 else None
     return None if text is None else Answer(text, False, "derived")
@@ -210,4 +213,4 @@ def _order(rule: dict[str, Any], before: dict[str, Any]) -> list[str]:
 
 RULES: dict[str, Rule] = {
     "recorded": _recorded, "bound": _bound, "constant": _constant, "arithmetic": _arithmetic, "document": _document,
-    "write": _write, "text": _text, "refuse": _refuse, "rows": _rows, "find": _find}
+    "write": _write, "text": _text, "refuse": _refuse, "rows": _silent, "shows": _silent, "find": _find}

@@ -61,18 +61,22 @@ class Taught:
         """Thing -> its text before any act that matters to it."""
         self.tables: dict[str, Table] = {}
         """Class of rows -> those that answers showed."""
+        self.said: dict[str, list[tuple[dict[str, Any], str]]] = {}
+        """Tool -> (arguments, answer) of its calls of this session that worked."""
 
     def copy(self) -> Taught:
         """The same, independent from here on."""
         twin = Taught()
         twin.answers = {name: list(rows) for name, rows in self.answers.items()}
         twin.documents, twin.begun = dict(self.documents), dict(self.begun)
+        twin.said = {tool: list(said) for tool, said in self.said.items()}
         twin.tables = {name: table.copy() for name, table in self.tables.items()}
         return twin
 
     def begin_anew(self) -> None:
         """Forget what acts made of things."""
         self.documents = {name: (text, 0) for name, text in self.begun.items()}
+        self.said = {}
 
 
 class Room:
@@ -143,6 +147,8 @@ class Room:
             table = self._taught.tables.setdefault(rule["class"], Table())
             for row in rows_in(rule, arguments, answered):
                 table.add(row)
+        if not is_error:
+            self._taught.said.setdefault(tool, []).append((arguments, content))
         documents = () if is_error else _documents(program, arguments, content)
         acting = program["effect"] in ACTING
         after = self.after(tool, arguments)
@@ -191,6 +197,10 @@ class Room:
         """Is it known that there is no such thing? `since`: from when all things of the class are known."""
         here = self.view.instant is not None and self.view.instant >= since
         return here and self.document((entity_class, key)) is None and not any(key in act.names for act in self.acts)
+
+    def said(self, tool: str) -> list[tuple[dict[str, Any], str]]:
+        """(arguments, answer) of the tool's calls that the real one answered in this session."""
+        return self._taught.said.get(tool, [])
 
     def things(self, entity_class: str, wanted: Wanted, stable: bool) -> list[tuple[str, Any]]:
         """(key, document) of the things, or the row, that hold these values. `stable`: such values never change."""
@@ -297,10 +307,13 @@ def _bound(program: Program) -> Program:
 def _documents(program: Program, arguments: dict[str, Any], content: str) -> tuple[tuple[Name, str], ...]:
     """The document that an answer shows, by the tool's own rules."""
     for rule in program["rules"]:
-        if rule["rule"] in ("document", "write") and isinstance(arguments.get(rule["argument"]), str | int):
-            before, after = rule["before"], rule["after"]
-            if content.startswith(before) and content.endswith(after):
-                text = content[len(before): len(content) - len(after)]
-                if isinstance(parse(text), dict):
-                    return (((rule["class"], str(arguments[rule["argument"]])), text),)
+        if rule["rule"] not in ("document", "write", "shows"):
+            continue
+        before, after = rule["before"], rule["after"]
+        text = content[len(before): len(content) - len(after)]
+        document = parse(text) if content.startswith(before) and content.endswith(after) else None
+        if isinstance(document, dict):
+            key = arguments.get(rule["argument"]) if rule["argument"] else document.get(rule["field"])
+            if isinstance(key, str | int):
+                return (((rule["class"], str(key)), text),)
     return ()

@@ -17,9 +17,18 @@ Limits = dict[str, Any]
 NUMBERS = ("as_given", "whole", "float")
 
 
-def filled(pieces: list[Piece], form: str, numbers: list[str], before: Any, arguments: dict[str, Any]) -> str | None:
-    """The sentence, None where a slot has no value that can be written, or where the ways of writing it differ."""
-    found = {filled_one_way(pieces, form, way, before, arguments) for way in numbers}
+def filled(
+    rule: dict[str, Any], before: Any, arguments: dict[str, Any], said: list[tuple[dict[str, Any], str]] | None = None
+) -> str | None:
+    """The rule's sentence, None where a slot has no value that can be written, or where the ways of writing it differ.
+
+    What the tool `said` in this session (arguments, answer) tells which of them is in force.
+    """
+    pieces, form = rule["pieces"], rule["form"]
+    ways = [
+        way for way in rule["numbers"]
+        if all(filled_one_way(pieces, form, way, before, given) == answer for given, answer in said or ())]
+    found = {filled_one_way(pieces, form, way, before, arguments) for way in ways or rule["numbers"]}
     return found.pop() if len(found) == 1 else None
 
 

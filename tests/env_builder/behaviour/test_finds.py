@@ -78,3 +78,21 @@ def test_of_a_row_only_that_is_known_which_all_answers_agree_on() -> None:
     assert agreed(Table(shown).found([(("port",), "P1"), (("day",), "d1")])) == {"port": "P1", "left": {"b": 1}, "day": "d1"}
     assert Table(shown).found([(("day",), "d2")]) == [{"port": "P2", "day": "d2"}]
     assert agreed([]) is None
+
+
+def test_a_real_answer_of_a_tool_that_nothing_explains_is_understood() -> None:
+    """By the argument that names the thing, or, of a tool that makes things, by the thing's own field."""
+    document = {"rule": "document", "class": "look", "argument": "keeper", "before": "", "after": ""}
+    shows = {"rule": "shows", "class": "look", "field": "id", "before": "<", "after": ">"}
+    answers = room({"look": [document], "hire": [{**shows, "argument": None}], "move": [{**shows, "argument": "who"}]}, [])
+    for tool in ("hire", "move"):
+        answers._programs[tool]["effect"] = "write"
+    assert answers.call("look", {"keeper": "K-77"}).tier == "unknown"
+    answers.call("hire", {"name": "Eve"})
+    answers.learn("hire", {"name": "Eve"}, '<{"id": "K-77", "tower": 1}>')
+    assert answers.call("look", {"keeper": "K-77"}).content == '{"id": "K-77", "tower": 1}'
+    answers.call("move", {"who": "K-77"})
+    answers.learn("move", {"who": "K-77"}, '<{"id": "K-77", "tower": 2}>')
+    assert answers.call("look", {"keeper": "K-77"}).content == '{"id": "K-77", "tower": 2}'
+    answers.learn("move", {"who": "K-77"}, "no such keeper")
+    assert answers.call("look", {"keeper": "K-77"}).tier == "unknown"

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from env_builder.behaviour import templates
 from env_builder.behaviour.faults import lasting
-from env_builder.runtime.behaviour import RULES
+from env_builder.runtime.episode import Room
+from env_builder.runtime.world import View, World
 from env_builder.world.replay import Step
 from tests.env_builder.world.calls import call
 
@@ -22,8 +23,12 @@ def step(tool: str, arguments: dict[str, Any], content: str) -> Step:
 
 
 def say(rule: dict[str, Any], arguments: dict[str, Any]) -> str | None:
-    found = RULES["text"](rule, "", "", arguments, None)  # type: ignore[arg-type]
-    return found.content if found else None
+    return room(rule).call("hoist", arguments).content if room(rule).call("hoist", arguments).tier == "induced" else None
+
+
+def room(rule: dict[str, Any]) -> Room:
+    program = {"tool": "hoist", "effect": "unknown", "class": None, "relation": {}, "rules": [rule]}
+    return Room(World([], []), {"hoist": program}, View(None, frozenset()))
 
 
 def sails(n: int) -> list[Step]:
@@ -50,6 +55,11 @@ def test_where_two_ways_of_writing_a_number_were_seen_only_what_both_write_alike
     assert rule is not None
     assert say(rule, {"mast": "mast 1", "metres": 4}) is None
     assert say(rule, {"mast": "mast 1", "metres": 4.5}) == "Sail on mast 1 hoisted 4.5 m."
+    told = room(rule)
+    told.call("hoist", {"mast": "mast 1", "metres": 2})
+    told.learn("hoist", {"mast": "mast 1", "metres": 2}, "Sail on mast 1 hoisted 2.0 m.")
+    assert told.call("hoist", {"mast": "mast 1", "metres": 4}).content == "Sail on mast 1 hoisted 4.0 m."
+    assert told.again(told.view, anew=True).call("hoist", {"mast": "mast 1", "metres": 4}).tier == "unknown"
 
 
 @pytest.mark.parametrize("arguments", [{"mast": "mast 2"}, {"mast": None, "metres": 1.0}, {"mast": "mast 2", "metres": "1"}])
