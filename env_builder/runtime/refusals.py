@@ -47,20 +47,22 @@ class Complete(Protocol):
 
 def refused(rule: dict[str, Any], before: Any, arguments: dict[str, Any], state: Complete) -> str | None:
     """The message of the refusal, None where nothing speaks for one. Raises Untold."""
-    true: list[dict[str, Any]] = []
+    possible: list[dict[str, Any]] = []
     partly = False
     for message in rule["messages"]:
         held = [holds(condition, rule["class"], before, arguments, state) for condition in message["when"]]
-        if all(held) and all(before is None or before.get(name) in values for name, values in message["document"].items()):
-            true.append(message)
+        possible += [message] if all(held) else []
         partly |= any(held)
-    if not true and partly:
+    said = {one["content"] for one in possible}
+    first = {one["content"] for one in possible if _seen(one, before) and said <= {one["content"], *one["over"]}}
+    if partly and len(first) != 1:
         raise Untold
-    said = {one["content"] for one in true}
-    first = {one["content"] for one in true if said <= {one["content"], *one["over"]}}
-    if true and len(first) != 1:
-        raise Untold
-    return first.pop() if true else None
+    return first.pop() if partly else None
+
+
+def _seen(message: dict[str, Any], before: Any) -> bool:
+    """Is the document in a state in which the message was learnt?"""
+    return before is None or all(before.get(name) in values for name, values in message["document"].items())
 
 
 def holds(condition: Condition, entity_class: str, before: Any, arguments: dict[str, Any], state: Complete) -> bool:
