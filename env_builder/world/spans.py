@@ -92,6 +92,8 @@ def spans(kind: str, events: list[Event], drift: Drift, document: bool = True) -
     """Spans of one thing from its looks and what touched it, in order of time."""
     held = {field: _merged(_held(kind, field, seen, drift)) for field, seen in _by_field(events, document).items()}
     looks = [event for event in events if isinstance(event, Look)]
+    if not looks:  # without a clock nothing is known of when
+        return []
     cuts = sorted({cut for kept in held.values() for one in kept for cut in (one.since, one.until) if cut is not None})
     found: list[Span] = []
     for since, until in pairwise([None, *cuts, None]):
