@@ -225,10 +225,24 @@ class Room:
         after = self.after(tool, arguments)
         if after is None:
             return None
-        for row in reversed(self._taught.answers.get((tool, key), ())):
+        return self._told((tool, key), after) or self._repeated((tool, key), after)
+
+    def _told(self, question: Name, after: list[list[str]]) -> Row | None:
+        """What was answered to the question after just these acts."""
+        for row in reversed(self._taught.answers.get(question, ())):
             if row["after"] == after:
                 return row
-        return self._world.answer((tool, key), self.view, after)
+        return self._world.answer(question, self.view, after)
+
+    def _repeated(self, question: Name, after: list[list[str]]) -> Row | None:
+        """What a call that was made several times over answers once more, where making it again changed nothing before."""
+        own = list(question)
+        others = [act for act in after if act != own]
+        for n in range(len(after) - len(others) - 1, 0, -1):
+            last, before = (self._told(question, sorted(others + [own] * count)) for count in (n, n - 1))
+            if last is not None:
+                return last if before is not None and before["content"] == last["content"] else None
+        return None
 
     def bound(self, tool: str, arguments: dict[str, Any]) -> Answer | None:
         """What the real thing that is bound to the tool answers, or None."""

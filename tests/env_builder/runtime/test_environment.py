@@ -118,6 +118,19 @@ def test_what_an_open_room_was_told_outlasts_its_session_but_not_what_acts_made_
     assert env.difference()["acts"] == [["open_door", '{"door":"9"}']]
 
 
+def test_a_call_that_changed_nothing_when_repeated_answers_so_again(env: Environment) -> None:
+    env.manifest["starts_from"] = "reset"
+    for second, told in (("once more", "unknown"), ("open", "recorded")):
+        env.reset(TASK)
+        env.reset(None)
+        for answer in ("open", second):
+            env.call("open_door", {"door": "9"})
+            env.learn("open_door", {"door": "9"}, answer)
+        assert env.call("open_door", {"door": "9"}).tier == told
+    env.learn("open_door", {"door": "9"}, "jammed")
+    assert env.call("open_door", {"door": "9"}).tier == "unknown", "it did change something"
+
+
 def test_grades_by_replaying_the_journal_and_believes_none_of_it(directory: Path, env: Environment) -> None:
     state = {
         "check_id": "c", "kind": "state", "role": "gate", "weight": 1.0, "says": "the door is open",
