@@ -8,7 +8,7 @@ a signal's sign and weight so come from the data, and only where few sessions ha
 good is not known, so it is estimated in turn:
 
 - Where most sessions can be compared by their end state, `end_state` is the anchor: every group is held against it, and a
-  part of what it is found to be worth counts, since it repeats the anchor in part.
+  part of what it is found to be worth counts, since it repeats the anchor in part (feedback does not, and counts in full).
 - Elsewhere by expectation-maximisation over all groups (Dawid and Skene 1979), with silence of a group as a third answer
   beside for and against.
 
@@ -46,7 +46,7 @@ _EDGE = 0.98
 """A graded vote of 1 counts as this."""
 
 _OWN = "feedback"
-"""The group that is left out of the blind probability."""
+"""The group of what people say, not of what was done: it repeats no anchor, and is left out of the blind probability."""
 
 _ANCHOR = "end_state"
 """The group that others are held against where most sessions have it, and whose probability holds the base rate."""
@@ -141,7 +141,7 @@ class _Model:
             for group, vote in session.hard.items():
                 self.votes[group, 1 if vote > 0 else -1].append((name, abs(vote)))
         for group, side in self.votes:
-            self.weight[group, side] = 0.0 if self.anchored else side * fixed[group]
+            self.weight[group, side] = 0.0 if self.anchored and group != _OWN else side * fixed[group]
 
     def odds(self, name: str, without: str | None = None) -> float:
         """Log odds of a session, of all groups but one."""
@@ -197,7 +197,7 @@ class _Model:
         n = len(self.votes[key])
         ratio = math.log((good + 0.5) / (n_good + 1.0)) - math.log((n - good + 0.5) / (n_bad + 1.0))
         strength = sum(vote for _, vote in self.votes[key]) / n
-        if self.anchored:
+        if self.anchored and group != _OWN:
             shrunk = _ECHO * n * ratio / strength / (n + _PRIOR)
         else:
             shrunk = (n * ratio / strength + _PRIOR * side * self.fixed[group]) / (n + _PRIOR)

@@ -211,6 +211,16 @@ def test_planted_accuracies_are_found_again_without_labels() -> None:
     assert sum(truth[session] for session in sure) / len(sure) > 0.9
 
 
+def test_what_people_say_counts_in_full_beside_an_anchor() -> None:
+    anchored = [(f"s{i}", "end_state", 0.4 if i % 2 else -0.4) for i in range(60)]
+    said = [("s0", "feedback", 1.0), ("s1", "feedback", -1.0), ("s2", "thanks", 1.0)]
+    votes = pl.DataFrame([*anchored, *said], schema=["session_id", "name", "vote"], orient="row")
+    rows = combine(votes, {f"s{i}": "shop" for i in range(60)}, registered()).probabilities
+    chance, blind = (dict(rows.select("session_id", name).iter_rows()) for name in ("probability", "blind"))
+    assert chance["s0"] > 0.75 and chance["s1"] < 0.25, "rated otherwise than its end state says"
+    assert blind["s0"] == pytest.approx(blind["s4"], abs=0.02) and abs(chance["s2"] - chance["s4"]) < 0.1
+
+
 def test_services_of_the_same_tools_are_compared_with_each_other() -> None:
     ask = ("user", "please paint the north wall of hut77x blue")
     heads, turns = zip(*(session(name, ask, ("paint", {"c": "blue"}, "ok"), ("sell", {}, "ok"), ("look", {}, "ok"))
