@@ -26,13 +26,11 @@ def plans(data: Data) -> dict[str, Any]:
     turns = data.tables["core.turns"]
     words = turns.filter(pl.col("kind") == "message")
     wordless, applied = _found(data, words), _applied(data, single)
-    user = _found(data, words.filter(pl.col("role") == "user"))
     true = _changes(data)
     places = _places(turns, data.tables["core.events"])
     figures = {
         **figure("family_ari", _labelled(single, _asked(data.tables["mart.goals"])), ari_of),
         **figure("family_ari_words_only", _labelled(single, _asked(wordless.goals)), ari_of),
-        **figure("family_ari_user_words_only", _labelled(single, _asked(user.goals)), ari_of),
         "family_ari_words_applied": round(sum(applied) / len(applied), 4),
         **figure("boundary_f1", _boundaries(true, data.tables["mart.goals"], places), f1_of),
         **figure("boundary_f1_words_only", _boundaries(true, wordless.goals, places), f1_of),

@@ -327,9 +327,7 @@ class Goal(Record):
     goal: str
     """What was asked, in the user's own words."""
     slots: str
-    """JSON object slot name -> value, as it was asked for."""
-    follows: str | None
-    """Goal of an earlier session that it goes on with."""
+    """JSON object slot name -> value, or list of values: arguments of the kind's tool that stand in the goal's words."""
 
 
 Known = Literal["seen", "implied", "carried", "row_change"]

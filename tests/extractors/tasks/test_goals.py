@@ -75,4 +75,14 @@ def test_goals_do_not_depend_on_the_order_of_rows() -> None:
     told = find(sessions, turns, chances(sessions), NONE, {}).goals
     again = find(sessions.reverse(), turns.reverse(), chances(sessions), NONE, {}).goals
     assert told.equals(again)
-    assert json.loads(told["slots"][0]) == {}
+
+
+def test_a_goals_slots_are_what_the_user_said_and_the_kinds_tool_was_given() -> None:
+    def order(i: int) -> tuple[str, list[tuple[Any, ...]]]:
+        given = {"thing": f"lamp{4000 + i}", "colour": "red", "note": "never said"}
+        return f"o{i}", [("user", f"paint lamp{4000 + i} red please"), ("paint", given, "ok"), ("assistant", "done")]
+
+    sessions, turns = frames(*[order(i) for i in range(5)])
+    effects = pl.DataFrame({"service": ["shop"] * 2, "tool": ["paint", "look"], "effect": ["write", "read"]})
+    goals = find(sessions, turns, chances(sessions), effects, {}).goals
+    assert [json.loads(slots) for slots in goals["slots"]] == [{"thing": f"lamp{4000 + i}", "colour": "red"} for i in range(5)]
