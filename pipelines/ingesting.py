@@ -36,9 +36,9 @@ _WARNINGS = 10
 """Sentences said at once about one file."""
 _EVENTS = 122_880
 """Events from which on a transaction is committed: so many rows DuckDB writes straight to the file, fewer to its log first."""
-_MEMORY = "384MB"
+_MEMORY = "320MB"
 """What DuckDB may hold while pieces are read: they and the readers need the rest."""
-_MEMORY_TO_SETTLE = "768MB"
+_MEMORY_TO_SETTLE = "512MB"
 """What it may hold when they are done."""
 _BYTES = 1 << 28
 """Bytes of logs from which on a transaction is committed, however few records they are."""

@@ -35,7 +35,7 @@ _ENOUGH = 2 * PIECE_BYTES
 """Bytes from which on other processes pay."""
 
 
-_QUEUE = 4
+_QUEUE = 3
 """Pieces in memory for each reader: enough for the time that a transaction takes."""
 
 
