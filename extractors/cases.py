@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import orjson
 import polars as pl
 
 from extractors import routines
+from extractors.spelled import object_of
 
 _NAME = re.compile(r"(?=.*\d)[\w#.-]{4,64}").fullmatch
 """A value that may name one thing: a digit in it, no blanks."""
@@ -40,7 +40,7 @@ def joined(requests: pl.DataFrame) -> pl.DataFrame:
     first = requests.filter("_begins").sort("happened_at", "event_id").select(
         "session_id", "name", "happened_at", "_canonical", "value")
     for session, name, at, arguments, answer in first.iter_rows():
-        for value in {*_values(_object(arguments)), *_values(_object(answer).get("body"))}:
+        for value in {*_values(object_of(arguments)), *_values(object_of(answer).get("body"))}:
             taken.setdefault(value, (session, name, at))
     if not taken:
         return requests
@@ -48,8 +48,8 @@ def joined(requests: pl.DataFrame) -> pl.DataFrame:
     moved: dict[str, str] = {}
     known: set[str] = set()
     for event, name, at, arguments, answer in made.select("event_id", "name", "happened_at", "_canonical", "value").iter_rows():
-        given = set(_values(_object(arguments)))
-        new = sorted(set(_values(_object(answer).get("body"))) - given - known)
+        given = set(_values(object_of(arguments)))
+        new = sorted(set(_values(object_of(answer).get("body"))) - given - known)
         known |= given | set(new)
         for value in new:
             session, other, when = taken.get(value, (None, None, None))
@@ -66,11 +66,3 @@ def _values(document: Any) -> Iterator[str]:
     for value in document.values() if isinstance(document, dict) else ():
         if isinstance(value, str) and _NAME(value):
             yield value
-
-
-def _object(text: str | None) -> dict[str, Any]:
-    try:
-        value = orjson.loads(text or "{}")
-    except orjson.JSONDecodeError:
-        return {}
-    return value if isinstance(value, dict) else {}

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import Any
 
-import orjson
 import polars as pl
 
 from extractors import routines
 from extractors.formats.overlap import canonical
+from extractors.routes import sessions_of
+from extractors.spelled import object_of
 from warehouse.records import Session, Turn, empty, frame_schema
 
 _FEW = 64
@@ -46,7 +46,7 @@ def assemble(events: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 def _symbols(events: pl.DataFrame) -> list[str]:
     """The name of each action."""
-    carried = [{key: _DIGITS.sub("0", str(value)) for key, value in _object(text).items()} for text in events["arguments"]]
+    carried = [{key: _DIGITS.sub("0", str(value)) for key, value in object_of(text).items()} for text in events["arguments"]]
     values: defaultdict[str, set[str]] = defaultdict(set)
     for fields in carried:
         for key, value in fields.items():
@@ -67,28 +67,12 @@ def _cut(stream: pl.DataFrame) -> pl.DataFrame | None:
 
 
 def _tables(events: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    service = pl.col("service").fill_null("main")
-    nothing = {name: pl.lit(None).alias(name) for name in frame_schema(Turn)}
+    arguments = pl.Series("_canonical", map(canonical, events["arguments"]), pl.String())
     turns = events.with_columns(
-        pl.col("event_id").alias("turn_id"), pl.col("_run").alias("session_id"), service.alias("service"),
+        pl.col("event_id").alias("turn_id"), pl.col("_run").alias("session_id"), pl.col("service").fill_null("main"),
         pl.int_range(pl.len()).over("_run").cast(pl.Int64()).alias("position"), pl.lit("call").alias("kind"),
-        pl.lit(None, pl.String()).alias("content"), pl.col("_symbol").alias("tool"),
-        pl.Series("arguments_raw", events["arguments"]),
-        pl.Series("_canonical", map(canonical, events["arguments"]), pl.String()))
-    turns = turns.with_columns(pl.col("_canonical").alias("arguments"),
-                               *(value for name, value in nothing.items() if name not in turns.columns))
-    sessions = turns.group_by("session_id").agg(
-        pl.col("source").first(), pl.col("service").first(), pl.col("happened_at").min().alias("started_at"),
-        pl.col("happened_at").max().alias("ended_at"), pl.lit(0, pl.Int64()).alias("n_messages"),
-        pl.len().cast(pl.Int64()).alias("n_calls"), pl.col("name").first().alias("identity"), pl.col("format").first(),
-        pl.col("happened_at").min().dt.strftime("%Y-%m-%d").alias("day"))
-    return (sessions.select(list(frame_schema(Session))).cast(pl.Schema(frame_schema(Session))),
-            turns.select(list(frame_schema(Turn))).cast(pl.Schema(frame_schema(Turn))))
-
-
-def _object(text: str | None) -> dict[str, Any]:
-    try:
-        value = orjson.loads(text or "{}")
-    except orjson.JSONDecodeError:
-        return {}
-    return value if isinstance(value, dict) else {}
+        pl.lit(None).alias("content"), pl.col("_symbol").alias("tool"), pl.col("arguments").alias("arguments_raw"),
+        arguments.alias("arguments"), pl.col("name").alias("identity"),
+        pl.lit(None).alias("answered_at"), pl.lit(None).alias("result_id"))
+    turns = turns.cast({name: kind for name, kind in frame_schema(Turn).items() if name in turns.columns})
+    return sessions_of(turns), turns.select(list(frame_schema(Turn)))

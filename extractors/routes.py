@@ -18,6 +18,7 @@ import polars as pl
 from extractors import cases
 from extractors.formats.overlap import canonical
 from extractors.path_templates import Found, templates
+from extractors.spelled import object_of
 from warehouse.records import Session, Turn, empty, frame_schema
 
 _ERROR_STATUS = 400
@@ -45,13 +46,7 @@ def assemble(requests: pl.DataFrame, gap_minutes: float) -> Requests:
     named = requests.filter(pl.col("session_id").is_not_null())
     cut_ = cases.joined(cut(cases.marked(requests.filter(pl.col("session_id").is_null())), gap_minutes)).drop("_begins")
     turns = _turns(pl.concat([named, cut_]).sort("session_id", "happened_at", "position", "event_id"))
-    rows = turns.with_columns(pl.col("answered_at").fill_null(pl.col("happened_at")).alias("ended"))
-    sessions = rows.group_by("session_id").agg(
-        pl.col("source").first(), pl.col("service").first(), pl.col("happened_at").min().alias("started_at"),
-        pl.col("ended").max().alias("ended_at"), pl.lit(0, pl.Int64()).alias("n_messages"),
-        pl.len().cast(pl.Int64()).alias("n_calls"), pl.col("identity").drop_nulls().first(), pl.col("format").first())
-    sessions = sessions.with_columns(day_of("started_at").alias("day"))
-    return Requests(sessions.select(list(frame_schema(Session))), turns.select(list(frame_schema(Turn))))
+    return Requests(sessions_of(turns), turns.select(list(frame_schema(Turn))))
 
 
 def cut(events: pl.DataFrame, gap_minutes: float) -> pl.DataFrame:
@@ -70,6 +65,16 @@ def cut(events: pl.DataFrame, gap_minutes: float) -> pl.DataFrame:
     ordered = ordered.with_columns(run.alias("_run"))
     first = pl.col("event_id").first().over([*who, pl.col("_run")])
     return ordered.with_columns(pl.format("~{}", first.str.slice(0, 16)).alias("session_id")).drop("_run")
+
+
+def sessions_of(turns: pl.DataFrame) -> pl.DataFrame:
+    """`core.sessions` of calls alone; `turns`: of `core.turns`, with source, identity and format."""
+    rows = turns.with_columns(pl.col("answered_at").fill_null(pl.col("happened_at")).alias("ended"))
+    sessions = rows.group_by("session_id").agg(
+        pl.col("source").first(), pl.col("service").first(), pl.col("happened_at").min().alias("started_at"),
+        pl.col("ended").max().alias("ended_at"), pl.lit(0, pl.Int64()).alias("n_messages"),
+        pl.len().cast(pl.Int64()).alias("n_calls"), pl.col("identity").drop_nulls().first(), pl.col("format").first())
+    return sessions.with_columns(day_of("started_at").alias("day")).select(list(frame_schema(Session)))
 
 
 def day_of(column: str) -> pl.Expr:
@@ -125,13 +130,13 @@ def _status(requests: pl.DataFrame) -> pl.Series:
 
 
 def _stated_status(text: str | None) -> int | None:
-    status = _object(text).get("status")
+    status = object_of(text).get("status")
     return status if isinstance(status, int) and not isinstance(status, bool) else None
 
 
 def _arguments(parameters: dict[str, str], text: str | None) -> str:
     """Path parameters, query and body in one object; a name that is taken already gets its place in front."""
-    logged = _object(text)
+    logged = object_of(text)
     merged: dict[str, Any] = dict(parameters)
     body = logged.get("body")
     query = logged.get("query")
@@ -142,12 +147,3 @@ def _arguments(parameters: dict[str, str], text: str | None) -> str:
         for name, value in values.items():
             merged[f"{place}_{name}" if name in merged else name] = value
     return orjson.dumps(merged).decode()
-
-
-def _object(text: str | None) -> dict[str, Any]:
-    """The object that a text spells, empty where it spells none."""
-    try:
-        value = orjson.loads(text or "{}")
-    except orjson.JSONDecodeError:
-        return {}
-    return value if isinstance(value, dict) else {}

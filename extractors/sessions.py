@@ -19,6 +19,7 @@ import polars as pl
 from extractors import clicks, links, routes
 from extractors.opinions import opinions
 from extractors.shelf import Thread
+from extractors.spelled import object_of
 from extractors.tellings import Columns, pairs, take
 from extractors.threads import Run, Weaver
 from extractors.tools import tools_of
@@ -242,20 +243,12 @@ def _kept(sessions: pl.DataFrame) -> pl.DataFrame:
 def _row_changes(events: pl.DataFrame) -> pl.DataFrame:
     """Row changes by time, then by their place in the database's own log where it states one."""
     changes = events.filter(pl.col("kind") == "row_change").sort("happened_at", "position", "event_id")
-    images = [_images(value) for value in changes.get_column("value")]
+    images = [object_of(value) for value in changes.get_column("value")]
     sides = [pl.Series(side, [_text(image.get(side)) for image in images], pl.String()) for side in ("before", "after")]
     return changes.select(
         pl.col("event_id").alias("change_id"), "source", "happened_at", pl.col("tool").alias("table_name"),
         pl.col("name").alias("operation"), pl.col("arguments").alias("key"), *sides).select(list(frame_schema(RowChange)))
 
-
-def _images(text: str | None) -> dict[str, Any]:
-    """The row before and after; none where the log gives none."""
-    try:
-        value = orjson.loads(text or "{}")
-    except orjson.JSONDecodeError:
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _text(value: Any) -> str | None:

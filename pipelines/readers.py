@@ -119,7 +119,8 @@ class Readers:
                 self._feed(waiting, read_at)
         except BrokenProcessPool as error:
             raise Unavailable("a process that read logs was ended from outside", mend=(
-                "give it more memory, then run again: what was committed stays")) from error
+                "give it more memory, then run again (what was committed stays); a script of your own that reads logs needs "
+                'if __name__ == "__main__": around what it runs')) from error
 
     def _feed(self, waiting: Iterable[_Turn[T]], read_at: datetime) -> None:
         """Give each reader the piece that it reads and one more; what no reader takes is read here."""

@@ -8,13 +8,15 @@ from __future__ import annotations
 import copy
 import json
 import random
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import polars as pl
 
 from env_builder.runtime.canonical import canonical
+from env_builder.runtime.episode import Room
 from warehouse.records import RowChange, Session, Turn, frame
 
 EPOCH = datetime(2031, 5, 1, tzinfo=UTC)
@@ -156,3 +158,27 @@ def _turn(
         "requestor": "assistant", "answered_at": at, "result_id": f"{session_id}-{position}-r", "latency_ms": None,
         "model": None,
     }
+
+
+def verdicts_on_unseen(logged: Logged, rooms: Mapping[str, Room], seed: int) -> Counter[str]:
+    """How rooms answer calls that nobody made, held against the backend: counts of exact, wrong and unknown."""
+    choose, verdicts = random.Random(seed), Counter[str]()
+    for session_id in choose.sample(sorted(rooms), 60):
+        real, room = copy.deepcopy(logged.before[session_id]), rooms[session_id].fork()
+        for _ in range(3):
+            tool, arguments = move(choose)
+            wanted, got = real.call(tool, arguments), room.call(tool, arguments)
+            verdicts["unknown" if got.tier == "unknown" else "exact" if got.content == wanted else "wrong"] += 1
+    return verdicts
+
+
+def with_faults(turns: pl.DataFrame, every: int) -> pl.DataFrame:
+    """The same turns, where each of so many calls failed once before it worked."""
+    rows = []
+    for n, row in enumerate(turns.sort("session_id", "position").iter_rows(named=True)):
+        row["position"] *= 2
+        if n % every == 0 and not row["content"].startswith("Error"):
+            names = {name: f"{row[name]}-fault" for name in ("turn_id", "result_id")}
+            rows.append({**row, **names, "content": "Error: busy, try again", "is_error": True})
+        rows.append({**row, "position": row["position"] + 1})
+    return frame(Turn, rows)

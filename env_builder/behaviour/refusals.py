@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from datetime import UTC
 from typing import Any, NamedTuple
 
-from env_builder.behaviour.faults import lasting
 from env_builder.behaviour.guards import few_values
 from env_builder.runtime.answers import parsed
 from env_builder.runtime.expressions import Look
@@ -59,7 +58,7 @@ def unknown(steps: list[Step], argument_of: dict[str, str], feed: Feed | None) -
     if feed is None or not feed.complete:
         return None
     said: Counter[str] = Counter()
-    for step in lasting(steps):
+    for step in (each for each in steps if each.call.failed):
         at, key = step.call.called_at, step.call.arguments.get(argument_of[step.call.tool])
         if at is not None and at >= feed.since and isinstance(key, str | int) and feed.at(str(key), at) is None:
             said[step.call.content] += 1
@@ -75,7 +74,7 @@ def induce(
     what tools of the class say where there is no such thing, which no other message comes before."""
     worked = [Case(step, entity_class, argument) for step in steps if not step.call.failed]
     by_message: dict[str, list[Case]] = defaultdict(list)
-    for step in lasting(steps):
+    for step in (each for each in steps if each.call.failed):
         by_message[step.call.content].append(Case(step, entity_class, argument))
     shapes = sorted({shape(key) for key in keys}) if len(keys) >= MINIMUM_KEYS else []
     messages: list[dict[str, Any]] = []

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
-from env_builder.behaviour.faults import lasting
 from env_builder.behaviour.guards import few_values
 from env_builder.runtime.texts import NUMBERS, Limits, Piece, admits, filled_one_way, type_of, written
 from env_builder.world.replay import Step
@@ -40,7 +39,7 @@ def induce(steps: list[Step]) -> dict[str, Any] | None:
     given = [arguments for arguments, _ in examples]
     for free in (slots, set[str]()):  # what the answer repeats may be anything, unless failures speak against it
         when = limits(given, free)
-        if sum(admits(when, step.call.arguments) for step in lasting(steps)) <= AGAINST * len(done):
+        if sum(admits(when, step.call.arguments) for step in steps if step.call.failed) <= AGAINST * len(done):
             return {"rule": "text", **found, "when": when}
     return None
 

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from env_builder.behaviour import guards, joins
 from env_builder.behaviour.examples import Example
-from env_builder.behaviour.faults import lasting
 from env_builder.behaviour.synthesis import explain
 from env_builder.runtime.behaviour import write
 from env_builder.runtime.canonical import digest
@@ -49,7 +48,8 @@ def induce(
     examples = [
         Example(json.loads(step.before or ""), step.call.arguments, json.loads(step.shown[2]), step.look, classes, rows)
         for step in done if step.shown]
-    failed = [(json.loads(step.before), step) for step in lasting(steps) if step.before is not None]
+    failed = [(json.loads(step.before), step) for step in steps
+              if step.call.failed and step.before is not None]
     fields = _fields(examples)
     style = _style(done)
     if fields is None or style is None or all(expression == ["before", name] for name, expression in fields.items()):

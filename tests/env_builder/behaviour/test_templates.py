@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from env_builder.behaviour import templates
-from env_builder.behaviour.faults import lasting
 from env_builder.runtime.episode import Room
 from env_builder.runtime.world import View, World
 from env_builder.world.replay import Step
@@ -83,11 +82,3 @@ def test_what_is_found_gives_every_answer_back(pairs: list[tuple[str, str]]) -> 
     rule = templates.induce(seen)
     assert rule is not None
     assert all(say(rule, one.call.arguments) == one.call.content for one in seen)
-
-
-def test_a_fault_that_passed_says_nothing_and_one_that_lasted_does() -> None:
-    fault = step("hoist", {"mast": "mast 3", "metres": 3.0}, "Error: try again")
-    passed = [*sails(6)[:2], fault, *sails(6)[2:]]
-    assert templates.induce(passed) == templates.induce(sails(6))
-    assert lasting(passed) == []
-    assert lasting([*passed, fault._replace(call=fault.call._replace(event_id="later"))]) != []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import random
 from collections import Counter
 from datetime import timedelta
 
@@ -17,7 +16,7 @@ from env_builder.rooms import rows_of
 from env_builder.runtime.episode import Room
 from env_builder.runtime.world import View, World
 from env_builder.world.history import instant
-from tests.lockers import EPOCH, Logged, move
+from tests.lockers import EPOCH, Logged, verdicts_on_unseen
 from warehouse.records import Tool, empty
 
 SLOW = settings(
@@ -54,14 +53,7 @@ def test_more_is_answered_with_a_feed_and_nothing_wrongly(seed: int) -> None:
     counts: dict[bool, Counter[str]] = {}
     for fed in (False, True):
         _, rooms = rooms_of(logged, fed)
-        choose, verdicts = random.Random(seed + 1), Counter[str]()
-        for session_id in choose.sample(sorted(rooms), 60):
-            real, room = copy.deepcopy(logged.before[session_id]), rooms[session_id].fork()
-            for _ in range(3):
-                tool, arguments = move(choose)
-                wanted, got = real.call(tool, arguments), room.call(tool, arguments)
-                verdicts["unknown" if got.tier == "unknown" else "exact" if got.content == wanted else "wrong"] += 1
-        counts[fed] = verdicts
+        counts[fed] = verdicts_on_unseen(logged, rooms, seed + 1)
     assert counts[True]["exact"] > counts[False]["exact"], counts
     assert counts[True]["exact"] > 120, counts
     assert all(count["wrong"] <= 0.02 * count["exact"] for count in counts.values()), counts
