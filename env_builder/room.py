@@ -8,10 +8,12 @@ its files. Against an agent that may run programs of its own as this user, use a
 from __future__ import annotations
 
 import json
+import os
 import select
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
@@ -31,6 +33,8 @@ class Answer(NamedTuple):
     tier: str | None
     """None where the episode had ended."""
     ended: str | None
+    latency_ms: float | None = None
+    """How long the tool takes, where the episode draws it."""
 
 
 class Carrier(Protocol):
@@ -85,14 +89,27 @@ class Room:
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Answer:
         """A tool's answer."""
-        result = self.request("tools/call", {"name": tool, "arguments": arguments})
+        return self._answer(self.request("tools/call", {"name": tool, "arguments": arguments}))
+
+    def prompt(self) -> str | None:
+        """What to ask a model where the last call was answered `unknown`; needs a room with control."""
+        prompt: str | None = self.request("traceroom/prompt")["prompt"]
+        return prompt
+
+    def supply(self, reply: str) -> Answer:
+        """Put a model's reply in the place of the last answer; InputError where it is none; needs a room with control."""
+        return self._answer(self.request("traceroom/supply", {"reply": reply}))
+
+    def _answer(self, result: dict[str, Any]) -> Answer:
         text = "".join(part["text"] for part in result["content"])
         marks = result.get("_meta", {})
-        return Answer(text, bool(result["isError"]), marks.get("traceroom/tier"), marks.get("traceroom/ended"))
+        return Answer(
+            text, bool(result["isError"]), marks.get("traceroom/tier"), marks.get("traceroom/ended"),
+            marks.get("traceroom/latency_ms"))
 
-    def reset(self, task_id: str | None, seed: int = 0) -> dict[str, Any]:
+    def reset(self, task_id: str | None, seed: int = 0, conditions: Sequence[str] = ()) -> dict[str, Any]:
         """Begin an episode: {"messages", "tools", "limits"}; needs a room with control."""
-        return self.request("traceroom/reset", {"task_id": task_id, "seed": seed})
+        return self.request("traceroom/reset", {"task_id": task_id, "seed": seed, "conditions": list(conditions)})
 
     def say(self, text: str) -> str | None:
         """The user's answer, or None when the user has nothing more to say; needs a room with control."""
@@ -136,9 +153,9 @@ class Room:
 class Process:
     """A room as a process of this user."""
 
-    def __init__(self, command: list[str]) -> None:
+    def __init__(self, command: list[str], environment: Mapping[str, str] | None = None) -> None:
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, env={}
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, env=environment or {}
         )
         assert self._process.stdin and self._process.stdout and self._process.stderr
         self._stdin, self._stdout, self._stderr = self._process.stdin, self._process.stdout, self._process.stderr
@@ -194,12 +211,18 @@ def begun(room: Room) -> Room:
     return room
 
 
-def command(directory: Path) -> list[str]:
-    """How an environment's own runtime is started on this machine: isolated from this process's packages and paths."""
+def command(directory: Path, bindings: Mapping[str, str] | None = None) -> list[str]:
+    """How an environment's own runtime is started on this machine: isolated from this process's packages and paths, but
+    where something is bound (`bindings`: tool -> source), which is its user's own code."""
     read_manifest(directory)
-    return [sys.executable, "-I", "-S", "-B", str(directory / "runtime"), "--environment", str(directory)]
+    bound = [f"--bind={tool}={source}" for tool, source in sorted((bindings or {}).items())]
+    apart = [] if bound else ["-I", "-S"]
+    return [sys.executable, *apart, "-B", str(directory / "runtime"), "--environment", str(directory), *bound]
 
 
-def start_process(directory: Path, task_id: str | None = None, seed: int = 0) -> Room:
+def start_process(
+    directory: Path, task_id: str | None = None, seed: int = 0, bindings: Mapping[str, str] | None = None
+) -> Room:
     """A room with control, as a local process; Unavailable where it does not begin (a task that it does not have …)."""
-    return begun(Room(Process(command(directory.resolve()) + arguments(task_id, seed)), str(directory)))
+    line = command(directory.resolve(), bindings) + arguments(task_id, seed)
+    return begun(Room(Process(line, os.environ if bindings else None), str(directory)))

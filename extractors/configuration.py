@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
 
 from extractors.formats.envelope import FIELDS
 from extractors.formats.mapped_item import FIELDS as MAPPED_FIELDS
@@ -99,6 +99,10 @@ class OutcomeSources(_Section):
     """Names of feedback in which somebody who looked at the session says how it went; it counts as known."""
 
 
+Binding = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.-]*:.+$")]
+"""KIND:WHAT."""
+
+
 class Configuration(_Section):
     """The whole file."""
 
@@ -108,6 +112,8 @@ class Configuration(_Section):
     sessions: Sessions = Sessions()
     gates: Gates = Gates()
     outcomes: OutcomeSources = OutcomeSources()
+    bindings: dict[str, Binding] = Field(default_factory=dict)
+    """Tool -> `KIND:WHAT`: the real thing that answers in a rollout what is not on record (docs/environment.md)."""
 
 
 def load(path: Path | str) -> Configuration:
@@ -137,11 +143,15 @@ def _problem(error: ValidationError) -> str:
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         return f"there is no key '{key}'"
+    if first["type"] == "string_pattern_mismatch":
+        return f"key '{key}': {first['input']!r} is not KIND:WHAT"
     return f"key '{key}': {first['msg'].removeprefix('Value error, ')}"
 
 
 def _mend(error: ValidationError) -> str:
     first = error.errors()[0]
+    if first["type"] == "string_pattern_mismatch":
+        return "name what to bind as docs/environment.md says: python:module:function, http:ADDRESS, mcp:ADDRESS, mcp:COMMAND"
     if first["type"] != "extra_forbidden":
         return "correct its value"
     sections: dict[str, type[_Section]] = {"sources": Source, "sessions": Sessions, "gates": Gates,

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from env_builder import verify
 from env_builder.runtime import Environment
+from pipelines.resources import Ask
 from warehouse.errors import EnvironmentBroken, InputError, Missing
 
 Move = dict[str, Any]
@@ -37,11 +38,13 @@ class Room:
 
 
 def begin(
-    path: Path, rewards: Path | None, task_id: str, seed: int, conditions: Sequence[str] = (), bindings: Sequence[str] = ()
+    path: Path, rewards: Path | None, task_id: str, seed: int, conditions: Sequence[str] = (),
+    bindings: Mapping[str, str] | None = None, ask: Ask | None = None,
 ) -> Room:
     """Load the environment at `path` and begin a task. Raises EnvironmentBroken.
 
-    `conditions`: names as `Environment.reset` takes them; `bindings`: `TOOL=SOURCE` as `Environment.bind` takes them.
+    `conditions`: names as `Environment.reset` takes them; `bindings`: tool -> source as `Environment.bind` takes
+    them; `ask`: a model that answers what would be `unknown`.
     """
     try:
         environment = Environment.load(str(path), rewards=str(rewards) if rewards else None)
@@ -49,12 +52,12 @@ def begin(
         raise EnvironmentBroken(
             f"the environment cannot be loaded ({error})", str(path), "build it again with: traceroom run") from error
     try:
-        for each in bindings:
-            tool, _, source = each.partition("=")
+        for tool, source in (bindings or {}).items():
             environment.bind(tool, source)
+        environment.live(ask)
         return Room(environment, task_id, seed, conditions)
-    except (KeyError, ValueError, ImportError, AttributeError) as error:
-        said = error.args[0] if error.args else error
+    except (KeyError, ValueError, ImportError, AttributeError, OSError) as error:
+        said = error if isinstance(error, OSError) or not error.args else error.args[0]
         raise InputError(f"the room cannot begin so ({said})", str(path), "see docs/environment.md") from error
 
 

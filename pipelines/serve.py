@@ -16,11 +16,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -37,7 +39,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from env_builder import image
 from env_builder.archive import read_manifest
-from env_builder.room import Room, start_process
+from env_builder.room import Answer, Room, start_process
+from pipelines.resources import Ask
 from warehouse.errors import InputError, TraceroomError, Unavailable
 
 IDLE_S = 1800.0
@@ -45,6 +48,23 @@ IDLE_S = 1800.0
 MAX_EPISODES = 64
 """Episodes at once; each is a process or a container."""
 _SESSION = "mcp-session-id"
+
+
+class Rollout(NamedTuple):
+    """What every episode of a server begins with."""
+
+    task_id: str | None = None
+    seed: int = 0
+    conditions: tuple[str, ...] = ()
+    bindings: Mapping[str, str] = MappingProxyType({})
+    """Tool -> source of the real thing that answers what is not on record."""
+    ask: Ask | None = None
+    """The model that answers what would be `unknown`."""
+
+    def about(self, environment: str) -> dict[str, Any]:
+        """What a grader must know of it, beside the journal."""
+        return {"environment": environment, "task_id": self.task_id, "seed": self.seed, "conditions": list(self.conditions),
+                "bindings": dict(self.bindings), "ask": self.ask is not None}
 
 
 class Episode:
@@ -66,9 +86,10 @@ class Episode:
 class Episodes:
     """The episodes that run now, by MCP session id."""
 
-    def __init__(self, begin: Callable[[], Room], about: dict[str, Any], journals: Path | None) -> None:
+    def __init__(self, begin: Callable[[], Room], rollout: Rollout, name: str, journals: Path | None) -> None:
         self._begin = begin
-        self._about = about
+        self._rollout = rollout
+        self._name = name
         self._journals = journals
         self._sessions: set[str] = set()
         self._running: dict[str, Episode] = {}
@@ -111,12 +132,12 @@ class Episodes:
             raise Unavailable(f"{MAX_EPISODES} episodes run already", mend="end one of them first")
 
     def _reset(self, room: Room) -> dict[str, Any]:
-        return room.reset(self._about["task_id"], self._about["seed"])
+        return room.reset(self._rollout.task_id, self._rollout.seed, self._rollout.conditions)
 
     def _close(self, room: Room) -> None:
         try:
             if self._journals is not None:
-                row = {**self._about, "journal": room.journal()}
+                row = {**self._rollout.about(self._name), "journal": room.journal()}
                 with self._journals.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n")
         finally:
@@ -124,14 +145,14 @@ class Episodes:
 
 
 def application(
-    environment: Path, task_id: str | None = None, seed: int = 0, *, container: bool = False,
-    journals: Path | None = None, host: str = "127.0.0.1",
+    environment: Path, rollout: Rollout, *, container: bool = False, journals: Path | None = None,
+    host: str = "127.0.0.1",
 ) -> Starlette:
     """The web application; `environment` is OUT/environments/<name>. Raises TraceroomError where no room can begin."""
-    begin = _beginner(environment, container)
-    with begin() as room:
-        room.reset(task_id, seed)  # a task that is not there is refused now, not at the first agent
-    episodes = Episodes(begin, {"environment": environment.name, "task_id": task_id, "seed": seed}, journals)
+    begin = _beginner(environment, container, rollout.bindings)
+    with begin() as room:  # a task or a condition that is not there is refused now, not at the first agent
+        room.reset(rollout.task_id, rollout.seed, rollout.conditions)
+    episodes = Episodes(begin, rollout, environment.name, journals)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Server[Any]) -> AsyncIterator[dict[str, Any]]:
@@ -148,10 +169,12 @@ def application(
         return types.ListToolsResult.model_validate({"tools": tools})
 
     async def call_tool(context: ServerRequestContext, params: types.CallToolRequestParams) -> types.CallToolResult:
-        answer = await _of(episodes, context, lambda room: room.call(params.name, params.arguments or {}))
+        answer = await _of(episodes, context, lambda room: _call(room, params.name, params.arguments or {}, rollout.ask))
+        marks = {"tier": answer.tier, "ended": answer.ended}
+        marks |= {} if answer.latency_ms is None else {"latency_ms": answer.latency_ms}
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=answer.content)], is_error=answer.is_error,
-            _meta={"traceroom/tier": answer.tier, "traceroom/ended": answer.ended})
+            _meta={f"traceroom/{name}": mark for name, mark in marks.items()})
 
     server: Server[Any] = Server(
         environment.name, version="1", lifespan=lifespan, on_list_tools=list_tools, on_call_tool=call_tool)
@@ -163,11 +186,11 @@ def application(
 
 
 def serve(
-    environment: Path, task_id: str | None = None, host: str = "127.0.0.1", port: int = 8765, seed: int = 0, *,
+    environment: Path, rollout: Rollout, host: str = "127.0.0.1", port: int = 8765, *,
     container: bool = False, journals: Path | None = None, ready: Callable[[str], None] = print,
 ) -> None:
     """Serve until interrupted; `ready` is told the URL of the MCP endpoint. InputError where the port is taken."""
-    app = application(environment, task_id, seed, container=container, journals=journals, host=host)
+    app = application(environment, rollout, container=container, journals=journals, host=host)
     try:
         listening = socket.create_server((host, port))
     except OSError as error:
@@ -178,15 +201,31 @@ def serve(
         uvicorn.Server(config).run(sockets=[listening])
 
 
-def _beginner(environment: Path, container: bool) -> Callable[[], Room]:
+def _beginner(environment: Path, container: bool, bindings: Mapping[str, str]) -> Callable[[], Room]:
     if not container:
-        return lambda: start_process(environment)
+        return lambda: start_process(environment, bindings=bindings)
+    if bindings:
+        what = "a room in a container reaches nothing that is bound"
+        raise InputError(what, ", ".join(bindings), "serve without --container")
     made = read_manifest(environment).get("image") or {}
     image_id = made.get("image_id")
     if image_id is None:
         what = f"the environment has no image ({made.get('left', 'none was made')})"
         raise InputError(what, str(environment), "run `traceroom run` with an engine, or serve without --container")
     return lambda: image.start(image_id)
+
+
+def _call(room: Room, tool: str, arguments: dict[str, Any], ask: Ask | None) -> Answer:
+    """The room's answer; where it is `unknown`, and a model may answer and does, the model's."""
+    answer = room.call(tool, arguments)
+    prompt = room.prompt() if ask is not None and answer.tier == "unknown" else None
+    if ask is None or prompt is None:
+        return answer
+    try:
+        return room.supply(ask(prompt))
+    except (Unavailable, InputError) as error:
+        logging.getLogger(__name__).warning("the call stays unknown: %s", error)
+        return answer
 
 
 async def _of(episodes: Episodes, context: ServerRequestContext, what: Callable[[Room], Any]) -> Any:

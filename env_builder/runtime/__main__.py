@@ -4,8 +4,8 @@
     python DIRECTORY/runtime --environment DIRECTORY --task ID          (from anywhere)
 
 Without `--task` there is the room without a task, `--at` an instant. Every option can also be given by the environment
-variable TRACEROOM_ENVIRONMENT, _TASK, _SEED, _AT, _CONDITIONS or _CONTROL. Talk goes to stderr, the protocol alone to stdout.
-Exit code: 0 when stdin ended, 2 when it could not begin.
+variable TRACEROOM_ENVIRONMENT, _TASK, _SEED, _AT, _CONDITIONS, _BIND (one a line) or _CONTROL. Talk goes to stderr, the
+protocol alone to stdout. Exit code: 0 when stdin ended, 2 when it could not begin.
 """
 
 from __future__ import annotations
@@ -30,9 +30,13 @@ def main(arguments: list[str] | None = None) -> int:
     protocol = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever is printed by mistake goes to stderr
     try:
-        server = Server(Environment.load_room(options.environment), control=options.control)
+        environment = Environment.load_room(options.environment)
+        for each in options.bind:
+            tool, _, source = each.partition("=")
+            environment.bind(tool, source)
+        server = Server(environment, control=options.control)
         server.begin(options.task, options.seed, options.at, [name for name in options.conditions.split(",") if name])
-    except (OSError, KeyError, ValueError) as error:
+    except (OSError, KeyError, ValueError, ImportError, AttributeError) as error:
         print(f"room: {error.args[0] if isinstance(error, KeyError) else error}", file=sys.stderr)
         return 2
     try:
@@ -52,6 +56,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--at", default=given("TRACEROOM_AT"), help="instant (ISO 8601) of a room without a task")
     parser.add_argument("--conditions", default=given("TRACEROOM_CONDITIONS", ""),
                         help="what tools do in production beside answering, with commas between: faults, latency")
+    parser.add_argument("--bind", action="append", default=given("TRACEROOM_BIND", "").splitlines(), metavar="TOOL=SOURCE",
+                        help="the real thing that answers what is not on record; may be repeated")
     parser.add_argument("--control", action="store_true", default=given("TRACEROOM_CONTROL") == "1",
                         help="also answer traceroom/* (for the host, never for the agent)")
     return parser.parse_args(arguments)

@@ -9,11 +9,14 @@ rollouts are the same is up to it, and the grader, who replays a journal, asks i
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
 import urllib.error
 import urllib.request
 from collections.abc import Callable
 from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from .mcp_client import Connection, connect
@@ -52,21 +55,25 @@ def binding(source: str | Binding) -> Binding:
     if callable(source):
         return source
     kind, _, what = source.partition(":")
-    kinds: dict[str, Callable[[str], Binding]] = {"http": http, "mcp": mcp, "python": python}
-    if kind in kinds:
-        return kinds[kind](what)
-    others = {point.name: point for point in entry_points(group=GROUP)}
-    if kind not in others:
-        raise ValueError(f"no binding of the kind {kind!r}; there are: {', '.join(sorted({*kinds, *others}))}")
-    made: Binding = others[kind].load()(what)
+    own: dict[str, Callable[[str], Binding]] = {"http": http, "mcp": mcp, "python": python}
+    if kind in own:
+        return own[kind](what)
+    if kind not in kinds():
+        raise ValueError(f"no binding of the kind {kind!r}; there are: {', '.join(kinds())}")
+    made: Binding = next(point for point in entry_points(group=GROUP) if point.name == kind).load()(what)
     return made
 
 
+def kinds() -> tuple[str, ...]:
+    """The kinds of sources that there are, those of installed packages among them."""
+    return tuple(sorted({"http", "mcp", "python", *(point.name for point in entry_points(group=GROUP))}))
+
+
 def python(what: str) -> Binding:
-    """`module:function`, called with the arguments by name. Text is answered as it is, other values as JSON; a ValueError or
-    LookupError is the tool's failure."""
-    module, _, name = what.partition(":")
-    function = getattr(importlib.import_module(module), name)
+    """`module:function` or `file.py:function`, called with the arguments by name. Text is answered as it is, other values as
+    JSON; a ValueError or LookupError is the tool's failure."""
+    module, _, name = what.rpartition(":")
+    function = getattr(_file(module) if module.endswith(".py") else importlib.import_module(module), name)
 
     def call(ask: Ask) -> Reply:
         try:
@@ -76,6 +83,16 @@ def python(what: str) -> Binding:
         return Reply(value if isinstance(value, str) else json.dumps(value))
 
     return call
+
+
+def _file(path: str) -> ModuleType:
+    """The module in a file of its own."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def http(what: str) -> Binding:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from . import live
 from .bindings import Binding, binding
 from .conditions import Conditions
 from .episode import Program, Room
@@ -39,6 +40,7 @@ class Environment:
         self._rubrics = rubrics
         self._conditions = conditions or Conditions()
         self._bound: dict[str, Binding] = {}
+        self._ask: Callable[[str], str] | None = None
         self._turn = 0
         self._ended: Ended | None = None
         self._begin(None, View(None, frozenset()))
@@ -104,6 +106,29 @@ class Environment:
         self._bound = {**self._bound, tool: binding(source)}
         self._room.bind(self._bound)
 
+    def live(self, ask: Callable[[str], str] | None) -> None:
+        """From now on let a model answer what would be `unknown`: a prompt in, its text out; None: no longer.
+
+        Such answers have the tier `model`; nothing is learnt of them, and who grades replays without one (live.py).
+        """
+        self._ask = ask
+
+    def prompt(self) -> str | None:
+        """What to ask a model in the place of the last call, None where that was answered or the room has no such tool."""
+        row = self._journal[-1] if self._journal else {}
+        descriptor = next((each for each in self.tools if each["name"] == row.get("tool")), None)
+        if row.get("tier") != "unknown" or descriptor is None or not isinstance(row["arguments"], dict):
+            return None
+        examples = self._room.examples(row["tool"], row["arguments"])
+        return live.question(descriptor, row["arguments"], examples, self._journal[:-1])
+
+    def supply(self, reply: str) -> Result | None:
+        """Put a model's reply to `prompt` in the place of the last answer; None where it is none: the call stays `unknown`."""
+        result = live.answer(reply) if self.prompt() is not None else None
+        if result is not None:
+            self._journal[-1] = self._journal[-1] | result._asdict()
+        return result
+
     def call(self, tool: str, arguments: Any) -> Result:
         """The tool's answer; arguments that are no JSON object are answered `unknown`."""
         if not self._open():
@@ -114,7 +139,8 @@ class Environment:
         else:
             result = Result("the arguments are no JSON object", True, "unknown")
         self._journal.append({"kind": "call", "tool": tool, "arguments": arguments, **result._asdict(), **drawn})
-        return result
+        prompt = self.prompt() if self._ask else None
+        return (self.supply(self._ask(prompt)) if self._ask and prompt else None) or result
 
     def say(self, text: str) -> str | None:
         """Tell the user something; the user's answer, or None when the user has nothing more to say."""
@@ -157,10 +183,10 @@ class Environment:
 
     @property
     def leaned(self) -> tuple[dict[str, Any], ...]:
-        """Journal rows that were answered `unknown` by tools that may change the world."""
+        """Journal rows that were answered `unknown`, or by a model, of tools that may change the world."""
         return tuple(
             row for row in self._journal
-            if row.get("tier") == "unknown" and self._room.acts_of(row["tool"])
+            if row.get("tier") in ("unknown", "model") and self._room.acts_of(row["tool"])
         )
 
     def difference(self) -> dict[str, Any]:
@@ -191,6 +217,7 @@ class Environment:
         twin = self.fork()
         twin.reset(task_id, seed, conditions=conditions)
         twin._limits = None  # the journal was written under them
+        twin._ask = None
         for row in journal:  # from the untrusted side: a row that is no step is none
             kind, tool, content = row.get("kind"), row.get("tool"), row.get("content")
             if kind == "call" and isinstance(tool, str):

@@ -254,6 +254,11 @@ class Room:
         shown = _documents(self._programs[tool], arguments, reply.content) if self.acts_of(tool) and not reply.is_error else ()
         return Answer(reply.content, reply.is_error, "bound", reply.documents or shown)
 
+    def examples(self, tool: str, arguments: dict[str, Any]) -> list[tuple[str, str]]:
+        """(canonical arguments, answer) of the nearest calls on record."""
+        near = self._world.nearest(tool, canonical(arguments))
+        return [(asked, self._world.answers[tool, asked][0]["content"]) for asked in near]
+
     def after(self, tool: str, arguments: dict[str, Any]) -> list[list[str]] | None:
         """The acts so far that matter to this call, sorted; None where one of them was not answered."""
         named = names(arguments)

@@ -6,8 +6,8 @@ Both eras of the protocol are spoken, as the client's first request decides: the
 Specification: https://modelcontextprotocol.io/specification.
 
 One process holds one episode at a time. The agent's side is `tools/list` and `tools/call`. With `control=True` there is
-a second side for the host that runs the episode, under the prefix `traceroom/`: reset, say, learn, finish, state,
-journal, tasks. A host between an agent and the room forwards `tools/*` alone: journal and user are its own.
+a second side for the host that runs the episode, under the prefix `traceroom/`: reset, say, learn, prompt, supply, finish,
+state, journal, tasks. A host between an agent and the room forwards `tools/*` alone: journal and user are its own.
 
 Sees: one line at a time, up to `MAX_LINE` bytes. Does not see: who sends it; whoever holds the stream holds the room.
 """
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 from .environment import Environment
-from .records import Observation
+from .records import Observation, Result
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """Protocol revisions that begin with `initialize`, oldest to newest."""
@@ -28,7 +28,7 @@ ENVELOPE_VERSIONS = ("2026-07-28",)
 MAX_LINE = 16 * 1024 * 1024
 """Bytes of the longest line that is read; a longer one is answered with an error and skipped."""
 
-PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 UNSUPPORTED_VERSION = -32022
 _VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 _SERVER_KEY = "io.modelcontextprotocol/serverInfo"
@@ -65,6 +65,8 @@ class Server:
             "traceroom/reset": self._reset,
             "traceroom/say": self._say,
             "traceroom/learn": self._learn,
+            "traceroom/prompt": lambda params: {"prompt": environment.prompt()},
+            "traceroom/supply": self._supply,
             "traceroom/finish": self._finish,
             "traceroom/state": lambda params: {"ended": environment.ended},
             "traceroom/journal": lambda params: {"journal": list(environment.journal), "ended": environment.ended},
@@ -127,6 +129,8 @@ class Server:
             return _error(identity, refused.code, str(refused), refused.data)
         except (KeyError, ValueError, RecursionError) as error:  # the environment's own way to say that it cannot be
             return _error(identity, INVALID_PARAMS, str(error.args[0] if error.args else error))
+        except OSError as error:  # what is bound to a tool is gone
+            return _error(identity, INTERNAL_ERROR, f"what is bound to a tool does not answer ({error})")
 
     def _dispatch(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         handler = self._methods.get(method)
@@ -177,7 +181,10 @@ class Server:
         room = self._environment
         if room.ended is not None:
             return _text(f"The episode has ended ({room.ended}).", True, {"ended": room.ended})
-        result = room.call(name, arguments or {})
+        return self._answered(room.call(name, arguments or {}))
+
+    def _answered(self, result: Result) -> dict[str, Any]:
+        room = self._environment
         took = room.journal[-1].get("latency_ms")
         marks = {"tier": result.tier, "ended": room.ended, **({} if took is None else {"latency_ms": took})}
         return _text(result.content, result.is_error, marks)
@@ -208,6 +215,12 @@ class Server:
             raise Refused(INVALID_PARAMS, "learn takes name, arguments (an object) and content (text)")
         self._environment.learn(name, arguments, content)
         return {}
+
+    def _supply(self, params: dict[str, Any]) -> dict[str, Any]:
+        result = self._environment.supply(params["reply"]) if isinstance(params.get("reply"), str) else None
+        if result is None:
+            raise Refused(INVALID_PARAMS, "supply takes reply: a model's answer to the prompt of the last call")
+        return self._answered(result)
 
     def _finish(self, params: dict[str, Any]) -> dict[str, Any]:
         self._environment.finish()

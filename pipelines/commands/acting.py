@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
+from env_builder.runtime.conditions import SWITCHES
 from pipelines.commands.building import Json
 from pipelines.reading import rows_of
 from pipelines.screen import data, say, table
@@ -17,6 +18,15 @@ from warehouse.errors import GateFailed, InputError, Missing
 Directory = Annotated[Path, typer.Argument(help="OUT/environments/NAME.")]
 Rewards = Annotated[
     Path | None, typer.Option(help="The grader's side; OUT/rewards/NAME where not given.", show_default=False)]
+Conditions = Annotated[list[str] | None, typer.Option(
+    "--condition", help=f"What tools do in production beside answering: {', '.join(SWITCHES)}; may be repeated.",
+    show_default=False)]
+Bind = Annotated[list[str] | None, typer.Option(
+    "--bind", help="TOOL=SOURCE: the real thing that answers what is not on record; may be repeated.", show_default=False)]
+Config = Annotated[str | None, typer.Option(
+    "--config", help="TOML file whose [bindings] hold too; --bind wins.", show_default=False)]
+Asked = Annotated[bool, typer.Option(
+    "--ask", help="Let the model of TRACEROOM_MODEL answer what would be unknown; marked, and not scored.")]
 
 
 def play(
@@ -25,10 +35,10 @@ def play(
     script: Annotated[Path | None, typer.Option(
         help='JSON lines {"tool", "arguments"} or {"say"}, instead of typing.', show_default=False)] = None,
     seed: Annotated[int, typer.Option(help="0: as recorded.")] = 0,
-    condition: Annotated[list[str] | None, typer.Option(
-        help="What tools do in production beside answering: faults, latency; may be repeated.", show_default=False)] = None,
-    bind: Annotated[list[str] | None, typer.Option(
-        help="TOOL=SOURCE: the real thing that answers what is not on record; may be repeated.", show_default=False)] = None,
+    condition: Conditions = None,
+    bind: Bind = None,
+    config: Config = None,
+    ask: Asked = False,
     rewards: Rewards = None,
     json: Json = False,
 ) -> None:
@@ -37,10 +47,11 @@ def play(
     Type `TOOL {"argument": 1}` to call a tool, anything else to speak to the user; `/tools` lists the tools,
     `/finish` ends. Room and grader run in this process: for people and trusted scripts.
     """
-    from pipelines import playing
+    from pipelines import outside, playing
 
     task_id = _task(environment, task)
-    room = playing.begin(environment, rewards, task_id, seed, condition or (), bind or ())
+    bound = outside.bindings(environment, bind or (), config)
+    room = playing.begin(environment, rewards, task_id, seed, condition or (), bound, outside.live(ask))
     _show_start(room)
     moves = playing.scripted(script) if script else _typed(room)
     steps = []
@@ -138,6 +149,10 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0: any free one.")] = 8765,
     seed: Annotated[int, typer.Option(help="0: as recorded.")] = 0,
+    condition: Conditions = None,
+    bind: Bind = None,
+    config: Config = None,
+    ask: Asked = False,
     container: Annotated[bool, typer.Option("--container", help="Each room in a container of its own.")] = False,
     journals: Annotated[Path | None, typer.Option(
         help="File that the episodes' journals are added to, for the grader.", show_default=False)] = None,
@@ -145,8 +160,11 @@ def serve(
     """Serve an environment's tools to an agent over MCP (streamable HTTP), one room a session."""
     task_id = _task(environment, task) if task else None
     rows_of(environment)
+    from pipelines import outside
     from pipelines import serve as server
 
+    bound = outside.bindings(environment, bind or (), config)
+    rollout = server.Rollout(task_id, seed, tuple(condition or ()), bound, outside.live(ask))
     server.serve(
-        environment, task_id, host, port, seed, container=container, journals=journals,
+        environment, rollout, host, port, container=container, journals=journals,
         ready=lambda url: say(f"[bold]{escape(url)}[/] answers; stop it with Ctrl-C"))

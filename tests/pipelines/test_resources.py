@@ -2,63 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 import pytest
 
 from pipelines.resources import SettingsResource, ask_from_environment, connect
 from pipelines.settings import Settings
+from tests.endpoint import Endpoint, answering
 from warehouse.errors import InputError, Unavailable
-
-
-class Endpoint(ThreadingHTTPServer):
-    """Answers chat completions with the prompt in capitals, after failing as often as it is told."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.failures: list[int] = []
-        self.asked: list[dict[str, Any]] = []
-        self.keys: list[str | None] = []
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/v1"
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Endpoint
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.asked.append(asked)
-        self.server.keys.append(self.headers["Authorization"])
-        status = self.server.failures.pop(0) if self.server.failures else 200
-        message = {"role": "assistant", "content": asked["messages"][0]["content"].upper()}
-        answer = {"id": "c", "object": "chat.completion", "created": 1, "model": asked["model"],
-                  "choices": [{"index": 0, "finish_reason": "stop", "message": message}]}
-        body = json.dumps(answer if status == 200 else {"error": {"message": "not now"}}).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        return
 
 
 @pytest.fixture
 def endpoint() -> Iterator[Endpoint]:
-    server = Endpoint()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
+    with answering(str.upper) as server:
+        yield server
 
 
 def test_it_asks_and_answers(endpoint: Endpoint) -> None:

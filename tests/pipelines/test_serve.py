@@ -24,6 +24,7 @@ from env_builder import image
 from env_builder.runtime import Environment
 from pipelines import serve
 from tests.conftest import ROOT
+from tests.endpoint import answering
 from tests.rooms import OPEN, TASK, write_room
 from warehouse.errors import InputError, Unavailable
 
@@ -33,11 +34,11 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_room(tmp_path_factory.mktemp("rooms") / "hall")
 
 
-def started(room: Path, *options: str) -> tuple[subprocess.Popen[str], str]:
+def started(room: Path, *options: str, **variables: str) -> tuple[subprocess.Popen[str], str]:
     """`traceroom serve` as a process, and the URL that it says it answers at."""
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "pipelines", "serve", str(room), "--port", "0", *options], cwd="/",
-        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200", **variables}, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stderr
     for line in process.stderr:
@@ -188,13 +189,52 @@ def test_rooms_end_with_the_server(room: Path, tmp_path: Path) -> None:
     assert len(json.loads(kept.read_text())["journal"]) == 1
 
 
+def test_the_real_thing_conditions_and_a_model_answer(tmp_path: Path) -> None:
+    own = write_room(tmp_path / "hall")
+    (own / "conditions.jsonl").write_text(json.dumps({
+        "tool": "read_sign", "n_calls": 9, "n_timed": 9, "latency_ms": [10.0, 40.0], "fault_rate": 0, "faults": []}) + "\n")
+    (tmp_path / "signs.py").write_text("def read(at):\n    return 'wet paint on the ' + at\n")
+    (tmp_path / "rooms.toml").write_text(f'[bindings]\nread_sign = "python:{tmp_path}/signs.py:read"\nfly = "http:elsewhere"\n')
+    kept = tmp_path / "kept.jsonl"
+
+    def model(prompt: str) -> str:
+        return '{"content": "it creaks", "is_error": false}' if 'open_door {"door":"9"}\n\nReply' in prompt else "I cannot say"
+
+    async def play(url: str) -> None:
+        async with Client(url, mode="legacy") as client:
+            read = await client.call_tool("read_sign", {"at": "roof"})
+            assert (read.content[0].text, read.meta and read.meta["traceroom/tier"]) == ("wet paint on the roof", "bound")
+            assert read.meta and 10 <= read.meta["traceroom/latency_ms"] <= 40
+            opened = await client.call_tool("open_door", {"door": "9"})
+            assert (opened.content[0].text, opened.meta and opened.meta["traceroom/tier"]) == ("it creaks", "model")
+            other = await client.call_tool("open_door", {"door": "8"})
+            assert other.is_error and other.meta and other.meta["traceroom/tier"] == "unknown"
+
+    with answering(model) as endpoint:
+        process, url = started(
+            own, "--task", TASK, "--journals", str(kept), "--config", str(tmp_path / "rooms.toml"), "--condition", "latency",
+            "--ask", TRACEROOM_MODEL="small", TRACEROOM_MODEL_URL=endpoint.url)
+        try:
+            run(play(url))
+        finally:
+            stopped(process)
+        assert len(endpoint.asked) == 2
+    row = json.loads(kept.read_text())
+    assert [step["tier"] for step in row["journal"]] == ["bound", "model", "unknown"]
+    assert (row["conditions"], list(row["bindings"]), row["ask"]) == (["latency"], ["read_sign"], True)
+
+
 def test_what_cannot_be_served_is_refused_at_once(room: Path) -> None:
     with pytest.raises(InputError, match="no task 'none' in this environment"):
-        serve.application(room, "none")
+        serve.application(room, serve.Rollout("none"))
+    with pytest.raises(InputError, match="no condition 'weather'"):
+        serve.application(room, serve.Rollout(TASK, conditions=("weather",)))
+    with pytest.raises(InputError, match=r"reaches nothing that is bound; serve without --container"):
+        serve.application(room, serve.Rollout(TASK, bindings={"read_sign": "python:json:dumps"}), container=True)
     with pytest.raises(InputError, match=r"the environment has no image .*not asked for in"):
-        serve.application(room, TASK, container=True)
+        serve.application(room, serve.Rollout(TASK), container=True)
     with pytest.raises(InputError, match=r"cannot listen there .*choose another --port"):
-        serve.serve(room, TASK, host="192.0.2.1")
+        serve.serve(room, serve.Rollout(TASK), host="192.0.2.1")
 
 
 @pytest.mark.docker
@@ -222,4 +262,4 @@ def test_an_image_that_is_gone_is_refused(room: Path, docker_engine: None, tmp_p
     manifest = json.loads((own / "manifest.json").read_text())
     (own / "manifest.json").write_text(json.dumps(manifest | {"image": {"base": "b", "image_id": "sha256:" + "0" * 64}}))
     with pytest.raises(Unavailable, match="no such image in the engine"):
-        serve.application(own, TASK, container=True)
+        serve.application(own, serve.Rollout(TASK), container=True)

@@ -1,0 +1,59 @@
+"""A language model's endpoint on loopback: a real server that speaks OpenAI's chat completions."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+class Endpoint(ThreadingHTTPServer):
+    """Answers chat completions by a function of the prompt, after failing as often as it is told."""
+
+    def __init__(self, answer: Callable[[str], str]) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.answer = answer
+        self.failures: list[int] = []
+        self.asked: list[dict[str, Any]] = []
+        self.keys: list[str | None] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Endpoint
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.asked.append(asked)
+        self.server.keys.append(self.headers["Authorization"])
+        status = self.server.failures.pop(0) if self.server.failures else 200
+        message = {"role": "assistant", "content": self.server.answer(asked["messages"][0]["content"])}
+        answer = {"id": "c", "object": "chat.completion", "created": 1, "model": asked["model"],
+                  "choices": [{"index": 0, "finish_reason": "stop", "message": message}]}
+        body = json.dumps(answer if status == 200 else {"error": {"message": "not now"}}).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        return
+
+
+@contextmanager
+def answering(answer: Callable[[str], str]) -> Iterator[Endpoint]:
+    """The endpoint while it runs."""
+    server = Endpoint(answer)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
