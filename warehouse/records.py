@@ -327,7 +327,7 @@ class Goal(Record):
     goal: str
     """What was asked, in the user's own words."""
     slots: str
-    """JSON object slot name -> value, or list of values: arguments of the kind's tool that stand in the goal's words."""
+    """JSON object slot name -> value, or list of values: what each argument of the kind's tool should be, as the words ask."""
 
 
 Known = Literal["seen", "implied", "carried", "row_change"]

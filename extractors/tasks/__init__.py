@@ -18,10 +18,11 @@ import polars as pl
 
 from extractors.tasks.arguments import calls_of, values_of
 from extractors.tasks.asking import ask, heard
+from extractors.tasks.goal_slots import goal_slots
 from extractors.tasks.goals import find_goals, kind_id, kinds_of
 from extractors.tasks.instances import same_request, same_words
 from extractors.tasks.leakage import report
-from extractors.tasks.slots import fill_slots, goal_slots
+from extractors.tasks.slots import fill_slots
 from extractors.tasks.splits import choose_sides
 from warehouse.records import Goal, Task, empty, frame_schema
 
@@ -63,7 +64,7 @@ def find(
     sides = choose_sides(members, calls, values)
     slots = fill_slots(asked, members, calls, values)
     tasks = _tasks(members, sides.tasks, slots, starts_from)
-    return Tasks(tasks, verdicts, _goals(goals, calls, values))
+    return Tasks(tasks, verdicts, _goals(goals, turns, calls, values))
 
 
 def leakage(
@@ -144,13 +145,13 @@ def _tasks(members: pl.DataFrame, sides: pl.DataFrame, slots: pl.DataFrame, star
     )
 
 
-def _goals(goals: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame:
+def _goals(goals: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame:
     """Goals with their ids, as published."""
     ids = pl.struct("service", "session_id", "place").map_elements(_goal_id, return_dtype=pl.String).alias("goal_id")
     kinds = pl.struct("service", "label").map_elements(lambda row: kind_id(**row), return_dtype=pl.String).alias("kind")
     return goals.with_columns(ids, kinds, pl.col("words").alias("goal")).join(
         kinds_of(goals).select("session_id", "family"), on="session_id").join(
-        goal_slots(goals, calls, values), on=["session_id", "place"], how="left").with_columns(
+        goal_slots(goals, turns, calls, values), on=["session_id", "place"], how="left").with_columns(
         pl.col("slots").fill_null("{}")).select(list(frame_schema(Goal))).sort(
         "session_id", "place")
 

@@ -56,24 +56,6 @@ def fill_slots(asked: pl.DataFrame, members: pl.DataFrame, calls: pl.DataFrame, 
     return filled.select("task", pl.col("filled").map_elements(_object, return_dtype=pl.String).alias("slots"))
 
 
-def goal_slots(goals: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame:
-    """Columns session_id, place, slots: arguments of the tool that names a goal's kind whose value stands in its words."""
-    said = (
-        goals.select("session_id", "place", pl.col("label").alias("tool"), pl.col("words").str.to_lowercase())
-        .join(calls.select("session_id", "tool", "turn_id"), on=["session_id", "tool"])
-        .join(values, on="turn_id")
-        .filter(pl.col("value").str.len_chars().is_between(_SHORTEST, _LONGEST))
-        .filter(pl.col("words").str.contains(pl.col("value").str.to_lowercase(), literal=True))
-        .select("session_id", "place", pl.col("path").alias("slot"), "value").unique()
-        .sort("session_id", "place", "slot", "value")
-    )
-    filled = (
-        said.group_by("session_id", "place", "slot", maintain_order=True).agg("value")
-        .group_by("session_id", "place", maintain_order=True).agg(pl.struct("slot", "value").alias("filled"))
-    )
-    return filled.select("session_id", "place", pl.col("filled").map_elements(_object, return_dtype=pl.String).alias("slots"))
-
-
 def _object(filled: list[dict[str, object]]) -> str:
     pairs = {str(row["slot"]): row["value"] for row in filled}
     flat = {name: value[0] if isinstance(value, list) and len(value) == 1 else value for name, value in pairs.items()}

@@ -79,7 +79,7 @@ def test_goals_do_not_depend_on_the_order_of_rows() -> None:
 
 def test_a_goals_slots_are_what_the_user_said_and_the_kinds_tool_was_given() -> None:
     def order(i: int) -> tuple[str, list[tuple[Any, ...]]]:
-        given = {"thing": f"lamp{4000 + i}", "colour": "red", "note": "never said"}
+        given = {"thing": f"lamp{4000 + i}", "colour": "red", "note": f"never said {i}"}
         return f"o{i}", [("user", f"paint lamp{4000 + i} red please"), ("paint", given, "ok"), ("assistant", "done")]
 
     sessions, turns = frames(*[order(i) for i in range(5)])

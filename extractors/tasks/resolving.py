@@ -1,0 +1,161 @@
+"""What a request's words mean as arguments: which value each argument should have, whoever did what.
+
+In: requests of one kind, the arguments that calls for them were given, and what was looked up. Out: values by argument, for
+every request. Candidates are runs of the user's words and values of answers that records described in them hold; which one is
+meant is learnt from all calls of the kind (`choosing`), so a call that was given something else is outvoted. A value that
+stands in no words and no answer is only told where nearly all calls were given the same.
+
+Sees: the words that ask, later words of the same goal, answers that the session read, and answers of other sessions to things
+that the words name. Does not see: what is meant but neither said nor looked up; negation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from extractors.tasks.choosing import Choice
+from extractors.tasks.looked_up import Answer, Held
+from extractors.tasks.spans import Span, phrases_of, shape_of, spans_of
+
+SUPPORT = 5
+"""Fewer calls than this teach nothing."""
+
+_SHARE = 0.05
+"""Share of the calls' values from which on a shape or a source of values is looked at."""
+
+_COVERED = 0.5
+"""Share of the values that must be among the candidates, or the argument is left."""
+
+_CONSTANT = 0.9
+_LIKELY = 0.5
+
+
+class Request(NamedTuple):
+    """One goal: what was said and what could be looked up for it."""
+
+    words: str
+    """The words that ask."""
+    later: str
+    """What the user said later on."""
+    answers: tuple[tuple[str, Answer], ...]
+    """(tool, answer)."""
+
+
+class _Learnt(NamedTuple):
+    shapes: frozenset[str]
+    sources: frozenset[tuple[str, str]]
+    known: frozenset[str]
+    constant: str | None
+    several: bool
+    choice: Choice
+
+
+def resolve(requests: Sequence[Request], given: Sequence[dict[str, list[str]] | None]) -> list[dict[str, list[str]]]:
+    """Values of each argument for each request. `given`: what a call for it was given, None where there is none or several."""
+    names = sorted({name for values in given if values for name in values})
+    resolved: list[dict[str, list[str]]] = [{} for _ in requests]
+    phrases = [phrases_of(request.words) for request in requests]
+    for name in names:
+        taught = [(request, said, values[name]) for request, said, values in zip(requests, phrases, given, strict=True)
+                  if values and name in values]
+        if len(taught) < SUPPORT:
+            continue
+        learnt = _learn(taught)
+        if learnt is None:
+            continue
+        asked = [_candidates(request, said, learnt) for request, said in zip(requests, phrases, strict=True)]
+        sure = iter(learnt.choice([row for rows in asked for row in rows.values()]))
+        for values, rows in zip(resolved, asked, strict=True):
+            if chosen := _chosen({value: float(next(sure)) for value in rows}, learnt.several):
+                values[name] = chosen
+    return resolved
+
+
+def _learn(taught: Sequence[tuple[Request, frozenset[str], list[str]]]) -> _Learnt | None:
+    values = [value for _, _, given in taught for value in given]
+    n = len(values)
+    constant, times = Counter(values).most_common(1)[0]
+    shapes = frozenset(shape for shape, k in Counter(map(shape_of, values)).items() if k >= max(2, _SHARE * n))
+    found: Counter[tuple[str, str]] = Counter()
+    for request, _, given in taught:
+        found.update({(tool, path) for tool, answer in request.answers for path, held in answer.held.items()
+                      if any(each.value in given for each in held)})
+    sources = frozenset(source for source, k in found.items() if k >= max(2, _SHARE * len(taught)))
+    known = frozenset(value for value, k in Counter(values).items() if k >= max(3, 0.02 * n))
+    several = any(len(given) > 1 for _, _, given in taught)
+    partial = _Learnt(shapes, sources, known, constant if times >= _CONSTANT * n else None, several, Choice([], []))
+    rows: list[tuple[str, ...]] = []
+    right: list[bool] = []
+    covered = 0
+    for request, said, given in taught:
+        candidates = _candidates(request, said, partial)
+        wanted = {value.lower() for value in given}
+        right += [value.lower() in wanted for value in candidates]
+        rows += candidates.values()
+        covered += bool(wanted & {value.lower() for value in candidates})
+    return partial._replace(choice=Choice(rows, right)) if covered >= _COVERED * len(taught) else None
+
+
+def _chosen(sure: dict[str, float], several: bool) -> list[str]:
+    best = max(sure.values(), default=0.0)
+    if best < _LIKELY / 2:
+        return []
+    if several:
+        return [value for value, p in sure.items() if p >= min(best, _LIKELY)]
+    return [min(value for value, p in sure.items() if p == best)]
+
+
+def _candidates(request: Request, said: frozenset[str], learnt: _Learnt) -> dict[str, tuple[str, ...]]:
+    """Value -> what is true of it."""
+    true: dict[str, set[str]] = {}
+    spelled: dict[str, str] = {}
+    for where, text in (("asked", request.words), ("later", request.later)):
+        for span in spans_of(text, learnt.shapes):
+            true.setdefault(span.text.lower(), set()).update(_of_span(span, where))
+            spelled.setdefault(span.text.lower(), span.text)
+    for source in sorted(learnt.sources):
+        described = list(_described(request, source, said))
+        most = max((n for _, n, _ in described), default=0)
+        alone = sum(n == most for _, n, _ in described) == 1
+        for held, n, features in described:
+            rank = "worse" if n < most else "best" if alone else "tied"
+            true.setdefault(held.value.lower(), set()).update((*features, f"{source} {rank}"))
+            spelled[held.value.lower()] = held.value
+    if learnt.constant is not None:
+        true.setdefault(learnt.constant.lower(), set()).add("constant")
+        spelled.setdefault(learnt.constant.lower(), learnt.constant)
+    for value in true.keys() & {known.lower() for known in learnt.known}:
+        true[value].add("known")
+    return {spelled[value]: tuple(sorted(features)) for value, features in true.items()}
+
+
+def _of_span(span: Span, where: str) -> Iterator[str]:
+    yield where
+    yield f"{where} shape {span.shape}"
+    yield f"{where} before {span.before}"
+    yield f"{where} after {span.after}"
+    yield f"{where} place {min(span.n_before, 3)}"
+    yield f"{where} words {span.text.count(' ')}"
+
+
+def _described(request: Request, source: tuple[str, str], said: frozenset[str]) -> Iterator[tuple[Held, int, list[str]]]:
+    """Values of a source, how many fields of their record the words mention, and what is true of them."""
+    tool, path = source
+    seen: set[tuple[object, ...]] = set()
+    for answered, answer in request.answers:
+        if answered != tool:
+            continue
+        for held in answer.held.get(path, ()):
+            if held in seen:
+                continue
+            seen.add(held)
+            features = [f"{source}", f"{source} said {held.value.lower() in said}",
+                        f"{source} around {any(value in said for value in held.around)}"]
+            by_name: dict[str, list[bool]] = {}
+            for name, value in held.fields:
+                by_name.setdefault(name, []).append(value in said)
+            features += [f"{source} {name} {'all' if all(hits) else 'some' if any(hits) else 'none'}"
+                         for name, hits in by_name.items()]
+            yield held, sum(sum(hits) for hits in by_name.values()), features
