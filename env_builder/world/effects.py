@@ -1,23 +1,23 @@
 """What tools do to the world, from what was seen before and after them: reads, writes, and what a write leaves alone.
 
 Two looks at one thing (a document by its key, or the same question asked again) with calls between them that name it:
-equal looks speak for those calls, unequal ones against at least one of them. The fewest tools that explain all unequal
-looks are the ones that write (greedy, the most often guilty first).
+equal looks speak for those calls, unequal ones against at least one of them; those that were given something which only one
+of the two looks shows stand before the others. The fewest tools that explain all unequal looks are the ones that write
+(greedy, the most often guilty first).
 Sees: what is looked at again. Does not see: a change that nobody looks at. A tool that nothing speaks for or against is
 `unknown`, unless it tells something new and tells it again when asked again. A declaration counts where nothing was seen.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from env_builder.runtime.answers import parse
 from env_builder.runtime.episode import ACTING
-from env_builder.runtime.relevance import act_names, names
-from env_builder.world import arithmetic
+from env_builder.runtime.relevance import act_names, leaves, names
+from env_builder.world import arithmetic, telling
 from env_builder.world.calls import Call
 from env_builder.world.documents import Documents
 
@@ -29,13 +29,7 @@ TELLING_RATE = 0.2
 KEEPS_RATE = 0.02
 """Share of changed looks (somebody outside the log acts too) up to which an act keeps what a tool shows."""
 MINIMUM_LOOKS = 3
-REPEATS = 0.5
-"""Share of equal answers to the same question from which a tool counts as telling the same again (fresh ids never are)."""
-NOVEL = 0.2
-"""Share of answers that tell something new from which a tool counts as telling."""
-PROSE_WORDS = 4
 NO_ARGUMENTS = "{}"
-_WORD = re.compile(r"\w+")
 
 Place = tuple[str, ...]
 """(scope …, looking tool or class, key): something that can be looked at again."""
@@ -98,10 +92,10 @@ def find(calls: list[Call], documents: Documents, shared: bool, hints: dict[str,
     for call in calls:
         by_tool[call.tool].append(call)
     tools = frozenset(by_tool)
-    telling = frozenset(tool for tool, mine in by_tool.items() if _novel(mine))
-    sight = Sight(documents, telling)
+    tells = frozenset(tool for tool, mine in by_tool.items() if telling.novel(mine))
+    sight = Sight(documents, tells)
     in_session = list(_betweens(calls, sight, tools, shared=False))
-    looking = telling - documents.tools.keys()
+    looking = tells - documents.tools.keys()
     if not shared:  # only what lies in one session is said against a tool that tells: sessions differ in more than calls
         in_session += _against_baseline(calls, sight, tools - looking)
     fickle = _fickle(in_session)
@@ -163,41 +157,9 @@ def _effect(mine: list[Call], guilty: bool, kept: int, sight: Sight, hint: Effec
     harmless = kept >= MINIMUM_LOOKS or hint == "read"
     if tool not in sight.telling:  # it only acknowledges: what it did, if anything, must be seen elsewhere
         alike = len({call.content for call in mine}) == 1
-        return "constant" if alike and (harmless or _prose(mine)) else "unknown"
+        return "constant" if alike and (harmless or telling.prose(mine)) else "unknown"
     tells = all(isinstance(call.parsed, list | dict) or call.failed for call in mine)
-    return "read" if harmless or tells or _repeats(mine) else "unknown"
-
-
-def _prose(calls: list[Call]) -> bool:
-    """Does it take nothing but prose? What such a call does, if anything, lies outside the world that tools show."""
-    texts = [value for call in calls for value in call.arguments.values()]
-    worded = sum(isinstance(text, str) and len(text.split()) >= PROSE_WORDS for text in texts)
-    return len(calls) >= MINIMUM_LOOKS and worded > len(texts) / 2
-
-
-def _repeats(calls: list[Call]) -> bool:
-    """Does the tool answer the same question the same way?"""
-    answers: dict[str, Counter[str]] = defaultdict(Counter)
-    for call in calls:
-        if not call.failed:
-            answers[call.key][call.content] += 1
-    n = sum(counts.total() - 1 for counts in answers.values())
-    same = sum(counts.most_common(1)[0][1] - 1 for counts in answers.values())
-    return n >= MINIMUM_LOOKS and same >= REPEATS * n
-
-
-def _novel(calls: list[Call]) -> bool:
-    """Does it tell something: do most answers hold a word that is neither the question's nor in most other answers?
-
-    A tool without arguments tells whatever it answers.
-    """
-    answers = {call.key: call.content for call in calls if not call.failed}
-    if set(answers) <= {NO_ARGUMENTS}:
-        return bool(answers)
-    found = [(question, frozenset(_WORD.findall(content))) for question, content in sorted(answers.items())]
-    counts = Counter(word for _, words in found for word in words)
-    new = sum(any(word not in asked and counts[word] <= len(found) / 2 for word in words) for asked, words in found)
-    return new >= NOVEL * len(found)
+    return "read" if harmless or tells or telling.repeats(mine) else "unknown"
 
 
 def relation_of(betweens: list[Between]) -> dict[str, dict[str, str]]:
@@ -257,50 +219,78 @@ def _betweens(calls: list[Call], sight: Sight, acting: frozenset[str], shared: b
     ordered = sorted(calls, key=order_of) if shared else calls
     places = _places(ordered, sight, shared)
     last: dict[Place, str] = {}
-    since: dict[Place, set[str]] = defaultdict(set)
+    since: dict[Place, dict[str, set[str]]] = defaultdict(dict)
     for call in ordered:
         scope: Place = () if shared else (call.session_id,)
         place, content = sight.look(call, scope)
         if call.tool in acting and not call.failed:
             named = act_names(call.arguments, call.content)
+            given = names(call.arguments)
             for word in (*sorted(named), ""):
                 for linked in places.get((*scope, word), ()):
-                    since[linked].add(call.tool)
+                    since[linked].setdefault(call.tool, set()).update(given)
         if place is None:
             continue
         if place in last:
-            itself = {call.tool} & acting if place[-2] in sight.documents.classes else set()
-            tools = frozenset(since[place] - {place[-2]} | itself)
-            yield Between(place[-2], place[-1] == NO_ARGUMENTS, tools, _differing(last[place], content))
+            since[place].pop(place[-2], None)
+            if call.tool in acting and place[-2] in sight.documents.classes:
+                since[place].setdefault(call.tool, set()).update(names(call.arguments))
+            changed = _differing(last[place], content)
+            tools = _givers(since[place], last[place], content) if changed else frozenset(since[place])
+            yield Between(place[-2], place[-1] == NO_ARGUMENTS, tools, changed)
         last[place] = content
-        since[place] = set()
+        since[place] = {}
+
+
+def _givers(acts: dict[str, set[str]], before: str, after: str) -> frozenset[str]:
+    """Tools that were given something which only one of the two looks shows; all of them where none was. `acts`: what each
+    tool was given."""
+    if len(acts) > 1:
+        one, other = _shown(before), _shown(after)
+        givers = frozenset(tool for tool, given in acts.items() if any((word in one) != (word in other) for word in given))
+        if givers:
+            return givers
+    return frozenset(acts)
+
+
+def _shown(content: str) -> frozenset[str] | str:
+    """Whole scalars of an answer that is JSON, else its text: to look for words in."""
+    value = parse(content)
+    return content if value is None else frozenset(map(str, leaves(value)))
 
 
 def _against_baseline(calls: list[Call], sight: Sight, acting: frozenset[str]) -> list[Between]:
     """Where every session begins anew: a session's first look after acts, beside what others saw before any."""
-    named: dict[tuple[str, str], set[str]] = defaultdict(set)
+    named: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(dict)
     looked: set[tuple[str, Place]] = set()
     fresh: dict[Place, Counter[str]] = defaultdict(Counter)
-    later: list[tuple[Place, bool, frozenset[str], str]] = []
+    later: list[tuple[Place, bool, dict[str, set[str]], str]] = []
     for call in calls:
         place, content = sight.look(call, ())
         if place is not None and (call.session_id, place) not in looked:
             looked.add((call.session_id, place))
-            words = sight.names_of(place, call)
-            tools = frozenset[str]().union(*(named[call.session_id, word] for word in words)) - {call.tool}
-            if tools:
-                later.append((place, place[-1] == NO_ARGUMENTS, tools, content))
+            acts: dict[str, set[str]] = {}
+            for word in sight.names_of(place, call):
+                acts.update(named[call.session_id, word])
+            acts.pop(call.tool, None)
+            if acts:
+                later.append((place, place[-1] == NO_ARGUMENTS, acts, content))
             else:
                 fresh[place][content] += 1
         if call.tool in acting and not call.failed:
+            given = names(call.arguments)
             for word in act_names(call.arguments, call.content) | {""}:
-                named[call.session_id, word].add(call.tool)
-    return [
-        Between(place[-2], unnamed, tools, _differing(fresh[place].most_common(1)[0][0], content))
-        for place, unnamed, tools, content in later
+                before = named[call.session_id, word].get(call.tool, set[str]())
+                named[call.session_id, word] = {**named[call.session_id, word], call.tool: before | given}
+    found: list[Between] = []
+    for place, unnamed, acts, content in later:
         # what was also seen with no act before is no sign of one (a wrapper or the clock altered it)
-        if place in fresh and (content == fresh[place].most_common(1)[0][0] or content not in fresh[place])
-    ]
+        if place in fresh and (content == fresh[place].most_common(1)[0][0] or content not in fresh[place]):
+            usual = fresh[place].most_common(1)[0][0]
+            changed = _differing(usual, content)
+            tools = _givers(acts, usual, content) if changed else frozenset(acts)
+            found.append(Between(place[-2], unnamed, tools, changed))
+    return found
 
 
 def _places(calls: list[Call], sight: Sight, shared: bool) -> dict[Place, set[Place]]:

@@ -57,3 +57,21 @@ def test_acts_that_stood_together_between_equal_looks_all_keep() -> None:
         "push": {"look": "changes"}, "polish": {"look": "keeps"}}
     assert effects.relation_of(seen) == {
         "push": {"look": "changes"}, "paint": {"look": "keeps"}, "polish": {"look": "keeps"}}
+
+
+def test_blames_what_was_given_the_value_that_appears() -> None:
+    """Both were called between all looks; what `rename` was given stands in the second look, `peek`'s file does not."""
+    calls: list[Call] = []
+    for n in range(4):
+        name, letter = f"Room {n} North", "a long letter from the landlord of whom we rent, about what to do with all rooms now"
+        calls += [call("shown", {}, "Name: Hall", f"s{n}", 0), call("peek", {"file": "letter.txt"}, letter, f"s{n}", 1),
+                  call("rename", {"name": name}, "done", f"s{n}", 2), call("shown", {}, f"Name: {name}", f"s{n}", 3)]
+    does = found(calls)
+    assert (does["rename"], does["peek"]) == ("write", "read")
+
+
+def test_lists_of_the_same_things_tell_something() -> None:
+    """`latest` repeats the same lines for every number asked for: no word of it is rare, and it only looks."""
+    lines = [f"line {n}: paid {n * 7} to account number {n * 1000} for thing {n}" for n in range(12)]
+    calls = [call("latest", {"n": n}, "\n".join(lines[-n:]), f"s{n}{again}") for n in (8, 9, 10, 11, 12) for again in "ab"]
+    assert found(calls)["latest"] == "read"
