@@ -17,7 +17,7 @@ from .records import Result
 from .relevance import act_names, ids, matters, names
 from .tables import ROWS, Table, Wanted, agreed, rows_in
 from .tables import Row as TableRow
-from .world import Name, Overlay, Row, View, World
+from .world import Name, Overlay, Row, View, World, agreed_on
 
 Program = dict[str, Any]
 
@@ -74,8 +74,9 @@ class Taught:
         return twin
 
     def begin_anew(self) -> None:
-        """Forget what acts made of things."""
+        """Forget what acts made of things; what was answered speaks for another session from now on."""
         self.documents = {name: (text, 0) for name, text in self.begun.items()}
+        self.answers = {name: [{**row, "session": ""} for row in rows] for name, rows in self.answers.items()}
         self.said = {}
 
 
@@ -229,10 +230,14 @@ class Room:
 
     def _told(self, question: Name, after: list[list[str]]) -> Row | None:
         """What was answered to the question after just these acts."""
-        for row in reversed(self._taught.answers.get(question, ())):
-            if row["after"] == after:
-                return row
-        return self._world.answer(question, self.view, after)
+        taught = [row for row in self._taught.answers.get(question, ()) if row["after"] == after]
+        own = [row for row in taught if row["session"] is None]
+        if own:
+            return own[-1]
+        found = self._world.answer(question, self.view, after)
+        if found is not None or not taught:
+            return found
+        return agreed_on(taught + self._world.told_once(question, after))
 
     def _repeated(self, question: Name, after: list[list[str]]) -> Row | None:
         """What a call that was made several times over answers once more, where making it again changed nothing before."""

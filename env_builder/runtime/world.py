@@ -21,6 +21,9 @@ MAXIMUM_DEPTH = 16
 NEARBY = 200
 """Questions on record, before and after a new one by alphabet, that are compared with it."""
 
+SURE = 0.85
+"""Share of sessions that must have seen alike for it to be so in all others, where every session begins anew."""
+
 Row = dict[str, Any]
 Name = tuple[str, str]
 """(class, key) of a thing, or (tool, canonical arguments) of a question."""
@@ -61,6 +64,10 @@ class World:
     def answer(self, name: Name, view: View, after: list[list[str]]) -> Row | None:
         """The answer on record to this question after just these acts, or None."""
         return _best((row for row in self.answers.get(name, ()) if row["after"] == after), view)
+
+    def told_once(self, name: Name, after: list[list[str]]) -> list[Row]:
+        """Answers to this question after just these acts that speak for one session each."""
+        return [row for row in self.answers.get(name, ()) if row["session"] is not None and row["after"] == after]
 
     def table(self, entity_class: str, rules: dict[str, dict[str, Any]]) -> Table:
         """All rows of a class at any time. `rules`: tool -> its rule for it; for things, rows of `key` and `document`."""
@@ -110,6 +117,13 @@ def _best(rows: Iterable[Row], view: View) -> Row | None:
     if found is None or 2 * n > len(view.session_ids):
         return next(row for row in own if _text(row) == text)
     return found
+
+
+def agreed_on(rows: list[Row]) -> Row | None:
+    """A row that says what (nearly) all of them say, None where they differ."""
+    counts = Counter(map(_text, rows))
+    text, n = counts.most_common(1)[0] if rows else ("", 0)
+    return next(row for row in rows if _text(row) == text) if rows and n >= SURE * len(rows) else None
 
 
 def _text(row: Row) -> str:

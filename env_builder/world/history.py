@@ -1,7 +1,8 @@
 """From the steps of all sessions to facts and answers on record, each with the span over which it holds.
 
-Where every session begins anew, what most sessions saw before any act that matters is what all of them begin from; a
-session that saw otherwise keeps its own view, which counts in a task where more than half of its sessions saw the same.
+Where every session begins anew, what (nearly) all sessions saw before any act that matters is what all of them begin from; a
+session that saw otherwise keeps its own view, which counts in a task where more than half of its sessions saw the same. Where
+sessions differ by more than that, they began from several states, and each keeps its own view.
 Where sessions share one world, looks are laid out in time (`spans`), and a session's own first look counts for the tasks
 that begin together with it.
 """
@@ -15,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from env_builder.runtime.canonical import canonical, digest
-from env_builder.runtime.world import World
+from env_builder.runtime.world import SURE, World
 from env_builder.world.changes import Feed
 from env_builder.world.drift import Drift
 from env_builder.world.replay import Step
@@ -79,7 +80,7 @@ def _reset(
 
 
 def _views(seen: list[tuple[str, Step]]) -> list[tuple[str, Step, str | None]]:
-    """(text, a step that showed it, None) for what most sessions saw first, then each other session's own view."""
+    """(text, a step that showed it, None) for what (nearly) all sessions saw first, then each other session's own view."""
     first: dict[str, tuple[str, Step]] = {}
     for text, step in seen:
         first.setdefault(step.call.session_id, (text, step))
@@ -89,8 +90,9 @@ def _views(seen: list[tuple[str, Step]]) -> list[tuple[str, Step, str | None]]:
     most = min(counts, key=lambda text: (-counts[text], text))
     alike = [step for text, step in first.values() if text == most]
     shown = min(alike, key=lambda step: (-len(step.effects), step.call.event_id))  # the one that tells most of what it did
-    views: list[tuple[str, Step, str | None]] = [(most, shown, None)]
-    views += [(text, step, session) for session, (text, step) in sorted(first.items()) if text != most]
+    sure = counts[most] >= SURE * len(first)
+    views: list[tuple[str, Step, str | None]] = [(most, shown, None)] if sure else []
+    views += [(text, step, session) for session, (text, step) in sorted(first.items()) if not sure or text != most]
     return views
 
 
@@ -241,6 +243,6 @@ def _id(row: Row) -> str:
 def _outvoted(service: str, name: Name, step: Step) -> Verdict:
     return Verdict(
         stage="world", subject=step.call.event_id, kept=True, reason="outvoted",
-        detail=f"session {step.call.session_id} saw {name[0]} {name[1][:80]} of {service} otherwise than most; "
+        detail=f"session {step.call.session_id} saw {name[0]} {name[1][:80]} of {service} otherwise than others; "
                "it counts in tasks where more than half of the sessions saw the same",
     )
