@@ -47,8 +47,14 @@ def rows_of(service: str, facts: pl.DataFrame, recorded: pl.DataFrame, behaviour
     return Rows(
         seen.to_dicts(),
         [row | {"after": json.loads(row["after"]), "effects": json.loads(row["effects"])} for row in told.to_dicts()],
-        [json.loads(program) | {"support": dict(zip(SUPPORT, says, strict=True))} for program, *says in found.iter_rows()],
+        [_supported(json.loads(program), says) for program, *says in found.iter_rows()],
     )
+
+
+def _supported(program: Program, says: list[Any]) -> Program:
+    """The program with what speaks for and against it, and who wrote it where that was not induction."""
+    author = {"written_by": program.pop("written_by")} if "written_by" in program else {}
+    return program | {"support": dict(zip(SUPPORT, says, strict=True)) | author}
 
 
 def differences(

@@ -99,6 +99,15 @@ class OutcomeSources(_Section):
     """Names of feedback in which somebody who looked at the session says how it went; it counts as known."""
 
 
+class BehaviourSources(_Section):
+    """What is known of what tools do, beside the log."""
+
+    programs: str | None = None
+    """Folder of programs that a person corrected, from the configuration file's folder: JSON files (docs/behaviour.md)."""
+    ask: bool = False
+    """Whether the model of TRACEROOM_MODEL writes programs for tools that are left without one."""
+
+
 Binding = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.-]*:.+$")]
 """KIND:WHAT."""
 
@@ -112,6 +121,7 @@ class Configuration(_Section):
     sessions: Sessions = Sessions()
     gates: Gates = Gates()
     outcomes: OutcomeSources = OutcomeSources()
+    behaviour: BehaviourSources = BehaviourSources()
     bindings: dict[str, Binding] = Field(default_factory=dict)
     """Tool -> `KIND:WHAT`: the real thing that answers in a rollout what is not on record (docs/environment.md)."""
 
@@ -135,7 +145,9 @@ def load(path: Path | str) -> Configuration:
         raise InputError(_problem(error), str(path), _mend(error)) from error
     sources = [source.model_copy(update={"paths": [str((path.parent / each).resolve()) for each in source.paths]})
                for source in found.sources]
-    return found.model_copy(update={"sources": sources})
+    folder = found.behaviour.programs
+    behaviour = found.behaviour.model_copy(update={"programs": str((path.parent / folder).resolve())} if folder else {})
+    return found.model_copy(update={"sources": sources, "behaviour": behaviour})
 
 
 def _problem(error: ValidationError) -> str:
@@ -155,6 +167,6 @@ def _mend(error: ValidationError) -> str:
     if first["type"] != "extra_forbidden":
         return "correct its value"
     sections: dict[str, type[_Section]] = {"sources": Source, "sessions": Sessions, "gates": Gates,
-                                            "outcomes": OutcomeSources}
+                                            "outcomes": OutcomeSources, "behaviour": BehaviourSources}
     section = sections.get(str(first["loc"][0]), Configuration) if len(first["loc"]) > 1 else Configuration
     return f"remove it, or use one of: {', '.join(section.model_fields)}"

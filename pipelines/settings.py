@@ -6,12 +6,13 @@ One frozen record for the command line, the Dagster assets and the tests; it tra
 from __future__ import annotations
 
 import glob
+import json
 import os
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from extractors import objects
+from extractors import configuration, objects
 from warehouse.errors import InputError
 
 
@@ -69,6 +70,12 @@ class Settings(BaseModel):
         """Content of the configuration file, empty where none is given."""
         return Path(self.configuration).read_text("utf-8") if self.configuration else ""
 
+    @property
+    def behaviour_text(self) -> str:
+        """What else the behaviour of tools is made from: the programs that people corrected, and the model that is asked."""
+        told = configuration.load(self.configuration).behaviour if self.configuration else configuration.BehaviourSources()
+        return json.dumps([programs(told.programs), model_name() if told.ask else ""], sort_keys=True)
+
     def checked(self) -> Settings:
         """These settings, after looking that a run can begin with them. Raises InputError."""
         for path in self.logs:
@@ -76,9 +83,27 @@ class Settings(BaseModel):
                 raise InputError("there is no such file or folder", path, "give the path of your logs")
         if self.configuration and not Path(self.configuration).is_file():
             raise InputError("there is no such file", self.configuration, "give --config the path of a TOML file")
+        if self.configuration and configuration.load(self.configuration).behaviour.ask and not model_name():
+            raise InputError("no model is configured to write programs", self.configuration,
+                             "set TRACEROOM_MODEL and TRACEROOM_MODEL_URL, or take ask = true away")
+        programs(configuration.load(self.configuration).behaviour.programs if self.configuration else None)
         if Path(self.out).is_file():
             raise InputError("this is a file", self.out, "give --out a folder")
         return self
+
+
+def programs(folder: str | None) -> dict[str, str]:
+    """Name -> text of the JSON files in a folder of programs. Raises InputError where there is no such folder."""
+    if folder is None:
+        return {}
+    if not Path(folder).is_dir():
+        raise InputError("there is no such folder of programs", folder, "correct programs in [behaviour], or make it")
+    return {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in sorted(Path(folder).rglob("*.json"))}
+
+
+def model_name() -> str:
+    """Name of the configured model, empty where there is none."""
+    return os.environ.get("TRACEROOM_MODEL", "")
 
 
 def from_environment() -> Settings:

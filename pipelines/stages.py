@@ -51,18 +51,20 @@ def sessions(store: Store, settings: Settings) -> Counts:
 
 def world(store: Store, settings: Settings) -> Counts:
     """What is known of the world over time, the answers that tools gave, and what each tool does."""
-    from env_builder.behaviour import induce
+    from pipelines.behaviours import behaviours
 
     built = world_of(store, settings)
+    found = behaviours(built, store.table("core.tools"), settings)
     services = [
         {"service": name, "starts_from": service.starts_from, "votes": json.dumps(service.votes, sort_keys=True)}
         for name, service in sorted(built.services.items())]
     store.replace("mart.services", frame(Service, services))
     leave(store, "world", built.verdicts)
+    leave(store, "behaviour", found.verdicts)
     return {
         "n_facts": store.replace("mart.facts", built.facts),
         "n_recorded": store.replace("mart.recorded", built.recorded),
-        "n_behaviours": store.replace("mart.behaviours", induce(built, store.table("core.tools")))}
+        "n_behaviours": store.replace("mart.behaviours", found.behaviours)}
 
 
 def outcomes(store: Store, settings: Settings) -> Counts:
@@ -157,7 +159,7 @@ STAGES: tuple[Stage, ...] = (
         sessions, ("configuration_text",)),
     Stage(
         "world", ("mart.services", "mart.facts", "mart.recorded", "mart.behaviours"), ("sessions",), world,
-        ("configuration_text",)),
+        ("configuration_text", "behaviour_text")),
     Stage("outcomes", ("mart.outcomes",), ("sessions", "world"), outcomes, ("configuration_text",)),
     Stage(
         "tasks", ("mart.tasks", "mart.goals", "mart.leakage"), ("sessions", "world", "outcomes"), tasks,

@@ -119,6 +119,18 @@ def _text(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], 
     return None if text is None else Answer(text, False, "induced")
 
 
+def _value(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
+    """Give the value of an expression over the arguments and the things that they name."""
+    if not admits(rule["when"], arguments):
+        return None
+    try:
+        value = evaluate(rule["value"], {}, arguments, state.look)
+    except Missing:
+        return None
+    plain = rule["style"] is None and isinstance(value, str)
+    return Answer(value if plain else json.dumps(value, **(rule["style"] or {})), False, "induced")
+
+
 def _refuse(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
     """Say no in the words in which the tool says it."""
     name = _named(rule, arguments)
@@ -213,4 +225,4 @@ def _order(rule: dict[str, Any], before: dict[str, Any]) -> list[str]:
 
 RULES: dict[str, Rule] = {
     "recorded": _recorded, "bound": _bound, "constant": _constant, "arithmetic": _arithmetic, "document": _document,
-    "write": _write, "text": _text, "refuse": _refuse, "rows": _silent, "shows": _silent, "find": _find}
+    "write": _write, "text": _text, "value": _value, "refuse": _refuse, "rows": _silent, "shows": _silent, "find": _find}

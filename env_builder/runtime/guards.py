@@ -19,9 +19,9 @@ from .relevance import leaves
 Guards = dict[str, Any]
 
 
-def allowed(when: Guards, before: dict[str, Any], arguments: dict[str, Any]) -> bool:
-    """Do all guards hold?"""
-    return (
+def allowed(when: Guards | None, before: dict[str, Any], arguments: dict[str, Any]) -> bool:
+    """Do all guards hold? None: there are none."""
+    return when is None or (
         set(arguments) in [set(names) for names in when["names"]]
         and all(before.get(name) in values for name, values in when["document"].items())
         and all(arguments.get(name) in values for name, values in when["arguments"].items())

@@ -54,9 +54,10 @@ def written(value: Any, form: str, numbers: str) -> str | None:
     return json.dumps(value) if numbers == "as_given" else repr(float(value))
 
 
-def admits(when: Limits, arguments: dict[str, Any]) -> bool:
-    """Are these arguments such as were seen to work? Those `always` given, their `types` and, where few, `values`."""
-    return (
+def admits(when: Limits | None, arguments: dict[str, Any]) -> bool:
+    """Are these arguments such as were seen to work? Those `always` given, their `types` and, where few, `values`.
+    None: all are."""
+    return when is None or (
         all(name in arguments for name in when["always"])
         and all(type_of(value) in when["types"].get(name, ()) for name, value in arguments.items())
         and all(name not in arguments or arguments[name] in values for name, values in when["values"].items())
