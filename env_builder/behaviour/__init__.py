@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from env_builder.behaviour import finds, refusals, replays, templates, versions, writes
+from env_builder.behaviour import finds, misses, refusals, replays, templates, versions, writes
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.tables import Table
 from env_builder.world import Service, World, arithmetic
@@ -108,6 +108,8 @@ def _induced(service: Service, tool: str, steps: list[Step], things: finds.Thing
         sentence = templates.induce(steps)
         looks = known["effect"] != "write" and known["class"] is None
         rules += [sentence] if sentence else finds.induce(steps, things) if looks else []
+        empty = misses.induce(steps) if known["effect"] == "read" and not sentence else None
+        rules += [empty] if empty else []
     return Induced(rules, n_against, fidelity, abstains)
 
 

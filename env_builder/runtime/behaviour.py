@@ -14,6 +14,7 @@ from .arithmetic import written
 from .effects import consequences
 from .expressions import Look, Missing, Nowhere, evaluate, nothing
 from .guards import allowed
+from .misses import finds_nothing
 from .records import Tier
 from .refusals import Untold, refused
 from .tables import Wanted
@@ -48,6 +49,12 @@ class State(Protocol):
 
     def said(self, tool: str) -> list[tuple[dict[str, Any], str]]:
         """(arguments, answer) of the tool's calls that the real one answered in this session."""
+
+    def answered(self, tool: str) -> list[tuple[dict[str, Any], str]]:
+        """(arguments, answer) of the tool's questions that are known as things stood before any act."""
+
+    def untouched(self, tool: str, arguments: dict[str, Any]) -> bool:
+        """Has no act of the episode mattered to the question?"""
 
     def recorded(self, tool: str, key: str, arguments: dict[str, Any]) -> Row | None:
         """The answer on record, after the acts of this episode that matter to it."""
@@ -138,6 +145,14 @@ def _refuse(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any]
     return None if message is None else Answer(message, True, "induced")
 
 
+def _nothing(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
+    """Say that there is nothing, where other questions show it."""
+    if not state.untouched(tool, arguments):
+        return None
+    asked = ((given, content != rule["content"]) for given, content in state.answered(tool))
+    return Answer(rule["content"], rule["is_error"], "derived") if finds_nothing(rule, arguments, asked) else None
+
+
 def _silent(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
     """Says which rows or which thing the tool's answers show; answers nothing."""
     return None
@@ -225,4 +240,5 @@ def _order(rule: dict[str, Any], before: dict[str, Any]) -> list[str]:
 
 RULES: dict[str, Rule] = {
     "recorded": _recorded, "bound": _bound, "constant": _constant, "arithmetic": _arithmetic, "document": _document,
-    "write": _write, "text": _text, "value": _value, "refuse": _refuse, "rows": _silent, "shows": _silent, "find": _find}
+    "write": _write, "text": _text, "value": _value, "refuse": _refuse, "rows": _silent, "shows": _silent, "find": _find,
+    "nothing": _nothing}
