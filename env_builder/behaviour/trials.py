@@ -131,6 +131,10 @@ class Before:
         """Nothing was taught."""
         return []
 
+    def answered(self, tool: str, arguments: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
+        """No other question is known."""
+        return []
+
     def recorded(self, tool: str, key: str, arguments: dict[str, Any]) -> Row | None:
         """Nothing is on record."""
         return None

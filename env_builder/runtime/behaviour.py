@@ -50,11 +50,8 @@ class State(Protocol):
     def said(self, tool: str) -> list[tuple[dict[str, Any], str]]:
         """(arguments, answer) of the tool's calls that the real one answered in this session."""
 
-    def answered(self, tool: str) -> list[tuple[dict[str, Any], str]]:
-        """(arguments, answer) of the tool's questions that are known as things stood before any act."""
-
-    def untouched(self, tool: str, arguments: dict[str, Any]) -> bool:
-        """Has no act of the episode mattered to the question?"""
+    def answered(self, tool: str, arguments: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
+        """(arguments, answer) of all known questions to the tool; none where an act of the episode matters to this one."""
 
     def recorded(self, tool: str, key: str, arguments: dict[str, Any]) -> Row | None:
         """The answer on record, after the acts of this episode that matter to it."""
@@ -147,9 +144,7 @@ def _refuse(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any]
 
 def _nothing(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
     """Say that there is nothing, where other questions show it."""
-    if not state.untouched(tool, arguments):
-        return None
-    asked = ((given, content != rule["content"]) for given, content in state.answered(tool))
+    asked = ((given, content != rule["content"]) for given, content in state.answered(tool, arguments))
     return Answer(rule["content"], rule["is_error"], "derived") if finds_nothing(rule, arguments, asked) else None
 
 

@@ -221,15 +221,13 @@ class Room:
         taught = self._taught.tables.get(entity_class)
         return base.found(wanted) + (taught.found(wanted) if taught else [])
 
-    def answered(self, tool: str) -> list[tuple[dict[str, Any], str]]:
-        """(arguments, answer) of the tool's questions that are known as things stood before any act."""
+    def answered(self, tool: str, arguments: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
+        """(arguments, answer) of all known questions to the tool; none where an act of the episode matters to this one."""
+        if self.after(tool, arguments) != []:
+            return []
         asked = dict.fromkeys((*self._world.asked.get(tool, ()), *(key for who, key in self._taught.answers if who == tool)))
         told = ((key, self._told((tool, key), [])) for key in asked)
         return [(parsed(key), row["content"]) for key, row in told if row is not None]
-
-    def untouched(self, tool: str, arguments: dict[str, Any]) -> bool:
-        """Has no act of the episode mattered to the question?"""
-        return self.after(tool, arguments) == []
 
     def recorded(self, tool: str, key: str, arguments: dict[str, Any]) -> Row | None:
         """The answer on record, after the acts of this episode that matter to it."""
