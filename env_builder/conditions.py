@@ -2,20 +2,20 @@
 
 In: turns of one service and the effects of its tools. Out: rows of conditions.jsonl (docs/environment.md), from which a rollout
 may draw, seeded, where it is switched on. Sees: the log's own durations, else the time between call and answer; failures that
-passed by themselves (`world.faults`). Does not see: what depends on load, on the hour or on the arguments; limits on the rate
-of calls; sessions that run out; pages that are turned.
+passed by themselves (`world.faults`); sessions that run out (`world.expiries`). Does not see: what depends on load, on the hour
+or on the arguments; limits on the rate of calls; pages that are turned.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from env_builder.runtime.relevance import leaves
-from env_builder.world import faults
+from env_builder.world import expiries, faults
 from env_builder.world.calls import Call, calls_of
 
 MINIMUM_TIMED = 5
@@ -26,37 +26,49 @@ Part = str | list[str]
 
 
 def conditions(turns: pl.DataFrame, effects: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Rows {"tool", "n_calls", "n_timed", "latency_ms", "fault_rate", "faults"}, by tool; none for a tool without either.
+    """Rows {"tool", "n_calls", "n_timed", "latency_ms", "fault_rate", "faults", "expiry"?}, by tool; none for a tool
+    without any.
 
     `latency_ms`: its 21 quantiles from the least to the most, None where fewer than 5 calls are timed. `fault_rate`: share of
     the calls that failed by themselves. `faults`: [{"content": parts, "share"}], the most frequent first; a part is text, or
-    [name] for the value of an argument.
+    [name] for the value of an argument. `expiry`, on the row of the tool that renews: {"tools": refused, "messages": as faults,
+    "hazards": [[calls since the last renewal, share that ran out there], …], "beyond": share for longer lives}.
     """
     calls = calls_of(turns)
-    passed = faults.find(calls, effects)
+    ends = {one.renewing: one for one in expiries.find(calls)}
+    passed = faults.find(calls, effects) - expiries.failures_of(ends.values()).keys()
     timed = _timed(turns)
     by_tool: dict[str, list[Call]] = defaultdict(list)
     for call in calls:
         by_tool[call.tool].append(call)
-    rows = (_row(tool, mine, [call for call in mine if call.event_id in passed], timed.get(tool))
-            for tool, mine in sorted(by_tool.items()))
-    return [row for row in rows if row["latency_ms"] or row["faults"]]
+    rows = (_row(tool, mine, [call for call in mine if call.event_id in passed], timed.get(tool)) | (
+        {"expiry": _expiry(ends[tool])} if tool in ends else {}) for tool, mine in sorted(by_tool.items()))
+    return [row for row in rows if row["latency_ms"] or row["faults"] or "expiry" in row]
 
 
 def _row(tool: str, calls: list[Call], failed: list[Call], timed: pl.Series | None) -> dict[str, Any]:
+    return {
+        "tool": tool, "n_calls": len(calls), "n_timed": 0 if timed is None else len(timed),
+        "latency_ms": None if timed is None or len(timed) < MINIMUM_TIMED else [
+            round(float(timed.quantile(at, "linear") or 0), 3) for at in QUANTILES],
+        "fault_rate": round(len(failed) / len(calls), 6),
+        "faults": _messages(failed)}
+
+
+def _messages(failed: Sequence[Call]) -> list[dict[str, Any]]:
     texts: Counter[str] = Counter()
     parts: dict[str, list[Part]] = {}
     for call in failed:
         found = _parts(call)
         texts[str(found)] += 1
         parts[str(found)] = found
-    return {
-        "tool": tool, "n_calls": len(calls), "n_timed": 0 if timed is None else len(timed),
-        "latency_ms": None if timed is None or len(timed) < MINIMUM_TIMED else [
-            round(float(timed.quantile(at, "linear") or 0), 3) for at in QUANTILES],
-        "fault_rate": round(len(failed) / len(calls), 6),
-        "faults": [{"content": parts[text], "share": round(n / len(failed), 6)}
-                   for text, n in sorted(texts.items(), key=lambda item: (-item[1], item[0]))]}
+    return [{"content": parts[text], "share": round(n / len(failed), 6)}
+            for text, n in sorted(texts.items(), key=lambda item: (-item[1], item[0]))]
+
+
+def _expiry(found: expiries.Expiry) -> dict[str, Any]:
+    return {"tools": list(found.tools), "messages": _messages(found.failures), "hazards": [list(at) for at in found.hazards],
+            "beyond": found.beyond}
 
 
 def _timed(turns: pl.DataFrame) -> dict[str, pl.Series]:

@@ -19,6 +19,8 @@ from warehouse.errors import EnvironmentBroken, InputError, Missing
 Move = dict[str, Any]
 """{"tool", "arguments"} or {"say"}."""
 
+DRAWN = ("fault", "expired", "latency_ms")
+"""What a journal row of a call says beside the answer, where a condition drew it."""
 _LIKE_A_CALL = re.compile(r"\S+(?: \S+)?\s*\{.*\}")
 """A word or two and something in braces: nobody speaks so."""
 
@@ -110,7 +112,7 @@ def played(room: Room, moves: Iterable[Move]) -> Iterator[dict[str, Any]]:
             yield {"kind": "say", "content": move["say"], "reply": reply}
         else:
             result = room.environment.call(move["tool"], move["arguments"])
-            drawn = {name: value for name, value in room.environment.journal[-1].items() if name in ("fault", "latency_ms")}
+            drawn = {name: value for name, value in room.environment.journal[-1].items() if name in DRAWN}
             yield {"kind": "call", **move, "content": result.content, "is_error": result.is_error, "tier": result.tier, **drawn}
         if room.ended:
             return

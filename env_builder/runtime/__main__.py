@@ -55,7 +55,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=given("TRACEROOM_SEED", "0"))
     parser.add_argument("--at", default=given("TRACEROOM_AT"), help="instant (ISO 8601) of a room without a task")
     parser.add_argument("--conditions", default=given("TRACEROOM_CONDITIONS", ""),
-                        help="what tools do in production beside answering, with commas between: faults, latency")
+                        help="what tools do in production beside answering, with commas between: expiry, faults, latency")
     parser.add_argument("--bind", action="append", default=given("TRACEROOM_BIND", "").splitlines(), metavar="TOOL=SOURCE",
                         help="the real thing that answers what is not on record; may be repeated")
     parser.add_argument("--control", action="store_true", default=given("TRACEROOM_CONTROL") == "1",

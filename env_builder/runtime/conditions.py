@@ -1,4 +1,5 @@
-"""Tools as they are in production: they take time, and now and then one fails by itself. Off unless a rollout asks for it.
+"""Tools as they are in production: they take time, now and then one fails by itself, and sessions run out. Off unless a
+rollout asks for it.
 
 Goes in: rows of conditions.jsonl, a seed, and what is switched on. Comes out, for the n-th step of an episode: a failure in the
 place of an answer, or none; and how long the tool takes. The same seed, step and call give the same. Nobody waits: the time is
@@ -14,7 +15,7 @@ from typing import Any
 from .canonical import canonical
 from .records import Result
 
-SWITCHES = ("faults", "latency")
+SWITCHES = ("expiry", "faults", "latency")
 
 
 class Conditions:
@@ -40,9 +41,25 @@ class Conditions:
         draw = self._draw("fault", step, tool, arguments)
         if draw.random() >= row["fault_rate"]:
             return None
-        parts = draw.choices([each["content"] for each in row["faults"]], [each["share"] for each in row["faults"]])[0]
-        told = (part if isinstance(part, str) else str(arguments.get(part[0], "")) for part in parts)
-        return Result("".join(told), True, "induced")
+        return _told(draw, row["faults"], arguments)
+
+    def expired(self, journal: list[dict[str, Any]], tool: str, arguments: dict[str, Any]) -> Result | None:
+        """The refusal that this call meets because the session has run out since it was last renewed, or None.
+
+        `journal`: the steps before it; those refused so have `expired`.
+        """
+        for renewing, row in self._rows.items() if "expiry" in self.switches else ():
+            expiry = row.get("expiry")
+            if expiry is None or tool not in expiry["tools"]:
+                continue
+            since = max((at for at, step in enumerate(journal) if _renews(step, renewing)), default=-1)
+            steps = [step for step in journal[since + 1:] if step.get("tool") in expiry["tools"]]
+            life = sum(not step["is_error"] for step in steps)
+            hazard = dict(map(tuple, expiry["hazards"])).get(life, expiry["beyond"])
+            draw = self._draw("expiry", len(journal), tool, arguments)
+            if any(step.get("expired") for step in steps) or draw.random() < hazard:
+                return _told(draw, expiry["messages"], arguments)
+        return None
 
     def latency_ms(self, step: int, tool: str, arguments: dict[str, Any]) -> float | None:
         """Milliseconds that this call takes, None where that is switched off or was never seen."""
@@ -56,3 +73,14 @@ class Conditions:
 
     def _draw(self, what: str, step: int, tool: str, arguments: dict[str, Any]) -> random.Random:
         return random.Random(canonical([self.seed, what, step, tool, arguments]))
+
+
+def _renews(step: dict[str, Any], renewing: str) -> bool:
+    """Was the tool that renews called, and did it work, as far as anybody knows?"""
+    return step.get("tool") == renewing and (not step["is_error"] or step["tier"] == "unknown")
+
+
+def _told(draw: random.Random, messages: list[dict[str, Any]], arguments: dict[str, Any]) -> Result:
+    parts = draw.choices([each["content"] for each in messages], [each["share"] for each in messages])[0]
+    told = (part if isinstance(part, str) else str(arguments.get(part[0], "")) for part in parts)
+    return Result("".join(told), True, "induced")

@@ -82,8 +82,8 @@ class Environment:
     ) -> Observation:
         """Begin an episode of a task, or with None the open room as of the ISO instant `at`.
 
-        `conditions` switches on, for a task, what tools do in production beside answering, drawn by `seed`: `faults`,
-        `latency`. Without them every seed plays exactly as recorded.
+        `conditions` switches on, for a task, what tools do in production beside answering, drawn by `seed`: `expiry`,
+        `faults`, `latency`. Without them every seed plays exactly as recorded.
         An open room that follows an open room still knows what it was taught: of the state that every session begins
         from, or, where all work on one, of how the world was left (unless `at` goes back in time).
         """
@@ -228,12 +228,14 @@ class Environment:
         return Episode(twin.journal, twin.difference(), twin.leaned, writes)
 
     def _answer(self, tool: str, arguments: dict[str, Any]) -> tuple[Result, dict[str, Any]]:
-        """The answer, or the fault that keeps the call from reaching the room; and what was drawn, for the journal."""
+        """The answer, or the failure that keeps the call from reaching the room; and what was drawn, for the journal."""
         step = len(self._journal)
         fault = self._conditions.fault(step, tool, arguments)
+        expired = None if fault else self._conditions.expired(self._journal, tool, arguments)
         took = self._conditions.latency_ms(step, tool, arguments)
-        drawn = {**({"fault": True} if fault else {}), **({} if took is None else {"latency_ms": took})}
-        return fault or self._room.call(tool, arguments), drawn
+        drawn = {**({"fault": True} if fault else {}), **({"expired": True} if expired else {}),
+                 **({} if took is None else {"latency_ms": took})}
+        return fault or expired or self._room.call(tool, arguments), drawn
 
     def _begin(self, task: Task | None, view: View) -> None:
         self._task = task

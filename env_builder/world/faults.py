@@ -9,8 +9,6 @@ the two, what was wrong.
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
@@ -19,8 +17,9 @@ from itertools import groupby
 import polars as pl
 
 from env_builder.runtime.episode import ACTING
-from env_builder.runtime.relevance import leaves
+from env_builder.world import expiries
 from env_builder.world.calls import Call, calls_of
+from env_builder.world.expiries import mould
 
 SOON = timedelta(minutes=15)
 SOON_CALLS = 10
@@ -29,16 +28,18 @@ MINIMUM_SEEN = 3
 
 
 def find(calls: Iterable[Call], effects: Mapping[str, str]) -> frozenset[str]:
-    """Event ids of the failures that passed by themselves. `effects`: tool -> effect."""
+    """Event ids of the failures that passed by themselves, and of those of sessions that had run out (`expiries`).
+    `effects`: tool -> effect."""
     calls = list(calls)
+    run_out = expiries.failures_of(expiries.find(calls))
     passed: set[str] = set()
     for _, session in groupby(calls, key=lambda call: call.session_id):
         passed |= _passed(list(session), effects)
     failures = [call for call in calls if call.failed]
-    moulds = Counter(map(_mould, failures))
-    passing = Counter(_mould(call) for call in failures if call.event_id in passed)
-    faults = {mould for mould, n in passing.items() if n >= MINIMUM_SEEN and 2 * n > moulds[mould]}
-    return frozenset(passed | {call.event_id for call in failures if _mould(call) in faults})
+    moulds = Counter(map(mould, failures))
+    passing = Counter(mould(call) for call in failures if call.event_id in passed)
+    faults = {message for message, n in passing.items() if n >= MINIMUM_SEEN and 2 * n > moulds[message]}
+    return frozenset({*passed, *run_out} | {call.event_id for call in failures if mould(call) in faults})
 
 
 def without(turns: pl.DataFrame, effects: pl.DataFrame) -> pl.DataFrame:
@@ -57,7 +58,7 @@ def _passed(session: list[Call], effects: Mapping[str, str]) -> set[str]:
         asked = (call.tool, call.key)
         if call.failed:
             before = waiting.get(asked, [])
-            waiting[asked] = [*before, call] if before and _mould(before[-1]) == _mould(call) else [call]
+            waiting[asked] = [*before, call] if before and mould(before[-1]) == mould(call) else [call]
             continue
         found.update(failure.event_id for failure in waiting.pop(asked, ()) if _soon(failure, call))
         if effects.get(call.tool, "unknown") in ACTING:
@@ -69,12 +70,3 @@ def _soon(failure: Call, call: Call) -> bool:
     if call.position - failure.position > SOON_CALLS:
         return False
     return not (failure.called_at and call.called_at) or call.called_at - failure.called_at <= SOON
-
-
-def _mould(call: Call) -> str:
-    """The message without what differs from call to call."""
-    message = call.content
-    for value in sorted({str(leaf) for leaf in leaves(call.arguments)}, key=lambda text: (-len(text), text)):
-        if len(value) > 2:
-            message = message.replace(value, "·").replace(json.dumps(value)[1:-1], "·")
-    return re.sub(r"\S*\d\S*", "·", message)
