@@ -18,7 +18,7 @@ from pipelines.stages import STAGES
 from warehouse.errors import InputError
 from warehouse.store import Store
 
-_STAGES = ("extract", "sessions", "world", "outcomes", "tasks")
+_STAGES = ("extract", "sessions", "world", "goals", "outcomes", "tasks")
 _TABLES = ("core.events", "core.sessions", "core.turns", "core.feedback", "core.row_changes", "core.tools", "raw.records",
            "raw.files", "mart.services", "mart.behaviours", "mart.outcomes", "mart.tasks", "mart.goals", "mart.leakage")
 _ALWAYS_LEFT = ("truth", "otlp", "cdc")

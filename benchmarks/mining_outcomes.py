@@ -38,6 +38,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks import scoring  # noqa: E402 (a script of its own, from anywhere)
 from extractors.outcomes import judge  # noqa: E402
 from extractors.outcomes.rates import in_band  # noqa: E402
+from extractors.tasks import goals_of  # noqa: E402
 from pipelines.engine import carry_out  # noqa: E402
 from pipelines.settings import Settings  # noqa: E402
 from pipelines.stages import STAGES  # noqa: E402
@@ -65,6 +66,7 @@ class Made(NamedTuple):
     row_changes: pl.DataFrame
     effects: pl.DataFrame
     starts_from: dict[str, str]
+    goals: pl.DataFrame
 
 
 class Truth(NamedTuple):
@@ -121,15 +123,15 @@ def prepared(data: Path | tuple[Path, ...], without: tuple[str, ...] = (), like:
         for stage in STAGES[:2]:
             carry_out(stage, settings)
         with Store.open(settings.warehouse) as store:
-            tables = ("core.sessions", "core.turns", "core.feedback", "core.row_changes")
+            tables = [store.table(f"core.{name}") for name in ("sessions", "turns", "feedback", "row_changes")]
             if like:
-                return Made(*(store.table(table) for table in tables), like.effects, like.starts_from)
+                return Made(*tables, like.effects, like.starts_from, goals_of(tables[0], tables[1], like.effects))
             world = world_of(store, settings)
             rows = [(name, tool, program["effect"]) for name, service in sorted(world.services.items())
                     for tool, program in sorted(service.programs.items())]
             effects = pl.DataFrame(rows, schema=["service", "tool", "effect"], orient="row")
             starts = {name: service.starts_from for name, service in world.services.items()}
-            return Made(*(store.table(table) for table in tables), effects, starts)
+            return Made(*tables, effects, starts, goals_of(tables[0], tables[1], effects))
 
 
 def truth_of(data: Path) -> dict[str, Truth]:
@@ -155,7 +157,7 @@ def _judged(made: Made, labels: dict[str, bool] | None = None) -> dict[str, dict
         feedback = pl.concat([feedback, frame(Feedback, [
             {"feedback_id": f"review {session}", "session_id": session, "happened_at": None, "name": REVIEW,
              "value": "good" if good else "bad", "source": "main"} for session, good in sorted(labels.items())])])
-    judged = judge(made.sessions, made.turns, feedback, made.effects, made.starts_from, reviews=(REVIEW,))
+    judged = judge(made.sessions, made.turns, feedback, made.effects, made.starts_from, (REVIEW,), made.goals)
     return {row["session_id"]: row for row in judged.outcomes.iter_rows(named=True)}
 
 
@@ -254,7 +256,8 @@ def _only(made: Made, sessions: list[str]) -> Made:
     """The same, as if only these sessions had been logged."""
     kept = pl.col("session_id").is_in(sessions)
     return made._replace(
-        sessions=made.sessions.filter(kept), turns=made.turns.filter(kept), feedback=made.feedback.filter(kept))
+        sessions=made.sessions.filter(kept), turns=made.turns.filter(kept), feedback=made.feedback.filter(kept),
+        goals=goals_of(made.sessions.filter(kept), made.turns.filter(kept), made.effects))
 
 
 def _of_requests(data: Path, known: Made | None) -> dict[str, float]:

@@ -67,13 +67,21 @@ def world(store: Store, settings: Settings) -> Counts:
         "n_behaviours": store.replace("mart.behaviours", found.behaviours)}
 
 
+def goals(store: Store, settings: Settings) -> Counts:
+    """What each session was for, with the arguments that its words ask for."""
+    from extractors.tasks import goals_of
+
+    found = goals_of(store.table("core.sessions"), store.table("core.turns"), _effects(store))
+    return {"n_goals": store.replace("mart.goals", found)}
+
+
 def outcomes(store: Store, settings: Settings) -> Counts:
     """How well each session went."""
     from extractors.outcomes import judge
 
     judged = judge(
         store.table("core.sessions"), store.table("core.turns"), store.table("core.feedback"), _effects(store),
-        _starts_from(store), configuration_of(settings).outcomes.reviews)
+        _starts_from(store), configuration_of(settings).outcomes.reviews, store.table("mart.goals"))
     rated = judged.outcomes.drop_nulls("probability")["session_id"]
     leave(store, "outcomes", all_of(rated, judged.verdicts, "outcomes", "judged", "Has a probability of success."))
     n_abstained = judged.outcomes["probability"].null_count()
@@ -86,14 +94,14 @@ def tasks(store: Store, settings: Settings) -> Counts:
 
     sessions, turns, effects = store.table("core.sessions"), store.table("core.turns"), _effects(store)
     gate = configuration_of(settings).gates.min_probability
-    found = find(sessions, turns, store.table("mart.outcomes"), effects, _starts_from(store), gate)
+    found = find(sessions, turns, store.table("mart.outcomes"), effects, _starts_from(store), gate,
+                 store.table("mart.goals"))
     shared = leakage(found.tasks, sessions, turns, effects)
     reports = [{"service": name, "report": json.dumps(report, sort_keys=True)} for name, report in sorted(shared.items())]
     store.replace("mart.leakage", frame(Leakage, reports))
     grouped = found.tasks["session_ids"].explode()
     leave(store, "tasks", all_of(grouped, found.verdicts, "tasks", "in_a_task", "Belongs to a task."))
-    return {"n_tasks": store.replace("mart.tasks", found.tasks), "n_goals": store.replace("mart.goals", found.goals),
-            "n_families": found.tasks["family"].n_unique()}
+    return {"n_tasks": store.replace("mart.tasks", found.tasks), "n_families": found.tasks["family"].n_unique()}
 
 
 def rewards(store: Store, settings: Settings) -> Counts:
@@ -160,9 +168,10 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "world", ("mart.services", "mart.facts", "mart.recorded", "mart.behaviours"), ("sessions",), world,
         ("configuration_text", "behaviour_text")),
-    Stage("outcomes", ("mart.outcomes",), ("sessions", "world"), outcomes, ("configuration_text",)),
+    Stage("goals", ("mart.goals",), ("sessions", "world"), goals),
+    Stage("outcomes", ("mart.outcomes",), ("sessions", "world", "goals"), outcomes, ("configuration_text",)),
     Stage(
-        "tasks", ("mart.tasks", "mart.goals", "mart.leakage"), ("sessions", "world", "outcomes"), tasks,
+        "tasks", ("mart.tasks", "mart.leakage"), ("sessions", "world", "goals", "outcomes"), tasks,
         ("configuration_text",)),
     Stage(
         "rewards", ("mart.rubrics",), ("sessions", "world", "outcomes", "tasks"), rewards, ("configuration_text",)),
@@ -173,6 +182,6 @@ STAGES: tuple[Stage, ...] = (
         "datasets", ("mart.datasets",), ("sessions", "outcomes", "tasks", "environments"), datasets, holds=datasets_hold),
     Stage(
         "funnel", ("mart.verdicts",),
-        ("extract", "sessions", "world", "outcomes", "tasks", "rewards", "environments", "datasets"), funnel, always=True,
-        last=True),
+        ("extract", "sessions", "world", "goals", "outcomes", "tasks", "rewards", "environments", "datasets"), funnel,
+        always=True, last=True),
 )

@@ -9,8 +9,8 @@ from pipelines.settings import Settings
 from warehouse.store import Store
 
 ORDER = (
-    "extract", "sessions", "drift", "world", "behaviour", "outcomes", "tasks", "rewards", "verify", "environments", "image",
-    "datasets")
+    "extract", "sessions", "drift", "world", "behaviour", "goals", "outcomes", "tasks", "rewards", "verify", "environments",
+    "image", "datasets")
 """Stages in the order that a session goes through them; others come after."""
 
 RAW = 200

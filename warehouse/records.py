@@ -322,6 +322,8 @@ class Goal(Record):
     """Position after its last turn."""
     kind: str
     """Id of the kind of request: a family of one goal."""
+    asks: str
+    """What names the kind: the tool that does such things, empty where they change nothing, or words of others like it."""
     family: str
     """Id of the family of all the session's goals."""
     goal: str

@@ -44,18 +44,20 @@ def judge(
     effects: pl.DataFrame | None = None,
     starts_from: Mapping[str, str] | None = None,
     reviews: Iterable[str] = (),
+    goals: pl.DataFrame | None = None,
 ) -> Outcomes:
     """Judge every session. One with turns and no vote has the base rate; one without turns has None and a verdict.
 
     `effects`: frame of service, tool, effect; without it nothing is known to write, and signals about writes abstain.
     `starts_from`: service -> `reset` or `shared`; only sessions of a `reset` service are compared by their end state.
+    `goals`: frame of `Goal`; without it, what was asked is not held against what was done.
     `reviews`: names of feedback in which people who looked at a session say how it went; it counts as known.
     """
     if sessions.is_empty():
         return Outcomes(empty(Outcome), empty(Verdict))
     known = pl.DataFrame(schema=_NO_EFFECTS) if effects is None else effects
     reviewing = pl.col("name").is_in(sorted(reviews))
-    seen = gather(sessions, turns, feedback.filter(~reviewing), known, starts_from or {})
+    seen = gather(sessions, turns, feedback.filter(~reviewing), known, starts_from or {}, goals)
     found = _reviewed(seen._replace(feedback=feedback.filter(reviewing)))
     signals = registered()
     votes = pl.concat([_named(name, signal.see(seen)) for name, signal in signals.items()])
@@ -78,9 +80,10 @@ def _reviewed(seen: Evidence) -> dict[str, bool]:
 
 
 def _services(sessions: pl.DataFrame, turns: pl.DataFrame, votes: pl.DataFrame, seen: Evidence) -> dict[str, str]:
-    """Kind of service of every session that there is something to judge of."""
+    """Kind of service of every session that there is something to judge of; those without anybody's words are a kind apart."""
     something = pl.concat([turns.select("session_id"), votes.select("session_id")]).unique()
-    kinds = seen.asked.select("session_id", pl.col("service").alias("kind"))
+    silent = pl.when("worded").then(pl.lit("")).otherwise(pl.lit(" without words"))
+    kinds = seen.asked.select("session_id", (pl.col("service") + silent).alias("kind"))
     judged = sessions.join(something, on="session_id", how="semi").join(kinds, on="session_id", how="left")
     return dict(judged.select("session_id", pl.coalesce("kind", "service")).sort("session_id").iter_rows())
 

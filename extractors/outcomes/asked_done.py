@@ -1,7 +1,6 @@
-"""What was asked against what was done.
+"""What was written against what was said.
 
-Sees: which tools the user's words ask for (learnt over all sessions, `tasks.families`) against the tools that wrote
-with success; names in the arguments of a write that nobody said and nothing showed; a choice among few that the user
+Sees: names in the arguments of a write that nobody said and nothing showed; a choice among few that the user
 named otherwise. Does not see: a wrong choice among things that were all shown, and words that never went with a
 write.
 """
@@ -12,46 +11,12 @@ import polars as pl
 
 from extractors.outcomes.evidence import Evidence, votes
 from extractors.tasks.arguments import names_of_things
-from extractors.tasks.families import find_families
 
 _FEW = 12
 """An argument with more values than this in a service is no choice among few."""
 
 _TOLD = 0.6
 """Share of its uses in which a choice's value stands in the user's words, from which on it counts as told by users."""
-
-
-def missing_or_extra(seen: Evidence) -> pl.DataFrame:
-    """-1 where the tools that wrote are not the tools that the words ask for."""
-    if not seen.calls["acts"].any():
-        return votes(seen.asked.clear(), -1.0, "", pl.concat_list("session_id"))
-    asked = find_families(seen.asked, seen.calls).select(
-        "session_id",
-        pl.col("kinds").list.eval(pl.element().str.split(" ").explode()).list.unique().list.sort().alias("asked"),
-    )
-    wrote = (
-        seen.calls.filter(pl.col("acts") & ~pl.col("failed"))
-        .group_by("session_id", maintain_order=True)
-        .agg(pl.col("tool").unique().sort().alias("done"), "turn_id")
-    )
-    both = (
-        seen.asked.filter("spoken")
-        .select("session_id")
-        .join(asked, on="session_id")
-        .join(wrote, on="session_id", how="left")
-        .with_columns(
-            pl.col("asked").list.filter(pl.element() != ""),
-            pl.col("done").fill_null(pl.lit([], dtype=pl.List(pl.String))),
-            pl.col("turn_id").fill_null(pl.lit([], dtype=pl.List(pl.String))),
-        )
-        .with_columns(
-            pl.col("asked").list.set_difference("done").list.sort().list.join(", ").alias("missing"),
-            pl.col("done").list.set_difference("asked").list.sort().list.join(", ").alias("extra"),
-        )
-    )
-    rows = both.filter((pl.col("missing") != "") | (pl.col("extra") != ""))
-    says = pl.format("asked for and not done: {}; done and not asked for: {}", _or_nothing("missing"), _or_nothing("extra"))
-    return votes(rows, -1.0, says, pl.col("turn_id"))
 
 
 def untraced(seen: Evidence) -> pl.DataFrame:
@@ -104,7 +69,3 @@ def said_otherwise(seen: Evidence) -> pl.DataFrame:
 def _written(seen: Evidence) -> pl.DataFrame:
     wrote = seen.calls.filter(pl.col("acts") & ~pl.col("failed"))
     return wrote.select("session_id", "service", "tool", "turn_id").join(seen.values, on="turn_id")
-
-
-def _or_nothing(column: str) -> pl.Expr:
-    return pl.when(pl.col(column) == "").then(pl.lit("nothing")).otherwise(pl.col(column))

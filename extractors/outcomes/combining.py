@@ -215,15 +215,6 @@ class _Model:
             found[group] = (_ECHO if self.anchored else 1.0) * ratio * len(quiet) / (len(quiet) + _PRIOR)
         return found
 
-    def _base_of(self, names: list[str], mean: float) -> float:
-        """Log odds to begin with so that the mean chance is `mean` (by bisection): votes mostly speak against."""
-        rest = [self.odds(name) - self.base for name in names]
-        low, high = -10.0, 10.0
-        for _ in range(50):
-            middle = (low + high) / 2.0
-            low, high = (middle, high) if sum(_chance(middle + each) for each in rest) < mean * len(names) else (low, middle)
-        return (low + high) / 2.0
-
 
 def _stretched(vote: float) -> float:
     return _odds((1.0 + _EDGE * vote) / 2.0)

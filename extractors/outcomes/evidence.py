@@ -10,6 +10,7 @@ import polars as pl
 from extractors.tasks.arguments import calls_of, values_of
 from extractors.tasks.asking import ask
 from extractors.tasks.instances import same_request
+from warehouse.records import Goal, empty
 
 VOTES = {"session_id": pl.String(), "vote": pl.Float64(), "says": pl.String(), "evidence": pl.List(pl.String())}
 """What a signal gives: a row a session that it votes on; a session without a row is one it abstains on."""
@@ -37,6 +38,8 @@ class Evidence(NamedTuple):
     """Of `arguments.values_of`."""
     asked: pl.DataFrame
     """Of `asking.ask`; `service` is the kind of service: services with nearly the same tools are one."""
+    goals: pl.DataFrame
+    """Frame of `Goal`."""
     requests: pl.DataFrame
     """Columns session_id, request (`instances.same_request`), of services whose sessions all start from the same state."""
 
@@ -47,6 +50,7 @@ def gather(
     feedback: pl.DataFrame,
     effects: pl.DataFrame,
     starts_from: Mapping[str, str],
+    goals: pl.DataFrame | None = None,
 ) -> Evidence:
     """The evidence of all sessions."""
     ordered = turns.sort("session_id", "position")
@@ -58,7 +62,7 @@ def gather(
     kind = kinds_of(calls, reset)
     asked = asked.with_columns(pl.col("service").replace(kind))
     requests = same_request(asked.filter(pl.col("service").is_in(reset)))
-    return Evidence(ordered, feedback, calls, values_of(calls), asked, requests)
+    return Evidence(ordered, feedback, calls, values_of(calls), asked, empty(Goal) if goals is None else goals, requests)
 
 
 def kinds_of(calls: pl.DataFrame, services: list[str]) -> dict[str, str]:

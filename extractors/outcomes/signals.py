@@ -13,7 +13,9 @@ from typing import NamedTuple
 
 import polars as pl
 
-from extractors.outcomes.asked_done import missing_or_extra, said_otherwise, untraced
+from extractors.outcomes.as_asked import as_asked
+from extractors.outcomes.asked_done import said_otherwise, untraced
+from extractors.outcomes.closing import closing
 from extractors.outcomes.consensus import end_state, in_part
 from extractors.outcomes.effort import effort
 from extractors.outcomes.endings import complaint, error_last, handover, repeats, thanks, unanswered
@@ -39,6 +41,8 @@ class Signal(NamedTuple):
 
 
 OURS = (
+    Signal("as_asked", as_asked, "asked_done", 2.0),
+    Signal("closing", closing, "closing"),
     Signal("complaint", complaint, "words", 1.0),
     Signal("effort", effort, "effort", graded=True),
     Signal("end_state", end_state, "end_state", graded=True),
@@ -46,7 +50,6 @@ OURS = (
     Signal("feedback", from_feedback, "feedback", 2.5),
     Signal("handover", handover, "handover"),
     Signal("in_part", in_part, "in_part", graded=True),
-    Signal("missing_or_extra", missing_or_extra, "asked_done", 2.0),
     Signal("repeats", repeats, "words", 1.0),
     Signal("said_otherwise", said_otherwise, "asked_done", 2.0),
     Signal("thanks", thanks, "thanks", 0.2),

@@ -41,6 +41,21 @@ class Tasks(NamedTuple):
     """Frame of `Goal`, by session and place."""
 
 
+def goals_of(sessions: pl.DataFrame, turns: pl.DataFrame, effects: pl.DataFrame) -> pl.DataFrame:
+    """Frame of `Goal`, by session and place: what each session that asked for something was for. `effects` as in `find`."""
+    asked = heard(sessions, turns)
+    if asked.is_empty():
+        return empty(Goal)
+    calls = calls_of(turns, effects)
+    goals = find_goals(asked, turns, calls)
+    ids = pl.struct("service", "session_id", "place").map_elements(_goal_id, return_dtype=pl.String).alias("goal_id")
+    kinds = pl.struct("service", "label").map_elements(lambda row: kind_id(**row), return_dtype=pl.String).alias("kind")
+    named = goals.with_columns(ids, kinds, pl.col("words").alias("goal"), pl.col("label").alias("asks"))
+    slots = goal_slots(goals, turns, calls, values_of(calls))
+    return named.join(kinds_of(goals).select("session_id", "family"), on="session_id").join(
+        slots, on=["session_id", "place"]).select(list(frame_schema(Goal))).sort("session_id", "place")
+
+
 def find(
     sessions: pl.DataFrame,
     turns: pl.DataFrame,
@@ -48,23 +63,26 @@ def find(
     effects: pl.DataFrame,
     starts_from: Mapping[str, str],
     gate: float = GATE,
+    goals: pl.DataFrame | None = None,
 ) -> Tasks:
     """Find the tasks in sessions: every session is in exactly one task, or in a verdict that says why not.
 
     `effects`: frame of service, tool, effect. `starts_from`: service -> `reset` or `shared` (a service that it does not
-    name is shared: sessions are then never taken for the same task). Does not depend on the order of rows.
+    name is shared: sessions are then never taken for the same task). `goals`: of `goals_of`, where the caller has them.
+    Does not depend on the order of rows.
     """
     asked, verdicts = ask(sessions, turns)
+    if goals is None:
+        goals = goals_of(sessions, turns, effects)
     if asked.is_empty():
-        return Tasks(empty(Task), verdicts, empty(Goal))
+        return Tasks(empty(Task), verdicts, goals)
     calls = calls_of(turns, effects)
     values = values_of(calls)
-    goals = find_goals(heard(sessions, turns), turns, calls)
-    members = _members(asked, kinds_of(goals), outcomes, starts_from, gate)
+    members = _members(asked, goals.select("session_id", "family").unique(), outcomes, starts_from, gate)
     sides = choose_sides(members, calls, values)
     slots = fill_slots(asked, members, calls, values)
     tasks = _tasks(members, sides.tasks, slots, starts_from)
-    return Tasks(tasks, verdicts, _goals(goals, turns, calls, values))
+    return Tasks(tasks, verdicts, goals)
 
 
 def leakage(
@@ -143,17 +161,6 @@ def _tasks(members: pl.DataFrame, sides: pl.DataFrame, slots: pl.DataFrame, star
         .cast(pl.Schema(frame_schema(Task)))
         .sort("task_id")
     )
-
-
-def _goals(goals: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame:
-    """Goals with their ids, as published."""
-    ids = pl.struct("service", "session_id", "place").map_elements(_goal_id, return_dtype=pl.String).alias("goal_id")
-    kinds = pl.struct("service", "label").map_elements(lambda row: kind_id(**row), return_dtype=pl.String).alias("kind")
-    return goals.with_columns(ids, kinds, pl.col("words").alias("goal")).join(
-        kinds_of(goals).select("session_id", "family"), on="session_id").join(
-        goal_slots(goals, turns, calls, values), on=["session_id", "place"], how="left").with_columns(
-        pl.col("slots").fill_null("{}")).select(list(frame_schema(Goal))).sort(
-        "session_id", "place")
 
 
 def _goal_id(row: dict[str, Any]) -> str:

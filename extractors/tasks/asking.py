@@ -21,14 +21,19 @@ ASKED = {
     "goal": pl.String(),
     "said": pl.String(),
     "spoken": pl.Boolean(),
+    "worded": pl.Boolean(),
 }
-"""goal: the first substantive words; said: all words of the user; spoken: whether these are words of a conversation."""
+"""goal: the first substantive words; said: all words of the user; spoken: whether these are words of a conversation; worded:
+whether they are anybody's words at all, and not the names of what was called."""
 
 _SUBSTANTIVE = 4
 """A first message of fewer words is a greeting, and the goal goes on in the next one."""
 
 _TEXT_FOR_PEOPLE = 3
 """A string in arguments with this many words, mostly letters, is a text that a person wrote."""
+
+_CHOICE = 3
+"""A text of more sessions than this is one of a list to choose from, where the session has a rarer one."""
 
 
 def ask(sessions: pl.DataFrame, turns: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -52,6 +57,7 @@ def _told(sessions: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
         .join(_activity(turns), on="session_id", how="left")
         .join(_texts(turns), on="session_id", how="left")
         .with_columns(pl.col("n_calls", "n_answers").fill_null(0), pl.col("said").is_not_null().alias("spoken"))
+        .with_columns(pl.any_horizontal(pl.col("said", "text").is_not_null()).alias("worded"))
         .with_columns(pl.coalesce("goal", "text", "tools").alias("goal"), pl.coalesce("said", "text", "tools").alias("said"))
     )
     idle = (pl.col("n_calls") == 0) & (pl.col("n_answers") == 0)
@@ -100,8 +106,10 @@ def _texts(turns: pl.DataFrame) -> pl.DataFrame:
     )
     written = pl.col("text").str.count_matches(r"\p{L}{2,}") >= _TEXT_FOR_PEOPLE
     spaced = pl.col("text").str.count_matches(r"\s") >= _TEXT_FOR_PEOPLE - 1
+    texts = quoted.filter(written & spaced).with_columns(pl.col("session_id").n_unique().over("text").alias("n"))
+    rare = pl.col("n") <= pl.max_horizontal(pl.lit(_CHOICE), pl.col("n").min().over("session_id"))
     return (
-        quoted.filter(written & spaced)
+        texts.filter(rare)
         .group_by("session_id", maintain_order=True)
         .agg(pl.col("text").unique(maintain_order=True).head(3).str.join("\n"))
     )

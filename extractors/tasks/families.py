@@ -24,6 +24,9 @@ _SUPPORT = 3
 _ROUTINE = 0.5
 """Share of a service's acting sessions from which on a tool is routine, and tells nothing of what was asked."""
 
+_OFTEN, _TIMES = 0.01, (1.0, 8.0)
+"""A word tells of kinds where so many of the clauses that teach hold it, within these bounds: rare words name things."""
+
 _SMOOTHING = 0.1
 """Added to every count (Lidstone): a word never seen with a kind speaks against it, but not for ever."""
 
@@ -31,34 +34,27 @@ _SCALE = 1000
 """Log likelihoods are kept as whole thousandths, so that sums do not depend on the order of threads."""
 
 
-def find_families(asked: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Columns session_id, kinds: what each clause of the opening asks for, a tool that writes or `` for none, in order."""
-    return read_openings(asked, calls).group_by("session_id", maintain_order=True).agg(pl.col("label").alias("kinds"))
-
-
 def read_openings(asked: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """Columns session_id, service, place, label (what the clause asks for: a tool that writes, `` for none), words.
 
     `asked` is of `asking.ASKED`, `calls` of `arguments.calls_of`. One row a clause, at least one a session.
     """
-    clauses = _clauses(asked)
     labels = _labels(asked, calls)
+    silent = asked.filter(~pl.col("worded")).join(labels, on="session_id").select(
+        "session_id", "service", pl.lit(0, pl.Int64).alias("place"), "label", pl.col("goal").alias("words"))
+    asked = asked.filter("worded")
+    clauses = _clauses(asked)
     words = document_words(clauses.with_columns(masked(pl.col("text")).alias("text")), document="clause").join(
         clauses.select("clause", "session_id", "service"), on="clause"
     )
-    scores = _scores(words, labels)
-    best = (
-        scores.sort("clause", "score", "label", descending=[False, True, False]).group_by("clause", maintain_order=True).first()
-    )
-    read = clauses.join(best.select("clause", pl.col("label").alias("kind")), on="clause", how="left").join(
+    best = _read(words, _taught(words, labels))
+    read = clauses.join(best, on="clause", how="left").join(
         labels.select("session_id", "label"), on="session_id"
     )
-    return (
-        read.with_columns(pl.coalesce("kind", "label").alias("label"))
-        .sort("session_id", "clause")
-        .select("session_id", "service", pl.int_range(pl.len()).over("session_id").alias("place"), "label",
-                pl.col("text").alias("words"))
-    )
+    read = read.with_columns(pl.coalesce("kind", "label").alias("label")).sort("session_id", "clause").select(
+        "session_id", "service", pl.int_range(pl.len()).over("session_id").alias("place"), "label",
+        pl.col("text").alias("words"))
+    return pl.concat([read, silent]).sort("session_id", "place")
 
 
 def _clauses(asked: pl.DataFrame) -> pl.DataFrame:
@@ -108,25 +104,28 @@ def _looked_up(calls: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _scores(words: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
-    """Log likelihood of each clause under each kind of request: clause, label, score (whole number)."""
-    n_clauses = words.group_by("session_id").agg(pl.col("clause").n_unique().alias("n_clauses"))
+def _taught(words: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
+    """Clauses whose kind what was done tells: clause, service, label. Those of sessions of one clause and one tool or none."""
+    n_clauses = words.group_by("session_id").agg(pl.col("clause").n_unique().alias("n_clauses"), pl.col("clause").first())
     plain = labels.join(n_clauses, on="session_id").filter((pl.col("n_tools") <= 1) & (pl.col("n_clauses") == 1))
-    plain = plain.filter(pl.len().over("service", "label") >= _SUPPORT).select("session_id", "service", "label")
-    kinds = plain.group_by("service", "label").agg(pl.len().alias("n_sessions"))
+    return plain.filter(pl.len().over("service", "label") >= _SUPPORT).select("clause", "service", "label")
+
+
+def _read(words: pl.DataFrame, taught: pl.DataFrame) -> pl.DataFrame:
+    """The likeliest kind of request of each clause, in the words of those that are taught: clause, kind."""
+    kinds = taught.group_by("service", "label").agg(pl.len().alias("n_taught"))
     counted = (
-        words.join(plain.select("session_id", "label"), on="session_id")
+        words.join(taught.select("clause", "label"), on="clause")
         .group_by("service", "label", "word")
         .agg(pl.len().alias("n"))
     )
-    known = counted.select("service", "word").unique()
+    n_taught = taught.group_by("service").agg((pl.len() * _OFTEN).clip(*_TIMES).alias("least"))
+    known = counted.group_by("service", "word").agg(pl.col("n").sum()).join(n_taught, on="service").filter(
+        pl.col("n") >= pl.col("least")).select("service", "word")
     table = known.join(kinds, on="service").join(counted, on=["service", "label", "word"], how="left")
-    share = (pl.col("n").fill_null(0) + _SMOOTHING) / (pl.col("n_sessions") + 2 * _SMOOTHING)
+    share = (pl.col("n").fill_null(0) + _SMOOTHING) / (pl.col("n_taught") + 2 * _SMOOTHING)
     table = table.select("service", "label", "word", (share.log() * _SCALE).round().cast(pl.Int64).alias("score"))
-    return (
-        words.select("clause", "service", "word")
-        .join(table, on=["service", "word"])
-        .group_by("clause", "label")
-        .agg(pl.col("score").sum())
-    )
-
+    scores = words.select("clause", "service", "word").join(table, on=["service", "word"]).group_by("clause", "label").agg(
+        pl.col("score").sum())
+    first = scores.sort("clause", "score", "label", descending=[False, True, False]).group_by("clause", maintain_order=True)
+    return first.agg(pl.col("label").first().alias("kind"))

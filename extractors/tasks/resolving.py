@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from extractors.tasks.choosing import Choice
 from extractors.tasks.looked_up import Answer, Held
-from extractors.tasks.spans import Span, phrases_of, shape_of, spans_of
+from extractors.tasks.spans import phrases_of, shape_of, spans_of
 
 SUPPORT = 5
 """Fewer calls than this teach nothing."""
@@ -113,7 +113,7 @@ def _candidates(request: Request, said: frozenset[str], learnt: _Learnt) -> dict
     spelled: dict[str, str] = {}
     for where, text in (("asked", request.words), ("later", request.later)):
         for span in spans_of(text, learnt.shapes):
-            true.setdefault(span.text.lower(), set()).update(_of_span(span, where))
+            true.setdefault(span.text.lower(), set()).update((where, *span.features))
             spelled.setdefault(span.text.lower(), span.text)
     for source in sorted(learnt.sources):
         described = list(_described(request, source, said))
@@ -129,15 +129,6 @@ def _candidates(request: Request, said: frozenset[str], learnt: _Learnt) -> dict
     for value in true.keys() & {known.lower() for known in learnt.known}:
         true[value].add("known")
     return {spelled[value]: tuple(sorted(features)) for value, features in true.items()}
-
-
-def _of_span(span: Span, where: str) -> Iterator[str]:
-    yield where
-    yield f"{where} shape {span.shape}"
-    yield f"{where} before {span.before}"
-    yield f"{where} after {span.after}"
-    yield f"{where} place {min(span.n_before, 3)}"
-    yield f"{where} words {span.text.count(' ')}"
 
 
 def _described(request: Request, source: tuple[str, str], said: frozenset[str]) -> Iterator[tuple[Held, int, list[str]]]:

@@ -17,6 +17,7 @@ from extractors.outcomes.combining import BASE_RATE, combine
 from extractors.outcomes.evidence import gather
 from extractors.outcomes.feedback import from_feedback
 from extractors.outcomes.signals import registered
+from extractors.tasks import goals_of
 from warehouse.records import Feedback, Outcome, Session, Turn, empty, frame, frame_schema
 
 EFFECTS = pl.DataFrame(
@@ -155,10 +156,42 @@ def test_unasked_and_missing_writes_are_told() -> None:
         *(painting(f"p{i}", paint) for i in range(8)), *(selling(f"s{i}", sell) for i in range(8)),
         painting("unasked", paint, sell), selling("missing"),
     )  # fmt: skip
-    outcomes = judge(sessions, turns, empty(Feedback), EFFECTS).outcomes
-    assert signals_of(outcomes, "unasked")["missing_or_extra"] == -1.0
-    assert signals_of(outcomes, "missing")["missing_or_extra"] == -1.0
-    assert all("missing_or_extra" not in signals_of(outcomes, f"{kind}{i}") for kind in "ps" for i in range(8))
+    goals = goals_of(sessions, turns, EFFECTS)
+    outcomes = judge(sessions, turns, empty(Feedback), EFFECTS, goals=goals).outcomes
+    assert signals_of(outcomes, "unasked")["as_asked"] == -1.0
+    assert signals_of(outcomes, "missing")["as_asked"] == -1.0
+    assert all(signals_of(outcomes, f"{kind}{i}")["as_asked"] == 1.0 for kind in "ps" for i in range(8))
+    assert "as_asked" not in signals_of(judge(sessions, turns, empty(Feedback), EFFECTS).outcomes, "missing")
+
+
+def test_an_argument_other_than_the_words_say_is_told() -> None:
+    colours = ("blue", "red", "green")
+
+    def painting(n: int) -> Any:
+        wall, colour = f"wall4{n:03}", colours[n % 3]
+        given = "red" if n == 12 else colour
+        return session(f"p{n}", ("user", f"please paint {wall} in {colour}"), ("paint", {"at": wall, "c": given}, "ok"),
+                       ("assistant", "ok"))  # fmt: skip
+
+    sessions, turns = frames(*(painting(n) for n in range(14)))
+    outcomes = judge(sessions, turns, empty(Feedback), EFFECTS, goals=goals_of(sessions, turns, EFFECTS)).outcomes
+    assert [signals_of(outcomes, f"p{n}")["as_asked"] for n in (0, 11, 12, 13)] == [1.0, 1.0, -1.0, 1.0]
+
+
+@pytest.mark.parametrize("wrong", [3, 5])
+def test_what_a_session_is_closed_with_counts_as_the_other_signals_tell(wrong: int) -> None:
+    def served(n: int) -> Any:
+        bad = n % wrong == 0
+        state = "open" if bad == (wrong == 3) else "solved"
+        words, tool = ("please paint the wall", "paint") if n % 2 else ("kindly sell that lamp", "sell")
+        return session(f"c{n:02}", ("user", words), *([] if bad else [(tool, {"c": "blue"}, "ok")]),
+                       ("file", {"case": f"k{n:04}", "state": state}, "ok"), ("assistant", "ok"))  # fmt: skip
+
+    sessions, turns = frames(*(served(n) for n in range(40)))
+    effects = pl.concat([EFFECTS, EFFECTS.head(1).with_columns(tool=pl.lit("file"), effect=pl.lit("write"))])
+    judged = judge(sessions, turns, empty(Feedback), effects, goals=goals_of(sessions, turns, effects))
+    held = {row["session_id"]: row["probability"] for row in judged.outcomes.to_dicts()}
+    assert max(held[f"c{n:02}"] for n in range(0, 40, wrong)) < min(held[f"c{n:02}"] for n in range(40) if n % wrong)
 
 
 def test_a_session_of_nothing_gets_no_probability_and_a_verdict() -> None:
@@ -173,7 +206,7 @@ def test_correlated_votes_of_a_group_count_once() -> None:
         rows = {"session_id": ["s"] * len(names), "name": list(names), "vote": [-1.0] * len(names)}
         return float(combine(pl.DataFrame(rows), {"s": "shop"}, registered()).probabilities["probability"][0])
 
-    assert chance("untraced", "said_otherwise", "missing_or_extra") == chance("untraced")
+    assert chance("untraced", "said_otherwise", "as_asked") == chance("untraced")
     assert chance("untraced", "complaint") < chance("untraced")
 
 

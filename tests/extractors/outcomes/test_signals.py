@@ -8,6 +8,7 @@ import pytest
 from extractors.outcomes.consensus import in_part, right
 from extractors.outcomes.evidence import VOTES, gather
 from extractors.outcomes.signals import OURS, Signal, registered
+from extractors.tasks import goals_of
 from tests.extractors.outcomes.test_outcomes import EFFECTS, RESET, feedback, frames, session
 from warehouse.records import Feedback, Session, Turn, empty
 
@@ -23,7 +24,8 @@ SESSIONS = [
 @pytest.mark.parametrize("signal", registered().values(), ids=lambda signal: signal.name)
 def test_a_signal_votes_at_most_once_on_a_session_within_bounds_and_in_order(signal: Signal) -> None:
     sessions, turns = frames(*SESSIONS)
-    seen = gather(sessions, turns, feedback(("a", "thumbs", "up"), ("b", "solved", "no")), EFFECTS, RESET)
+    goals = goals_of(sessions, turns, EFFECTS)
+    seen = gather(sessions, turns, feedback(("a", "thumbs", "up"), ("b", "solved", "no")), EFFECTS, RESET, goals)
     votes = signal.see(seen)
     assert votes.schema == pl.Schema(VOTES)
     assert votes["session_id"].is_sorted() and votes["session_id"].is_unique().all()
@@ -34,7 +36,7 @@ def test_a_signal_votes_at_most_once_on_a_session_within_bounds_and_in_order(sig
     if signal.name != "feedback":
         places = of_session.rename({"turn_id": "evidence"})
         assert proof.join(places, on=["evidence", "session_id"], how="anti").is_empty()
-    shuffled = gather(sessions.reverse(), turns.reverse(), seen.feedback, EFFECTS.reverse(), RESET)
+    shuffled = gather(sessions.reverse(), turns.reverse(), seen.feedback, EFFECTS.reverse(), RESET, goals.reverse())
     assert signal.see(shuffled).equals(votes), "the order of rows says nothing"
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from extractors.tasks import find, leakage
 from extractors.tasks.arguments import calls_of, values_of
 from extractors.tasks.asking import ask
-from extractors.tasks.families import find_families
+from extractors.tasks.families import read_openings
 from extractors.tasks.instances import same_request
 from warehouse.records import Outcome, Session, Task, Turn, frame, frame_schema
 
@@ -125,7 +125,8 @@ def test_families_come_from_what_was_asked_even_where_something_else_was_done() 
         paint(90, "paint", "sell"), paint(91), sell(92, "paint"), both,
     )  # fmt: skip
     asked, _ = ask(sessions, turns)
-    kinds = dict(find_families(asked, calls_of(turns, EFFECTS)).select("session_id", "kinds").iter_rows())
+    read = read_openings(asked, calls_of(turns, EFFECTS))
+    kinds = dict(read.group_by("session_id", maintain_order=True).agg("label").iter_rows())
     assert kinds["p90"] == kinds["p91"] == kinds["p0"] == ["paint"]
     assert kinds["s92"] == kinds["s0"] == ["sell"]
     assert kinds["both"] == ["paint", "sell"]
