@@ -104,6 +104,8 @@ def _induced(service: Service, tool: str, steps: list[Step], things: finds.Thing
             rules.append({**written.rule, "also": service.also.get(tool, [])})
             n_against = written.n_against
             fidelity, abstains = writes.held_out(steps, known["rules"][0], classes, things.rows)
+    elif speaks is not None and speaks.argument is None:
+        rules += _shows(service, tool, steps)
     if all(rule["rule"] in ("recorded", "refuse", "rows") for rule in rules):
         sentence = templates.induce(steps)
         looks = known["effect"] != "write" and known["class"] is None
@@ -131,7 +133,7 @@ def _shows(service: Service, tool: str, steps: list[Step]) -> list[dict[str, Any
     field = service.documents.classes[known.entity_class].self_field
     return [{
         "rule": "shows", "class": known.entity_class, "argument": known.argument, "field": field, "before": before,
-        "after": after}]
+        "after": after, "also": service.also.get(tool, [])}]
 
 
 def _constant(steps: list[Step]) -> bool:

@@ -1,7 +1,8 @@
 """How an answer's text is read: as JSON where it is, and as a failure where it says so.
 
 A call counts as failed where the log flags it, or where its answer says so in the way most tools do: the text begins with
-"error", or is a JSON object with an `error` field. Does not see: a refusal in other words.
+"error", or is a JSON object with an `error` field, or a request's answer {"status", "body"} with a status from 400 on.
+Does not see: a refusal in other words.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 from typing import Any
+
+_REQUEST = frozenset(("status", "headers", "body"))
 
 
 def parse(content: str) -> Any:
@@ -32,5 +35,6 @@ def failed(content: str, parsed: Any, flagged: bool | None = None) -> bool:
     if flagged is not None:
         return flagged
     if isinstance(parsed, dict):
-        return "error" in parsed
+        status = parsed.get("status")
+        return "error" in parsed or (type(status) is int and 400 <= status < 600 and parsed.keys() <= _REQUEST)
     return content[:5].lower() == "error"

@@ -79,17 +79,21 @@ def answer(program: dict[str, Any], key: str, arguments: dict[str, Any], state: 
         except Untold:
             return None
         if found is not None:
-            return _completed(found, program, key, arguments, state) if rule["rule"] == "recorded" else found
+            return completed(found, program, key, arguments, state) if rule["rule"] == "recorded" else found
     return None
 
 
-def _completed(found: Answer, program: dict[str, Any], key: str, arguments: dict[str, Any], state: State) -> Answer:
-    """An answer on record with all the documents that the tool's own program knows it to leave behind."""
-    for rule in program["rules"]:
-        if rule["rule"] == "write" and not found.is_error:
-            made = RULES["write"](rule, program["tool"], key, arguments, state)
-            if made is not None and made.content == found.content:
-                return found._replace(documents=tuple({**dict(made.documents), **dict(found.documents)}.items()))
+def completed(found: Answer, program: dict[str, Any], key: str, arguments: dict[str, Any], state: State) -> Answer:
+    """A real answer with all the documents that the tool's own program knows it to leave behind."""
+    for rule in () if found.is_error else program["rules"]:
+        if rule["rule"] == "shows" and "also" in rule:
+            made = next((text for name, text in found.documents if name[0] == rule["class"]), None)
+            others = () if made is None else consequences(rule["also"], json.loads(made), arguments, state)
+            return found._replace(documents=tuple({**dict(others), **dict(found.documents)}.items()))
+        if rule["rule"] == "write":
+            same = RULES["write"](rule, program["tool"], key, arguments, state)
+            if same is not None and same.content == found.content:
+                return found._replace(documents=tuple({**dict(same.documents), **dict(found.documents)}.items()))
     return found
 
 

@@ -61,6 +61,10 @@ class Conditions:
                 return _told(draw, expiry["messages"], arguments)
         return None
 
+    def passes(self, tool: str, arguments: dict[str, Any], content: str) -> bool:
+        """Is it a failure that passed by itself wherever it was seen? Then it says nothing of the call."""
+        return any(_text(each["content"], arguments) == content for each in self._rows.get(tool, {}).get("faults", ()))
+
     def latency_ms(self, step: int, tool: str, arguments: dict[str, Any]) -> float | None:
         """Milliseconds that this call takes, None where that is switched off or was never seen."""
         quantiles = self._rows.get(tool, {}).get("latency_ms")
@@ -82,5 +86,8 @@ def _renews(step: dict[str, Any], renewing: str) -> bool:
 
 def _told(draw: random.Random, messages: list[dict[str, Any]], arguments: dict[str, Any]) -> Result:
     parts = draw.choices([each["content"] for each in messages], [each["share"] for each in messages])[0]
-    told = (part if isinstance(part, str) else str(arguments.get(part[0], "")) for part in parts)
-    return Result("".join(told), True, "induced")
+    return Result(_text(parts, arguments), True, "induced")
+
+
+def _text(parts: list[Any], arguments: dict[str, Any]) -> str:
+    return "".join(part if isinstance(part, str) else str(arguments.get(part[0], "")) for part in parts)

@@ -1,9 +1,10 @@
 """What a write changes besides the thing that it shows: values inside the documents that hang together with it.
 
 A consequence, as data: `class` and `key` (expression: which thing), `path` (names, positions, or expressions that give them),
-`by` (expression: what is added to the number there) with `digits` (to which the sum is rounded, null: not), or `to`
-(expression: what is put there); `over` (expression of a list, null: none): once for each of its elements, in which `before` is
-the element. Where the path leads nowhere nothing changes. `style`: how the document is written as JSON.
+`by` (expression: what is added to the number there) with `digits` (to which the sum is rounded, null: not), `more`
+(expression: what comes to the end of the list there), or `to` (expression: what is put there); `over` (expression of a list,
+null: none): once for each of its elements, in which `before` is the element. Where the path leads nowhere nothing changes.
+`style`: how the document is written as JSON.
 """
 
 from __future__ import annotations
@@ -80,6 +81,8 @@ def _changed(value: Any, one: Consequence, element: Any, arguments: dict[str, An
     try:
         if "to" in one:
             return evaluate(one["to"], element, arguments, look)
+        if "more" in one:
+            return evaluate(["append", ["constant", value], one["more"]], element, arguments, look)
         number = evaluate(["plus", ["constant", value], one["by"]], element, arguments, look)
     except Missing:
         raise Unknowable from None

@@ -154,7 +154,7 @@ class Environment:
         """In an open room: take in what the real tool answered to a call that was just asked here."""
         if self._task is not None:
             raise ValueError("a task's room does not learn: reset(None, at=…) opens one that does")
-        self._room.learn(tool, arguments, content)
+        self._room.learn(tool, arguments, content, self._conditions.passes(tool, arguments, content))
 
     def fork(self) -> Environment:
         """The same state, independent from here on; the world is shared."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .answers import failed, parse, parsed
-from .behaviour import Answer, answer, at_instant, unmoved
+from .behaviour import Answer, answer, at_instant, completed, unmoved
 from .bindings import Ask, Binding, Reply
 from .canonical import canonical
 from .records import Result
@@ -83,11 +83,12 @@ class Taught:
 class Room:
     """The state of one episode."""
 
-    __slots__ = ("_bound", "_last", "_overlay", "_programs", "_taught", "_world", "acts", "view")
+    __slots__ = ("_affixes", "_bound", "_last", "_overlay", "_programs", "_taught", "_world", "acts", "view")
 
     def __init__(self, world: World, programs: dict[str, Program], view: View) -> None:
         self._world = world
         self._programs = programs
+        self._affixes = {program["class"]: program["affix"] for program in programs.values() if "affix" in program}
         self._overlay = Overlay()
         self._taught = Taught()
         self._last: Asked | None = None
@@ -136,14 +137,16 @@ class Room:
             self._act(program, key, arguments, found)
         return Result(found.content, found.is_error, found.tier)
 
-    def learn(self, tool: str, arguments: dict[str, Any], content: str) -> None:
-        """Take in what the real tool answered to a call that was just asked here."""
+    def learn(self, tool: str, arguments: dict[str, Any], content: str, passing: bool = False) -> None:
+        """Take in what the real tool answered to a call that was just asked here. `passing`: it failed by itself."""
         program = at_instant(self._programs.get(tool, UNKNOWN | {"tool": tool}), self.view.instant)
         key = canonical(arguments)
         if self._last is not None and (self._last.tool, self._last.key) == (tool, key):  # as it was before it was asked
             self.acts, self._overlay, self._last = self._last.acts, self._last.overlay, None
         answered = parse(content)
         is_error = failed(content, answered)
+        if is_error and passing:
+            return
         for rule in () if is_error else _rows_rules(program):
             table = self._taught.tables.setdefault(rule["class"], Table())
             for row in rows_in(rule, arguments, answered):
@@ -159,13 +162,14 @@ class Room:
                 "content": content, "is_error": is_error, "session": None, "from": None, "to": None, "after": after,
                 "effects": effects})
         if not acting:
-            for name, text in documents:
+            for name, text in ((self._plain(name)[0], text) for name, text in documents):
                 self._taught.documents[name] = (text, len(self.acts))
                 self._taught.tables.setdefault(name[0], Table()).add({"key": name[1], "document": parse(text)})
                 if after == []:
                     self._taught.begun[name] = text
         elif not is_error:
-            self._act(program, key, arguments, Answer(content, False, "recorded", documents))
+            told = Answer(content, False, "recorded", documents)
+            self._act(program, key, arguments, completed(told, program, key, arguments, self))
 
     def take(self, tool: str, arguments: dict[str, Any], content: str, documents: tuple[tuple[Name, str], ...]) -> None:
         """Take on a call that was answered elsewhere, and what it left behind."""
@@ -173,6 +177,7 @@ class Room:
 
     def document(self, name: Name) -> str | None:
         """JSON text of a thing as the episode has it now, or None where it is not known."""
+        name, words = self._plain(name)
         try:
             text, since = self._overlay.get(name)
         except KeyError:
@@ -181,7 +186,7 @@ class Room:
         if at >= since:
             text, since = (told, at) if at >= 0 else (self._world.document(name, self.view), 0)
         for act in self.acts[since:]:
-            if name not in act.documents and matters(self._relation(act, name[0]), act.names, frozenset((name[1],))):
+            if name not in act.documents and matters(self._relation(act, name[0]), act.names, words):
                 return None
         return text if isinstance(text, str) else None
 
@@ -296,18 +301,27 @@ class Room:
         relation = self._programs.get(act.tool, {}).get("relation", {})
         return next((relation[name] for name in looking if name in relation), None)
 
+    def _plain(self, name: Name) -> tuple[Name, frozenset[str]]:
+        """The thing by its bare key, and the words that name it."""
+        kind, key = name
+        if kind not in self._affixes:
+            return name, frozenset((key,))
+        before, after = self._affixes[kind]
+        bare = key[len(before):len(key) - len(after)] if key.startswith(before) and key.endswith(after) else key
+        return (kind, bare), frozenset((bare, before + bare + after))
+
     def _act(
         self, program: Program, key: str, arguments: dict[str, Any], found: Answer | None,
         left: tuple[tuple[Name, str], ...] = (),
     ) -> None:
         """Note what the call did, where it may have done something. `left`: what it did not change, though unanswered."""
-        documents = found.documents if found else left
+        documents = {self._plain(name)[0]: text for name, text in (found.documents if found else left)}
         if program["effect"] in ACTING or documents:
             named = act_names(arguments, found.content) if found else self._reach(arguments)
-            self.acts += (Act(program["tool"], key, named, frozenset(name for name, _ in documents), found is not None),)
+            self.acts += (Act(program["tool"], key, named, frozenset(documents), found is not None),)
         if documents:
             self._overlay, _ = self._overlay.fork()
-        for name, text in documents:
+        for name, text in documents.items():
             self._overlay.set(name, (text, len(self.acts)))
 
     def _reach(self, arguments: dict[str, Any]) -> frozenset[str]:

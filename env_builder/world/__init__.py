@@ -73,7 +73,7 @@ def build(
         steps = list(replay.steps(calls, service.documents, service.programs, first, began))
         also = hidden.find(steps, service.documents, shared, feeds)
         service = service._replace(steps=steps, also=also, feeds=feeds)
-        told = history.facts(name, steps, starts, shared, hidden.touches(steps, also), feeds)
+        told = history.facts(name, steps, starts, shared, hidden.touches(steps, also, service.documents), feeds)
         services[name] = service
         facts += told.facts
         recorded += told.recorded

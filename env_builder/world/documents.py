@@ -25,6 +25,9 @@ STYLES: tuple[dict[str, Any], ...] = (
 )
 
 
+Affix = tuple[str, str]
+
+
 class EntityClass(NamedTuple):
     """A class of things."""
 
@@ -34,6 +37,8 @@ class EntityClass(NamedTuple):
     """Fields that every document has."""
     self_field: str | None
     """The field whose value is the key itself."""
+    affix: Affix = ("", "")
+    """Signs that stand before and after the key in that field, and not in the argument that names the thing."""
 
 
 class DocumentTool(NamedTuple):
@@ -66,7 +71,17 @@ class Documents(NamedTuple):
             return None
         key = call.arguments.get(known.argument) if known.argument else document.get(entity.self_field or "")
         text = inside(call.content, self.envelope)
-        return (entity.name, str(key), text) if isinstance(key, str | int) and text is not None else None
+        named = isinstance(key, str | int) and text is not None
+        return (entity.name, self.plain(entity.name, str(key)), text or "") if named else None
+
+    def plain(self, entity_class: str, key: str) -> str:
+        """The key as things of the class are known by it."""
+        return plain(key, self.classes[entity_class].affix) if entity_class in self.classes else key
+
+    def words(self, entity_class: str, key: str) -> frozenset[str]:
+        """What names the thing: its key, bare and as its documents write it."""
+        before, after = self.classes[entity_class].affix
+        return frozenset((key, before + key + after))
 
 
 def find(calls: list[Call]) -> Documents:
@@ -79,12 +94,18 @@ def find(calls: list[Call]) -> Documents:
     shows = {tool: found for tool, found in sorted(shown.items()) if _shows_documents(found, envelope)}
     readers = {tool: found for tool, found in shows.items() if _single_argument(found)}
     classes, tools = _cluster(readers, envelope)
-    keys = _keys(readers, tools)
+    keys = _keys(readers, classes, tools)
     for tool in sorted(set(shows) - set(readers)):
         joined = _join(tool, shows[tool], classes, keys, envelope)
         if joined:
             tools[tool] = joined
     return Documents(classes, tools, envelope)
+
+
+def plain(key: str, affix: Affix) -> str:
+    """The key without the signs around it."""
+    before, after = affix
+    return key[len(before):len(key) - len(after)] if key.startswith(before) and key.endswith(after) else key
 
 
 def unwrap(parsed: Any, envelope: str | None) -> Any:
@@ -160,7 +181,7 @@ def _cluster(
         name = next((known.name for known in classes.values() if _similar(known.fields, fields)), None)
         if name is None:
             name = tool
-            classes[name] = EntityClass(name, fields, _self_field(calls, argument, envelope))
+            classes[name] = EntityClass(name, fields, *_self_field(calls, argument, envelope))
         else:
             classes[name] = classes[name]._replace(fields=classes[name].fields & fields)
         tools[tool] = DocumentTool(tool, name, argument, True)
@@ -171,20 +192,34 @@ def _similar(one: frozenset[str], other: frozenset[str]) -> bool:
     return len(one & other) / len(one | other) > SIMILAR
 
 
-def _self_field(calls: list[Call], argument: str, envelope: str | None) -> str | None:
-    hits: Counter[str] = Counter()
+def _self_field(calls: list[Call], argument: str, envelope: str | None) -> tuple[str | None, Affix]:
+    """The field that holds the key, and the signs that stand around it there."""
+    hits: Counter[tuple[Affix, str]] = Counter()
     for call in calls:
         document = unwrap(call.parsed, envelope)
         if isinstance(document, dict):
-            hits.update(name for name, value in document.items() if value == call.arguments[argument])
-    found = [name for name, n in hits.items() if n >= 0.98 * len(calls)]
-    return min(found) if found else None
+            key = call.arguments[argument]
+            hits.update((affix, name) for name, value in document.items() if (affix := _around(key, value)) is not None)
+    found = [place for place, n in hits.items() if n >= 0.98 * len(calls)]
+    affix, name = min(found, key=lambda place: (len(place[0][0]) + len(place[0][1]), place)) if found else (("", ""), None)
+    return name, affix
 
 
-def _keys(readers: dict[str, list[Call]], tools: dict[str, DocumentTool]) -> dict[str, set[str]]:
+def _around(key: Any, value: Any) -> Affix | None:
+    """The signs around the key in the value, None where the value is not the key."""
+    if not isinstance(key, str) or not isinstance(value, str):
+        return ("", "") if key == value else None
+    before, found, after = value.partition(key)
+    return (before, after) if found and key and not any(map(str.isalnum, before + after)) else None
+
+
+def _keys(
+    readers: dict[str, list[Call]], classes: dict[str, EntityClass], tools: dict[str, DocumentTool]
+) -> dict[str, set[str]]:
     keys: dict[str, set[str]] = defaultdict(set)
     for tool, known in tools.items():
-        keys[known.entity_class].update(str(next(iter(call.arguments.values()))) for call in readers[tool])
+        affix = classes[known.entity_class].affix
+        keys[known.entity_class].update(plain(str(next(iter(call.arguments.values()))), affix) for call in readers[tool])
     return keys
 
 
@@ -199,7 +234,7 @@ def _join(
     entity = max(fitting, key=lambda known: (len(known.fields), known.name))
     hits: Counter[str] = Counter()
     for call in calls:
-        hits.update(name for name, value in call.arguments.items() if str(value) in keys[entity.name])
+        hits.update(name for name, value in call.arguments.items() if plain(str(value), entity.affix) in keys[entity.name])
     named = [name for name, n in sorted(hits.items()) if n >= 0.5 * len(calls)]
     if named:
         return DocumentTool(tool, entity.name, max(named, key=lambda name: hits[name]), False)

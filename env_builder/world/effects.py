@@ -77,8 +77,9 @@ class Sight(NamedTuple):
 
     def names_of(self, place: Place, call: Call) -> frozenset[str]:
         """Words that name the place; the empty word where nothing does."""
-        words = frozenset((place[-1],)) if place[-2] in self.documents.classes else names(call.arguments)
-        return words or frozenset(("",))
+        if place[-2] in self.documents.classes:
+            return self.documents.words(place[-2], place[-1])
+        return names(call.arguments) or frozenset(("",))
 
 
 def order_of(call: Call) -> tuple[float, str, int]:

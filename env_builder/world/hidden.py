@@ -58,12 +58,12 @@ def find(
 ) -> dict[str, list[Consequence]]:
     """Consequences of every acting tool. `feeds`: row changes, by class."""
     keys = {step.shown[:2] for step in steps if step.shown} | {(kind, key) for kind in feeds for key in feeds[kind].versions}
-    links = _links(steps, keys)
+    links = _links(steps, keys, documents)
     found: dict[str, list[Consequence]] = {}
     classes = tuple(sorted(documents.classes))
     styles = _styles(steps)
-    samples_of = _samples(steps, links, shared)
-    for place, samples in _fed(steps, links, feeds).items():
+    samples_of = _samples(steps, links, shared, documents)
+    for place, samples in _fed(steps, links, feeds, documents).items():
         samples_of[place] = samples
     for (tool, link), samples in sorted(samples_of.items()):
         alone = not shared or link[0] in feeds
@@ -73,7 +73,9 @@ def find(
     return found
 
 
-def touches(steps: list[Step], also: dict[str, list[Consequence]]) -> dict[tuple[str, str], list[Touch]]:
+def touches(
+    steps: list[Step], also: dict[str, list[Consequence]], documents: Documents
+) -> dict[tuple[str, str], list[Touch]]:
     """When which thing was touched, by every act that did not fail."""
     found: dict[tuple[str, str], list[Touch]] = defaultdict(list)
     for step in steps:
@@ -82,25 +84,33 @@ def touches(steps: list[Step], also: dict[str, list[Consequence]]) -> dict[tuple
             continue
         mine: dict[tuple[str, str], list[Consequence]] = defaultdict(list)
         for one in also[step.call.tool]:
-            name = named((one["class"], json.dumps(one["key"])), step)
+            name = named((one["class"], json.dumps(one["key"])), step, documents)
             if name is not None:
                 mine[name].append(one)
         for name, consequences in mine.items():
             fields = frozenset(one["path"][0] for one in consequences)
-            found[name].append(Touch(at, fields, partial(_touched, step, consequences)))
+            found[name].append(Touch(at, fields, partial(_touched, step, spoken_of(step, documents), consequences)))
     return found
 
 
-def _touched(step: Step, consequences: list[Consequence], there: dict[str, Any]) -> dict[str, Any] | None:
+def _touched(
+    step: Step, before: str | None, consequences: list[Consequence], there: dict[str, Any]
+) -> dict[str, Any] | None:
     """A part of the document after the act; None where what the act did is not known."""
-    if step.before is None:
+    if before is None:
         return None
     try:
         for one in consequences:
-            there = applied(one, there, parsed(step.before), step.call.arguments, step.look)
+            there = applied(one, there, parsed(before), step.call.arguments, step.look)
     except Unknowable:
         return None
     return there
+
+
+def spoken_of(step: Step, documents: Documents) -> str | None:
+    """Text of the document that the act speaks of as it was, of an act that makes a thing as it made it."""
+    known = documents.tools.get(step.call.tool)
+    return step.shown[2] if known and known.argument is None and step.shown else step.before
 
 
 def _base(step: Step) -> Any:
@@ -109,7 +119,7 @@ def _base(step: Step) -> Any:
     return {} if text is None else parsed(text)
 
 
-def _links(steps: list[Step], keys: set[tuple[str, str]]) -> dict[str, list[Link]]:
+def _links(steps: list[Step], keys: set[tuple[str, str]], documents: Documents) -> dict[str, list[Link]]:
     """By which expressions each acting tool names things of which class."""
     kinds = sorted({kind for kind, _ in keys})
     seen: dict[str, Counter[Link]] = defaultdict(Counter)
@@ -121,7 +131,8 @@ def _links(steps: list[Step], keys: set[tuple[str, str]]) -> dict[str, list[Link
         for expression, value in features(_base(step), step.call.arguments, lambda kind, key: None, ()):
             if isinstance(value, str | int) and expression[0] in ("before", "argument"):
                 for kind in kinds:
-                    if (kind, str(value)) in keys and (step.shown is None or (kind, str(value)) != step.shown[:2]):
+                    name = (kind, documents.plain(kind, str(value)))
+                    if name in keys and (step.shown is None or name != step.shown[:2]):
                         seen[step.call.tool][kind, json.dumps(expression)] += 1
     links: dict[str, list[Link]] = {}
     for tool, counts in sorted(seen.items()):
@@ -133,17 +144,17 @@ def _links(steps: list[Step], keys: set[tuple[str, str]]) -> dict[str, list[Link
     return links
 
 
-def named(link: Link, step: Step) -> tuple[str, str] | None:
+def named(link: Link, step: Step, documents: Documents) -> tuple[str, str] | None:
     """The thing that the act names by this link."""
     try:
         key = evaluate(json.loads(link[1]), _base(step), step.call.arguments)
     except Missing:
         return None
-    return (link[0], str(key)) if isinstance(key, str | int) else None
+    return (link[0], documents.plain(link[0], str(key))) if isinstance(key, str | int) else None
 
 
 def _samples(
-    steps: list[Step], links: dict[str, list[Link]], shared: bool
+    steps: list[Step], links: dict[str, list[Link]], shared: bool, documents: Documents
 ) -> dict[tuple[str, Link], list[Sample]]:
     """Looks at linked things around a single act."""
     found: dict[tuple[str, Link], list[Sample]] = defaultdict(list)
@@ -156,36 +167,38 @@ def _samples(
             name = (*scope, *step.shown[:2])
             if name in last and len(acts[name]) == 1 and not step.act:
                 act, link = acts[name][0]
-                if act.before is not None:
+                before = spoken_of(act, documents)
+                if before is not None:
                     found[act.call.tool, link].append(Sample(
-                        parsed(act.before), act.call.arguments, act.look, parsed(last[name]), parsed(step.shown[2])))
+                        parsed(before), act.call.arguments, act.look, parsed(last[name]), parsed(step.shown[2])))
             last[name] = step.shown[2]
             acts[name] = []
         if step.act:
             for link in links.get(step.call.tool, ()):
-                other = named(link, step)
+                other = named(link, step, documents)
                 if other is not None:
                     acts[(*scope, *other)].append((step, link))
     return found
 
 
 def _fed(
-    steps: list[Step], links: dict[str, list[Link]], feeds: dict[str, Feed]
+    steps: list[Step], links: dict[str, list[Link]], feeds: dict[str, Feed], documents: Documents
 ) -> dict[tuple[str, Link], list[Sample]]:
     """The same from row changes: the last version before each act and the last one just after it."""
     found: dict[tuple[str, Link], list[Sample]] = defaultdict(list)
     for step in steps:
         at = step.call.called_at
-        if not step.act or at is None or step.before is None:
+        before = spoken_of(step, documents) if feeds else None
+        if not step.act or at is None or before is None:
             continue
         for link in links.get(step.call.tool, ()):
-            name = named(link, step) if link[0] in feeds else None
+            name = named(link, step, documents) if link[0] in feeds else None
             if name is None:
                 continue
             there, after = (feeds[link[0]].at(name[1], when) for when in (at - MOMENT, at + SLACK))
             if there is not None and after is not None:
                 found[step.call.tool, link].append(
-                    Sample(parsed(step.before), step.call.arguments, step.look, parsed(there), parsed(after)))
+                    Sample(parsed(before), step.call.arguments, step.look, parsed(there), parsed(after)))
     return found
 
 
@@ -233,9 +246,13 @@ def _learnt(
 
 
 def _moved(sample: Sample) -> list[tuple[tuple[Any, ...], Any, Any]]:
-    """Numbers that differ before and after."""
+    """Numbers that differ before and after, and lists that have one value more at their end."""
     return [(path, old, new) for path, old, new in _differences(sample.there, sample.after)
-            if is_number(old) and is_number(new)]
+            if (is_number(old) and is_number(new)) or _longer(old, new)]
+
+
+def _longer(old: Any, new: Any) -> bool:
+    return isinstance(old, list) and isinstance(new, list) and len(new) == len(old) + 1 and new[:-1] == old
 
 
 def _after(one: Consequence, sample: Sample) -> Any:
@@ -275,29 +292,33 @@ def _candidates(
     said: Counter[str] = Counter()
     for sample in changed:
         mine = {
-            json.dumps({"over": over, "path": path, "by": by})
+            json.dumps({"over": over, "path": path, how: by})
             for place, old, new in _moved(sample)
-            for over, path, by in _sayings(sample, place, old, new, classes)
+            for over, path, how, by in _sayings(sample, place, old, new, classes)
         }
         said.update(mine)
     most = [text for text, n in sorted(said.items(), key=lambda item: (-item[1], len(item[0]), item[0])) if n >= 2][:FAIR]
     return [
-        {"class": link[0], "key": json.loads(link[1]), **json.loads(text), "digits": digits, "style": style}
-        for text in most for digits in (None, DIGITS)
+        {"class": link[0], "key": json.loads(link[1]), **one, "digits": digits, "style": style}
+        for one in map(json.loads, most) for digits in ((None, DIGITS) if "by" in one else (None,))
     ]
 
 
 def _sayings(
     sample: Sample, place: tuple[Any, ...], old: Any, new: Any, classes: tuple[str, ...]
-) -> Iterator[tuple[Expression | None, list[Any], Expression]]:
-    """(over, path, by) that say this change, for the whole act and for each element of a list of its document."""
-    yield from ((None, path, by) for path, by in _said_in(sample.before, sample, place, old, new, classes))
+) -> Iterator[tuple[Expression | None, list[Any], str, Expression]]:
+    """(over, path, how, by) that say this change, for the whole act and for each element of a list of its document."""
+    if isinstance(new, list):
+        yield from ((None, list(place), "more", e) for e, value in features(sample.before, sample.arguments, sample.look, ())
+                    if type(value) is type(new[-1]) and value == new[-1])
+        return
+    yield from ((None, path, "by", by) for path, by in _said_in(sample.before, sample, place, old, new, classes))
     for name, rows in sample.before.items():
         if isinstance(rows, list):
             for row in rows:
                 if isinstance(row, dict):
                     bare = sample._replace(arguments={})
-                    yield from ((["before", name], path, by) for path, by in _said_in(row, bare, place, old, new, ()))
+                    yield from ((["before", name], path, "by", by) for path, by in _said_in(row, bare, place, old, new, ()))
 
 
 def _said_in(

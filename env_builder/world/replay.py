@@ -54,6 +54,9 @@ def skeletons(calls: list[Call], documents: Documents, effects: Effects) -> Prog
             "tool": tool, "effect": effect, "class": known.entity_class if known else None,
             "relation": effects.relation.get(tool, {}), "rules": rules,
         }
+        affix = documents.classes[known.entity_class].affix if known else ("", "")
+        if any(affix):
+            programs[tool]["affix"] = list(affix)
     return programs
 
 
@@ -82,7 +85,7 @@ def _session(calls: list[Call], documents: Documents, programs: Programs, room: 
         look = room.fork().look if acting else nothing
         found.append(Step(call, tuple((tool, key) for tool, key in after), shown, acting, act, before, effects, look))
         if shown:
-            cause = _cause(shown, last, room, programs, acts)
+            cause = _cause(shown, last, room, programs, documents, acts)
             if cause is not None and not act:
                 found[cause] = found[cause]._replace(effects=(*found[cause].effects, (shown[:2], shown[2])))
         n_acts = len(room.acts)
@@ -101,19 +104,20 @@ def _before(
     known = documents.tools.get(call.tool)
     if known is None or known.argument is None:
         return None
-    name = (known.entity_class, str(call.arguments.get(known.argument)))
+    name = (known.entity_class, documents.plain(known.entity_class, str(call.arguments.get(known.argument))))
     if name not in last:
         return None
     text, since = last[name]
     touched = any(
-        matters(programs[act.tool]["relation"].get(name[0]), act.names, frozenset((name[1],)))
+        matters(programs[act.tool]["relation"].get(name[0]), act.names, documents.words(*name))
         for act in room.acts[since:]
     )
     return None if touched else text
 
 
 def _cause(
-    shown: tuple[str, str, str], last: dict[Name, tuple[str, int]], room: Room, programs: Programs, acts: list[int]
+    shown: tuple[str, str, str], last: dict[Name, tuple[str, int]], room: Room, programs: Programs, documents: Documents,
+    acts: list[int],
 ) -> int | None:
     """The one earlier act that can have changed what is shown since the last look at it, or None."""
     name, text = shown[:2], shown[2]
@@ -122,7 +126,7 @@ def _cause(
     since = last[name][1]
     able = [
         acts[since + offset] for offset, act in enumerate(room.acts[since:])
-        if matters(programs[act.tool]["relation"].get(name[0]), act.names, frozenset((name[1],)))
+        if matters(programs[act.tool]["relation"].get(name[0]), act.names, documents.words(*name))
     ]
     return able[0] if len(able) == 1 else None
 
