@@ -1,6 +1,7 @@
 """Requests to an application become calls of tools, and runs of requests by one identity become sessions.
 
-In: events of kind request. Out: sessions and turns. A tool is a method and a path template (`extractors.path_templates`).
+In: events of kind request. Out: sessions and turns. A tool is a method and a path template (`extractors.path_templates`);
+its arguments are the path's, the query's and the body's, and who calls where the outcome hangs on it (`extractors.callers`).
 A turn's content is the answer's status and body; its size, and the client's headers, stay in the events alone.
 Sees sessions as logged, else runs of one identity's requests (a user, a cookie, a connection) without a pause, and within them
 the runs of a routine (`extractors.cases`). What it does not see: that two people share a connection.
@@ -15,7 +16,7 @@ from typing import Any
 import orjson
 import polars as pl
 
-from extractors import cases
+from extractors import callers, cases
 from extractors.formats.overlap import canonical
 from extractors.path_templates import Found, templates
 from extractors.spelled import object_of
@@ -45,7 +46,7 @@ def assemble(requests: pl.DataFrame, gap_minutes: float) -> Requests:
     requests = _read(requests)
     named = requests.filter(pl.col("session_id").is_not_null())
     cut_ = cases.joined(cut(cases.marked(requests.filter(pl.col("session_id").is_null())), gap_minutes)).drop("_begins")
-    turns = _turns(pl.concat([named, cut_]).sort("session_id", "happened_at", "position", "event_id"))
+    turns = _turns(callers.told(pl.concat([named, cut_])).sort("session_id", "happened_at", "position", "event_id"))
     return Requests(sessions_of(turns), turns.select(list(frame_schema(Turn))))
 
 

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from env_builder.behaviour import finds, misses, refusals, replays, templates, versions, writes
+from env_builder.behaviour import finds, makes, misses, refusals, replays, templates, versions, writes
 from env_builder.runtime.canonical import canonical
+from env_builder.runtime.episode import ACTING
 from env_builder.runtime.tables import Table
 from env_builder.world import Service, World, arithmetic
 from env_builder.world.documents import frame_of
@@ -33,7 +34,8 @@ def induce(world: World, tools: pl.DataFrame) -> pl.DataFrame:
         for step in service.steps:
             by_tool[step.call.tool].append(step)
         things = finds.Things(service.steps, row_tables(service))
-        rows += [_behaviour(service, tool, steps, things) for tool, steps in sorted(by_tool.items())]
+        looks = makes.Looks(service.steps, service.documents, service.starts_from == "shared")
+        rows += [_behaviour(service, tool, steps, Seen(things, looks)) for tool, steps in sorted(by_tool.items())]
         declared = tools.filter(pl.col("service") == name)["tool"]
         rows += [_uncalled(name, tool) for tool in sorted(set(declared) - set(by_tool))]
     return frame(Behaviour, rows).sort("service", "tool")
@@ -45,6 +47,13 @@ def row_tables(service: Service) -> dict[str, Table]:
     return tables(service.calls, shown)
 
 
+class Seen(NamedTuple):
+    """What the log of a service showed."""
+
+    things: finds.Things
+    looks: makes.Looks
+
+
 class Induced(NamedTuple):
     """Rules of one version of a tool, and what speaks for and against them."""
 
@@ -54,12 +63,12 @@ class Induced(NamedTuple):
     abstains: float | None
 
 
-def _behaviour(service: Service, tool: str, steps: list[Step], things: finds.Things) -> dict[str, Any]:
+def _behaviour(service: Service, tool: str, steps: list[Step], seen: Seen) -> dict[str, Any]:
     """The program of a tool; of one that changed, the rules of its last version, and its earlier versions beside them."""
     known = service.programs[tool]
     explained = partial(_explained, service, tool) if known["rules"] and known["effect"] not in ("read", "pure") else None
     parts = versions.versions(steps, explained)
-    *earlier, last = [_induced(service, tool, part.steps, things) for part in parts]
+    *earlier, last = [_induced(service, tool, part.steps, seen) for part in parts]
     program = {**known, "rules": last.rules}
     if earlier:
         program["versions"] = [
@@ -67,7 +76,7 @@ def _behaviour(service: Service, tool: str, steps: list[Step], things: finds.Thi
     fidelity, abstains = last.fidelity, last.abstains
     if fidelity is None and abstains is None:
         fidelity, abstains = replays.held_out(
-            parts[-1].steps, program, lambda half: _induced(service, tool, half, things).rules if half else [])
+            parts[-1].steps, program, lambda half: _induced(service, tool, half, seen).rules if half else [])
     return {
         "service": service.name, "tool": tool, "effect": known["effect"], "program": canonical(program),
         "n_support": len(steps), "n_against": sum(found.n_against for found in (*earlier, last)),
@@ -80,7 +89,7 @@ def _explained(service: Service, tool: str, steps: list[Step]) -> bool:
     return writes.induce(steps, service.programs[tool]["rules"][0], classes) is not None
 
 
-def _induced(service: Service, tool: str, steps: list[Step], things: finds.Things) -> Induced:
+def _induced(service: Service, tool: str, steps: list[Step], seen: Seen) -> Induced:
     known = service.programs[tool]
     rules: list[dict[str, Any]] = [{"rule": "recorded"}]
     classes = tuple(sorted(service.documents.classes))
@@ -99,19 +108,21 @@ def _induced(service: Service, tool: str, steps: list[Step], things: finds.Thing
     elif known["rules"] and known["effect"] == "read":
         rules += known["rules"]
     elif known["rules"]:
-        written = writes.induce(steps, known["rules"][0], classes, things.rows)
+        written = writes.induce(steps, known["rules"][0], classes, seen.things.rows)
         if written:
             rules.append({**written.rule, "also": service.also.get(tool, [])})
             n_against = written.n_against
-            fidelity, abstains = writes.held_out(steps, known["rules"][0], classes, things.rows)
+            fidelity, abstains = writes.held_out(steps, known["rules"][0], classes, seen.things.rows)
     elif speaks is not None and speaks.argument is None:
         rules += _shows(service, tool, steps)
     if all(rule["rule"] in ("recorded", "refuse", "rows") for rule in rules):
         sentence = templates.induce(steps)
         looks = known["effect"] != "write" and known["class"] is None
-        rules += [sentence] if sentence else finds.induce(steps, things) if looks else []
+        rules += [sentence] if sentence else finds.induce(steps, seen.things) if looks else []
         empty = misses.induce(steps) if known["effect"] == "read" and not sentence else None
         rules += [empty] if empty else []
+    made = makes.induce(steps, seen.looks, seen.things) if known["effect"] in ACTING else None
+    rules += [made] if made else []
     return Induced(rules, n_against, fidelity, abstains)
 
 

@@ -50,8 +50,8 @@ def induce(
         for step in done if step.shown]
     failed = [(json.loads(step.before), step) for step in steps
               if step.call.failed and step.before is not None]
-    fields = _fields(examples)
-    style = _style(done)
+    fields = explained(examples)
+    style = style_of(done)
     if fields is None or style is None or all(expression == ["before", name] for name, expression in fields.items()):
         return None
     when = guards.learn(examples, [(before, step.call.arguments) for before, step in failed])
@@ -97,7 +97,7 @@ def _half(step: Step) -> int:
     return int(digest(step.call.session_id), 16) % 2
 
 
-def _fields(examples: list[Example]) -> dict[str, Any] | None:
+def explained(examples: list[Example]) -> dict[str, Any] | None:
     """Expression of every field that the document has afterwards, None where one is not explained."""
     names = {tuple(sorted(example.after)) for example in examples}
     always = set.intersection(*(set(found) for found in names))
@@ -121,7 +121,7 @@ def _fields(examples: list[Example]) -> dict[str, Any] | None:
     return fields
 
 
-def _style(done: list[Step]) -> dict[str, Any] | None:
+def style_of(done: list[Step]) -> dict[str, Any] | None:
     """How all the answers write JSON."""
     for style in STYLES:
         if all(json.dumps(json.loads(step.shown[2]), **style) == step.shown[2] for step in done if step.shown):

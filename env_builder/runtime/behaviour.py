@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
+from .answers import parse
 from .arithmetic import written
 from .effects import consequences
 from .expressions import Look, Missing, Nowhere, evaluate, nothing
@@ -79,7 +80,7 @@ def answer(program: dict[str, Any], key: str, arguments: dict[str, Any], state: 
         except Untold:
             return None
         if found is not None:
-            return completed(found, program, key, arguments, state) if rule["rule"] == "recorded" else found
+            return found if rule["rule"] == "write" else completed(found, program, key, arguments, state)
     return None
 
 
@@ -90,11 +91,24 @@ def completed(found: Answer, program: dict[str, Any], key: str, arguments: dict[
             made = next((text for name, text in found.documents if name[0] == rule["class"]), None)
             others = () if made is None else consequences(rule["also"], json.loads(made), arguments, state)
             return found._replace(documents=tuple({**dict(others), **dict(found.documents)}.items()))
+        if rule["rule"] == "makes":
+            return found._replace(documents=(*_new(rule, found.content, arguments, state), *found.documents))
         if rule["rule"] == "write":
             same = RULES["write"](rule, program["tool"], key, arguments, state)
             if same is not None and same.content == found.content:
                 return found._replace(documents=tuple({**dict(same.documents), **dict(found.documents)}.items()))
     return found
+
+
+def _new(rule: dict[str, Any], content: str, arguments: dict[str, Any], state: State) -> tuple[tuple[Name, str], ...]:
+    """The thing that an act with this answer made, where all its fields are known."""
+    answer = parse(content)
+    try:
+        key = evaluate(rule["key"], answer, arguments, state.look)
+        made = {field: evaluate(rule["fields"][field], answer, arguments, state.look) for field in rule["order"]}
+    except Missing:
+        return ()
+    return (((rule["class"], str(key)), json.dumps(made, **rule["style"])),)
 
 
 def _recorded(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
@@ -239,5 +253,5 @@ def _order(rule: dict[str, Any], before: dict[str, Any]) -> list[str]:
 
 RULES: dict[str, Rule] = {
     "recorded": _recorded, "bound": _bound, "constant": _constant, "arithmetic": _arithmetic, "document": _document,
-    "write": _write, "text": _text, "value": _value, "refuse": _refuse, "rows": _silent, "shows": _silent, "find": _find,
-    "nothing": _nothing}
+    "write": _write, "text": _text, "value": _value, "refuse": _refuse, "rows": _silent, "shows": _silent, "makes": _silent,
+    "find": _find, "nothing": _nothing}

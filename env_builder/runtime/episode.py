@@ -194,7 +194,9 @@ class Room:
         """The same as JSON value, shared with others: not to be changed."""
         if entity_class.endswith(ROWS):
             columns = parsed(key)
-            wanted: Wanted = [((name,), value) for name, value in columns.items()] if isinstance(columns, dict) else []
+            kind, named = entity_class.removesuffix(ROWS), columns if isinstance(columns, dict) else {}
+            wanted: Wanted = [((name,), self._plain((kind, value))[0][1] if name == "key" and isinstance(value, str) else value)
+                              for name, value in named.items()]
             return agreed(self._rows(entity_class, wanted))
         text = self.document((entity_class, key))
         return None if text is None else parsed(text)
@@ -220,9 +222,12 @@ class Room:
         return [(key, value) for key, value in known if value is not None and Table([value]).found(wanted)]
 
     def _rows(self, entity_class: str, wanted: Wanted) -> list[TableRow]:
-        base = self._world.table(entity_class, {
+        rules = {
             tool: rule for tool, program in self._programs.items() for rule in _rows_rules(program)
-            if rule["class"] == entity_class})
+            if rule["class"] == entity_class}
+        if not rules:  # all looks at things, as rows of `key` and `document`
+            entity_class = entity_class.removesuffix(ROWS)
+        base = self._world.table(entity_class, rules)
         taught = self._taught.tables.get(entity_class)
         return base.found(wanted) + (taught.found(wanted) if taught else [])
 

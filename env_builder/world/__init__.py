@@ -71,7 +71,8 @@ def build(
         first = history.base_of(history.facts(name, service.steps, starts, shared, None, feeds))
         began = {session_id: history.instant(at) for session_id, at in starts.items()}
         steps = list(replay.steps(calls, service.documents, service.programs, first, began))
-        also = hidden.find(steps, service.documents, shared, feeds)
+        relation = {tool: program["relation"] for tool, program in service.programs.items()}
+        also = hidden.find(steps, service.documents, shared, feeds, relation)
         service = service._replace(steps=steps, also=also, feeds=feeds)
         told = history.facts(name, steps, starts, shared, hidden.touches(steps, also, service.documents), feeds)
         services[name] = service

@@ -166,12 +166,17 @@ def _effect(mine: list[Call], guilty: bool, kept: int, sight: Sight, hint: Effec
 def relation_of(betweens: list[Between]) -> dict[str, dict[str, str]]:
     """Acting tool -> what looks -> keeps or changes, beyond what changes there by itself.
 
-    What acts did alone counts first. An act that was never alone keeps where it stood among others between equal looks,
-    unless the looks around it differed with none among them that is known to change such things.
+    What acts did alone counts first, then what they did among such as keep. An act that was never alone keeps where it stood
+    among others between equal looks, unless the looks around it differed with none among them that is known to change such
+    things.
     """
     relation: dict[str, dict[str, str]] = defaultdict(dict)
-    for act, place, changes in _judged([between for between in betweens if len(between.tools) < 2]):
-        relation[act][place] = "changes" if changes else "keeps"
+    for _ in range(2):
+        for act, place, changes in _judged([between for between in betweens if len(between.tools) < 2]):
+            relation[act].setdefault(place, "changes" if changes else "keeps")
+        betweens = [between._replace(tools=frozenset(
+            act for act in between.tools if relation.get(act, {}).get(between.place) != "keeps" or len(between.tools) == 1
+        )) for between in betweens]
     changing = {(act, place) for act, places in relation.items() for place, how in places.items() if how == "changes"}
     together = [
         between for between in betweens

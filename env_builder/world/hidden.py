@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from functools import partial
 from itertools import product
@@ -54,15 +54,15 @@ class Sample(NamedTuple):
 
 
 def find(
-    steps: list[Step], documents: Documents, shared: bool, feeds: dict[str, Feed]
+    steps: list[Step], documents: Documents, shared: bool, feeds: dict[str, Feed], relation: Mapping[str, Mapping[str, str]]
 ) -> dict[str, list[Consequence]]:
-    """Consequences of every acting tool. `feeds`: row changes, by class."""
+    """Consequences of every acting tool. `feeds`: row changes, by class; `relation`: tool -> class -> keeps or changes."""
     keys = {step.shown[:2] for step in steps if step.shown} | {(kind, key) for kind in feeds for key in feeds[kind].versions}
     links = _links(steps, keys, documents)
     found: dict[str, list[Consequence]] = {}
     classes = tuple(sorted(documents.classes))
     styles = _styles(steps)
-    samples_of = _samples(steps, links, shared, documents)
+    samples_of = _samples(steps, links, shared, documents, relation)
     for place, samples in _fed(steps, links, feeds, documents).items():
         samples_of[place] = samples
     for (tool, link), samples in sorted(samples_of.items()):
@@ -154,7 +154,8 @@ def named(link: Link, step: Step, documents: Documents) -> tuple[str, str] | Non
 
 
 def _samples(
-    steps: list[Step], links: dict[str, list[Link]], shared: bool, documents: Documents
+    steps: list[Step], links: dict[str, list[Link]], shared: bool, documents: Documents,
+    relation: Mapping[str, Mapping[str, str]],
 ) -> dict[tuple[str, Link], list[Sample]]:
     """Looks at linked things around a single act."""
     found: dict[tuple[str, Link], list[Sample]] = defaultdict(list)
@@ -165,8 +166,9 @@ def _samples(
         scope = () if shared else (step.call.session_id,)
         if step.shown:
             name = (*scope, *step.shown[:2])
-            if name in last and len(acts[name]) == 1 and not step.act:
-                act, link = acts[name][0]
+            able = [one for one in acts[name] if relation[one[0].call.tool].get(step.shown[0]) != "keeps"] or acts[name]
+            if name in last and len(able) == 1 and not step.act:
+                act, link = able[0]
                 before = spoken_of(act, documents)
                 if before is not None:
                     found[act.call.tool, link].append(Sample(
