@@ -226,15 +226,16 @@ def _betweens(calls: list[Call], sight: Sight, acting: frozenset[str], shared: b
     places = _places(ordered, sight, shared)
     last: dict[Place, str] = {}
     since: dict[Place, dict[str, set[str]]] = defaultdict(dict)
+    made: dict[Place, set[str]] = defaultdict(set)  # what answers since the last look named: who repeats it gives nothing
     for call in ordered:
         scope: Place = () if shared else (call.session_id,)
         place, content = sight.look(call, scope)
         if call.tool in acting and not call.failed:
             named = act_names(call.arguments, call.content)
             given = names(call.arguments)
-            for word in (*sorted(named), ""):
-                for linked in places.get((*scope, word), ()):
-                    since[linked].setdefault(call.tool, set()).update(given)
+            for linked in {linked for word in (*sorted(named), "") for linked in places.get((*scope, word), ())}:
+                since[linked].setdefault(call.tool, set()).update(given - made[linked])
+                made[linked] |= named - given
         if place is None:
             continue
         if place in last:
@@ -245,7 +246,7 @@ def _betweens(calls: list[Call], sight: Sight, acting: frozenset[str], shared: b
             tools = _givers(since[place], last[place], content) if changed else frozenset(since[place])
             yield Between(place[-2], place[-1] == NO_ARGUMENTS, tools, changed)
         last[place] = content
-        since[place] = {}
+        since[place], made[place] = {}, set()
 
 
 def _givers(acts: dict[str, set[str]], before: str, after: str) -> frozenset[str]:
