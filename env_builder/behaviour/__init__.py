@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from env_builder.behaviour import finds, makes, misses, refusals, replays, templates, versions, writes
+from env_builder.behaviour import finds, makes, misses, refusals, replays, templates, validation, versions, writes
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.episode import ACTING
 from env_builder.runtime.tables import Table
@@ -38,6 +38,8 @@ def induce(world: World, tools: pl.DataFrame) -> pl.DataFrame:
         rows += [_behaviour(service, tool, steps, Seen(things, looks)) for tool, steps in sorted(by_tool.items())]
         declared = tools.filter(pl.col("service") == name)["tool"]
         rows += [_uncalled(name, tool) for tool in sorted(set(declared) - set(by_tool))]
+    checks = validation.rules(world, tools)
+    rows = [validation.guarded(row, checks.get((row["service"], row["tool"]))) for row in rows]
     return frame(Behaviour, rows).sort("service", "tool")
 
 

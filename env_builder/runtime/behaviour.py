@@ -20,6 +20,7 @@ from .records import Tier
 from .refusals import Untold, refused
 from .tables import Wanted
 from .texts import admits, filled
+from .validation import invalid
 from .world import Name, Row
 
 
@@ -153,6 +154,12 @@ def _value(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any],
     return Answer(value if plain else json.dumps(value, **(rule["style"] or {})), False, "induced")
 
 
+def _validate(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
+    """Refuse arguments that the declared schema forbids, in the words in which the tool does."""
+    message = invalid(rule, tool, arguments)
+    return None if message is None else Answer(message, True, "induced")
+
+
 def _refuse(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
     """Say no in the words in which the tool says it."""
     name = _named(rule, arguments)
@@ -253,5 +260,5 @@ def _order(rule: dict[str, Any], before: dict[str, Any]) -> list[str]:
 
 RULES: dict[str, Rule] = {
     "recorded": _recorded, "bound": _bound, "constant": _constant, "arithmetic": _arithmetic, "document": _document,
-    "write": _write, "text": _text, "value": _value, "refuse": _refuse, "rows": _silent, "shows": _silent, "makes": _silent,
-    "find": _find, "nothing": _nothing}
+    "write": _write, "text": _text, "value": _value, "validate": _validate, "refuse": _refuse, "rows": _silent,
+    "shows": _silent, "makes": _silent, "find": _find, "nothing": _nothing}
