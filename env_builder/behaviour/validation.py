@@ -82,7 +82,7 @@ def _looked_at(schemas: dict[str, Schema], steps: dict[str, list[Step]]) -> dict
         for step in steps[tool]:
             (refused if step.call.failed else worked).update({one.kind for one in broken(schema, step.call.arguments)})
     idle = {kind for kind in KINDS if worked[kind] and not refused[kind]}
-    nothing = {"required": [], "types": {}, "values": {}}
+    nothing: Schema = {"required": [], "types": {}, "values": {}}
     return {tool: _borne_out({kind: nothing[kind] if kind in idle else schema[kind] for kind in KINDS}, steps[tool])
             for tool, schema in schemas.items()}
 
