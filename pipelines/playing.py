@@ -19,7 +19,7 @@ from warehouse.errors import EnvironmentBroken, InputError, Missing
 Move = dict[str, Any]
 """{"tool", "arguments"} or {"say"}."""
 
-DRAWN = ("fault", "expired", "latency_ms")
+DRAWN = ("fault", "expired", "paged", "latency_ms")
 """What a journal row of a call says beside the answer, where a condition drew it."""
 _LIKE_A_CALL = re.compile(r"\S+(?: \S+)?\s*\{.*\}")
 """A word or two and something in braces: nobody speaks so."""

@@ -20,6 +20,7 @@ if not __package__:  # started by its path: make the folder that holds the packa
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
     runpy.run_module(Path(__file__).resolve().parent.name, run_name="__main__", alter_sys=True)
 
+from .conditions import SWITCHES
 from .environment import Environment
 from .mcp import Server
 
@@ -55,7 +56,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=given("TRACEROOM_SEED", "0"))
     parser.add_argument("--at", default=given("TRACEROOM_AT"), help="instant (ISO 8601) of a room without a task")
     parser.add_argument("--conditions", default=given("TRACEROOM_CONDITIONS", ""),
-                        help="what tools do in production beside answering, with commas between: expiry, faults, latency")
+                        help=f"what tools do in production beside answering, with commas between: {', '.join(SWITCHES)}")
     parser.add_argument("--bind", action="append", default=given("TRACEROOM_BIND", "").splitlines(), metavar="TOOL=SOURCE",
                         help="the real thing that answers what is not on record; may be repeated")
     parser.add_argument("--control", action="store_true", default=given("TRACEROOM_CONTROL") == "1",

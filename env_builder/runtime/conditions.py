@@ -1,5 +1,5 @@
-"""Tools as they are in production: they take time, now and then one fails by itself, and sessions run out. Off unless a
-rollout asks for it.
+"""Tools as they are in production: they take time, now and then one fails by itself, sessions run out, and long listings
+come in pages. Off unless a rollout asks for it.
 
 Goes in: rows of conditions.jsonl, a seed, and what is switched on. Comes out, for the n-th step of an episode: a failure in the
 place of an answer, or none; and how long the tool takes. The same seed, step and call give the same. Nobody waits: the time is
@@ -9,13 +9,14 @@ told, and whoever plays may sleep.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from .canonical import canonical
+from .pages import page
 from .records import Result
 
-SWITCHES = ("expiry", "faults", "latency")
+SWITCHES = ("expiry", "faults", "latency", "pages")
 
 
 class Conditions:
@@ -64,6 +65,13 @@ class Conditions:
     def passes(self, tool: str, arguments: dict[str, Any], content: str) -> bool:
         """Is it a failure that passed by itself wherever it was seen? Then it says nothing of the call."""
         return any(_text(each["content"], arguments) == content for each in self._rows.get(tool, {}).get("faults", ()))
+
+    def page(
+        self, tool: str, arguments: dict[str, Any], result: Result, ask: Callable[[dict[str, Any]], Result]
+    ) -> Result | None:
+        """The page that the real tool would give in the place of `result`, or None. `ask`: the room."""
+        turning = self._rows.get(tool, {}).get("pages") if "pages" in self.switches else None
+        return page(turning, arguments, result, ask, self.seed) if turning else None
 
     def latency_ms(self, step: int, tool: str, arguments: dict[str, Any]) -> float | None:
         """Milliseconds that this call takes, None where that is switched off or was never seen."""

@@ -83,7 +83,7 @@ class Environment:
         """Begin an episode of a task, or with None the open room as of the ISO instant `at`.
 
         `conditions` switches on, for a task, what tools do in production beside answering, drawn by `seed`: `expiry`,
-        `faults`, `latency`. Without them every seed plays exactly as recorded.
+        `faults`, `latency`, `pages`. Without them every seed plays exactly as recorded.
         An open room that follows an open room still knows what it was taught: of the state that every session begins
         from, or, where all work on one, of how the world was left (unless `at` goes back in time).
         """
@@ -233,9 +233,12 @@ class Environment:
         fault = self._conditions.fault(step, tool, arguments)
         expired = None if fault else self._conditions.expired(self._journal, tool, arguments)
         took = self._conditions.latency_ms(step, tool, arguments)
+        result = fault or expired or self._room.call(tool, arguments)
+        page = None if fault or expired else self._conditions.page(
+            tool, arguments, result, lambda others: self._room.call(tool, others))
         drawn = {**({"fault": True} if fault else {}), **({"expired": True} if expired else {}),
-                 **({} if took is None else {"latency_ms": took})}
-        return fault or expired or self._room.call(tool, arguments), drawn
+                 **({"paged": True} if page else {}), **({} if took is None else {"latency_ms": took})}
+        return page or result, drawn
 
     def _begin(self, task: Task | None, view: View) -> None:
         self._task = task
