@@ -87,16 +87,16 @@ def _behaviour(service: Service, tool: str, steps: list[Step], seen: Seen) -> di
 
 
 def _explained(service: Service, tool: str, steps: list[Step]) -> bool:
-    classes = tuple(sorted(service.documents.classes))
-    return writes.induce(steps, service.programs[tool]["rules"][0], classes) is not None
+    around = writes.Around(service.programs[tool]["rules"][0], tuple(sorted(service.documents.classes)))
+    return writes.induce(steps, around, checking=False) is not None
 
 
 def _induced(service: Service, tool: str, steps: list[Step], seen: Seen) -> Induced:
     known = service.programs[tool]
     rules: list[dict[str, Any]] = [{"rule": "recorded"}]
-    classes = tuple(sorted(service.documents.classes))
+    showing = known["rules"] or _shows(service, tool, steps)
     n_against, fidelity, abstains = 0, None, None
-    speaks = service.documents.tools.get(tool)
+    speaks, refusal = service.documents.tools.get(tool), None
     if speaks is not None and speaks.argument is not None:
         kind = speaks.entity_class
         keys = frozenset(step.shown[1] for step in service.steps if step.shown and step.shown[0] == kind)
@@ -109,15 +109,18 @@ def _induced(service: Service, tool: str, steps: list[Step], seen: Seen) -> Indu
         rules += [{"rule": "arithmetic", **calculation._asdict()}] if calculation else []
     elif known["rules"] and known["effect"] == "read":
         rules += known["rules"]
-    elif known["rules"]:
-        written = writes.induce(steps, known["rules"][0], classes, seen.things.rows)
+    elif showing:
+        around = writes.Around(
+            showing[0], tuple(sorted(service.documents.classes)), seen.things.rows, service.starts_from == "reset", refusal)
+        written = writes.induce(steps, around)
         if written:
-            rules.append({**written.rule, "also": service.also.get(tool, [])})
+            *before, rule = written.rules
+            rules += [*before, {**rule, "also": service.also.get(tool, [])}]
             n_against = written.n_against
-            fidelity, abstains = writes.held_out(steps, known["rules"][0], classes, seen.things.rows)
-    elif speaks is not None and speaks.argument is None:
-        rules += _shows(service, tool, steps)
-    if all(rule["rule"] in ("recorded", "refuse", "rows") for rule in rules):
+            fidelity, abstains = writes.held_out(steps, around)
+        else:
+            rules += _shows(service, tool, steps)
+    if all(rule["rule"] in ("recorded", "refuse", "rows", "shows") for rule in rules):
         sentence = templates.induce(steps)
         looks = known["effect"] != "write" and known["class"] is None
         rules += [sentence] if sentence else finds.induce(steps, seen.things) if looks else []
@@ -146,7 +149,7 @@ def _shows(service: Service, tool: str, steps: list[Step]) -> list[dict[str, Any
     field = service.documents.classes[known.entity_class].self_field
     return [{
         "rule": "shows", "class": known.entity_class, "argument": known.argument, "field": field, "before": before,
-        "after": after, "also": service.also.get(tool, [])}]
+        "after": after, "also": service.also.get(tool, []) if known.argument is None else []}]
 
 
 def _constant(steps: list[Step]) -> bool:

@@ -26,9 +26,8 @@ def learn(examples: list[Example], failures: list[Failure]) -> Guards:
     """All guards that the examples bear out."""
     names = sorted({name for example in examples for name in example.arguments})
     return {
-        "names": sorted({tuple(sorted(example.arguments)) for example in examples}),
+        **of_arguments([example.arguments for example in examples]),
         "document": few_values([example.before for example in examples]),
-        "arguments": few_values([example.arguments for example in examples]),
         "lengths": few_values([_lengths(example.before) for example in examples], [example.before for example in examples]),
         "within": [name for name in names if all(is_within(one.before, one.arguments.get(name)) for one in examples)],
         "alike": [
@@ -37,6 +36,27 @@ def learn(examples: list[Example], failures: list[Failure]) -> Guards:
         ],
         "differs": list(_differs(examples, failures)),
     }
+
+
+def of_arguments(given: list[dict[str, Any]]) -> Guards:
+    """Guards that speak of nothing but the arguments."""
+    names = sorted({name for arguments in given for name in arguments})
+    return {
+        "names": sorted({tuple(sorted(arguments)) for arguments in given}), "arguments": few_values(given),
+        "items": {name: found for name in names for found in [_item_fields(given, name)] if found},
+    }
+
+
+def _item_fields(given: list[dict[str, Any]], name: str) -> list[list[str]] | None:
+    """[fields that the objects of a list argument always have, ever have], None where it is no list of objects."""
+    items = [item for arguments in given for item in _list(arguments.get(name))]
+    if not items or not all(isinstance(item, dict) for item in items):
+        return None
+    return [sorted(set.intersection(*map(set, items))), sorted(set().union(*items))]
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _differs(examples: list[Example], failures: list[Failure]) -> Iterator[tuple[str, list[Any]]]:

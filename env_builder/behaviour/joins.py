@@ -8,9 +8,9 @@ Sees: columns that hold the values given. Does not see: rows that no answer list
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import permutations
-from typing import Any
+from typing import Any, TypeVar
 
 from env_builder.behaviour.examples import NOTHING, Example, Expression, best, fits, same, values
 from env_builder.runtime.expressions import Scope, positions
@@ -21,6 +21,7 @@ MINIMUM_COMPUTED = 8
 SAMPLES = 6
 """Elements from which candidates are made."""
 MAXIMUM_CANDIDATES = 200
+Key = TypeVar("Key")
 
 
 def mapped(examples: list[Example], hint: list[str]) -> Expression | None:
@@ -85,7 +86,7 @@ def _looked_up(targets: list[Example], name: str) -> Iterator[Expression]:
                 for keys in permutations(sorted(given), n):
                     if n == 2 and keys[0] > keys[1]:
                         continue
-                    for by in _ways(keys, columns):
+                    for by in ways(keys, columns):
                         base: Expression = ["row", entity, [[column, ["argument", name, key]] for column, key in by]]
                         for candidate in _paths(base, one):
                             if str(candidate) not in seen and len(seen) < MAXIMUM_CANDIDATES:
@@ -93,11 +94,12 @@ def _looked_up(targets: list[Example], name: str) -> Iterator[Expression]:
                                 yield candidate
 
 
-def _ways(keys: tuple[str, ...], columns: dict[str, list[str]]) -> list[list[tuple[str, str]]]:
-    ways: list[list[tuple[str, str]]] = [[]]
+def ways(keys: Iterable[Key], columns: dict[Key, list[str]]) -> list[list[tuple[str, Key]]]:
+    """All ways in which the values of these keys may be columns of one row."""
+    found: list[list[tuple[str, Key]]] = [[]]
     for key in keys:
-        ways = [[*way, (column, key)] for way in ways for column in columns[key] if all(column != used for used, _ in way)]
-    return ways
+        found = [[*way, (column, key)] for way in found for column in columns[key] if all(column != used for used, _ in way)]
+    return found
 
 
 def _paths(base: Expression, one: Example) -> Iterator[Expression]:
@@ -183,7 +185,7 @@ def _numeric(inner: list[Example]) -> bool:
 
 def _amounts(inner: list[Example], others: dict[str, Expression]) -> Iterator[Expression]:
     """Numbers that sums over the new and the old lists give, times the length of a list; differences times a constant."""
-    new = [["sum", ["rows", names, e]] for names, e in _numbers_of(others)]
+    new = [["sum", ["rows", names, e]] for names, e in elements_of(others)]
     before = inner[0].before
     old: list[Expression] = [
         ["total", ["before", name], field] for name, rows in before.items() if isinstance(rows, list) and rows
@@ -201,9 +203,9 @@ def _amounts(inner: list[Example], others: dict[str, Expression]) -> Iterator[Ex
                 yield ["times", ["minus", ["argument", given], ["before", own]], ["constant", whole]]
 
 
-def _numbers_of(others: dict[str, Expression]) -> Iterator[tuple[list[str], Expression]]:
+def elements_of(fields: dict[str, Expression]) -> Iterator[tuple[list[str], Expression]]:
     """(list arguments, expression of a field of each item) in lists that the call makes anew."""
-    for _, expression in sorted(others.items()):
+    for _, expression in sorted(fields.items()):
         if expression[0] == "rows":
-            fields = expression[2][2] if expression[2][0] == "with" else expression[2][1]
-            yield from ((expression[1], e) for _, e in fields)
+            items = expression[2][2] if expression[2][0] == "with" else expression[2][1]
+            yield from ((expression[1], e) for _, e in items)

@@ -13,6 +13,8 @@ from env_builder.runtime.expressions import Scope, positions
 from env_builder.world.features import together
 
 MAXIMUM_ITEMS = 3
+Change = tuple[dict[str, Any], Example, dict[str, Any]]
+"""(object before, example of what it became, the arguments at the last position)."""
 Explain = Callable[[list[Example], list[str]], Expression | None]
 
 
@@ -75,19 +77,22 @@ def replaced(examples: list[Example], hint: list[str], explain: Explain) -> Expr
 def _replaced_by(
     examples: list[Example], hint: list[str], names: list[str], key: str, field: str, explain: Explain
 ) -> Expression | None:
-    inner: list[tuple[dict[str, Any], Example]] = []
+    inner: list[Change] = []
     for example in examples:
         changed = _changed(example, hint, names, key, field)
         if changed is None:
             return None
         inner += changed
-    if not inner or any(list(old) != list(one.after) for old, one in inner):
+    if not inner or any(list(old) != list(one.after) for old, one, _ in inner):
         return None
     changes = []
     for name in inner[0][0]:
-        if all(name in old and same(old[name], one.after[name]) for old, one in inner):
+        if all(name in old and same(old[name], one.after[name]) for old, one, _ in inner):
             continue
-        expression = explain([one._replace(after=one.after[name]) for _, one in inner], [])
+        expression = explain([one._replace(after=one.after[name]) for _, one, _ in inner], [])
+        if expression is None:  # a loop may leave its last element where each had its own
+            last = explain([one._replace(after=one.after[name], arguments=end) for _, one, end in inner], [])
+            expression = last and ["last", last]
         if expression is None:
             return None
         changes.append([name, expression])
@@ -96,8 +101,8 @@ def _replaced_by(
 
 def _changed(
     example: Example, hint: list[str], names: list[str], key: str, field: str
-) -> list[tuple[dict[str, Any], Example]] | None:
-    """(object before, example of what it became) for each position; None where the list changed in another way."""
+) -> list[Change] | None:
+    """The change at each position; None where the list changed in another way."""
     (rows,) = values(["before", *hint], [example])
     after = example.after
     if rows is NOTHING or not isinstance(after, list) or len(rows) != len(after):
@@ -106,13 +111,13 @@ def _changed(
         return None
     if len({len(example.arguments[name]) for name in names}) != 1:
         return None
-    found: dict[int, tuple[dict[str, Any], Example]] = {}
+    found: dict[int, Change] = {}
     for scope in positions(names, Scope(example.before, example.arguments)):
         places = [place for place, row in enumerate(rows) if isinstance(row, dict) and row.get(field) == scope.arguments[key]
                   and place not in found]
         if not places or not isinstance(after[places[0]], dict):
             return None
         new = example._replace(arguments=scope.arguments, after=after[places[0]])
-        found[places[0]] = (rows[places[0]], new)
+        found[places[0]] = (rows[places[0]], new, scope.last)
     kept = all(same(old, new) for place, (old, new) in enumerate(zip(rows, after, strict=True)) if place not in found)
     return list(found.values()) if kept else None

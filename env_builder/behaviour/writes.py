@@ -1,22 +1,26 @@
-"""Programs of tools that change the thing an argument names and show it: one expression a field, from examples.
+"""Programs of tools that change the thing an argument names, or make a new one, and show it: one expression a field.
 
-In: the steps of a tool whose answers show a document, with the document as it was just before. Out: a `write` rule, or None.
-A rule answers only where its guards hold (`guards`); it is dropped where logged failures look to it like calls that work.
-Sees: the document, the arguments. Does not see: other documents, so a change computed from them is not explained.
+In: the steps of a tool whose answers show a document, with the document as it was just before. Out: a `write` or `create` rule
+and the `check` rule before it, or None. A rule answers only where its guards hold (`guards`); both are dropped where logged
+failures look to them like calls that work; one odd failure beside many calls is borne.
+Sees: the document, the arguments, other documents and rows that these name. Does not see: several things changed alike.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from env_builder.behaviour import guards, joins
+from env_builder.behaviour import checks, guards, joins
 from env_builder.behaviour.examples import Example
+from env_builder.behaviour.standing import answered, right
 from env_builder.behaviour.synthesis import explain
-from env_builder.runtime.behaviour import write
+from env_builder.runtime.answers import parsed
 from env_builder.runtime.canonical import digest
+from env_builder.runtime.expressions import DONE, Scope
 from env_builder.runtime.tables import Table
 from env_builder.world.documents import STYLES
 from env_builder.world.replay import Step
@@ -25,43 +29,107 @@ MINIMUM_EXAMPLES = 5
 """Fewer leave too much to coincidence: wrong answers of the prototype came from tools with 3 to 5."""
 AGAINST = 0.02
 """Share of logged failures among the calls that the rule would answer, from which it is dropped."""
-
-
+MANY = 20
+"""Calls that worked from which one odd failure is borne."""
 NO_ROWS: Mapping[str, Table] = MappingProxyType({})
+Rule = dict[str, Any]
+
+
+class Around(NamedTuple):
+    """What is known of the tool beside its steps."""
+
+    showing: Rule
+    """How its answers show a document: class, key argument (None: it makes new things), frame."""
+    classes: tuple[str, ...]
+    rows: Mapping[str, Table] = NO_ROWS
+    lasting: bool = False
+    """Every session begins from the same world."""
+    refusal: Rule | None = None
+    """Its `refuse` rule, which comes before."""
 
 
 class Written(NamedTuple):
-    """A rule and what speaks for and against it."""
+    """Rules in the order in which they are tried, and what speaks for and against them."""
 
-    rule: dict[str, Any]
+    rules: list[Rule]
     n_support: int
     n_against: int
 
 
-def induce(
-    steps: list[Step], showing: dict[str, Any], classes: tuple[str, ...], rows: Mapping[str, Table] = NO_ROWS
-) -> Written | None:
-    """The write rule of one tool. `showing`: its `document` rule (class, key argument, frame of the answer)."""
-    done = [step for step in steps if step.before is not None and step.shown and not step.call.failed]
+def induce(steps: list[Step], around: Around, checking: bool = True) -> Written | None:
+    """The rules of one tool. `checking`: also what refusals hang on beside the thing itself."""
+    creating = around.showing["argument"] is None
+    told = [step for step in steps if creating or step.before is not None]
+    done = [step for step in told if step.shown and not step.call.failed]
     if len(done) < MINIMUM_EXAMPLES:
         return None
     examples = [
-        Example(json.loads(step.before or ""), step.call.arguments, json.loads(step.shown[2]), step.look, classes, rows)
+        Example(_before(step), step.call.arguments, json.loads(step.shown[2]), step.look, around.classes, around.rows)
         for step in done if step.shown]
-    failed = [(json.loads(step.before), step) for step in steps
-              if step.call.failed and step.before is not None]
-    fields = explained(examples)
+    failed = [step for step in told if step.call.failed]
+    fields = _created(examples, around.showing["field"], done[0].call.tool) if creating else explained(examples)
     style = style_of(done)
     if fields is None or style is None or all(expression == ["before", name] for name, expression in fields.items()):
         return None
-    when = guards.learn(examples, [(before, step.call.arguments) for before, step in failed])
+    when = guards.learn(examples, [(_before(step), step.call.arguments) for step in failed])
     lengths = {name: seen for name, seen in when["lengths"].items() if len(seen) == 1 or _counts(fields, name)}
     rule = {
-        **showing, "rule": "write", "fields": fields, "order": list(examples[0].after), "style": style,
-        "when": {**when, "lengths": lengths},
+        **around.showing, "rule": "create" if creating else "write", "fields": fields, "order": list(examples[0].after),
+        "style": style, "when": {**when, "lengths": lengths},
     }
-    against = sum(write(rule, before, step.call.arguments, step.look) is not None for before, step in failed)
-    return Written(rule, len(done), against) if against <= AGAINST * len(done) else None
+    own = [rule] if around.refusal is None else [around.refusal, rule]
+    odd = [step for step in failed if _answers(own, step, around)]
+    if failed and checking:
+        check = _check([step for step in failed if not _refused(step, around)], done, rule, around)
+        own = [*own[:-1], *([check] if check else []), rule]
+        odd = [step for step in failed if _answers(own, step, around)]
+    n_odd = len({step.call.key for step in odd})
+    if n_odd > max(AGAINST * len(done), 1 if len(done) >= MANY else 0):
+        return None
+    return Written([one for one in own if one is not around.refusal], len(done), len(odd))
+
+
+def _before(step: Step) -> Any:
+    return {} if step.before is None else parsed(step.before)
+
+
+def _answers(rules: list[Rule], step: Step, around: Around) -> bool:
+    """Do the rules answer a call that failed, and in other words?"""
+    found = answered(rules, step, around.showing, around.rows)
+    return found is not None and not right(found, step)
+
+
+def _refused(step: Step, around: Around) -> bool:
+    """Does the `refuse` rule answer the call?"""
+    if around.refusal is None:
+        return False
+    return answered([around.refusal], step, around.showing, around.rows) is not None
+
+
+def _check(odd: list[Step], done: list[Step], rule: Rule, around: Around) -> Rule | None:
+    """The `check` rule that tells these failures from the calls that worked."""
+    cases = [
+        checks.Case(Scope(_before(step), step.call.arguments, cache(step.look)), step.call.key,
+                    step.call.content if step.call.failed else None) for step in (*odd, *done)]
+    messages = checks.induce(cases, checks.Known(rule["fields"], around.classes, around.rows, around.lasting))
+    when = guards.of_arguments([case.scope.arguments for case in checks.understood(messages, cases)])
+    return {"rule": "check", "class": rule["class"], "argument": rule["argument"], "messages": messages,
+            "when": when} if messages else None
+
+
+def _created(examples: list[Example], key: str, tool: str) -> dict[str, Any] | None:
+    """Expressions of all fields of a new thing; its name is the one that the n-th call of a session always gave."""
+    names: dict[int, set[Any]] = {}
+    for example in examples:
+        place = example.look(DONE, tool)
+        if isinstance(place, int):
+            names.setdefault(place, set()).add(example.after.get(key))
+    given = [next(iter(names[place])) for place in range(len(names)) if len(names.get(place, ())) == 1]
+    if not given or len({str(found) for found in names.values()}) < len(names) or len(given) < len(names):
+        return None
+    fields = explained([
+        example._replace(after={name: value for name, value in example.after.items() if name != key}) for example in examples])
+    return None if fields is None else {key: ["nth", tool, given], **fields}
 
 
 def _counts(expression: Any, name: str) -> bool:
@@ -75,22 +143,21 @@ def _counts(expression: Any, name: str) -> bool:
     return any(_counts(one, name) for one in expression)
 
 
-def held_out(
-    steps: list[Step], showing: dict[str, Any], classes: tuple[str, ...], rows: Mapping[str, Table] = NO_ROWS
-) -> tuple[float | None, float]:
-    """(exact of answered, share not answered) where each half of the sessions is answered by the other half's rule."""
-    exact = answered = n = 0
+def held_out(steps: list[Step], around: Around) -> tuple[float | None, float]:
+    """(exact of answered, share not answered) where each half of the sessions is answered by the other half's rules."""
+    exact = answers = n = 0
+    creating = around.showing["argument"] is None
     for half in (0, 1):
         rest = [step for step in steps if _half(step) != half]
-        written = induce(rest, showing, classes, rows)
-        asked = [step for step in steps if _half(step) == half and step.before is not None]
+        written = induce(rest, around)
+        asked = [step for step in steps if _half(step) == half and (creating or step.before is not None)]
         n += len(asked)
         if written:
-            texts = [
-                (write(written.rule, json.loads(step.before or ""), step.call.arguments, step.look), step) for step in asked]
-            answered += sum(text is not None for text, _ in texts)
-            exact += sum(step.shown is not None and text == step.shown[2] for text, step in texts)
-    return (exact / answered if answered else None), (1 - answered / n if n else 1.0)
+            rules = [*([around.refusal] if around.refusal else []), *written.rules]
+            found = [(answered(rules, step, around.showing, around.rows), step) for step in asked]
+            answers += sum(one is not None for one, _ in found)
+            exact += sum(one is not None and right(one, step) for one, step in found)
+    return (exact / answers if answers else None), (1 - answers / n if n else 1.0)
 
 
 def _half(step: Step) -> int:

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple, Protocol
 from .answers import parse
 from .arithmetic import written
 from .effects import consequences
-from .expressions import Look, Missing, Nowhere, evaluate, nothing
-from .guards import allowed
+from .expressions import Look, Missing, Nowhere, Scope, evaluate, nothing
+from .guards import allowed, usual
+from .linked import Untold, refusal
 from .misses import finds_nothing
 from .records import Tier
-from .refusals import Untold, refused
+from .refusals import refused
 from .tables import Wanted
 from .texts import admits, filled
 from .validation import invalid
@@ -88,7 +89,7 @@ def answer(program: dict[str, Any], key: str, arguments: dict[str, Any], state: 
 def completed(found: Answer, program: dict[str, Any], key: str, arguments: dict[str, Any], state: State) -> Answer:
     """A real answer with all the documents that the tool's own program knows it to leave behind."""
     for rule in () if found.is_error else program["rules"]:
-        if rule["rule"] == "shows" and "also" in rule:
+        if rule["rule"] in ("shows", "create") and "also" in rule:
             made = next((text for name, text in found.documents if name[0] == rule["class"]), None)
             others = () if made is None else consequences(rule["also"], json.loads(made), arguments, state)
             return found._replace(documents=tuple({**dict(others), **dict(found.documents)}.items()))
@@ -211,6 +212,25 @@ def _write(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any],
     return Answer(rule["before"] + new + rule["after"], False, "induced", ((name, new), *others))
 
 
+def _check(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
+    """Say no for what hangs together with the call: other documents, rows, sums."""
+    name = _named(rule, arguments)
+    before = {} if name is None else state.look(*name)
+    known = before is not None and usual(rule["when"], arguments)
+    message = None if not known else refusal(rule["messages"], Scope(before, arguments, state.look))
+    return None if message is None else Answer(message, True, "induced")
+
+
+def _create(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
+    """Make a new thing, field by field, and show it; and change what hangs together with it."""
+    new = write(rule, {}, arguments, state.look)
+    named = None if new is None else json.loads(new)[rule["field"]]
+    if new is None or not isinstance(named, str | int) or state.look(rule["class"], str(named)) is not None:
+        return None
+    others = consequences(rule.get("also", []), json.loads(new), arguments, state)
+    return Answer(rule["before"] + new + rule["after"], False, "induced", (((rule["class"], str(named)), new), *others))
+
+
 def unmoved(program: dict[str, Any], arguments: dict[str, Any], state: State) -> tuple[tuple[Name, str], ...]:
     """Documents that a call leaves as they are whether it works, as its tool's program says, or is refused.
 
@@ -260,5 +280,5 @@ def _order(rule: dict[str, Any], before: dict[str, Any]) -> list[str]:
 
 RULES: dict[str, Rule] = {
     "recorded": _recorded, "bound": _bound, "constant": _constant, "arithmetic": _arithmetic, "document": _document,
-    "write": _write, "text": _text, "value": _value, "validate": _validate, "refuse": _refuse, "rows": _silent,
-    "shows": _silent, "makes": _silent, "find": _find, "nothing": _nothing}
+    "write": _write, "create": _create, "check": _check, "text": _text, "value": _value, "validate": _validate,
+    "refuse": _refuse, "rows": _silent, "shows": _silent, "makes": _silent, "find": _find, "nothing": _nothing}

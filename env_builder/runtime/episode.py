@@ -13,6 +13,7 @@ from .answers import failed, parse, parsed
 from .behaviour import Answer, answer, at_instant, completed, unmoved
 from .bindings import Ask, Binding, Reply
 from .canonical import canonical
+from .expressions import DONE
 from .records import Result
 from .relevance import act_names, ids, matters, names
 from .tables import ROWS, Table, Wanted, agreed, rows_in
@@ -192,6 +193,9 @@ class Room:
 
     def look(self, entity_class: str, key: str) -> Any:
         """The same as JSON value, shared with others: not to be changed."""
+        if entity_class == DONE:
+            done = [act for act in self.acts if act.tool == key]
+            return len(done) if all(act.known for act in done) else None
         if entity_class.endswith(ROWS):
             columns = parsed(key)
             kind, named = entity_class.removesuffix(ROWS), columns if isinstance(columns, dict) else {}
@@ -358,7 +362,7 @@ def _bound(program: Program) -> Program:
 def _documents(program: Program, arguments: dict[str, Any], content: str) -> tuple[tuple[Name, str], ...]:
     """The document that an answer shows, by the tool's own rules."""
     for rule in program["rules"]:
-        if rule["rule"] not in ("document", "write", "shows"):
+        if rule["rule"] not in ("document", "write", "create", "shows"):
             continue
         before, after = rule["before"], rule["after"]
         text = content[len(before): len(content) - len(after)]

@@ -28,6 +28,8 @@
     ["first", e, …]            the first of them that has a value
     ["same", e, e2, e3]        e3 where e and e2 are the same, else no value
     ["times", e, e2] ["length", e]
+    ["last", e]                in `replace` and `rows`: e at the last position of the arguments
+    ["nth", tool, [value, …]]  the value for the n-th call of the tool in this episode that worked
     ["append_above", e, n, item] ["append_unless_zero", e, n, item]    the list e with item at its end where the number n
                                is above zero, is not zero; else the list e
 """
@@ -41,6 +43,8 @@ from .canonical import canonical
 
 Look = Callable[[str, str], Any]
 """(class, key) -> document as JSON value, None where it is not known."""
+DONE = "#done"
+"""The class under which a look tells how many calls of a tool worked in this episode."""
 
 
 class Missing(Exception):
@@ -62,6 +66,8 @@ class Scope(NamedTuple):
     before: Any
     arguments: Any
     look: Look = nothing
+    last: Any = None
+    """Where one position of list arguments is meant: the arguments at the last."""
 
 
 def evaluate(expression: list[Any], before: Any, arguments: Any, look: Look = nothing) -> Any:
@@ -155,8 +161,8 @@ def positions(names: list[str], scope: Scope) -> list[Scope]:
     lists = [_rows(_at(scope.arguments, [name])) for name in names]
     if len({len(found) for found in lists}) != 1:
         raise Missing("rows")
-    return [scope._replace(arguments={**scope.arguments, **dict(zip(names, row, strict=True))})
-            for row in zip(*lists, strict=True)]
+    each = [{**scope.arguments, **dict(zip(names, row, strict=True))} for row in zip(*lists, strict=True)]
+    return [scope._replace(arguments=arguments, last=each[-1]) for arguments in each]
 
 
 def _each_position(operands: list[Any], scope: Scope) -> Any:
@@ -233,6 +239,20 @@ def _same(operands: list[Any], scope: Scope) -> Any:
     return value_of(operands[2], scope)
 
 
+def _last(operands: list[Any], scope: Scope) -> Any:
+    if scope.last is None:
+        raise Missing("last")
+    return value_of(operands[0], scope._replace(arguments=scope.last))
+
+
+def _nth(operands: list[Any], scope: Scope) -> Any:
+    tool, values = operands
+    done = scope.look(DONE, tool)
+    if not isinstance(done, int):
+        raise Missing(tool)
+    return _at(values, [done])
+
+
 def _append_above(operands: list[Any], scope: Scope) -> Any:
     more = [operands[2]] if _number(operands[1], scope) > 0 else []
     return _append([operands[0], *more], scope)
@@ -281,4 +301,6 @@ OPERATORS: dict[str, Callable[[list[Any], Scope], Any]] = {
     "sum": lambda operands, scope: total(_rows(value_of(operands[0], scope))),
     "total": lambda operands, scope: total([_at(row, [operands[1]]) for row in _rows(value_of(operands[0], scope))]),
     "sign": _sign,
+    "last": _last,
+    "nth": _nth,
 }

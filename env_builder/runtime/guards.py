@@ -7,6 +7,7 @@
     within      arguments whose every value stands somewhere in the document
     alike       pairs of arguments that are lists of one length
     differs     (argument, path in the document): the value is not the one there
+    items       argument that is an object or a list of them -> [fields that such always had, all fields that they ever had]
 """
 
 from __future__ import annotations
@@ -22,13 +23,21 @@ Guards = dict[str, Any]
 def allowed(when: Guards | None, before: dict[str, Any], arguments: dict[str, Any]) -> bool:
     """Do all guards hold? None: there are none."""
     return when is None or (
-        set(arguments) in [set(names) for names in when["names"]]
+        usual(when, arguments)
         and all(before.get(name) in values for name, values in when["document"].items())
-        and all(arguments.get(name) in values for name, values in when["arguments"].items())
         and all(length_of(before.get(name)) in values for name, values in when["lengths"].items())
         and all(is_within(before, arguments.get(name)) for name in when["within"])
         and all(is_alike(arguments.get(one), arguments.get(other)) for one, other in when["alike"])
         and all(differs(arguments.get(name), before, path) for name, path in when["differs"])
+    )
+
+
+def usual(when: Guards, arguments: dict[str, Any]) -> bool:
+    """Do the guards hold that speak of nothing but the arguments?"""
+    return (
+        set(arguments) in [set(names) for names in when["names"]]
+        and all(arguments.get(name) in values for name, values in when["arguments"].items())
+        and all(has_fields(arguments.get(name), *fields) for name, fields in when.get("items", {}).items())
     )
 
 
@@ -46,6 +55,12 @@ def is_within(before: dict[str, Any], value: Any) -> bool:
 def is_alike(one: Any, other: Any) -> bool:
     """Are both lists, and of one length?"""
     return isinstance(one, list) and isinstance(other, list) and len(one) == len(other)
+
+
+def has_fields(value: Any, always: list[str], ever: list[str]) -> bool:
+    """Is it an object, or a list of objects, with all the fields that such always had and no others than such ever had?"""
+    items = value if isinstance(value, list) else [value]
+    return all(isinstance(item, dict) and set(always) <= item.keys() <= set(ever) for item in items)
 
 
 def differs(value: Any, before: dict[str, Any], path: list[Any]) -> bool:

@@ -24,14 +24,11 @@ from typing import Any, Protocol
 
 from .expressions import Look, Missing, evaluate
 from .guards import is_alike, is_within
+from .linked import Untold
 
 Condition = list[Any]
 _LETTERS = re.compile(r"[^\W\d_]+")
 _DIGITS = re.compile(r"\d+")
-
-
-class Untold(Exception):
-    """Something speaks for a refusal, but not enough to know."""
 
 
 class Complete(Protocol):
