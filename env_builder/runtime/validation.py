@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from .refusals import Untold
+from .linked import Untold
 from .texts import filled
 
 Schema = dict[str, Any]

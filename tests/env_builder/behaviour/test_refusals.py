@@ -13,7 +13,8 @@ from env_builder.behaviour import refusals
 from env_builder.behaviour.examples import Example, fits
 from env_builder.behaviour.synthesis import explain
 from env_builder.runtime.effects import applied
-from env_builder.runtime.refusals import Untold, refused
+from env_builder.runtime.linked import Untold
+from env_builder.runtime.refusals import refused
 from env_builder.world.replay import Step
 from tests.env_builder.world.calls import call
 
