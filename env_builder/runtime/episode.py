@@ -84,7 +84,7 @@ class Taught:
 class Room:
     """The state of one episode."""
 
-    __slots__ = ("_affixes", "_bound", "_last", "_overlay", "_programs", "_taught", "_world", "acts", "view")
+    __slots__ = ("_affixes", "_bound", "_last", "_naming", "_overlay", "_programs", "_taught", "_world", "acts", "view")
 
     def __init__(self, world: World, programs: dict[str, Program], view: View) -> None:
         self._world = world
@@ -96,6 +96,8 @@ class Room:
         self._bound: dict[str, Binding] = {}
         self.view = view
         self.acts: tuple[Act, ...] = ()
+        self._naming: dict[str, tuple[int, ...]] = {}
+        """Word -> places among the acts of those that may name it (some that were taken back among them)."""
 
     def bind(self, bound: dict[str, Binding]) -> Room:
         """Answer these tools by what is bound to them where no answer is on record; gives itself."""
@@ -110,15 +112,16 @@ class Room:
         twin._taught = self._taught.copy()
         twin._last = self._last
         twin._bound = self._bound
-        twin.acts = self.acts
+        twin.acts, twin._naming = self.acts, dict(self._naming)
         return twin
 
     def again(self, view: View, anew: bool) -> Room:
-        """The next episode, with what this one was taught. `anew`: it begins from the state that this one began from."""
+        """The next episode, which takes over what this one was taught. `anew`: from the state that this one began from."""
+        taught, self._taught = self._taught, Taught()
         twin = self.fork()
-        twin.view = view
+        twin._taught, twin.view = taught, view
         if anew:
-            twin._overlay, twin.acts, twin._last = Overlay(), (), None
+            twin._overlay, twin.acts, twin._last, twin._naming = Overlay(), (), None, {}
             twin._taught.begin_anew()
         return twin
 
@@ -186,7 +189,7 @@ class Room:
         told, at = self._taught.documents.get(name, (None, -1))
         if at >= since:
             text, since = (told, at) if at >= 0 else (self._world.document(name, self.view), 0)
-        for act in self.acts[since:]:
+        for act in self._acts_naming(words, since):
             if name not in act.documents and matters(self._relation(act, name[0]), act.names, words):
                 return None
         return text if isinstance(text, str) else None
@@ -290,7 +293,7 @@ class Room:
         """The acts so far that matter to this call, sorted; None where one of them was not answered."""
         named = names(arguments)
         entity = self._programs.get(tool, {}).get("class")
-        relevant = [act for act in self.acts if matters(self._relation(act, tool, entity), act.names, named)]
+        relevant = [act for act in self._acts_naming(named) if matters(self._relation(act, tool, entity), act.names, named)]
         return sorted([act.tool, act.key] for act in relevant) if all(act.known for act in relevant) else None
 
     def acts_of(self, tool: str) -> bool:
@@ -310,6 +313,13 @@ class Room:
         relation = self._programs.get(act.tool, {}).get("relation", {})
         return next((relation[name] for name in looking if name in relation), None)
 
+    def _acts_naming(self, words: frozenset[str], since: int = 0) -> list[Act]:
+        """Acts that may name one of the words, in order; all of them where there is none."""
+        if not words:
+            return list(self.acts[since:])
+        places = {place for word in words for place in self._naming.get(word, ())}
+        return [self.acts[place] for place in sorted(places) if since <= place < len(self.acts)]
+
     def _plain(self, name: Name) -> tuple[Name, frozenset[str]]:
         """The thing by its bare key, and the words that name it."""
         kind, key = name
@@ -327,6 +337,8 @@ class Room:
         documents = {self._plain(name)[0]: text for name, text in (found.documents if found else left)}
         if program["effect"] in ACTING or documents:
             named = act_names(arguments, found.content) if found else self._reach(arguments)
+            for word in named:
+                self._naming[word] = (*self._naming.get(word, ()), len(self.acts))
             self.acts += (Act(program["tool"], key, named, frozenset(documents), found is not None),)
         if documents:
             self._overlay, _ = self._overlay.fork()

@@ -10,6 +10,7 @@ import json
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from .answers import parse
@@ -93,6 +94,7 @@ class World:
         return [near[index] for index in ranked[:n]]
 
 
+@lru_cache(16384)
 def _values(arguments: str) -> frozenset[tuple[str, str]]:
     """Top-level arguments as (name, JSON text)."""
     return frozenset((name, json.dumps(value, sort_keys=True)) for name, value in json.loads(arguments).items())
