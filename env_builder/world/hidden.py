@@ -4,7 +4,8 @@ In: all steps. Out: for each tool its consequences (runtime/effects.py). A thing
 act's arguments, or of the document that it changed, is its key. A look before and a look after with just one such act between
 is a sample; a place where samples differ is generalised by what the act names, and the number added there by what the act
 speaks of. What explains most samples and changes no others is taken, and so on until nothing more is explained.
-Sees: numbers that grow or shrink, in things one link away that are looked at again. Does not see: other changes, new rows.
+Sees: numbers that grow or shrink, texts and truth values that are set, lists that get one value more, in things one link away
+that are looked at again. Does not see: other changes.
 """
 
 from __future__ import annotations
@@ -22,13 +23,15 @@ from env_builder.runtime.effects import Consequence, Unknowable, applied
 from env_builder.runtime.expressions import Look, Missing, evaluate
 from env_builder.world.changes import SLACK, Feed
 from env_builder.world.documents import STYLES, Documents
-from env_builder.world.features import Expression, features, is_number, sums
+from env_builder.world.features import Expression, Feature, features, is_number, sums
 from env_builder.world.replay import Step
 from env_builder.world.spans import Touch
 
 MINIMUM_CHANGED = 3
 MINIMUM_SHARE = 0.5
 """Share of the numbers that it changes which must come out as seen (others act too)."""
+LIKELY_SHARE = 0.8
+"""The same of texts and truth values: a few values are soon told by chance."""
 SURE_SHARE = 0.95
 """The same where nobody else acted: every session begins anew, or row changes tell the moment."""
 MAXIMUM_CONSEQUENCES = 3
@@ -239,18 +242,23 @@ def _learnt(
             break
         (right, wrong), _, place = max((_worth(one, rest), -len(str(one)), -place) for place, one in enumerate(candidates))
         best = candidates[-place]
-        if right < MINIMUM_CHANGED or right < (SURE_SHARE if alone else MINIMUM_SHARE) * (right - wrong):
+        share = SURE_SHARE if alone else LIKELY_SHARE if "to" in best else MINIMUM_SHARE
+        if right < MINIMUM_CHANGED or right < share * (right - wrong):
             break
         found.append(best)
         rest = [sample._replace(there=_after(best, sample)) for sample in rest]
     left = sum(sample.there != sample.after for sample in rest)
-    return [] if alone and left > (1 - SURE_SHARE) * len(rest) else found
+    return [] if left > (1 - (SURE_SHARE if alone else MINIMUM_SHARE)) * len(rest) else found
 
 
 def _moved(sample: Sample) -> list[tuple[tuple[Any, ...], Any, Any]]:
-    """Numbers that differ before and after, and lists that have one value more at their end."""
+    """Numbers, texts and truth values that differ before and after, and lists that have one value more at their end."""
     return [(path, old, new) for path, old, new in _differences(sample.there, sample.after)
-            if (is_number(old) and is_number(new)) or _longer(old, new)]
+            if (is_number(old) and is_number(new)) or _longer(old, new) or (_is_mark(old) and _is_mark(new))]
+
+
+def _is_mark(value: Any) -> bool:
+    return isinstance(value, str | bool)
 
 
 def _longer(old: Any, new: Any) -> bool:
@@ -314,6 +322,13 @@ def _sayings(
         yield from ((None, list(place), "more", e) for e, value in features(sample.before, sample.arguments, sample.look, ())
                     if type(value) is type(new[-1]) and value == new[-1])
         return
+    if _is_mark(new) and any(isinstance(step, int) for step in place):
+        return  # a place in a list names nothing
+    if _is_mark(new):
+        here = features(sample.before, sample.arguments, sample.look, ())
+        marks: list[Expression] = [["constant", new], *(e for e, value in here if type(value) is type(new) and value == new)]
+        yield from ((None, path, "to", e) for path in _paths(place, here) for e in marks)
+        return
     yield from ((None, path, "by", by) for path, by in _said_in(sample.before, sample, place, old, new, classes))
     for name, rows in sample.before.items():
         if isinstance(rows, list):
@@ -327,14 +342,19 @@ def _said_in(
     before: Any, sample: Sample, place: tuple[Any, ...], old: Any, new: Any, classes: tuple[str, ...]
 ) -> Iterator[tuple[list[Any], Expression]]:
     here = features(before, sample.arguments, sample.look, ())
-    steps: list[list[Any]] = [[place[0]]]  # the field itself is always meant by its name
-    for step in place[1:]:
-        steps.append([step, *(expression for expression, value in here if isinstance(step, str) and value == step)])
     spoken = [*here, *sums(before, sample.arguments, sample.look, classes)]
     numbers = [(expression, value) for expression, value in spoken if is_number(value)]
-    for path in product(*steps):
+    for path in _paths(place, here):
         for by, value in numbers:
             if round(old + value, DIGITS) == round(new, DIGITS):
-                yield list(path), by
+                yield path, by
             if round(old - value, DIGITS) == round(new, DIGITS):
-                yield list(path), ["negative", by]
+                yield path, ["negative", by]
+
+
+def _paths(place: tuple[Any, ...], here: list[Feature]) -> Iterator[list[Any]]:
+    """The place, with steps also as what the act says: the field itself is always meant by its name."""
+    steps: list[list[Any]] = [[place[0]]]
+    for step in place[1:]:
+        steps.append([step, *(expression for expression, value in here if isinstance(step, str) and value == step)])
+    yield from map(list, product(*steps))
