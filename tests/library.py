@@ -35,8 +35,9 @@ class Library:
         """What the application really answers."""
         kind, *rest = path.strip("/").split("/")
         if method == "POST":
-            return self._new_note(who, **given) if kind == "notes" else \
-                self._back(rest[0]) if rest else self._new_loan(who, **given)
+            if kind == "notes":
+                return self._mark(rest[0], **given) if rest else self._new_note(who, **given)
+            return self._back(rest[0]) if rest else self._new_loan(who, **given)
         if not rest:
             return self._listed(**given)
         key = f"#{rest[0]}" if kind == "loans" else rest[0]
@@ -63,8 +64,12 @@ class Library:
 
     def _new_note(self, who: str, text: str) -> Answer:
         note = f"N-{self.choose.randrange(10_000, 99_999)}"
-        self.notes[note] = {"note": note, "from": self.members[who]["email"], "text": text}
+        self.notes[note] = {"note": note, "from": self.members[who]["email"], "text": text, "state": "open"}
         return 201, {"note": note, "state": "open"}
+
+    def _mark(self, note: str, state: str) -> Answer:
+        self.notes[note]["state"] = state
+        return 200, {"done": True}
 
     def _listed(self, shelf: str, page: str = "1") -> Answer:
         rows = [book for book in self.books.values() if book["shelf"] == shelf]
@@ -101,6 +106,9 @@ def _visit(library: Library, choose: random.Random) -> Iterator[tuple[str, str, 
     yield who, "POST", "/notes", {"text": f"please look at {book} for me {choose.randrange(100_000)}"}
     note = list(library.notes)[-1]
     yield clerk, "GET", f"/notes/{note}", {}
+    if choose.random() < 0.6:
+        yield clerk, "POST", f"/notes/{note}/mark", {"state": choose.choice(["solved", "waiting"])}
+        yield clerk, "GET", f"/notes/{note}", {}
     yield clerk, "GET", f"/members/{who}", {}
     yield clerk, "GET", f"/members/{who}/loans", {}
     for loan in library.members[who]["loans"][-1:]:

@@ -128,6 +128,8 @@ def _induced(service: Service, tool: str, steps: list[Step], seen: Seen) -> Indu
         rules += [empty] if empty else []
     made = makes.induce(steps, seen.looks, seen.things) if known["effect"] in ACTING else None
     rules += [made] if made else []
+    if speaks is None and tool in service.also:
+        rules.append({"rule": "changes", "also": service.also[tool]})
     return Induced(rules, n_against, fidelity, abstains)
 
 

@@ -21,6 +21,8 @@ from env_builder.world.replay import Step
 MOST_STEPS = 400
 """Calls of each half that are answered, by the hash of their event."""
 MEASURED = ("constant", "arithmetic", "document", "text", "refuse")
+TELLING = ("makes", "changes")
+"""Rules that answer nothing."""
 Rules = list[dict[str, Any]]
 
 
@@ -28,7 +30,7 @@ def held_out(
     steps: list[Step], program: dict[str, Any], induced: Callable[[list[Step]], Rules]
 ) -> tuple[float | None, float | None]:
     """(exact of answered, share not answered); None, None where the program has no rule that can be measured so."""
-    own = [rule["rule"] for rule in program["rules"] if rule["rule"] != "recorded"]
+    own = [rule["rule"] for rule in program["rules"] if rule["rule"] not in ("recorded", *TELLING)]
     if not own or not set(own) <= set(MEASURED):
         return None, None
     exact = answered = n = 0

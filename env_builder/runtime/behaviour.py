@@ -88,18 +88,20 @@ def answer(program: dict[str, Any], key: str, arguments: dict[str, Any], state: 
 
 def completed(found: Answer, program: dict[str, Any], key: str, arguments: dict[str, Any], state: State) -> Answer:
     """A real answer with all the documents that the tool's own program knows it to leave behind."""
+    documents: dict[Name, str] = {}
     for rule in () if found.is_error else program["rules"]:
-        if rule["rule"] in ("shows", "create") and "also" in rule:
-            made = next((text for name, text in found.documents if name[0] == rule["class"]), None)
-            others = () if made is None else consequences(rule["also"], json.loads(made), arguments, state)
-            return found._replace(documents=tuple({**dict(others), **dict(found.documents)}.items()))
-        if rule["rule"] == "makes":
-            return found._replace(documents=(*_new(rule, found.content, arguments, state), *found.documents))
         if rule["rule"] == "write":
             same = RULES["write"](rule, program["tool"], key, arguments, state)
-            if same is not None and same.content == found.content:
-                return found._replace(documents=tuple({**dict(same.documents), **dict(found.documents)}.items()))
-    return found
+            documents |= same.documents if same is not None and same.content == found.content else ()
+        elif rule["rule"] in ("shows", "create", "changes") and rule.get("also"):
+            made = next((text for name, text in found.documents if name[0] == rule.get("class")), None)
+            before = parse(found.content if rule["rule"] == "changes" else made or "")
+            if rule["rule"] == "changes" or before is not None:
+                spoken = before if isinstance(before, dict) else {}
+                documents |= consequences(rule["also"], spoken, arguments, state)
+        elif rule["rule"] == "makes":
+            documents |= _new(rule, found.content, arguments, state)
+    return found._replace(documents=tuple((documents | dict(found.documents)).items())) if documents else found
 
 
 def _new(rule: dict[str, Any], content: str, arguments: dict[str, Any], state: State) -> tuple[tuple[Name, str], ...]:
@@ -281,4 +283,5 @@ def _order(rule: dict[str, Any], before: dict[str, Any]) -> list[str]:
 RULES: dict[str, Rule] = {
     "recorded": _recorded, "bound": _bound, "constant": _constant, "arithmetic": _arithmetic, "document": _document,
     "write": _write, "create": _create, "check": _check, "text": _text, "value": _value, "validate": _validate,
-    "refuse": _refuse, "rows": _silent, "shows": _silent, "makes": _silent, "find": _find, "nothing": _nothing}
+    "refuse": _refuse, "rows": _silent, "shows": _silent, "makes": _silent, "changes": _silent, "find": _find,
+    "nothing": _nothing}

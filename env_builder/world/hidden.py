@@ -111,14 +111,17 @@ def _touched(
 
 
 def spoken_of(step: Step, documents: Documents) -> str | None:
-    """Text of the document that the act speaks of as it was, of an act that makes a thing as it made it."""
+    """Text of the document that the act speaks of as it was; of an act that makes a thing, as it made it; of one that shows
+    none, its answer."""
     known = documents.tools.get(step.call.tool)
-    return step.shown[2] if known and known.argument is None and step.shown else step.before
+    if known is None:
+        return step.call.content if isinstance(step.call.parsed, dict) else "{}"
+    return step.shown[2] if known.argument is None and step.shown else step.before
 
 
-def _base(step: Step) -> Any:
-    """The document that the act speaks of, as it was; as it is after the act where only that is known."""
-    text = step.before or (step.shown[2] if step.shown else None)
+def _base(step: Step, documents: Documents) -> Any:
+    """The same; as it is after the act where only that is known."""
+    text = spoken_of(step, documents) or (step.shown[2] if step.shown else None)
     return {} if text is None else parsed(text)
 
 
@@ -131,7 +134,7 @@ def _links(steps: list[Step], keys: set[tuple[str, str]], documents: Documents) 
         if not step.act:
             continue
         acts[step.call.tool] += 1
-        for expression, value in features(_base(step), step.call.arguments, lambda kind, key: None, ()):
+        for expression, value in features(_base(step, documents), step.call.arguments, lambda kind, key: None, ()):
             if isinstance(value, str | int) and expression[0] in ("before", "argument"):
                 for kind in kinds:
                     name = (kind, documents.plain(kind, str(value)))
@@ -150,7 +153,7 @@ def _links(steps: list[Step], keys: set[tuple[str, str]], documents: Documents) 
 def named(link: Link, step: Step, documents: Documents) -> tuple[str, str] | None:
     """The thing that the act names by this link."""
     try:
-        key = evaluate(json.loads(link[1]), _base(step), step.call.arguments)
+        key = evaluate(json.loads(link[1]), _base(step, documents), step.call.arguments)
     except Missing:
         return None
     return (link[0], documents.plain(link[0], str(key))) if isinstance(key, str | int) else None

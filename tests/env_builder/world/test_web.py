@@ -68,6 +68,7 @@ def test_what_shows_a_thing_is_never_answered_wrongly(played: Counts) -> None:
 
 
 @pytest.mark.parametrize(
-    "tool", ["GET /members/{members_1}", "GET /notes/{notes_1}", "GET /loans/{loans_1}", "POST /loans/{loans_1}/back"])
+    "tool", ["GET /members/{members_1}", "GET /notes/{notes_1}", "GET /loans/{loans_1}", "GET /books/{books_1}",
+             "POST /loans/{loans_1}/back", "POST /notes/{notes_1}/mark"])
 def test_what_was_made_is_known_where_it_shows(played: Counts, tool: str) -> None:
     assert played[tool]["exact"] >= 0.9 * played[tool].total() > 10, played[tool]
