@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from env_builder.behaviour import finds, makes, misses, refusals, replays, templates, validation, versions, writes
+from env_builder.behaviour import finds, makes, misses, refusals, replays, selections, templates, validation, versions, writes
+from env_builder.behaviour.sources import Sources
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.episode import ACTING
 from env_builder.runtime.tables import Table
@@ -35,7 +36,8 @@ def induce(world: World, tools: pl.DataFrame) -> pl.DataFrame:
             by_tool[step.call.tool].append(step)
         things = finds.Things(service.steps, row_tables(service))
         looks = makes.Looks(service.steps, service.documents, service.starts_from == "shared")
-        rows += [_behaviour(service, tool, steps, Seen(things, looks)) for tool, steps in sorted(by_tool.items())]
+        seen = Seen(things, looks, Sources(service.steps, service.starts_from == "reset"))
+        rows += [_behaviour(service, tool, steps, seen) for tool, steps in sorted(by_tool.items())]
         declared = tools.filter(pl.col("service") == name)["tool"]
         rows += [_uncalled(name, tool) for tool in sorted(set(declared) - set(by_tool))]
     checks = validation.rules(world, tools)
@@ -54,6 +56,7 @@ class Seen(NamedTuple):
 
     things: finds.Things
     looks: makes.Looks
+    sources: Sources
 
 
 class Induced(NamedTuple):
@@ -79,11 +82,26 @@ def _behaviour(service: Service, tool: str, steps: list[Step], seen: Seen) -> di
     if fidelity is None and abstains is None:
         fidelity, abstains = replays.held_out(
             parts[-1].steps, program, lambda half: _induced(service, tool, half, seen).rules if half else [])
+    program["rules"] = _of_lists(tool, program["rules"], known["effect"], seen.sources)
     return {
         "service": service.name, "tool": tool, "effect": known["effect"], "program": canonical(program),
         "n_support": len(steps), "n_against": sum(found.n_against for found in (*earlier, last)),
         "fidelity": fidelity, "abstains": abstains,
     }
+
+
+def _of_lists(tool: str, rules: list[dict[str, Any]], effect: str, sources: Sources) -> list[dict[str, Any]]:
+    """The rules, with what is known from lists: arguments that must stand in one, and what is selected from one."""
+    must = list(selections.unlisted(tool, sources, effect in ACTING))
+    named = {rule["argument"] for rule in must}
+    for rule in rules:
+        if rule["rule"] == "text":  # what the list holds may be said of all that it holds
+            values = {name: seen for name, seen in rule["when"]["values"].items() if name not in named}
+            rule["when"] = {**rule["when"], "values": values}
+    found = None
+    if effect == "read" and all(rule["rule"] in ("recorded", "refuse", "rows", "nothing") for rule in rules):
+        found = selections.induce(tool, sources)
+    return [*rules[:1], *must, *rules[1:], *([found] if found else [])]
 
 
 def _explained(service: Service, tool: str, steps: list[Step]) -> bool:

@@ -135,6 +135,10 @@ class Before:
         """No other question is known."""
         return []
 
+    def shown(self, tool: str, arguments: dict[str, Any]) -> str | None:
+        """No list is known."""
+        return None
+
     def recorded(self, tool: str, key: str, arguments: dict[str, Any]) -> Row | None:
         """Nothing is on record."""
         return None

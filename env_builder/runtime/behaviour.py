@@ -16,9 +16,11 @@ from .effects import consequences
 from .expressions import Look, Missing, Nowhere, Scope, evaluate, nothing
 from .guards import allowed, usual
 from .linked import Untold, refusal
+from .lists import read
 from .misses import finds_nothing
 from .records import Tier
 from .refusals import refused
+from .selections import is_unlisted, selected
 from .tables import Wanted
 from .texts import admits, filled
 from .validation import invalid
@@ -55,6 +57,9 @@ class State(Protocol):
 
     def answered(self, tool: str, arguments: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
         """(arguments, answer) of all known questions to the tool; none where an act of the episode matters to this one."""
+
+    def shown(self, tool: str, arguments: dict[str, Any]) -> str | None:
+        """What the question is known to answer now, None where it is not on record or fails."""
 
     def recorded(self, tool: str, key: str, arguments: dict[str, Any]) -> Row | None:
         """The answer on record, after the acts of this episode that matter to it."""
@@ -176,6 +181,24 @@ def _nothing(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any
     return Answer(rule["content"], rule["is_error"], "derived") if finds_nothing(rule, arguments, asked) else None
 
 
+def _select(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
+    """Show what the arguments select from a list that is known whole."""
+    content = state.shown(*rule["source"])
+    whole = None if content is None else read(content)
+    text = None if whole is None else selected(rule, whole, arguments)
+    return None if text is None else Answer(text, False, "derived")
+
+
+def _unlisted(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
+    """Say that the argument is none of those in a list that is known whole."""
+    content = state.shown(*rule["source"]) if rule["argument"] in arguments else None
+    whole = None if content is None else read(content)
+    if whole is None or not is_unlisted(rule, whole, arguments):
+        return None
+    text = filled(rule, {}, arguments)
+    return None if text is None else Answer(text, rule["is_error"], "derived")
+
+
 def _silent(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
     """Says which rows or which thing the tool's answers show; answers nothing."""
     return None
@@ -284,4 +307,4 @@ RULES: dict[str, Rule] = {
     "recorded": _recorded, "bound": _bound, "constant": _constant, "arithmetic": _arithmetic, "document": _document,
     "write": _write, "create": _create, "check": _check, "text": _text, "value": _value, "validate": _validate,
     "refuse": _refuse, "rows": _silent, "shows": _silent, "makes": _silent, "changes": _silent, "find": _find,
-    "nothing": _nothing}
+    "nothing": _nothing, "select": _select, "unlisted": _unlisted}

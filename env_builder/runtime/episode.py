@@ -246,6 +246,11 @@ class Room:
         told = ((key, self._told((tool, key), [])) for key in asked)
         return [(parsed(key), row["content"]) for key, row in told if row is not None]
 
+    def shown(self, tool: str, arguments: dict[str, Any]) -> str | None:
+        """What the question is known to answer now, None where it is not on record or fails."""
+        row = self.recorded(tool, canonical(arguments), arguments)
+        return None if row is None or row["is_error"] else str(row["content"])
+
     def recorded(self, tool: str, key: str, arguments: dict[str, Any]) -> Row | None:
         """The answer on record, after the acts of this episode that matter to it."""
         after = self.after(tool, arguments)
