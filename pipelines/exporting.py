@@ -18,7 +18,7 @@ from pipelines.engine import Counts
 from pipelines.settings import Settings
 from pipelines.verdicts import all_of
 from warehouse.errors import Missing
-from warehouse.records import Dataset, Verdict, empty, frame
+from warehouse.records import SIDES, Dataset, Verdict, empty, frame
 from warehouse.store import Store
 
 STAGE = "datasets"
@@ -41,9 +41,13 @@ def datasets(store: Store, settings: Settings) -> Counts:
     for done, (service, name) in enumerate(names_of(services).items()):
         progress.tell(STAGE, done, len(services), service)
         source = source_of(store, service, name)
-        for exporter in exports.registered():
+        report = json.loads(reports.get(service, "{}"))
+        exports.write_leakage(drafts / name, report)
+        leaks = report.get("leaks", 0) if report.get("method") == "component" else 0
+        if leaks:
+            verdicts.append(_leaking(source, leaks))
+        for exporter in () if leaks else exports.registered():
             verdicts.append(exports.export(exporter, drafts / name, source).verdicts)
-        exports.write_leakage(drafts / name, json.loads(reports.get(service, "{}")))
         rows += [_row(path, drafts, source.tasks.height) for path in sorted((drafts / name).rglob("*")) if path.is_file()]
     drafts.mkdir(parents=True, exist_ok=True)
     move(drafts, settings.datasets)
@@ -88,9 +92,17 @@ def source_of(store: Store, service: str, name: str) -> Source:
         store.read(f"select * from core.tools {own}", service=service))
 
 
+def _leaking(source: Source, n_leaks: int) -> pl.DataFrame:
+    """Verdicts on all sessions of a service whose split leaks."""
+    detail = f"{n_leaks} things stand on several sides of the split of {source.environment}; see its leakage.json"
+    return frame(Verdict, [
+        Verdict(stage=STAGE, subject=session, kept=False, reason="leak", detail=detail)
+        for session in source.tasks["session_ids"].explode().unique().sort()])
+
+
 def _row(path: Path, drafts: Path, n_tasks: int) -> Dataset:
     kind, _, rest = path.name.partition(".")
-    split = next((side for side in ("train", "held_out") if rest.startswith(f"{side}.")), None)
+    split = next((side for side in SIDES if rest.startswith(f"{side}.")), None)
     content = path.read_bytes()
     n_rows = pl.scan_parquet(path).select(pl.len()).collect().item() if path.suffix == ".parquet" else (
         content.count(b"\n") if path.suffix == ".jsonl" else n_tasks)

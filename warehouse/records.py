@@ -284,6 +284,11 @@ class Outcome(Record):
     """JSON list of {"name", "vote" (-1..1), "says", "evidence": [event ids]}, sorted by name."""
 
 
+Split = Literal["train", "validation", "held_out"]
+SIDES: tuple[str, ...] = get_args(Split)
+"""The sides of a split, from the earliest to the latest."""
+
+
 class Task(Record):
     """Something that was asked for, at an instant, in a service (`mart.tasks`)."""
 
@@ -303,7 +308,7 @@ class Task(Record):
     """Instant of the world that the task begins in; None: the world has no clock."""
     good_session_ids: list[str]
     """Sessions known to have done it well, best first."""
-    split: Literal["train", "held_out"]
+    split: Split
     difficulty: float | None
     """1 - mean probability of success over its sessions."""
 
@@ -443,7 +448,7 @@ class Dataset(Record):
     kind: str
     """trajectories, sft, leakage …"""
     split: str | None
-    """train or held_out; None: the file speaks of both."""
+    """One of `SIDES`; None: the file speaks of all."""
     n_rows: int
     n_bytes: int
     sha256: str

@@ -1,7 +1,7 @@
 """Datasets for what trains on them: one module per consumer format, and the registry of them.
 
-In: the tables of an environment. Out: files under `OUT/datasets/<environment>/`, split into train and held-out, and the
-leakage report of the split beside them.
+In: the tables of an environment. Out: files under `OUT/datasets/<environment>/`, split into train, validation and held-out, and
+the leakage report of the split beside them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def export(name: str, out: Path, source: Source) -> Exported:
 
 
 def write_leakage(out: Path, report: Mapping[str, Any]) -> Path:
-    """Write what the two sides of the split have in common as canonical JSON; gives the file's path."""
+    """Write what the sides of the split have in common as canonical JSON; gives the file's path."""
     out.mkdir(parents=True, exist_ok=True)
     path = out / LEAKAGE
     path.write_text(json.dumps(report, sort_keys=True, ensure_ascii=False, indent=1) + "\n", encoding="utf-8", newline="\n")

@@ -19,9 +19,7 @@ from typing import Any
 import polars as pl
 
 from env_builder.exports.exporter import Exported, Exporter, Source, members
-from warehouse.records import Verdict, frame
-
-SIDES = ("train", "held_out")
+from warehouse.records import SIDES, Verdict, frame
 
 _REASONS = {
     "not_known_good": "session {} is not known to have succeeded; it stays in the trajectories",

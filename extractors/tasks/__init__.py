@@ -18,9 +18,10 @@ import polars as pl
 
 from extractors.tasks.arguments import calls_of, values_of
 from extractors.tasks.asking import ask, heard
+from extractors.tasks.duplicates import near_duplicates
 from extractors.tasks.goal_slots import goal_slots
 from extractors.tasks.goals import find_goals, kind_id, kinds_of
-from extractors.tasks.instances import same_request, same_words
+from extractors.tasks.instances import same_request
 from extractors.tasks.leakage import report
 from extractors.tasks.slots import fill_slots
 from extractors.tasks.splits import choose_sides
@@ -96,13 +97,16 @@ def leakage(
     members = (
         of_task.rename({"session_ids": "session_id"})
         .join(asked, on="session_id")
-        .with_columns(same_words())
+        .join(near_duplicates(asked), on="session_id")
         .sort("task", "session_id")
     )
     calls = calls_of(turns, effects)
-    sides = choose_sides(members, calls, values_of(calls))
+    ties = choose_sides(members, calls, values_of(calls))
+    split = tasks.select(pl.col("task_id").alias("task"), "split")
+    sides = ties._replace(tasks=ties.tasks.drop("split").join(split, on="task"))
     n_sessions = pl.col("session_ids").list.len().cast(pl.Int64).alias("n_sessions")
-    return report(sides, tasks.select(pl.col("task_id").alias("task"), "goal", n_sessions))
+    words = members.group_by("task").agg(pl.col("words").min())
+    return report(sides, tasks.select(pl.col("task_id").alias("task"), "goal", n_sessions).join(words, on="task"))
 
 
 def _members(
@@ -132,7 +136,8 @@ def _members(
         joined.drop("family")
         .join(ids.select("service", "group", "task"), on=["service", "group"])
         .join(families, on=["service", "group"])
-        .with_columns((pl.col("probability") >= gate).fill_null(False).alias("good"), same_words())
+        .with_columns((pl.col("probability") >= gate).fill_null(False).alias("good"))
+        .join(near_duplicates(asked), on="session_id")
         .sort("task", "session_id")
     )
 

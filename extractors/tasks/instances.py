@@ -13,7 +13,7 @@ from __future__ import annotations
 import polars as pl
 
 from extractors.tasks.likeness import ONE, group, pairs, weigh
-from extractors.tasks.words import document_words, is_identifier, masked, split_words
+from extractors.tasks.words import document_words, is_identifier, masked
 
 _SCRIPTED = 0.5
 """Share of sessions whose first words, words with digits masked, others used too: from there on the service is scripted."""
@@ -36,11 +36,6 @@ def same_request(asked: pl.DataFrame) -> pl.DataFrame:
     parts = [_in_service(part.sort("session_id")) for _, part in asked.sort("service").group_by("service", maintain_order=True)]
     empty = pl.DataFrame(schema={"session_id": pl.String, "request": pl.String})
     return pl.concat([empty, *parts]).sort("session_id")
-
-
-def same_words() -> pl.Expr:
-    """Expression `words`: equal for goals of the same words, however often, in any order and case."""
-    return split_words(pl.col("goal")).list.unique().list.sort().list.join(" ").alias("words")
 
 
 def _in_service(asked: pl.DataFrame) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""The leakage report: what the two sides of a split still have in common.
+"""The leakage report: what the sides of a split still have in common.
 
 Sees: names of things in arguments, users, and words of the goals. Does not see: likeness beyond words.
 """
@@ -9,24 +9,27 @@ from typing import Any
 
 import polars as pl
 
+from extractors.tasks.apart import told_apart
 from extractors.tasks.splits import Sides
 from extractors.tasks.words import split_words
+from warehouse.records import SIDES
 
 _EXAMPLES = 10
 
 
 def report(sides: Sides, goals: pl.DataFrame) -> dict[str, dict[str, Any]]:
-    """Per service a JSON object: method, n_tasks and n_sessions by side, shared names by kind, the highest Jaccard.
+    """Per service a JSON object: method, sizes by side, near-duplicates, shared names by kind, and how alike the sides are.
 
-    `goals`: task, goal, n_sessions. `leaks` counts the users and things that tie tasks and stand on both sides all the
-    same; it is 0 where the split goes by components.
+    `goals`: task, goal, words (id of the group of near-duplicates), n_sessions. `leaks` counts the users and things that tie
+    tasks, and the groups of near-duplicates, that stand on several sides all the same; it is 0 where the split goes by
+    components.
     """
     tasks = sides.tasks.join(goals, on="task", how="left")
     both = (
         sides.ties.join(tasks.select("task", "split"), on="task")
         .group_by("service", "kind", "value")
         .agg(pl.col("shared").any(), pl.col("split").n_unique().alias("n_sides"))
-        .filter(pl.col("n_sides") == 2)
+        .filter(pl.col("n_sides") > 1)
         .sort("service", "kind", "value")
     )
     return {
@@ -39,19 +42,23 @@ def _of_service(tasks: pl.DataFrame, both: pl.DataFrame) -> dict[str, Any]:
     by_side = tasks.group_by("split").agg(pl.len(), pl.col("n_sessions").sum()).sort("split")
     sizes = {split: (n_tasks, n_sessions) for split, n_tasks, n_sessions in by_side.iter_rows()}
     kinds = both.group_by("kind", maintain_order=True).agg(pl.len(), pl.col("value").head(_EXAMPLES))
+    alike = tasks.group_by("words").agg(pl.len().alias("n"), pl.col("split").n_unique().alias("n_sides"))
+    alike = alike.filter(pl.col("n") > 1)
     return {
         "method": tasks["method"][0],
         "n_components": tasks["component"].n_unique(),
-        "n_tasks": {side: sizes.get(side, (0, 0))[0] for side in ("train", "held_out")},
-        "n_sessions": {side: sizes.get(side, (0, 0))[1] for side in ("train", "held_out")},
+        "n_tasks": {side: sizes.get(side, (0, 0))[0] for side in SIDES},
+        "n_sessions": {side: sizes.get(side, (0, 0))[1] for side in SIDES},
+        "n_near_duplicates": int(alike["n"].sum()),
         "shared": {kind: {"n": n, "examples": examples} for kind, n, examples in kinds.iter_rows()},
-        "leaks": both.filter(~pl.col("shared")).height,
+        "leaks": both.filter(~pl.col("shared")).height + alike.filter(pl.col("n_sides") > 1).height,
         "highest_jaccard": _highest_jaccard(tasks),
+        "told_apart": told_apart(tasks),
     }
 
 
 def _highest_jaccard(tasks: pl.DataFrame) -> float | None:
-    """The highest share of words that a goal in train and one held out have in common; None where a side is empty."""
+    """The highest share of words that a goal in train and one on another side have in common; None where a side is empty."""
     words = (
         tasks.unique(["split", "goal"], keep="first", maintain_order=True)
         .select("task", "split", split_words(pl.col("goal")).list.unique().alias("word"))
@@ -59,7 +66,7 @@ def _highest_jaccard(tasks: pl.DataFrame) -> float | None:
         .explode("word")
         .select("at", "split", "word", "n")
     )
-    train, held = words.filter(pl.col("split") == "train"), words.filter(pl.col("split") == "held_out")
+    train, held = words.filter(pl.col("split") == "train"), words.filter(pl.col("split") != "train")
     if train.is_empty() or held.is_empty():
         return None
     joined = held.join(train, on="word", suffix="_train").group_by("at", "at_train", "n", "n_train").agg(pl.len().alias("both"))

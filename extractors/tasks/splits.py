@@ -1,8 +1,9 @@
-"""Train and held-out: sides that share no session, no user, and no thing that one of them changed or that is one
+"""Train, validation and held-out: sides that share no session, no user, and no thing that one of them changed or that is one
 user's.
 
 Tasks are tied together by nearly the same words, by the same user, and by things that sessions changed; what is tied
-stays on one side (connected components). What many share (a catalogue, a service's only account) ties nothing;
+stays on one side (connected components). Later components are held out, so that a policy is tried on what came after what it
+learnt from; where there is no clock, a hash says which. What many share (a catalogue, a service's only account) ties nothing;
 `leakage` names it.
 
 A *user* is the session's identity; where the log has none, the argument that most sessions give exactly one name for.
@@ -12,14 +13,15 @@ Does not see: ties through names that never stand in an argument (a household, a
 from __future__ import annotations
 
 import hashlib
+from datetime import datetime
 from typing import NamedTuple
 
 import polars as pl
 
 from extractors.tasks.arguments import names_of_things
 
-HELD_OUT = 0.2
-"""Share of a service's tasks that the held-out side aims at."""
+SHARES = {"held_out": 0.2, "validation": 0.1}
+"""Shares of a service's tasks that these sides aim at; the rest is train."""
 
 _MANY = 3
 """A thing that this many users' sessions name is shared, and ties nothing."""
@@ -45,9 +47,9 @@ class Sides(NamedTuple):
 
 
 def choose_sides(members: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame) -> Sides:
-    """Put every task on a side, by hash: the same logs give the same sides.
+    """Put every task on a side: the same logs give the same sides.
 
-    `members`: task, service, family, session_id, identity, words (id of the group of nearly the same words).
+    `members`: task, service, family, session_id, identity, started_at, words (id of the group of near-duplicates).
     """
     ties = _ties(members, calls, values)
     tying = pl.concat(
@@ -57,37 +59,39 @@ def choose_sides(members: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFram
         ]
     )
     of_task = _components(sorted(members["task"].unique()), tying)
-    tasks = members.select("task", "service", "family").unique(["task"], keep="first", maintain_order=True).sort("task")
+    tasks = members.group_by("task", "service").agg(pl.col("family").first(), pl.col("started_at").max()).sort("task")
     tasks = tasks.with_columns(pl.col("task").replace_strict(of_task, return_dtype=pl.String).alias("component"))
     size = pl.len().over("service", "component")
     alone = (size.max().over("service") > _ALL_IN_ONE * pl.len().over("service")) & (pl.len().over("service") > 1)
     tasks = tasks.with_columns(pl.when(alone).then(pl.lit("family")).otherwise(pl.lit("component")).alias("method"))
     tasks = tasks.with_columns(pl.when(pl.col("method") == "family").then("family").otherwise("component").alias("unit"))
-    held = _held_out(tasks)
-    return Sides(
-        tasks.with_columns(
-            pl.when(pl.col("unit").is_in(held)).then(pl.lit("held_out")).otherwise(pl.lit("train")).alias("split")
-        ).drop("unit", "family"),
-        ties,
-    )
+    of_unit = _sides(tasks)
+    split = pl.struct("service", "unit").map_elements(
+        lambda row: of_unit.get((row["service"], row["unit"]), "train"), return_dtype=pl.String)
+    return Sides(tasks.with_columns(split.alias("split")).drop("unit", "family", "started_at"), ties)
 
 
-def _held_out(tasks: pl.DataFrame) -> list[str]:
-    """Units to hold out, per service: in the order of their hashes until there is enough; big ones stay in train."""
-    units = tasks.group_by("service", "unit").agg(pl.len().alias("n")).sort("service", "unit")
-    held: list[str] = []
-    for _, part in units.group_by("service", maintain_order=True):
-        wanted, taken = HELD_OUT * int(part["n"].sum()), 0
-        order = sorted(part.select("unit", "n").iter_rows(), key=_by_hash)
-        for unit, n in order:
-            if taken + n <= max(1.25 * wanted, 1) and taken < wanted and len(order) > 1:
-                held.append(unit)
-                taken += n
-    return held
+def _sides(tasks: pl.DataFrame) -> dict[tuple[str, str], str]:
+    """(service, unit) -> side, of those not in train: the latest first, until there is enough; big ones stay in train."""
+    units = tasks.group_by("service", "unit").agg(pl.len().alias("n"), pl.col("started_at").max()).sort("service", "unit")
+    found: dict[tuple[str, str], str] = {}
+    for (service,), part in units.group_by("service", maintain_order=True):
+        total, order = int(part["n"].sum()), sorted(part.select("unit", "n", "started_at").iter_rows(), key=_latest_first)
+        for side, share in SHARES.items():
+            taken, left = 0, []
+            for unit, n, started_at in order:
+                if taken + n <= max(1.25 * share * total, 1) and taken < share * total and len(order) > len(SHARES):
+                    found[str(service), unit] = side
+                    taken += n
+                else:
+                    left.append((unit, n, started_at))
+            order = left
+    return found
 
 
-def _by_hash(unit: tuple[str, int]) -> str:
-    return hashlib.sha256(unit[0].encode()).hexdigest()
+def _latest_first(unit: tuple[str, int, datetime | None]) -> tuple[float, str]:
+    name, _, started_at = unit
+    return (-started_at.timestamp() if started_at else 0.0, hashlib.sha256(name.encode()).hexdigest())
 
 
 def _ties(members: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame:

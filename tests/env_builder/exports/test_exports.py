@@ -103,7 +103,7 @@ def test_a_grade_wins_over_the_outcome_and_says_so(tmp_path: Path, source: Sourc
 
 def test_sft_holds_good_sessions_apart_by_side(tmp_path: Path, source: Source) -> None:
     exported = export("sft", tmp_path, source)
-    assert [path.name for path in exported.paths] == ["sft.held_out.jsonl", "sft.train.jsonl"]
+    assert [path.name for path in exported.paths] == ["sft.held_out.jsonl", "sft.train.jsonl", "sft.validation.jsonl"]
     train = [json.loads(line) for line in (tmp_path / "sft.train.jsonl").read_text().splitlines()]
     held = [json.loads(line) for line in (tmp_path / "sft.held_out.jsonl").read_text().splitlines()]
     assert [len(train), len(held)] == [2, 1]
@@ -145,4 +145,4 @@ def test_leakage_is_written_as_sorted_json(tmp_path: Path) -> None:
 def test_tables_of_nothing_give_whole_files(tmp_path: Path, source: Source) -> None:
     bare = source._replace(tasks=source.tasks.clear(), turns=source.turns.clear(), outcomes=source.outcomes.clear())
     assert pl.read_parquet(export("trajectories", tmp_path, bare).paths[0]).height == 0
-    assert [path.read_text() for path in export("sft", tmp_path, bare).paths] == ["", ""]
+    assert [path.read_text() for path in export("sft", tmp_path, bare).paths] == ["", "", ""]

@@ -12,6 +12,7 @@ from extractors.outcomes import judge
 from extractors.reading import read
 from extractors.sessions import Sessions, assemble
 from extractors.tasks import find, leakage
+from warehouse.records import SIDES
 
 SAMPLE = Path(__file__).resolve().parents[2] / "logs" / "airline"
 
@@ -33,7 +34,7 @@ def test_the_sample_gives_tasks_with_known_good_sessions(sample: Sessions) -> No
     assert sorted(in_tasks + found.verdicts["subject"].to_list()) == sorted(sample.sessions["session_id"])
     assert found.tasks.filter(pl.col("session_ids").list.len() > 1).height >= 10, "tries of one task are found again"
     assert found.tasks.filter(pl.col("good_session_ids").list.len() > 0).height >= 5
-    assert set(found.tasks["split"]) == {"train", "held_out"}
+    assert set(found.tasks["split"]) == set(SIDES)
     report = leakage(found.tasks, sample.sessions, sample.turns, effects)
     assert all(each["leaks"] == 0 or each["method"] == "family" for each in report.values())
     shuffled = sample.turns.sample(fraction=1.0, shuffle=True, seed=3)

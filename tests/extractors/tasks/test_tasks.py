@@ -16,7 +16,7 @@ from extractors.tasks.arguments import calls_of, values_of
 from extractors.tasks.asking import ask
 from extractors.tasks.families import read_openings
 from extractors.tasks.instances import same_request
-from warehouse.records import Outcome, Session, Task, Turn, frame, frame_schema
+from warehouse.records import SIDES, Outcome, Session, Task, Turn, frame, frame_schema
 
 EFFECTS = pl.DataFrame(
     {"service": ["shop"] * 3, "tool": ["look", "paint", "sell"], "effect": ["read", "write", "write"]}
@@ -155,14 +155,33 @@ def test_one_users_things_and_changed_things_stay_on_one_side_and_shared_ones_ar
     sessions, turns = frames(*steps.items(), identities=identities)
     tasks = find(sessions, turns, chances(sessions), EFFECTS, {}).tasks
     split = {row["session_ids"][0]: row["split"] for row in tasks.to_dicts()}
-    assert set(split.values()) == {"train", "held_out"}
+    assert set(split.values()) == set(SIDES)
     assert 0.1 <= sum(side == "held_out" for side in split.values()) / 40 <= 0.3
     for user in set(identities.values()):
         assert len({split[name] for name in names if identities[name] == user}) == 1
     report = leakage(tasks, sessions, turns, EFFECTS)["shop"]
     assert report["method"] == "component" and report["leaks"] == 0
     assert report["shared"]["at"] == {"n": 1, "examples": ["catalogue-1"]}
-    assert report["n_tasks"]["train"] + report["n_tasks"]["held_out"] == 40
+    assert sum(report["n_tasks"].values()) == 40
+
+
+def test_later_tasks_are_held_out_and_near_duplicates_stay_together() -> None:
+    def paint(i: int, words: str = "please would you kindly paint the long northern") -> list[tuple[Any, ...]]:
+        wall = f"wall{1000 + i}"
+        return [("user", f"{words} {wall} in the colour of the sea for me"), ("paint", {"n": wall}, "ok"), ("assistant", "ok")]
+
+    names = [f"s{i:02}" for i in range(30)]
+    again = paint(29, "would you kindly paint the long northern")[::2]
+    sessions, turns = frames(("early", again), *((name, paint(i)) for i, name in enumerate(names)))
+    tasks = find(sessions, turns, chances(sessions), EFFECTS, {}).tasks
+    split = {row["session_ids"][0]: row["split"] for row in tasks.to_dicts()}
+    assert split["s29"] == split["early"] == "held_out"
+    assert [split[name] for name in names] == sorted((split[name] for name in names), key=SIDES.index)
+    report = leakage(tasks, sessions, turns, EFFECTS)["shop"]
+    assert report["n_near_duplicates"] == 2 and report["leaks"] == 0
+    early = pl.col("session_ids").list.first() == "early"
+    leaking = tasks.with_columns(pl.when(early).then(pl.lit("train")).otherwise("split").alias("split"))
+    assert leakage(leaking, sessions, turns, EFFECTS)["shop"]["leaks"] == 1
 
 
 def test_where_everything_hangs_together_the_split_goes_by_family_and_says_so() -> None:
