@@ -311,6 +311,15 @@ class Task(Record):
     split: Split
     difficulty: float | None
     """1 - mean probability of success over its sessions."""
+    rate_low: float | None = None
+    rate_high: float | None = None
+    """Where its rate of success lies with 90 %: Beta-Binomial over all tasks of its service."""
+    ways: str = "[]"
+    """JSON list of {calls, n_good, n_sessions}: the distinct sequences of calls it was done by."""
+    asked_for: str = "[]"
+    """JSON list of the arguments (`tool.path`) that the user told only later on."""
+    told: str = "[]"
+    """JSON list of facts (words with a digit) that every good session told the user from what it had looked up."""
 
 
 class Goal(Record):

@@ -69,7 +69,8 @@ create table if not exists mart.outcomes (
 create table if not exists mart.tasks (
     task_id varchar primary key, service varchar not null, family varchar not null, slots varchar not null,
     goal varchar not null, session_ids varchar[] not null, segment_of varchar, derived_from varchar,
-    starts_at timestamptz, good_session_ids varchar[] not null, split varchar not null, difficulty double);
+    starts_at timestamptz, good_session_ids varchar[] not null, split varchar not null, difficulty double,
+    rate_low double, rate_high double, ways varchar not null, asked_for varchar not null, told varchar not null);
 create table if not exists mart.goals (
     goal_id varchar primary key, session_id varchar not null, service varchar not null, place bigint not null,
     begins bigint not null, ends bigint not null, kind varchar not null, asks varchar not null, family varchar not null,

@@ -11,10 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 _STEPS = 200
 """Slices of [0, 1] that the distribution of a rate is laid out in."""
+
+_PLACES = [(step + 0.5) / _STEPS for step in range(_STEPS)]
 
 _STRENGTH = (1.0, 3.0)
 """Least and most sessions that the other tasks count for: probabilities are careful, and make tasks look more alike than they
@@ -53,6 +56,24 @@ def mass(chances: Sequence[float], low: float, high: float, prior: Prior) -> flo
     )
 
 
+def spread(chances: Sequence[float], prior: Prior, level: float = 0.9) -> tuple[float, float]:
+    """Where the task's rate of success lies with probability `level`, as much above as below left out."""
+    n = len(chances)
+    heights = [0.0] * _STEPS
+    for n_good, weight in enumerate(_counts(chances)):
+        own = _beta(prior.good + n_good, prior.bad + n - n_good)
+        heights = [height + weight * each for height, each in zip(heights, own, strict=True)]
+    left, low, high = (1.0 - level) / 2.0, 0.0, 1.0
+    below = 0.0
+    for step, height in enumerate(heights):
+        before, below = below, below + height
+        if before < left <= below:
+            low = (step + (left - before) / height) / _STEPS
+        if before < 1.0 - left <= below:
+            high = (step + (1.0 - left - before) / height) / _STEPS
+    return round(low, 4), round(high, 4)
+
+
 def in_band(tasks: Mapping[str, Sequence[float]], low: float, high: float, least: float = 0.7) -> set[str]:
     """Tasks whose rate lies in [low, high] with a probability of at least `least`."""
     prior = prior_of(tasks)
@@ -69,7 +90,13 @@ def _counts(chances: Sequence[float]) -> list[float]:
 
 
 def _beta_mass(good: float, bad: float, low: float, high: float) -> float:
-    """Share of a Beta distribution that lies in [low, high], by the midpoint rule."""
-    places = [(step + 0.5) / _STEPS for step in range(_STEPS)]
-    heights = [math.exp((good - 1.0) * math.log(x) + (bad - 1.0) * math.log(1.0 - x)) for x in places]
-    return sum(h for x, h in zip(places, heights, strict=True) if low <= x <= high) / sum(heights)
+    """Share of a Beta distribution that lies in [low, high]."""
+    return sum(share for x, share in zip(_PLACES, _beta(good, bad), strict=True) if low <= x <= high)
+
+
+@lru_cache(maxsize=4096)
+def _beta(good: float, bad: float) -> tuple[float, ...]:
+    """A Beta distribution's share in each slice, by the midpoint rule."""
+    heights = [math.exp((good - 1.0) * math.log(x) + (bad - 1.0) * math.log(1.0 - x)) for x in _PLACES]
+    total = sum(heights)
+    return tuple(height / total for height in heights)

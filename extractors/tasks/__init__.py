@@ -16,8 +16,10 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from extractors.outcomes.rates import prior_of, spread
 from extractors.tasks.arguments import calls_of, values_of
 from extractors.tasks.asking import ask, heard
+from extractors.tasks.details import details
 from extractors.tasks.duplicates import near_duplicates
 from extractors.tasks.goal_slots import goal_slots
 from extractors.tasks.goals import find_goals, kind_id, kinds_of
@@ -82,7 +84,8 @@ def find(
     members = _members(asked, goals.select("session_id", "family").unique(), outcomes, starts_from, gate)
     sides = choose_sides(members, calls, values)
     slots = fill_slots(asked, members, calls, values)
-    tasks = _tasks(members, sides.tasks, slots, starts_from)
+    known = details(members, turns, calls, values).join(_rates(members), on="task")
+    tasks = _tasks(members, sides.tasks, slots.join(known, on="task", how="full", coalesce=True), starts_from)
     return Tasks(tasks, verdicts, goals)
 
 
@@ -140,6 +143,17 @@ def _members(
         .join(near_duplicates(asked), on="session_id")
         .sort("task", "session_id")
     )
+
+
+def _rates(members: pl.DataFrame) -> pl.DataFrame:
+    """task, rate_low, rate_high: where each task's rate of success lies, with the other tasks of its service as prior."""
+    rows = []
+    for _, part in members.sort("service").group_by("service", maintain_order=True):
+        chances = {task: sorted(seen) for task, seen in part.group_by("task").agg(
+            pl.col("probability").drop_nulls().round(2)).sort("task").iter_rows()}
+        prior = prior_of(chances)
+        rows += [(task, *(spread(seen, prior) if seen else (None, None))) for task, seen in chances.items()]
+    return pl.DataFrame(rows, schema={"task": pl.String, "rate_low": pl.Float64, "rate_high": pl.Float64}, orient="row")
 
 
 def _tasks(members: pl.DataFrame, sides: pl.DataFrame, slots: pl.DataFrame, starts_from: Mapping[str, str]) -> pl.DataFrame:

@@ -184,6 +184,22 @@ def test_later_tasks_are_held_out_and_near_duplicates_stay_together() -> None:
     assert leakage(leaking, sessions, turns, EFFECTS)["shop"]["leaks"] == 1
 
 
+def test_a_task_knows_its_ways_what_was_asked_for_and_what_had_to_be_told() -> None:
+    def served(*calls: tuple[Any, ...], told: str = "wall4711 was painted on 2031-05-06") -> list[tuple[Any, ...]]:
+        return [("user", "please paint wall4711 over"), ("look", {"at": "wall4711"}, '{"due": "2031-05-06"}'),
+                ("assistant", "in which colour?"), ("user", "make it blue"), *calls, ("assistant", told)]
+
+    paint, sell = ("paint", {"n": "wall4711", "c": "blue"}, "ok"), ("sell", {"n": "wall4711"}, "ok")
+    sessions, turns = frames(("a", served(paint)), ("b", served(paint)), ("c", served(sell, paint, told="done")))
+    likely = chances(sessions).with_columns(pl.when(pl.col("session_id") == "c").then(0.1).otherwise(0.9).alias("probability"))
+    (task,) = find(sessions, turns, likely, EFFECTS, {"shop": "reset"}).tasks.to_dicts()
+    assert json.loads(task["ways"]) == [{"calls": ["look", "paint"], "n_good": 2, "n_sessions": 2},
+                                        {"calls": ["look", "sell", "paint"], "n_good": 0, "n_sessions": 1}]
+    assert json.loads(task["asked_for"]) == ["paint.c"]
+    assert json.loads(task["told"]) == ["2031-05-06"]
+    assert 0.0 < task["rate_low"] < 1.9 / 3 < task["rate_high"] < 1.0
+
+
 def test_where_everything_hangs_together_the_split_goes_by_family_and_says_so() -> None:
     def act(i: int, tool: str) -> list[tuple[Any, ...]]:
         words = {"paint": "could you paint it over again", "sell": "I would like to sell that"}[tool]
