@@ -397,7 +397,7 @@ class Behaviour(Record):
 
     service: str
     tool: str
-    effect: Literal["read", "write", "pure", "constant", "unknown"]
+    effect: Literal["read", "write", "pure", "constant", "outside", "unknown"]
     program: str
     """JSON text in the language of docs/behaviour.md."""
     n_support: int

@@ -120,7 +120,7 @@ def _induced(service: Service, tool: str, steps: list[Step], seen: Seen) -> Indu
         keys = frozenset(step.shown[1] for step in service.steps if step.shown and step.shown[0] == kind)
         refusal = refusals.induce(steps, kind, speaks.argument, keys, _unknown(service, kind))
         rules += [refusal] if refusal else []
-    if known["effect"] == "constant" or (known["effect"] == "unknown" and _constant(steps)):
+    if known["effect"] == "constant" or (known["effect"] in ("outside", "unknown") and _constant(steps)):
         rules.append({"rule": "constant", "content": steps[0].call.content})
     elif known["effect"] == "pure":
         calculation = arithmetic.find([step.call for step in steps])

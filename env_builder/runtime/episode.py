@@ -23,8 +23,8 @@ from .world import Name, Overlay, Row, View, World, agreed_on
 Program = dict[str, Any]
 
 
-ACTING = ("write", "unknown")
-"""Effects of tools that may change the world."""
+ACTING = ("write", "outside", "unknown")
+"""Effects of tools that may change the world, or something outside of it."""
 UNKNOWN: Program = {"effect": "unknown", "rules": [], "relation": {}}
 
 
@@ -315,7 +315,10 @@ class Room:
         return {"documents": documents, "acts": acts}
 
     def _relation(self, act: Act, *looking: str | None) -> str | None:
-        relation = self._programs.get(act.tool, {}).get("relation", {})
+        program = self._programs.get(act.tool, {})
+        if program.get("effect") == "outside":
+            return "keeps"
+        relation = program.get("relation", {})
         return next((relation[name] for name in looking if name in relation), None)
 
     def _acts_naming(self, words: frozenset[str], since: int = 0) -> list[Act]:

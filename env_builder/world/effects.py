@@ -21,7 +21,7 @@ from env_builder.world import arithmetic, telling
 from env_builder.world.calls import Call
 from env_builder.world.documents import Documents
 
-Effect = Literal["read", "write", "pure", "constant", "unknown"]
+Effect = Literal["read", "write", "pure", "constant", "outside", "unknown"]
 CHANGES_RATE = 0.05
 """Share of changed looks from which a tool counts as writing (agents repeat writes that change nothing)."""
 TELLING_RATE = 0.2
@@ -149,6 +149,9 @@ def _effect(mine: list[Call], guilty: bool, kept: int, sight: Sight, hint: Effec
     if guilty:
         return "write"
     known = sight.documents.tools.get(tool)
+    quiet = known is None and tool not in sight.telling and kept >= MINIMUM_LOOKS
+    if quiet and hint != "read" and telling.addressed(mine):
+        return "outside"
     if hint == "unknown":
         return "unknown"
     if known:  # what takes more than the key and was never seen to change anything is not proven harmless

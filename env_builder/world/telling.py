@@ -1,7 +1,8 @@
 """Does a tool tell something, or does it merely confirm what it was asked to do? Found from its answers alone.
 
-In: the calls of one tool. Out: whether its answers hold what the questions do not, whether the same question is answered the
-same again, whether it takes nothing but prose. Sees: words. Does not see: what the words mean.
+In: the calls of one tool. Out: whether its answers hold what the questions do not, whether the same question is answered
+the same again, whether it takes nothing but prose, whether it goes to an address outside. Sees: words. Does not see: what
+they mean.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 
+from env_builder.runtime.relevance import leaves
 from env_builder.world.calls import Call
 
 MINIMUM_CALLS = 3
@@ -21,6 +23,7 @@ MANY_WORDS = 12
 """Words of an answer that are neither the question's nor in all other answers, from which it tells something."""
 PROSE_WORDS = 4
 _WORD = re.compile(r"\w+")
+_ADDRESS = re.compile(r"[^\s@,;]+@[^\s@,;]+\.\w+|\+\d[\d ()./-]{6,}\d|(?:https?://|www\.)\S+")
 
 
 def prose(calls: list[Call]) -> bool:
@@ -28,6 +31,12 @@ def prose(calls: list[Call]) -> bool:
     texts = [value for call in calls for value in call.arguments.values()]
     worded = sum(isinstance(text, str) and len(text.split()) >= PROSE_WORDS for text in texts)
     return len(calls) >= MINIMUM_CALLS and worded > len(texts) / 2
+
+
+def addressed(calls: list[Call]) -> bool:
+    """Does it go to an address outside (mail, telephone, web) in most calls? Whoever lives there acts outside this world."""
+    to = [any(isinstance(value, str) and _ADDRESS.fullmatch(value) for value in leaves(call.arguments)) for call in calls]
+    return len(calls) >= MINIMUM_CALLS and 2 * sum(to) > len(to)
 
 
 def repeats(calls: list[Call]) -> bool:

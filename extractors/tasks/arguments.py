@@ -27,8 +27,8 @@ def calls_of(turns: pl.DataFrame, effects: pl.DataFrame) -> pl.DataFrame:
     acting = (
         effects.with_columns(
             pl.when((pl.col("effect") == "write").any().over("service"))
-            .then(pl.col("effect") == "write")
-            .otherwise(pl.col("effect") == "unknown")
+            .then(pl.col("effect").is_in(["write", "outside"]))
+            .otherwise(pl.col("effect").is_in(["unknown", "outside"]))
             .alias("acts")
         )
         .select("service", "tool", "acts")

@@ -41,6 +41,22 @@ def test_a_declaration_decides_where_nothing_was_seen(hint: Effect, wanted: str)
     assert found(calls)["ring"] == "unknown"
 
 
+def mailed(to: str) -> list[Call]:
+    """Somebody writes to an address about a door, and the door is as it was."""
+    return [one for n in range(6) for one in [
+        *session(f"s{n}", ("look", OLD)), call("tell", {"to": to, "door": "D-1"}, f"told {n}", f"s{n}", 1),
+        *[step._replace(position=2) for step in session(f"s{n}", ("look", OLD))]]]
+
+
+@pytest.mark.parametrize(("to", "wanted"), [
+    ("ann@example.org", "outside"), ("+44 20 7946 0958", "outside"), ("https://example.org/doors", "outside"),
+    ("the porter", "unknown")])
+def test_what_goes_to_an_address_and_leaves_things_alone_acts_outside(to: str, wanted: str) -> None:
+    assert found(mailed(to))["tell"] == wanted
+    assert found(mailed(to), tell="unknown")["tell"] == wanted, "a declaration is a hint"
+    assert found(mailed(to)[:3])["tell"] == "unknown", "seldom seen"
+
+
 def test_what_was_seen_counts_more_than_a_declaration() -> None:
     calls = [step for n in range(6) for step in session(f"s{n}", ("look", OLD), ("push", "ok"), ("look", NEW))]
     assert found(calls, push="read")["push"] == "write"
