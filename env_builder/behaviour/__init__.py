@@ -133,7 +133,8 @@ def _induced(service: Service, tool: str, steps: list[Step], seen: Seen) -> Indu
         written = writes.induce(steps, around)
         if written:
             *before, rule = written.rules
-            rules += [*before, {**rule, "also": service.also.get(tool, [])}]
+            done = writes.done(rule, service.finals.get(rule["class"], {})) if rule["rule"] == "write" else {}
+            rules += [*before, {**rule, "also": service.also.get(tool, []), **({"done": done} if done else {})}]
             n_against = written.n_against
             fidelity, abstains = writes.held_out(steps, around)
         else:

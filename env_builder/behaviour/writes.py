@@ -143,6 +143,14 @@ def _counts(expression: Any, name: str) -> bool:
     return any(_counts(one, name) for one in expression)
 
 
+def done(rule: dict[str, Any], finals: dict[str, list[Any]]) -> dict[str, Any]:
+    """Field -> value: where the document has it, what the tool does is done, and nothing does it again. That is where the tool
+    puts the value there, was never seen to work on a document that has it, and nothing ever changed one (`finals`)."""
+    return {
+        name: value for name, values in sorted(finals.items()) for value in values
+        if rule["fields"].get(name) == ["constant", value] and value not in rule["when"]["document"].get(name, [value])}
+
+
 def held_out(steps: list[Step], around: Around) -> tuple[float | None, float]:
     """(exact of answered, share not answered) where each half of the sessions is answered by the other half's rules."""
     exact = answers = n = 0

@@ -259,7 +259,8 @@ def _create(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any]
 def unmoved(program: dict[str, Any], arguments: dict[str, Any], state: State) -> tuple[tuple[Name, str], ...]:
     """Documents that a call leaves as they are whether it works, as its tool's program says, or is refused.
 
-    Where the program speaks of what is not there, the call did not do what every call that worked was seen to do.
+    Where the program speaks of what is not there, or what it does is `done`, the call did not do what every call that worked
+    was seen to do.
     """
     found: list[tuple[Name, str]] = []
     for rule in program["rules"]:
@@ -270,6 +271,8 @@ def unmoved(program: dict[str, Any], arguments: dict[str, Any], state: State) ->
         before = json.loads(text)
         others = consequences(rule.get("also", []), before, arguments, state)
         try:
+            if any(before.get(field) == value for field, value in rule.get("done", {}).items()):
+                raise Nowhere
             made = _made(rule, before, arguments, state.look)
         except Nowhere:
             return ((name, text), *((other, there) for other, _ in others if (there := state.document(other)) is not None))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import polars as pl
 
 from env_builder.runtime.effects import Consequence
-from env_builder.world import begin, changes, documents, effects, faults, hidden, history, replay, wrappers
+from env_builder.world import begin, changes, documents, effects, faults, finals, hidden, history, replay, wrappers
 from env_builder.world.calls import Call, calls_of
 from env_builder.world.effects import Effect
 from warehouse.records import Fact, Recorded, RowChange, Verdict, empty, frame
@@ -35,6 +35,8 @@ class Service(NamedTuple):
     """What the acts of each tool change besides the thing that they show."""
     feeds: dict[str, changes.Feed]
     """Row changes that tell of a class, by class."""
+    finals: finals.Finals
+    """States that nothing leaves, by class and field; {} where each session begins anew."""
 
 
 class World(NamedTuple):
@@ -73,7 +75,7 @@ def build(
         steps = list(replay.steps(calls, service.documents, service.programs, first, began))
         relation = {tool: program["relation"] for tool, program in service.programs.items()}
         also = hidden.find(steps, service.documents, shared, feeds, relation)
-        service = service._replace(steps=steps, also=also, feeds=feeds)
+        service = service._replace(steps=steps, also=also, feeds=feeds, finals=finals.find(steps, feeds) if shared else {})
         told = history.facts(name, steps, starts, shared, hidden.touches(steps, also, service.documents), feeds)
         services[name] = service
         facts += told.facts
@@ -94,7 +96,7 @@ def _service(
     starts_from, votes = (told, {}) if told else begin.find(calls, found)
     does = effects.find(calls, found, starts_from == "shared", hints)
     programs = replay.skeletons(calls, found, does)
-    return Service(name, starts_from, votes, programs, calls, list(replay.steps(calls, found, programs)), found, {}, {})
+    return Service(name, starts_from, votes, programs, calls, list(replay.steps(calls, found, programs)), found, {}, {}, {})
 
 
 def _lost(service: str, call: Call) -> Verdict:

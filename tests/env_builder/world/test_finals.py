@@ -1,0 +1,71 @@
+"""States that nothing leaves, and what an act that nobody saw refused is taken to have done in them: nothing."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from env_builder.behaviour.writes import done
+from env_builder.runtime.episode import Room
+from env_builder.runtime.world import View, World
+from env_builder.world.changes import Feed
+from env_builder.world.finals import MINIMUM, find
+
+EPOCH = datetime(2031, 5, 1, tzinfo=UTC)
+
+
+def feed(histories: list[list[str]]) -> Feed:
+    """A feed of things that took these states one after the other; a counter changes with each."""
+    return Feed("slips", {
+        f"S-{number}": [(EPOCH + timedelta(hours=n), json.dumps({"state": state, "n": n}), "")
+                        for n, state in enumerate(states)]
+        for number, states in enumerate(histories)}, EPOCH, True)
+
+
+@given(st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=3), min_size=2, max_size=12), st.integers(1, MINIMUM))
+def test_a_state_is_final_where_enough_came_and_nothing_left(some: list[list[str]], times: int) -> None:
+    histories = some * times
+    came = {state: sum(len(each) > 1 and each[-1] == state for each in histories) for state in "abc"}
+    left = {state for each in histories for state in each[:-1]}
+    wanted = sorted(state for state in "abc" if came[state] >= MINIMUM and state not in left)
+    assert find([], {"slips": feed(histories)}).get("slips", {}).get("state", []) == wanted
+
+
+RULE: dict[str, Any] = {
+    "rule": "write", "class": "slips", "argument": "slip", "before": "", "after": "", "style": {}, "order": ["state", "log"],
+    "fields": {"state": ["constant", "shut"], "log": ["append", ["before", "log"], ["constant", "shut"]]},
+    "when": {"names": [["slip"]], "document": {"state": ["open"]}, "arguments": {}, "lengths": {}, "within": [], "alike": [],
+             "differs": []}}
+
+
+def room(rule: dict[str, Any]) -> Room:
+    """Three slips, a tool that shows them and one that shuts them."""
+    facts = [{"class": "slips", "key": f"S-{n}", "value": json.dumps({"state": state, "log": []}), "from": None, "to": None,
+              "session": None} for n, state in enumerate(("open", "shut", "lost"))]
+    programs: dict[str, dict[str, Any]] = {
+        "show": {"tool": "show", "effect": "read", "class": "slips", "relation": {},
+                 "rules": [{"rule": "document", "class": "slips", "argument": "slip", "before": "", "after": ""}]},
+        "shut": {"tool": "shut", "effect": "write", "class": "slips", "relation": {}, "rules": [rule]}}
+    return Room(World(facts, []), programs, View(None, frozenset()))
+
+
+def test_what_is_done_is_not_done_again() -> None:
+    told = done(RULE, {"state": ["lost", "shut"]})
+    assert told == {"state": "shut"}  # the tool does not make slips lost
+    for rule, known in ((RULE, set()), ({**RULE, "done": told}, {"S-0", "S-1"})):
+        for slip in ("S-1", "S-2"):
+            played = room(rule)
+            shown = played.call("show", {"slip": slip})
+            assert played.call("shut", {"slip": slip}).tier == "unknown"
+            after = played.call("show", {"slip": slip})
+            assert (after.content == shown.content) == (slip in known)
+            assert (after.tier == "unknown") == (slip not in known)
+    twice = room({**RULE, "done": told})
+    shut = twice.call("shut", {"slip": "S-0"}).content
+    assert twice.call("shut", {"slip": "S-0"}).tier == "unknown"
+    assert twice.call("show", {"slip": "S-0"}).content == shut
+    assert not done(RULE, {"log": ["shut"], "state": ["open"]})
