@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import orjson
@@ -56,7 +57,7 @@ def sightings(events: pl.DataFrame, turns: pl.DataFrame) -> dict[Key, Sighting]:
     dated = told.with_columns(own.alias("day"), pl.coalesce("session_id", "record_id").alias("unit")).filter(
         pl.col("day").is_not_null()).sort("event_id")
     found: dict[Key, Sighting] = defaultdict(Sighting)
-    for key, day_, unit, features in [*_columns(dated), *_tools(dated), *_payloads(dated, turns)]:
+    for key, day_, unit, features in chain(_columns(dated), _tools(dated), _payloads(dated, turns)):
         found[key].see(day_, unit, features)
     return found
 

@@ -7,12 +7,13 @@ A run that was killed goes on at the first stage that is not up to date.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from functools import cache
+from functools import _lru_cache_wrapper, cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any, NamedTuple
@@ -68,6 +69,7 @@ class Look(NamedTuple):
 
 
 SAMPLE_ROWS = 5
+_WINGS = ("extractors", "env_builder")
 
 
 def carry_out(stage: Stage, settings: Settings, waiting: Callable[[str], None] | None = None) -> Report:
@@ -84,8 +86,17 @@ def carry_out(stage: Stage, settings: Settings, waiting: Callable[[str], None] |
         report = Report(stage.name, fresh, seconds, counts, *_looks(store, stage))
         if stage.last:
             store.publish()
+    _forget()
     progress.tell(stage.name, 1, 1, finished=True)
     return report
+
+
+def _forget() -> None:
+    """Let go of what the stage alone needed: what the wings' functions remember, and frames in circles of Python objects."""
+    for found in gc.get_objects():
+        if isinstance(found, _lru_cache_wrapper) and found.__module__.split(".")[0] in _WINGS:
+            found.cache_clear()
+    gc.collect()
 
 
 def up_to_date(store: Store, stages: tuple[Stage, ...], settings: Settings) -> bool:

@@ -1,4 +1,4 @@
-"""The rebuilt world, once a process: several stages read more of it than the tables hold (programs, steps, documents)."""
+"""The rebuilt world, with more of it than the tables hold (programs, steps, documents)."""
 
 from __future__ import annotations
 
@@ -14,22 +14,14 @@ if TYPE_CHECKING:
     from env_builder.world import World
     from extractors.configuration import Configuration
 
-_last: dict[str, World] = {}
-
 
 def world_of(store: Store, settings: Settings) -> World:
-    """The world of the sessions in the warehouse; the one built last is kept in this process."""
+    """The world of the sessions in the warehouse."""
     from env_builder import world
 
-    digest = store.read("select digest from raw.stages where stage = 'sessions'")["digest"].item()
-    key = f"{digest} {settings.configuration_text}"
-    if key not in _last:
-        sessions = store.table("core.sessions")
-        built = world.build(sessions, store.table("core.turns"), store.table("core.tools"), told(sessions, settings),
-                            store.table("core.row_changes"))
-        _last.clear()
-        _last[key] = built
-    return _last[key]
+    sessions = store.table("core.sessions")
+    return world.build(sessions, store.table("core.turns"), store.table("core.tools"), told(sessions, settings),
+                       store.table("core.row_changes"))
 
 
 def told(sessions: pl.DataFrame, settings: Settings) -> dict[str, Literal["reset", "shared"]]:

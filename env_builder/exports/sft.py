@@ -36,14 +36,15 @@ def _write(out: Path, source: Source) -> Exported:
     conversations = _conversations(kept, source.turns)
     paths = []
     for side in SIDES:
-        lines = [
+        lines = (
             _line(conversations[session_id], goal, tools.get(service, "[]"))
             for session_id, goal, service in kept.filter(pl.col("split") == side)
             .select("session_id", "goal", "service")
             .iter_rows()
-        ]
+        )
         path = out / f"sft.{side}.jsonl"
-        path.write_text("".join(lines), encoding="utf-8", newline="\n")
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(lines)
         paths.append(path)
     return Exported(sorted(paths), _left(chosen.filter(pl.col("reason").is_not_null())))
 

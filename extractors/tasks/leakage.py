@@ -15,6 +15,8 @@ from extractors.tasks.words import split_words
 from warehouse.records import SIDES
 
 _EXAMPLES = 10
+_AT_ONCE = 200
+"""Tasks whose goals are compared with all others at once: each pair that shares a word is a row for each such word."""
 
 
 def report(sides: Sides, goals: pl.DataFrame) -> dict[str, dict[str, Any]]:
@@ -69,6 +71,11 @@ def _highest_jaccard(tasks: pl.DataFrame) -> float | None:
     train, held = words.filter(pl.col("split") == "train"), words.filter(pl.col("split") != "train")
     if train.is_empty() or held.is_empty():
         return None
+    highest = [_highest(some, train) for some in held.with_columns(part=pl.col("at") // _AT_ONCE).partition_by("part")]
+    return round(max(highest), 6)
+
+
+def _highest(held: pl.DataFrame, train: pl.DataFrame) -> float:
     joined = held.join(train, on="word", suffix="_train").group_by("at", "at_train", "n", "n_train").agg(pl.len().alias("both"))
     highest = joined.select((pl.col("both") / (pl.col("n") + pl.col("n_train") - pl.col("both"))).max()).item()
-    return round(float(highest), 6) if highest is not None else 0.0
+    return float(highest) if highest is not None else 0.0
