@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from extractors.outcomes.aftermath import asked_again
 from extractors.outcomes.as_asked import as_asked
 from extractors.outcomes.asked_done import said_otherwise, untraced
 from extractors.outcomes.closing import closing
@@ -21,6 +22,7 @@ from extractors.outcomes.effort import effort
 from extractors.outcomes.endings import complaint, error_last, handover, repeats, thanks, unanswered
 from extractors.outcomes.evidence import Evidence
 from extractors.outcomes.feedback import from_feedback
+from extractors.outcomes.results import claimed, tests
 from warehouse.errors import InputError
 
 GROUP = "traceroom.signals"
@@ -41,6 +43,9 @@ class Signal(NamedTuple):
 
 
 OURS = (
+    Signal("asked_again", asked_again, "aftermath"),
+    Signal("claimed", claimed, "claimed"),
+    Signal("tests", tests, "tests", 2.0),
     Signal("as_asked", as_asked, "asked_done", 2.0),
     Signal("closing", closing, "closing"),
     Signal("complaint", complaint, "words", 1.0),

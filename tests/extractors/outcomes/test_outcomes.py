@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import polars as pl
@@ -192,6 +193,25 @@ def test_what_a_session_is_closed_with_counts_as_the_other_signals_tell(wrong: i
     judged = judge(sessions, turns, empty(Feedback), effects, goals=goals_of(sessions, turns, effects))
     held = {row["session_id"]: row["probability"] for row in judged.outcomes.to_dicts()}
     assert max(held[f"c{n:02}"] for n in range(0, 40, wrong)) < min(held[f"c{n:02}"] for n in range(40) if n % wrong)
+
+
+def test_tests_claims_and_a_second_request_are_seen() -> None:
+    ask, paint = ("user", "please paint wall4711 in blue"), ("paint", {"at": "wall4711", "c": "blue"}, "ok")
+    others = [session(f"o{i}", ("user", f"please paint {wall} in blue"), ("paint", {"at": wall, "c": "blue"}, "ok"),
+                      ("assistant", "It has been painted.")) for i in range(8) for wall in [f"wall4{i:03}"]]  # fmt: skip
+    sessions, turns = frames(
+        session("claims", ask, ("assistant", "It has been painted.")), session("again", ask, paint, ("assistant", "ok")),
+        session("red", ask, ("look", {}, "== 2 failed, 7 passed in 1 s =="), ("assistant", "ok")),
+        session("green", ask, ("look", {}, "1 failed"), ("look", {}, "== 9 passed in 1 s =="), ("assistant", "ok")), *others,
+    )  # fmt: skip
+    start = datetime(2031, 1, 1, tzinfo=UTC)
+    days = {"again": 2, "red": 40, "green": 80}
+    at = [start + timedelta(days=days.get(name, 0)) for name in sessions["session_id"]]
+    sessions = sessions.with_columns(pl.Series("started_at", at, pl.Datetime("us", "UTC")))
+    seen = judge(sessions, turns, empty(Feedback), EFFECTS, goals=goals_of(sessions, turns, EFFECTS)).outcomes
+    assert signals_of(seen, "claims")["claimed"] == -1.0 and "claimed" not in signals_of(seen, "o1")
+    assert signals_of(seen, "claims")["asked_again"] == -1.0 and "asked_again" not in signals_of(seen, "again")
+    assert (signals_of(seen, "red")["tests"], signals_of(seen, "green")["tests"]) == (-1.0, 1.0)
 
 
 def test_a_session_of_nothing_gets_no_probability_and_a_verdict() -> None:
