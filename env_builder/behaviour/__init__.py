@@ -13,7 +13,19 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from env_builder.behaviour import finds, makes, misses, refusals, replays, selections, templates, validation, versions, writes
+from env_builder.behaviour import (
+    finds,
+    makes,
+    misses,
+    parts,
+    refusals,
+    replays,
+    selections,
+    templates,
+    validation,
+    versions,
+    writes,
+)
 from env_builder.behaviour.sources import Sources
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.episode import ACTING
@@ -72,16 +84,16 @@ def _behaviour(service: Service, tool: str, steps: list[Step], seen: Seen) -> di
     """The program of a tool; of one that changed, the rules of its last version, and its earlier versions beside them."""
     known = service.programs[tool]
     explained = partial(_explained, service, tool) if known["rules"] and known["effect"] not in ("read", "pure") else None
-    parts = versions.versions(steps, explained)
-    *earlier, last = [_induced(service, tool, part.steps, seen) for part in parts]
+    cuts = versions.versions(steps, explained)
+    *earlier, last = [_induced(service, tool, part.steps, seen) for part in cuts]
     program = {**known, "rules": last.rules}
     if earlier:
         program["versions"] = [
-            {"until": part.until, "rules": found.rules} for part, found in zip(parts[:-1], earlier, strict=True)]
+            {"until": part.until, "rules": found.rules} for part, found in zip(cuts[:-1], earlier, strict=True)]
     fidelity, abstains = last.fidelity, last.abstains
     if fidelity is None and abstains is None:
         fidelity, abstains = replays.held_out(
-            parts[-1].steps, program, lambda half: _induced(service, tool, half, seen).rules if half else [])
+            cuts[-1].steps, program, lambda half: _induced(service, tool, half, seen).rules if half else [])
     program["rules"] = _of_lists(tool, program["rules"], known["effect"], seen.sources)
     return {
         "service": service.name, "tool": tool, "effect": known["effect"], "program": canonical(program),
@@ -143,8 +155,8 @@ def _induced(service: Service, tool: str, steps: list[Step], seen: Seen) -> Indu
         sentence = templates.induce(steps)
         looks = known["effect"] != "write" and known["class"] is None
         rules += [sentence] if sentence else finds.induce(steps, seen.things) if looks else []
-        empty = misses.induce(steps) if known["effect"] == "read" and not sentence else None
-        rules += [empty] if empty else []
+        reads = known["effect"] == "read" and not sentence
+        rules += [found for found in ((misses.induce(steps), parts.induce(steps)) if reads else ()) if found]
     made = makes.induce(steps, seen.looks, seen.things) if known["effect"] in ACTING else None
     rules += [made] if made else []
     if speaks is None and tool in service.also:

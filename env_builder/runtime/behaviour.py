@@ -18,6 +18,7 @@ from .guards import allowed, usual
 from .linked import Untold, refusal
 from .lists import read
 from .misses import finds_nothing
+from .parts import put_together
 from .records import Tier
 from .refusals import refused
 from .selections import is_unlisted, selected
@@ -181,6 +182,12 @@ def _nothing(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any
     return Answer(rule["content"], rule["is_error"], "derived") if finds_nothing(rule, arguments, asked) else None
 
 
+def _parts(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
+    """Say of each name what answers to other questions say of it."""
+    text = put_together(rule, arguments, state.answered(tool, arguments))
+    return None if text is None else Answer(text, False, "derived")
+
+
 def _select(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
     """Show what the arguments select from a list that is known whole."""
     content = state.shown(*rule["source"])
@@ -310,4 +317,4 @@ RULES: dict[str, Rule] = {
     "recorded": _recorded, "bound": _bound, "constant": _constant, "arithmetic": _arithmetic, "document": _document,
     "write": _write, "create": _create, "check": _check, "text": _text, "value": _value, "validate": _validate,
     "refuse": _refuse, "rows": _silent, "shows": _silent, "makes": _silent, "changes": _silent, "find": _find,
-    "nothing": _nothing, "select": _select, "unlisted": _unlisted}
+    "nothing": _nothing, "select": _select, "unlisted": _unlisted, "parts": _parts}
