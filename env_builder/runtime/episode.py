@@ -77,7 +77,9 @@ class Taught:
     def begin_anew(self) -> None:
         """Forget what acts made of things; what was answered speaks for another session from now on."""
         self.documents = {name: (text, 0) for name, text in self.begun.items()}
-        self.answers = {name: [{**row, "session": ""} for row in rows] for name, rows in self.answers.items()}
+        for rows in self.answers.values():
+            if rows[-1]["session"] is None:
+                rows[:] = [{**row, "session": ""} for row in rows]
         self.said = {}
 
 
