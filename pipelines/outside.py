@@ -6,13 +6,15 @@ In: `TOOL=SOURCE` options, a configuration file, an environment's directory. Out
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from env_builder.runtime.bindings import kinds
 from extractors import configuration
 from pipelines.resources import Ask, ask_from_environment
-from warehouse.errors import InputError, Missing
+from warehouse.errors import InputError, Missing, Unavailable
 
 
 def bindings(environment: Path, options: Iterable[str], config: str | None) -> dict[str, str]:
@@ -40,9 +42,19 @@ def bindings(environment: Path, options: Iterable[str], config: str | None) -> d
 
 
 def live(wanted: bool) -> Ask | None:
-    """The model that answers live where that is asked for. Raises InputError where none is configured."""
+    """The model that answers live where that is asked for; what it does not answer stays unknown, with a warning. Raises
+    InputError where none is configured."""
     ask = ask_from_environment() if wanted else None
     if wanted and ask is None:
         raise InputError(
             "no model is configured to answer", "--ask", "set TRACEROOM_MODEL and TRACEROOM_MODEL_URL (docs/configuration.md)")
-    return ask
+    return None if ask is None else partial(_said, ask)
+
+
+def _said(ask: Ask, prompt: str) -> str:
+    """The model's text, empty where it does not answer."""
+    try:
+        return ask(prompt)
+    except Unavailable as error:
+        logging.getLogger(__name__).warning("the call stays unknown: %s", error)
+        return ""

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -223,8 +222,7 @@ def _call(room: Room, tool: str, arguments: dict[str, Any], ask: Ask | None) -> 
         return answer
     try:
         return room.supply(ask(prompt))
-    except (Unavailable, InputError) as error:
-        logging.getLogger(__name__).warning("the call stays unknown: %s", error)
+    except InputError:  # the reply is no answer
         return answer
 
 

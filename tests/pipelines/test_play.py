@@ -83,5 +83,11 @@ def test_a_model_answers_what_is_unknown_where_asked_for(room: Path, monkeypatch
     monkeypatch.delenv("TRACEROOM_MODEL", raising=False)
     monkeypatch.delenv("TRACEROOM_MODEL_URL", raising=False)
     assert outside.live(False) is None
+    monkeypatch.setenv("TRACEROOM_MODEL", "small")
+    monkeypatch.setenv("TRACEROOM_MODEL_URL", "http://127.0.0.1:9/v1")
+    (alone,) = playing.played(playing.begin(room, None, TASK, 0, ask=outside.live(True)), moves[:1])
+    assert alone["tier"] == "unknown", "nobody is at the endpoint"
+    monkeypatch.delenv("TRACEROOM_MODEL")
+    monkeypatch.delenv("TRACEROOM_MODEL_URL")
     with pytest.raises(InputError, match="--ask: no model is configured"):
         outside.live(True)
