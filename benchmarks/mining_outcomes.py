@@ -125,13 +125,13 @@ def prepared(data: Path | tuple[Path, ...], without: tuple[str, ...] = (), like:
         with Store.open(settings.warehouse) as store:
             tables = [store.table(f"core.{name}") for name in ("sessions", "turns", "feedback", "row_changes")]
             if like:
-                return Made(*tables, like.effects, like.starts_from, goals_of(tables[0], tables[1], like.effects))
+                return Made(*tables, like.effects, like.starts_from, goals_of(*tables[:2], like.effects, like.starts_from))
             world = world_of(store, settings)
             rows = [(name, tool, program["effect"]) for name, service in sorted(world.services.items())
                     for tool, program in sorted(service.programs.items())]
             effects = pl.DataFrame(rows, schema=["service", "tool", "effect"], orient="row")
             starts = {name: service.starts_from for name, service in world.services.items()}
-            return Made(*tables, effects, starts, goals_of(tables[0], tables[1], effects))
+            return Made(*tables, effects, starts, goals_of(*tables[:2], effects, starts))
 
 
 def truth_of(data: Path) -> dict[str, Truth]:
@@ -257,7 +257,7 @@ def _only(made: Made, sessions: list[str]) -> Made:
     kept = pl.col("session_id").is_in(sessions)
     return made._replace(
         sessions=made.sessions.filter(kept), turns=made.turns.filter(kept), feedback=made.feedback.filter(kept),
-        goals=goals_of(made.sessions.filter(kept), made.turns.filter(kept), made.effects))
+        goals=goals_of(made.sessions.filter(kept), made.turns.filter(kept), made.effects, made.starts_from))
 
 
 def _of_requests(data: Path, known: Made | None) -> dict[str, float]:

@@ -344,6 +344,8 @@ class Goal(Record):
     """What was asked, in the user's own words."""
     slots: str
     """JSON object slot name -> value, or list of values: what each argument of the kind's tool should be, as the words ask."""
+    continues: str | None = None
+    """Id of the goal of an earlier session that it goes on with."""
 
 
 Known = Literal["seen", "implied", "carried", "row_change"]

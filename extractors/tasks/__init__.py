@@ -25,6 +25,7 @@ from extractors.tasks.goal_slots import goal_slots
 from extractors.tasks.goals import find_goals, kind_id, kinds_of
 from extractors.tasks.instances import same_request
 from extractors.tasks.leakage import report
+from extractors.tasks.returning import continued
 from extractors.tasks.slots import fill_slots
 from extractors.tasks.splits import choose_sides
 from warehouse.records import Goal, Task, empty, frame_schema
@@ -44,8 +45,13 @@ class Tasks(NamedTuple):
     """Frame of `Goal`, by session and place."""
 
 
-def goals_of(sessions: pl.DataFrame, turns: pl.DataFrame, effects: pl.DataFrame) -> pl.DataFrame:
-    """Frame of `Goal`, by session and place: what each session that asked for something was for. `effects` as in `find`."""
+def goals_of(
+    sessions: pl.DataFrame, turns: pl.DataFrame, effects: pl.DataFrame, starts_from: Mapping[str, str] | None = None
+) -> pl.DataFrame:
+    """Frame of `Goal`, by session and place: what each session that asked for something was for.
+
+    `effects` and `starts_from` as in `find`: where sessions all begin alike, none goes on with another.
+    """
     asked = heard(sessions, turns)
     if asked.is_empty():
         return empty(Goal)
@@ -55,8 +61,10 @@ def goals_of(sessions: pl.DataFrame, turns: pl.DataFrame, effects: pl.DataFrame)
     kinds = pl.struct("service", "label").map_elements(lambda row: kind_id(**row), return_dtype=pl.String).alias("kind")
     named = goals.with_columns(ids, kinds, pl.col("words").alias("goal"), pl.col("label").alias("asks"))
     slots = goal_slots(goals, turns, calls, values_of(calls))
-    return named.join(kinds_of(goals).select("session_id", "family"), on="session_id").join(
-        slots, on=["session_id", "place"]).select(list(frame_schema(Goal))).sort("session_id", "place")
+    filled = named.join(kinds_of(goals).select("session_id", "family"), on="session_id").join(slots, on=["session_id", "place"])
+    reset = [service for service, start in (starts_from or {}).items() if start == "reset"]
+    later = continued(filled.filter(~pl.col("service").is_in(reset)), sessions)
+    return filled.join(later, on="goal_id", how="left").select(list(frame_schema(Goal))).sort("session_id", "place")
 
 
 def find(
@@ -76,7 +84,7 @@ def find(
     """
     asked, verdicts = ask(sessions, turns)
     if goals is None:
-        goals = goals_of(sessions, turns, effects)
+        goals = goals_of(sessions, turns, effects, starts_from)
     if asked.is_empty():
         return Tasks(empty(Task), verdicts, goals)
     calls = calls_of(turns, effects)
