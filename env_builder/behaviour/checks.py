@@ -46,12 +46,13 @@ MINIMUM_CONTRAST = 3
 """Calls that worked in which a condition must have been told."""
 MINIMUM_ALWAYS = 5
 """Calls that worked in which what they gave must have named something."""
-KNOWN = 0.5
 MAXIMUM_CONDITIONS = 4
 MAXIMUM_WORKED = 100
 MAXIMUM_NUMBERS = 40
 MAXIMUM_VALUES = 3
 SAMPLES = 2
+LOOKED_AT = 16
+"""Calls that worked in which things are looked for that never were otherwise."""
 COMPUTED = ("sum", "total", "times", "minus", "plus", "round", "absolute", "length")
 _SLOT = re.compile(r"[\w\-.]*\d[\w\-]*(?:\.\d+)?")
 Truth = list[list[bool | None]]
@@ -98,7 +99,7 @@ def induce(cases: list[Case], known: Known) -> list[dict[str, Any]]:
     for _, refused in sorted(groups.items()):
         messages += _explained(refused, worked, sample, known)
     spoken = [when for one in messages for when in one["when"]]
-    messages += [one for one in _always_there(worked, sample, known) if one["when"][0] not in spoken]
+    messages += [one for one in _never_broken(worked, sample, known) if one["when"][0] not in spoken]
     for one in messages:
         own = [case for case in cases if _is_said(one, case)]
         held = [[(case.key, [holds(when, case.scope) for when in other["when"]]) for case in own] for other in messages]
@@ -109,25 +110,45 @@ def induce(cases: list[Case], known: Known) -> list[dict[str, Any]]:
     return messages
 
 
-def _always_there(worked: list[Case], sample: Worked, known: Known) -> Iterator[dict[str, Any]]:
-    """Where what calls gave always named something in another document: what becomes of others nobody knows."""
+def _never_broken(worked: list[Case], sample: Worked, known: Known) -> Iterator[dict[str, Any]]:
+    """What calls that worked never broke: what they gave always named something in another document, and what they charged was
+    never more than what an argument selects there. What becomes of calls that break it nobody knows."""
     if len(worked) < MINIMUM_ALWAYS:
         return
+    numbers = [e for e in numbers_of(known.fields, worked[0].scope.arguments) if e[0] != "total"]
     for position in places([case.scope for case in worked[:MAXIMUM_WORKED]], known.fields):
         spoken: dict[str, Expression] = {}
-        for scopes in sample.at(position)[:: max(1, len(worked) // SAMPLES)][:SAMPLES]:
+        for scopes in sample.at(position)[:: max(1, len(worked) // LOOKED_AT)][:LOOKED_AT]:
             for scope in scopes:
                 for e in expressions(scope, position, known.classes, {}, []):
                     spoken.setdefault(str(e), e)
+        linked = [e for e in spoken.values() if e[0] == "at" and "document" in str(e[1])]
         given = [e for e in spoken.values() if e[0] == "argument" and (position is None or speaks_of(e, position[0]))]
-        holders = [e for e in spoken.values() if e[0] == "at" and e[1][0] == "document" and any(
-            isinstance(seen, dict) for column in sample.values(e, position) for seen in column)]
-        for e, holder in product(given, holders):
-            condition = ["strange", e, holder]
-            full = condition if position is None else ["any", *position, condition]
-            told = [holds(full, case.scope) for case in worked]
-            if True not in told and told.count(False) >= max(MINIMUM_ALWAYS, KNOWN * len(told)) and _is_id(e, sample, position):
+        holders = [e for e in linked if e[1][0] == "document" and _holds_any(e, sample, position, dict)]
+        pairs = [["strange", e, holder] for e, holder in product(given, holders) if _is_id(e, sample, position)]
+        if position is None:
+            chosen = [e for e in linked if len(e) > 2 and isinstance(e[2], list) and e[2][:1] == ["argument"]]
+            left = [e for e in chosen if _holds_any(e, sample, None, int | float)]
+            pairs += [["less", e, number] for e, number in product(left, numbers) if _is_tested(e, number, sample)]
+        for kind, one, other in pairs:
+            columns = zip(sample.values(one, position), sample.values(other, position), strict=True)
+            compare = _is_less if kind == "less" else _is_strange
+            told = [[compare(a, b) for a, b in zip(left, right, strict=True)] for left, right in columns]
+            full = [kind, one, other] if position is None else ["any", *position, [kind, one, other]]
+            if sum(False in held for held in told) >= MINIMUM_ALWAYS and not any(True in held for held in told) and not any(
+                holds(full, case.scope) for case in worked
+            ):
                 yield {"when": [full], "pieces": None}
+
+
+def _holds_any(expression: Expression, sample: Worked, position: Position, kind: Any) -> bool:
+    return _any(sample.values(expression, position), kind)
+
+
+def _is_tested(left: Expression, number: Expression, sample: Worked) -> bool:
+    """Was something charged where it is known what is left, in several calls?"""
+    both = zip(sample.values(left, None), sample.values(number, None), strict=True)
+    return sum(is_number(one) and is_number(other) and other > 0 for (one,), (other,) in both) >= MINIMUM_CONTRAST
 
 
 def _is_id(expression: Expression, sample: Worked, position: Position) -> bool:

@@ -8,6 +8,7 @@ Sees: the conditions of runtime/guards.py. Does not see: what depends on other d
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 from typing import Any
@@ -16,6 +17,8 @@ from env_builder.behaviour.examples import Example
 from env_builder.runtime.guards import Guards, differs, is_alike, is_within, length_of
 
 FEW_VALUES = 5
+OPEN = 0.1
+"""Share of things whose value no other has, from which values are expected that were not seen."""
 MINIMUM_ROWS = 4
 """Different things that must have been seen: what fewer have in common is a coincidence."""
 Failure = tuple[dict[str, Any], dict[str, Any]]
@@ -94,16 +97,25 @@ def few_values(
     """Values of the fields that take few, by field. Rows whose `named` hold the same ids count once, and ids themselves are
     never few, unless `ids` asks for them."""
     found = {}
-    n = 0 if ids else len({tuple(str(value) for value in row.values() if _id_like(value)) for row in named or rows})
+    things = [tuple(str(value) for value in row.values() if _id_like(value)) for row in named or rows]
+    n = 0 if ids else len(set(things))
     several = n if n > 1 else len(rows)
     if several < MINIMUM_ROWS:
         return {}
     for name in sorted(set().union(*rows)):
         values = _distinct(row.get(name) for row in rows)
         scalar = not any(isinstance(value, dict | list) or (_id_like(value) and not ids) for value in values)
-        if scalar and len(values) <= FEW_VALUES and several > 2 * len(values):
+        if scalar and len(values) <= FEW_VALUES and several > 2 * len(values) and not _open(name, rows, things, several):
             found[name] = values
     return found
+
+
+def _open(name: str, rows: list[dict[str, Any]], things: list[tuple[str, ...]], several: int) -> bool:
+    """Are so many values seen with one thing only that others must be expected (Good and Turing's estimate)?"""
+    seen: dict[str, set[Any]] = defaultdict(set)
+    for place, (row, thing) in enumerate(zip(rows, things, strict=True)):
+        seen[json.dumps(row.get(name), sort_keys=True)].add(thing if len(set(things)) > 1 else place)
+    return sum(len(with_it) == 1 for with_it in seen.values()) > OPEN * several
 
 
 def _id_like(value: Any) -> bool:

@@ -68,7 +68,10 @@ def _field(inner: list[Example], name: str, field: str, hint: list[str]) -> Expr
         if fits(["argument", name, copied], targets):
             return ["argument", name, copied]
     candidates = list(_looked_up(targets, name))
-    found = [e for e in (best(candidates, targets), _kept_or(targets, name, field, hint, candidates)) if e]
+    kept, row = _kept(targets, name, field, hint), best(candidates, targets)
+    if kept and row and fits(["agree", row, kept], targets):  # either may be known where the other is not
+        return ["agree", row, kept]
+    found = [e for e in (row, _kept_or(targets, kept, candidates)) if e]
     return best(found, targets) if found else None
 
 
@@ -113,14 +116,16 @@ def _paths(base: Expression, one: Example) -> Iterator[Expression]:
                 yield [*base, *path]
 
 
-def _kept_or(
-    targets: list[Example], name: str, field: str, hint: list[str], candidates: list[Expression]
-) -> Expression | None:
-    """What the list had for the same element, where it had it (and, it may be, where an argument is as before), else a row."""
+def _kept(targets: list[Example], name: str, field: str, hint: list[str]) -> Expression | None:
+    """What the list had for the same element."""
     shared = _shared_fields(targets, name, hint)
-    if not shared:
+    return ["at", ["match", ["before", *hint], [[key, ["argument", name, key]] for key in shared]], field] if shared else None
+
+
+def _kept_or(targets: list[Example], kept: Expression | None, candidates: list[Expression]) -> Expression | None:
+    """What the list had, where it had it (and, it may be, where an argument is as before), else a row."""
+    if kept is None:
         return None
-    kept: Expression = ["at", ["match", ["before", *hint], [[key, ["argument", name, key]] for key in shared]], field]
     guards = [kept, *(["same", ["argument", given], ["before", own], kept] for given, own in _comparable(targets[0]))]
     right = [guard for guard in guards if not _wrong(guard, targets)]
     return best((["first", guard, candidate] for guard in right for candidate in candidates), targets)

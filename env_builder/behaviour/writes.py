@@ -79,7 +79,7 @@ def induce(steps: list[Step], around: Around, checking: bool = True) -> Written 
     }
     own = [rule] if around.refusal is None else [around.refusal, rule]
     odd = [step for step in failed if _answers(own, step, around)]
-    if failed and checking:
+    if checking:
         check = _check([step for step in failed if not _refused(step, around)], done, rule, around)
         own = [*own[:-1], *([check] if check else []), rule]
         odd = [step for step in failed if _answers(own, step, around)]
