@@ -125,11 +125,12 @@ def _never_broken(worked: list[Case], sample: Worked, known: Known) -> Iterator[
         linked = [e for e in spoken.values() if e[0] == "at" and "document" in str(e[1])]
         given = [e for e in spoken.values() if e[0] == "argument" and (position is None or speaks_of(e, position[0]))]
         holders = [e for e in linked if e[1][0] == "document" and _holds_any(e, sample, position, dict)]
-        pairs = [["strange", e, holder] for e, holder in product(given, holders) if _is_id(e, sample, position)]
+        pairs: list[tuple[str, Expression, Expression]] = [
+            ("strange", e, holder) for e, holder in product(given, holders) if _is_id(e, sample, position)]
         if position is None:
             chosen = [e for e in linked if len(e) > 2 and isinstance(e[2], list) and e[2][:1] == ["argument"]]
             left = [e for e in chosen if _holds_any(e, sample, None, int | float)]
-            pairs += [["less", e, number] for e, number in product(left, numbers) if _is_tested(e, number, sample)]
+            pairs += [("less", e, number) for e, number in product(left, numbers) if _is_tested(e, number, sample)]
         for kind, one, other in pairs:
             columns = zip(sample.values(one, position), sample.values(other, position), strict=True)
             compare = _is_less if kind == "less" else _is_strange
@@ -148,7 +149,7 @@ def _holds_any(expression: Expression, sample: Worked, position: Position, kind:
 def _is_tested(left: Expression, number: Expression, sample: Worked) -> bool:
     """Was something charged where it is known what is left, in several calls?"""
     both = zip(sample.values(left, None), sample.values(number, None), strict=True)
-    return sum(is_number(one) and is_number(other) and other > 0 for (one,), (other,) in both) >= MINIMUM_CONTRAST
+    return sum(bool(is_number(one) and is_number(other) and other > 0) for (one,), (other,) in both) >= MINIMUM_CONTRAST
 
 
 def _is_id(expression: Expression, sample: Worked, position: Position) -> bool:

@@ -105,7 +105,8 @@ def few_values(
     for name in sorted(set().union(*rows)):
         values = _distinct(row.get(name) for row in rows)
         scalar = not any(isinstance(value, dict | list) or (_id_like(value) and not ids) for value in values)
-        if scalar and len(values) <= FEW_VALUES and several > 2 * len(values) and not _open(name, rows, things, several):
+        few = scalar and len(values) <= FEW_VALUES and several > 2 * len(values)
+        if few and (ids or not _open(name, rows, things, several)):
             found[name] = values
     return found
 
