@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 
 from env_builder.runtime.answers import parse
 from env_builder.runtime.episode import ACTING
+from env_builder.runtime.lists import read
 from env_builder.runtime.relevance import act_names, leaves, names
 from env_builder.world import arithmetic, telling
 from env_builder.world.calls import Call
@@ -162,7 +163,7 @@ def _effect(mine: list[Call], guilty: bool, kept: int, sight: Sight, hint: Effec
     if tool not in sight.telling:  # it only acknowledges: what it did, if anything, must be seen elsewhere
         alike = len({call.content for call in mine}) == 1
         return "constant" if alike and (harmless or telling.prose(mine)) else "unknown"
-    tells = all(isinstance(call.parsed, list | dict) or call.failed for call in mine)
+    tells = all(isinstance(call.parsed, list | dict) or call.failed or read(call.content) is not None for call in mine)
     return "read" if harmless or tells or telling.repeats(mine) else "unknown"
 
 

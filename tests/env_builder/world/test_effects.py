@@ -91,3 +91,9 @@ def test_lists_of_the_same_things_tell_something() -> None:
     lines = [f"line {n}: paid {n * 7} to account number {n * 1000} for thing {n}" for n in range(12)]
     calls = [call("latest", {"n": n}, "\n".join(lines[-n:]), f"s{n}{again}") for n in (8, 9, 10, 11, 12) for again in "ab"]
     assert found(calls)["latest"] == "read"
+
+
+def test_what_answers_with_lists_in_any_notation_only_looks() -> None:
+    calls = [call("find", {"of": f"word {n}"}, f"- name: thing {n}\n  size: {n * 31}\n- name: other {n}\n  size: {n}", f"s{n}")
+             for n in range(6)]
+    assert found(calls)["find"] == "read"
