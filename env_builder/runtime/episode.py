@@ -15,9 +15,10 @@ from .bindings import Ask, Binding, Reply
 from .canonical import canonical
 from .expressions import DONE
 from .records import Result
-from .relevance import act_names, ids, matters, names
+from .relevance import act_names, ids, listed_in, matters, names
 from .tables import ROWS, Table, Wanted, agreed, rows_in
 from .tables import Row as TableRow
+from .taught import Taught
 from .world import Name, Overlay, Row, View, World, agreed_on
 
 Program = dict[str, Any]
@@ -48,39 +49,6 @@ class Asked(NamedTuple):
     key: str
     acts: tuple[Act, ...]
     overlay: Overlay
-
-
-class Taught:
-    """What an open room was told by the real tools."""
-
-    def __init__(self) -> None:
-        self.answers: dict[Name, list[Row]] = {}
-        """(tool, canonical arguments) -> answers, each after the acts that mattered to it; the latest last."""
-        self.documents: dict[Name, tuple[str, int]] = {}
-        """Thing -> its text, and how many acts came before that."""
-        self.begun: dict[Name, str] = {}
-        """Thing -> its text before any act that matters to it."""
-        self.tables: dict[str, Table] = {}
-        """Class of rows -> those that answers showed."""
-        self.said: dict[str, list[tuple[dict[str, Any], str]]] = {}
-        """Tool -> (arguments, answer) of its calls of this session that worked."""
-
-    def copy(self) -> Taught:
-        """The same, independent from here on."""
-        twin = Taught()
-        twin.answers = {name: list(rows) for name, rows in self.answers.items()}
-        twin.documents, twin.begun = dict(self.documents), dict(self.begun)
-        twin.said = {tool: list(said) for tool, said in self.said.items()}
-        twin.tables = {name: table.copy() for name, table in self.tables.items()}
-        return twin
-
-    def begin_anew(self) -> None:
-        """Forget what acts made of things; what was answered speaks for another session from now on."""
-        self.documents = {name: (text, 0) for name, text in self.begun.items()}
-        for rows in self.answers.values():
-            if rows[-1]["session"] is None:
-                rows[:] = [{**row, "session": ""} for row in rows]
-        self.said = {}
 
 
 class Room:
@@ -166,7 +134,7 @@ class Room:
             effects = [{"class": name[0], "key": name[1], "value": text} for name, text in documents] if acting else []
             self._taught.answers.setdefault((tool, key), []).append({
                 "content": content, "is_error": is_error, "session": None, "from": None, "to": None, "after": after,
-                "effects": effects})
+                "effects": effects, "acts": len(self.acts)})
         if not acting:
             for name, text in ((self._plain(name)[0], text) for name, text in documents):
                 self._taught.documents[name] = (text, len(self.acts))
@@ -258,7 +226,17 @@ class Room:
         after = self.after(tool, arguments)
         if after is None:
             return None
-        return self._told((tool, key), after) or self._repeated((tool, key), after)
+        row = self._told((tool, key), after) or self._repeated((tool, key), after)
+        return None if row is None or self._outdated(tool, row) else row
+
+    def _outdated(self, tool: str, row: Row) -> bool:
+        """Did an act since then name something that the answer shows, of a tool that is known to change such answers?"""
+        if self._programs.get(tool, UNKNOWN).get("class") is not None:
+            return False
+        shown = listed_in(row["content"])
+        return any(
+            self._relation(act, tool) == "changes" and [act.tool, act.key] not in row["after"]
+            for act in (self._acts_naming(shown, row.get("acts", 0)) if shown else ()) if not act.names.isdisjoint(shown))
 
     def _told(self, question: Name, after: list[list[str]]) -> Row | None:
         """What was answered to the question after just these acts."""

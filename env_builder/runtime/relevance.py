@@ -68,6 +68,22 @@ def _ids_in(content: str) -> frozenset[str]:
     return ids(content if value is None else value)
 
 
+@lru_cache(16384)
+def listed_in(content: str) -> frozenset[str]:
+    """Id-like texts in the objects of lists that an answer shows: each names what a row of it speaks of."""
+    return frozenset(
+        leaf for row in _rows(parse(content)) for leaf in leaves(row)
+        if isinstance(leaf, str) and MINIMUM_LENGTH <= len(leaf) <= NAME_LENGTH and any(map(str.isdigit, leaf)))
+
+
+def _rows(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from _rows(item)
+    elif isinstance(value, list):
+        yield from (item for item in value if isinstance(item, dict))
+
+
 def matters(relation: str | None, act_names: frozenset[str], call_names: frozenset[str]) -> bool:
     """May the act change the call's answer? `relation`: what was seen of the two tools: keeps, changes or None (nothing)."""
     return relation != "keeps" and (not call_names or not call_names.isdisjoint(act_names))

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from env_builder.runtime.answers import parse
 from env_builder.runtime.episode import ACTING
 from env_builder.runtime.lists import read
-from env_builder.runtime.relevance import act_names, leaves, names
+from env_builder.runtime.relevance import act_names, leaves, listed_in, names
 from env_builder.world import arithmetic, telling
 from env_builder.world.calls import Call
 from env_builder.world.documents import Documents
@@ -110,7 +110,7 @@ def find(calls: list[Call], documents: Documents, shared: bool, hints: dict[str,
     )
     effect = {tool: _effect(by_tool[tool], tool in guilty, kept[tool], sight, hints.get(tool)) for tool in sorted(tools)}
     acting = frozenset(tool for tool in tools if effect[tool] in ACTING)
-    betweens = list(_betweens(calls, sight, acting, shared))
+    betweens = list(_betweens(calls, sight, acting, shared, listed=True))
     if not shared:
         betweens += _against_baseline(calls, sight, acting)
     return Effects(effect, relation_of([between for between in betweens if between.place not in fickle]))
@@ -224,10 +224,13 @@ def _differing(before: str, after: str) -> frozenset[str]:
     return frozenset(("",))
 
 
-def _betweens(calls: list[Call], sight: Sight, acting: frozenset[str], shared: bool) -> Iterator[Between]:
-    """All pairs of looks that follow each other at one place, and the acting tools between that name it."""
+def _betweens(
+    calls: list[Call], sight: Sight, acting: frozenset[str], shared: bool, listed: bool = False
+) -> Iterator[Between]:
+    """All pairs of looks that follow each other at one place, and the acting tools between that name it. `listed`: where a
+    look shows a list of objects, also those that name something in it."""
     ordered = sorted(calls, key=order_of) if shared else calls
-    places = _places(ordered, sight, shared)
+    places = _places(ordered, sight, shared, listed)
     last: dict[Place, str] = {}
     since: dict[Place, dict[str, set[str]]] = defaultdict(dict)
     made: dict[Place, set[str]] = defaultdict(set)  # what answers since the last look named: who repeats it gives nothing
@@ -304,17 +307,21 @@ def _against_baseline(calls: list[Call], sight: Sight, acting: frozenset[str]) -
     return found
 
 
-def _places(calls: list[Call], sight: Sight, shared: bool) -> dict[Place, set[Place]]:
+def _places(calls: list[Call], sight: Sight, shared: bool, listed: bool) -> dict[Place, set[Place]]:
     """(scope …, word) -> places that the word names; the empty word leads to places that nothing names."""
     places: dict[Place, set[Place]] = defaultdict(set)
     looked: Counter[Place] = Counter()
+    shown: dict[Place, frozenset[str]] = defaultdict(frozenset)
     for call in calls:
         scope: Place = () if shared else (call.session_id,)
-        place, _ = sight.look(call, scope)
+        place, content = sight.look(call, scope)
         if place is None:
             continue
         looked[place] += 1
-        if looked[place] == 2:  # only what is looked at again can speak
-            for word in sight.names_of(place, call):
+        if listed and place[-2] not in sight.documents.classes:
+            shown[place] |= listed_in(content)
+        if looked[place] >= 2:  # only what is looked at again can speak
+            for word in (sight.names_of(place, call) if looked[place] == 2 else frozenset[str]()) | shown[place]:
                 places[(*scope, word)].add(place)
+            shown[place] = frozenset()
     return places

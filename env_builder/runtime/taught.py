@@ -1,0 +1,44 @@
+"""What an open room was told by the real tools, beside what its world knows.
+
+Goes in: answers, and what they showed. Comes out: the same for the calls, and the sessions, that come after.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .tables import Table
+from .world import Name, Row
+
+
+class Taught:
+    """What an open room was told by the real tools."""
+
+    def __init__(self) -> None:
+        self.answers: dict[Name, list[Row]] = {}
+        """(tool, canonical arguments) -> answers, each after the acts that mattered to it; the latest last."""
+        self.documents: dict[Name, tuple[str, int]] = {}
+        """Thing -> its text, and how many acts came before that."""
+        self.begun: dict[Name, str] = {}
+        """Thing -> its text before any act that matters to it."""
+        self.tables: dict[str, Table] = {}
+        """Class of rows -> those that answers showed."""
+        self.said: dict[str, list[tuple[dict[str, Any], str]]] = {}
+        """Tool -> (arguments, answer) of its calls of this session that worked."""
+
+    def copy(self) -> Taught:
+        """The same, independent from here on."""
+        twin = Taught()
+        twin.answers = {name: list(rows) for name, rows in self.answers.items()}
+        twin.documents, twin.begun = dict(self.documents), dict(self.begun)
+        twin.said = {tool: list(said) for tool, said in self.said.items()}
+        twin.tables = {name: table.copy() for name, table in self.tables.items()}
+        return twin
+
+    def begin_anew(self) -> None:
+        """Forget what acts made of things; what was answered speaks for another session from now on."""
+        self.documents = {name: (text, 0) for name, text in self.begun.items()}
+        for rows in self.answers.values():
+            if rows[-1]["session"] is None:
+                rows[:] = [{**row, "session": "", "acts": 0} for row in rows]
+        self.said = {}
