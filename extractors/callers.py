@@ -3,8 +3,8 @@
 In: requests with the tool that each asks for, and its arguments. Out: the same; those of such tools with one argument more.
 A request that changes something hangs on its caller where most callers are things of the application themselves: other requests
 ask for them by the same name, or the answer names them. One that reads does where the same question gets each caller an answer
-that names the one who asks. Sees: the identity as the log writes it. Does not see: a caller whom the application knows by
-another name than the log.
+that names the one who asks. Sees: the identity as the log writes it, answers with bodies. Does not see: a caller whom the
+application knows by another name than the log.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ CALLER = "caller"
 MINIMUM_CALLERS = 3
 MOSTLY = 0.5
 NEARLY = 0.8
+_BODY = '"body":'
+"""An answer without a body tells nothing of who asked."""
 _TEXTS = r'"[^"\\]+"'
 
 
 def told(requests: pl.DataFrame) -> pl.DataFrame:
     """Requests in which the caller is an argument where the outcome hangs on it."""
-    known = requests.filter(pl.col("name").is_not_null() & pl.col("_merged").is_not_null())
+    known = requests.filter(
+        pl.col("name").is_not_null() & pl.col("_merged").is_not_null() & pl.col("value").str.contains(_BODY, literal=True))
     tools = [*_acting(known), *_reading(known)] if known.height else []
     if not tools:
         return requests

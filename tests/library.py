@@ -29,18 +29,18 @@ class Library:
             f"B-{n}": {"book": f"B-{n}", "title": f"Title {n}", "shelf": self.choose.choice("QRS"),
                        "pages": self.choose.randrange(80, 900), "free": True} for n in range(40, 64)}
         self.loans: dict[str, dict[str, Any]] = {}
-        self.notes: dict[str, dict[str, Any]] = {}
+        self.notes: dict[int, dict[str, Any]] = {}
 
     def answer(self, who: str, method: str, path: str, given: dict[str, Any]) -> Answer:
         """What the application really answers."""
         kind, *rest = path.strip("/").split("/")
         if method == "POST":
             if kind == "notes":
-                return self._mark(rest[0], **given) if rest else self._new_note(who, **given)
+                return self._mark(int(rest[0]), **given) if rest else self._new_note(who, **given)
             return self._back(rest[0]) if rest else self._new_loan(who, **given)
         if not rest:
             return self._listed(**given)
-        key = f"#{rest[0]}" if kind == "loans" else rest[0]
+        key = f"#{rest[0]}" if kind == "loans" else int(rest[0]) if kind == "notes" else rest[0]
         there = getattr(self, kind).get(key)
         if len(rest) > 1:
             return 200, {"loans": [self.loans[loan] for loan in there["loans"]]}
@@ -63,11 +63,11 @@ class Library:
         return 200, loan
 
     def _new_note(self, who: str, text: str) -> Answer:
-        note = f"N-{self.choose.randrange(10_000, 99_999)}"
+        note = self.choose.randrange(10_000, 99_999)
         self.notes[note] = {"note": note, "from": self.members[who]["email"], "text": text, "state": "open"}
         return 201, {"note": note, "state": "open"}
 
-    def _mark(self, note: str, state: str) -> Answer:
+    def _mark(self, note: int, state: str) -> Answer:
         self.notes[note]["state"] = state
         return 200, {"done": True}
 

@@ -207,8 +207,8 @@ def _self_field(calls: list[Call], argument: str, envelope: str | None) -> tuple
 
 def _around(key: Any, value: Any) -> Affix | None:
     """The signs around the key in the value, None where the value is not the key."""
-    if not isinstance(key, str) or not isinstance(value, str):
-        return ("", "") if key == value else None
+    if not isinstance(key, str) or not isinstance(value, str):  # a path says every key as text
+        return ("", "") if isinstance(value, str | int) and str(key) == str(value) else None
     before, found, after = value.partition(key)
     return (before, after) if found and key and not any(map(str.isalnum, before + after)) else None
 
