@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from itertools import permutations, product
+from itertools import islice, permutations, product
 from typing import Any, NamedTuple
 
 from env_builder.behaviour import totals
@@ -124,12 +124,12 @@ def _never_broken(worked: list[Case], sample: Worked, known: Known) -> Iterator[
                     spoken.setdefault(str(e), e)
         linked = [e for e in spoken.values() if e[0] == "at" and "document" in str(e[1])]
         given = [e for e in spoken.values() if e[0] == "argument" and (position is None or speaks_of(e, position[0]))]
-        holders = [e for e in linked if e[1][0] == "document" and _holds_any(e, sample, position, dict)]
-        pairs: list[tuple[str, Expression, Expression]] = [
-            ("strange", e, holder) for e, holder in product(given, holders) if _is_id(e, sample, position)]
+        ids = [e for e in given if _is_id(e, sample, position)]
+        holders = [e for e in linked if ids and e[1][0] == "document" and _holds_any(e, sample, position, dict)]
+        pairs: list[tuple[str, Expression, Expression]] = [("strange", e, holder) for e, holder in product(ids, holders)]
         if position is None:
             chosen = [e for e in linked if len(e) > 2 and isinstance(e[2], list) and e[2][:1] == ["argument"]]
-            left = [e for e in chosen if _holds_any(e, sample, None, int | float)]
+            left = [e for e in chosen if numbers and _holds_any(e, sample, None, int | float)]
             pairs += [("less", e, number) for e, number in product(left, numbers) if _is_tested(e, number, sample)]
         for kind, one, other in pairs:
             columns = zip(sample.values(one, position), sample.values(other, position), strict=True)
@@ -143,7 +143,10 @@ def _never_broken(worked: list[Case], sample: Worked, known: Known) -> Iterator[
 
 
 def _holds_any(expression: Expression, sample: Worked, position: Position, kind: Any) -> bool:
-    return _any(sample.values(expression, position), kind)
+    """Is one of the first values that are known of this kind?"""
+    known = (seen for scopes in sample.at(position) for scope in scopes
+             if (seen := value(expression, scope)) is not NOWHERE and seen is not UNKNOWN)
+    return any(isinstance(seen, kind) for seen in islice(known, LOOKED_AT))
 
 
 def _is_tested(left: Expression, number: Expression, sample: Worked) -> bool:
