@@ -19,6 +19,7 @@ from env_builder.world.calls import Call
 SIMILAR = 0.6
 """Jaccard of the always-present fields above which two readers show one class (measured on a prototype)."""
 MOSTLY = 0.8
+MINIMUM_SEEN = 3
 STYLES: tuple[dict[str, Any], ...] = (
     {"separators": (", ", ": "), "ensure_ascii": True}, {"separators": (", ", ": "), "ensure_ascii": False},
     {"separators": (",", ":"), "ensure_ascii": False}, {"separators": (",", ":"), "ensure_ascii": True},
@@ -57,20 +58,21 @@ class Documents(NamedTuple):
 
     classes: dict[str, EntityClass]
     tools: dict[str, DocumentTool]
-    envelope: str | None
-    """The field that wraps every answer of the service, None where answers are bare."""
+    envelopes: dict[str, str | None]
+    """Tool -> the field that wraps its answers, None where they are bare."""
 
     def seen_in(self, call: Call) -> tuple[str, str, str] | None:
         """(class, key, JSON text of the document) that the call's answer shows, or None."""
         known = self.tools.get(call.tool)
         if known is None or call.failed:
             return None
-        document = unwrap(call.parsed, self.envelope)
+        envelope = self.envelopes.get(call.tool)
+        document = unwrap(call.parsed, envelope)
         entity = self.classes[known.entity_class]
         if not isinstance(document, dict) or not entity.fields <= document.keys():
             return None
         key = call.arguments.get(known.argument) if known.argument else document.get(entity.self_field or "")
-        text = inside(call.content, self.envelope)
+        text = inside(call.content, envelope)
         named = isinstance(key, str | int) and text is not None
         return (entity.name, self.plain(entity.name, str(key)), text or "") if named else None
 
@@ -86,20 +88,21 @@ class Documents(NamedTuple):
 
 def find(calls: list[Call]) -> Documents:
     """Classes and the tools that speak of them, from one service's calls."""
-    envelope = _envelope(calls)
     shown: dict[str, list[Call]] = defaultdict(list)
     for call in calls:
         if not call.failed:
             shown[call.tool].append(call)
-    shows = {tool: found for tool, found in sorted(shown.items()) if _shows_documents(found, envelope)}
+    common = _envelope(calls)
+    envelopes = {tool: common or _own_envelope(found) for tool, found in sorted(shown.items())}
+    shows = {tool: found for tool, found in sorted(shown.items()) if _shows_documents(found, envelopes[tool])}
     readers = {tool: found for tool, found in shows.items() if _single_argument(found)}
-    classes, tools = _cluster(readers, envelope)
+    classes, tools = _cluster(readers, envelopes)
     keys = _keys(readers, classes, tools)
     for tool in sorted(set(shows) - set(readers)):
-        joined = _join(tool, shows[tool], classes, keys, envelope)
+        joined = _join(tool, shows[tool], classes, keys, envelopes[tool])
         if joined:
             tools[tool] = joined
-    return Documents(classes, tools, envelope)
+    return Documents(classes, tools, envelopes)
 
 
 def plain(key: str, affix: Affix) -> str:
@@ -144,6 +147,19 @@ def _envelope(calls: list[Call]) -> str | None:
     return holds[0] if len(holds) == 1 and len(tools) > 2 else None
 
 
+def _own_envelope(calls: list[Call]) -> str | None:
+    """One field that holds the object in all answers of a tool that worked, beside at most two that always say the same."""
+    parsed = [call.parsed for call in calls]
+    if len(parsed) < MINIMUM_SEEN or not all(isinstance(value, dict) and 2 <= len(value) <= 3 for value in parsed):
+        return None
+    holds = {name for value in parsed for name, inner in value.items() if isinstance(inner, dict)}
+    if len(holds) != 1 or not all(holds <= value.keys() for value in parsed):
+        return None
+    rest = ({name: inner for name, inner in value.items() if name not in holds} for value in parsed)
+    beside = {json.dumps(one, sort_keys=True) for one in rest}
+    return holds.pop() if len(beside) == 1 else None
+
+
 def _shows_documents(calls: list[Call], envelope: str | None) -> bool:
     good = sum(isinstance(unwrap(call.parsed, envelope), dict) for call in calls)
     return good >= MOSTLY * len(calls)
@@ -169,19 +185,19 @@ def _fields(calls: list[Call], envelope: str | None) -> frozenset[str]:
 
 
 def _cluster(
-    readers: dict[str, list[Call]], envelope: str | None
+    readers: dict[str, list[Call]], envelopes: dict[str, str | None]
 ) -> tuple[dict[str, EntityClass], dict[str, DocumentTool]]:
     classes: dict[str, EntityClass] = {}
     tools: dict[str, DocumentTool] = {}
     for tool, calls in sorted(readers.items(), key=lambda item: (-len(item[1]), item[0])):
-        fields = _fields(calls, envelope)
+        fields = _fields(calls, envelopes[tool])
         if not fields:
             continue
         argument = next(iter(calls[0].arguments))
         name = next((known.name for known in classes.values() if _similar(known.fields, fields)), None)
         if name is None:
             name = tool
-            classes[name] = EntityClass(name, fields, *_self_field(calls, argument, envelope))
+            classes[name] = EntityClass(name, fields, *_self_field(calls, argument, envelopes[tool]))
         else:
             classes[name] = classes[name]._replace(fields=classes[name].fields & fields)
         tools[tool] = DocumentTool(tool, name, argument, True)

@@ -29,6 +29,8 @@ TELLING_RATE = 0.2
 """The same for a tool that tells something without showing the thing changed: most such tools only look."""
 KEEPS_RATE = 0.02
 """Share of changed looks (somebody outside the log acts too) up to which an act keeps what a tool shows."""
+NEARLY_ALWAYS = 0.8
+"""From this share of changed looks on an act is not said to keep what it stood beside, however much changes by itself."""
 MINIMUM_LOOKS = 3
 NO_ARGUMENTS = "{}"
 
@@ -201,17 +203,12 @@ def _judged(betweens: list[Between]) -> Iterator[tuple[str, str, bool]]:
             changed.update((act, between.place, name) for name in between.changed)
     for act, place in sorted(n):
         fields = sorted(name for who, where, name in changed if (who, where) == (act, place))
-        if act and any(_beyond_drift(n, changed, act, place, name) for name in fields):
+        drifts = [
+            (changed[act, place, name] / n[act, place], changed["", place, name] / max(1, n["", place])) for name in fields]
+        if act and any(rate > KEEPS_RATE + 2 * drift for rate, drift in drifts):
             yield act, place, True
-        elif act and n[act, place] >= MINIMUM_LOOKS:
+        elif act and n[act, place] >= MINIMUM_LOOKS and all(rate < NEARLY_ALWAYS for rate, _ in drifts):
             yield act, place, False
-
-
-def _beyond_drift(
-    n: Counter[tuple[str, str]], changed: Counter[tuple[str, str, str]], act: str, place: str, name: str
-) -> bool:
-    drift = changed["", place, name] / max(1, n["", place])
-    return changed[act, place, name] / n[act, place] > KEEPS_RATE + 2 * drift
 
 
 def _differing(before: str, after: str) -> frozenset[str]:

@@ -97,3 +97,14 @@ def test_what_answers_with_lists_in_any_notation_only_looks() -> None:
     calls = [call("find", {"of": f"word {n}"}, f"- name: thing {n}\n  size: {n * 31}\n- name: other {n}\n  size: {n}", f"s{n}")
              for n in range(6)]
     assert found(calls)["find"] == "read"
+
+
+def test_what_is_changed_nearly_always_is_not_said_to_be_kept_however_much_drifts() -> None:
+    def seen(act: str, n_changed: int, n_kept: int) -> list[Between]:
+        tools = frozenset({act} - {""})
+        return [Between("show", False, tools, frozenset({"sum"} if i < n_changed else ())) for i in range(n_changed + n_kept)]
+
+    drift = seen("", 3, 3)
+    assert effects.relation_of([*drift, *seen("pay", 9, 0)]) == {}
+    assert effects.relation_of([*drift, *seen("pay", 5, 5)]) == {"pay": {"show": "keeps"}}
+    assert effects.relation_of([*seen("", 0, 9), *seen("pay", 9, 0)]) == {"pay": {"show": "changes"}}

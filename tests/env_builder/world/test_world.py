@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -43,6 +44,24 @@ def test_a_fault_that_passed_leaves_what_is_learnt_as_it_was() -> None:
     said = behaviour.induce(learnt_with_faults, empty(Tool))
     assert said.equals(behaviour.induce(learnt, empty(Tool)))
     assert not any("busy" in text for text in said["program"])
+
+
+def test_finds_things_in_the_frame_that_each_tool_puts_around_them() -> None:
+    logged = Logged(3, 300, shared=True)
+    bare = {tool: program["effect"] for tool, program in rebuild(logged)[0].services["main"].programs.items()}
+    named = pl.when(pl.col("tool") == "show_person").then(pl.lit("person")).otherwise(pl.lit("locker"))
+    framed = pl.concat_str(pl.lit('{"ok": true, "'), named, pl.lit('": '), "content", pl.lit("}"))
+    shown = pl.col("content").str.starts_with("{")
+    logged.turns = logged.turns.with_columns(pl.when(shown).then(framed).otherwise("content").alias("content"))
+    built, rooms = rebuild(logged)
+    service = built.services["main"]
+    assert {tool: program["effect"] for tool, program in service.programs.items()} == bare
+    assert {found.entity_class for found in service.documents.tools.values()} == {"show_locker", "show_person"}
+    assert service.documents.envelopes["show_person"] == "person"
+    last = max(rooms)
+    opened = rooms[last].call("open_locker", {"locker": "L-100", "reason": "clean"})
+    assert opened.tier != "unknown"
+    assert opened.is_error or opened.content.startswith('{"ok": true, "locker": {"locker": "L-100"')
 
 
 @pytest.mark.parametrize("shared", [True, False])
