@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from extractors import configuration, objects
+from extractors import objects
 from warehouse.errors import InputError
 
 
@@ -73,8 +73,16 @@ class Settings(BaseModel):
     @property
     def behaviour_text(self) -> str:
         """What else the behaviour of tools is made from: the programs that people corrected, and the model that is asked."""
-        told = configuration.load(self.configuration).behaviour if self.configuration else configuration.BehaviourSources()
-        return json.dumps([programs(told.programs), model_name() if told.ask else ""], sort_keys=True)
+        folder, asks = self._behaviour_sources()
+        return json.dumps([programs(folder), model_name() if asks else ""], sort_keys=True)
+
+    def _behaviour_sources(self) -> tuple[str | None, bool]:
+        """The folder of corrected programs, and whether a model is asked to write some."""
+        if self.configuration is None:
+            return None, False
+        from extractors import configuration  # loads polars, which no command's --help needs
+        told = configuration.load(self.configuration).behaviour
+        return told.programs, told.ask
 
     def checked(self) -> Settings:
         """These settings, after looking that a run can begin with them. Raises InputError."""
@@ -83,10 +91,11 @@ class Settings(BaseModel):
                 raise InputError("there is no such file or folder", path, "give the path of your logs")
         if self.configuration and not Path(self.configuration).is_file():
             raise InputError("there is no such file", self.configuration, "give --config the path of a TOML file")
-        if self.configuration and configuration.load(self.configuration).behaviour.ask and not model_name():
+        folder, asks = self._behaviour_sources()
+        if self.configuration and asks and not model_name():
             raise InputError("no model is configured to write programs", self.configuration,
                              "set TRACEROOM_MODEL and TRACEROOM_MODEL_URL, or take ask = true away")
-        programs(configuration.load(self.configuration).behaviour.programs if self.configuration else None)
+        programs(folder)
         if Path(self.out).is_file():
             raise InputError("this is a file", self.out, "give --out a folder")
         return self
