@@ -18,6 +18,8 @@ from env_builder.world.replay import Step
 
 MINIMUM_QUESTIONS = 5
 """Different questions that must have been answered so: fewer may be chance."""
+MINIMUM_TOLD = 2
+"""Different questions that are enough where the sentence repeats all that was given, and no two gave the same."""
 AGAINST = 0.02
 """Share of logged failures among the calls that the rule would answer, from which it is dropped."""
 MAXIMUM_READINGS = 256
@@ -30,18 +32,28 @@ def induce(steps: list[Step]) -> dict[str, Any] | None:
     """The `text` rule of one tool."""
     done = [step for step in steps if not step.call.failed]
     examples = list({(step.call.key, step.call.content): (step.call.arguments, step.call.content) for step in done}.values())
-    if len({step.call.key for step in done}) < MINIMUM_QUESTIONS:
+    given = [arguments for arguments, _ in examples]
+    few = len({step.call.key for step in done}) < MINIMUM_QUESTIONS
+    if few and not _apart(given):
         return None
     found = shared([({"argument": arguments}, content) for arguments, content in examples])
     if found is None:
         return None
     slots = {piece[1] for piece in found["pieces"] if isinstance(piece, list)}
-    given = [arguments for arguments, _ in examples]
+    if few and slots != set(given[0]):
+        return None
     for free in (slots, set[str]()):  # what the answer repeats may be anything, unless failures speak against it
         when = limits(given, free)
         if sum(admits(when, step.call.arguments) for step in steps if step.call.failed) <= AGAINST * len(done):
-            return {"rule": "text", **found, "when": when}
+            return {"rule": "text", **found, "when": when, **({"first": True} if few else {})}
     return None
+
+
+def _apart(given: list[dict[str, Any]]) -> bool:
+    """Are these several questions with the same names, no two of which gave any of them the same value?"""
+    values = [tuple(map(str, arguments.values())) for arguments in ({name: one[name] for name in sorted(one)} for one in given)]
+    return (len(given) >= MINIMUM_TOLD and bool(given[0]) and len({tuple(sorted(one)) for one in given}) == 1
+            and all(len(set(column)) == len(given) for column in zip(*values, strict=True)))
 
 
 def limits(given: list[dict[str, Any]], said: set[str]) -> Limits:

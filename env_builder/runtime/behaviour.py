@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from .answers import parse
 from .arithmetic import written
 from .effects import consequences
-from .expressions import Look, Missing, Nowhere, Scope, evaluate, nothing
+from .expressions import DONE, Look, Missing, Nowhere, Scope, evaluate, nothing
 from .guards import allowed, usual
 from .linked import Untold, refusal
 from .lists import read
@@ -146,7 +146,7 @@ def _arithmetic(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, 
 
 def _text(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
     """Say the sentence that all its answers have in common."""
-    known = admits(rule["when"], arguments)
+    known = admits(rule["when"], arguments) and not (rule.get("first") and state.look(DONE, tool) != 0)
     text = filled(rule, {}, arguments, state.said(tool)) if known else None
     return None if text is None else Answer(text, False, "induced")
 

@@ -164,6 +164,8 @@ def _effect(mine: list[Call], guilty: bool, kept: int, sight: Sight, hint: Effec
     harmless = kept >= MINIMUM_LOOKS or hint == "read"
     if tool not in sight.telling:  # it only acknowledges: what it did, if anything, must be seen elsewhere
         alike = len({call.content for call in mine}) == 1
+        if harmless and telling.sorts(mine):
+            return "read"
         return "constant" if alike and (harmless or telling.prose(mine)) else "unknown"
     tells = all(isinstance(call.parsed, list | dict) or call.failed or read(call.content) is not None for call in mine)
     return "read" if harmless or tells or telling.repeats(mine) else "unknown"

@@ -50,6 +50,21 @@ def repeats(calls: list[Call]) -> bool:
     return n >= MINIMUM_CALLS and same >= REPEATS * n
 
 
+def sorts(calls: list[Call]) -> bool:
+    """Does it tell by one of a few answers which kind each question is of, again and again the same, in words of its own?
+
+    What confirms repeats what it was asked, or says the same of everything.
+    """
+    answers: dict[str, set[str]] = defaultdict(set)
+    for call in calls:
+        if not call.failed and call.arguments:
+            answers[call.content].add(call.key)
+    kinds = [content for content, asked in answers.items() if len(asked) >= MINIMUM_CALLS]
+    own = all(content and not any(word in key for word in _WORD.findall(content))
+              for content, asked in answers.items() for key in asked)
+    return len(kinds) > 1 and own and repeats(calls)
+
+
 def novel(calls: list[Call]) -> bool:
     """Does it tell something: do most answers hold a word that is neither the question's nor in most other answers?
 

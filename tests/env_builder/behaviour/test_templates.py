@@ -44,8 +44,20 @@ def test_slots_are_told_from_text() -> None:
 
 
 def test_too_few_questions_or_an_answer_that_no_slot_explains_give_no_sentence() -> None:
-    assert templates.induce(sails(4)) is None
+    assert templates.induce(sails(1)) is None
+    again = step("hoist", {"mast": "mast 1", "metres": 5.5}, "Sail on mast 1 hoisted 5.5 m.")
+    assert templates.induce([*sails(3), again]) is None
     assert templates.induce([*sails(6), step("hoist", {"mast": "mast 9", "metres": 1.0}, "Torn.")]) is None
+
+
+def test_two_questions_that_share_no_value_are_enough_for_the_first_call_where_all_that_was_given_is_repeated() -> None:
+    """What such a tool says the second time may have another number in it."""
+    rule = templates.induce(sails(2))
+    assert rule is not None
+    here, asked = room(rule), {"mast": "mast 7", "metres": 2.5}
+    assert here.call("hoist", asked).content == "Sail on mast 7 hoisted 2.5 m."
+    assert here.call("hoist", {**asked, "metres": 3.5}).tier == "unknown"
+    assert templates.induce([one._replace(call=one.call._replace(content="Hoisted.")) for one in sails(2)]) is None
 
 
 def test_where_two_ways_of_writing_a_number_were_seen_only_what_both_write_alike_is_said() -> None:

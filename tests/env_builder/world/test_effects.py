@@ -41,6 +41,19 @@ def test_a_declaration_decides_where_nothing_was_seen(hint: Effect, wanted: str)
     assert found(calls)["ring"] == "unknown"
 
 
+def asked_for_kinds(*kinds: str) -> list[Call]:
+    """Somebody asks twice of eighteen locks, three of which are of the second kind, and the doors are as they were."""
+    return [one for n in range(36) for one in [
+        *session(f"s{n}", ("look", OLD)), call("sort", {"lock": f"L-{n % 18}", "door": "D-1"}, kinds[n % 6 == 0], f"s{n}", 1),
+        *[step._replace(position=2) for step in session(f"s{n}", ("look", OLD))]]]
+
+
+def test_what_says_of_each_question_which_kind_it_is_of_looks() -> None:
+    assert found(asked_for_kinds("new", "rusty"))["sort"] == "read"
+    assert found(asked_for_kinds("lock turned", "no lock turned"))["sort"] == "unknown", "it confirms"
+    assert found(asked_for_kinds("new", "rusty")[:18 * 3])["sort"] == "unknown", "nothing was asked twice"
+
+
 def mailed(to: str) -> list[Call]:
     """Somebody writes to an address about a door, and the door is as it was."""
     return [one for n in range(6) for one in [
