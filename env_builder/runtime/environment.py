@@ -85,7 +85,8 @@ class Environment:
         `conditions` switches on, for a task, what tools do in production beside answering, drawn by `seed`: `expiry`,
         `faults`, `latency`, `pages`. Without them every seed plays exactly as recorded.
         An open room that follows an open room still knows what it was taught: of the state that every session begins
-        from, or, where all work on one, of how the world was left (unless `at` goes back in time).
+        from, or, where all work on one, of how the world was left (unless `at` goes back in time, or stays while acts were
+        played that no real tool answered: what was only played begins anew).
         """
         self._conditions = self._conditions.switched(seed, () if task_id is None else conditions)
         if task_id is None:
@@ -256,7 +257,8 @@ class Environment:
         view = View(at, frozenset())
         self._begin(None, view)
         anew = self.manifest.get("starts_from") == "reset"
-        if was_open and (anew or (at is not None and before is not None and before <= at)):
+        since = at is not None and before is not None and (before < at or (before == at and all(act.told for act in room.acts)))
+        if was_open and (anew or since):
             self._room = room.again(view, anew)
 
     def _open(self) -> bool:

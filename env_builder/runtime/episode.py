@@ -40,6 +40,8 @@ class Act(NamedTuple):
     """Documents whose new text is known."""
     known: bool
     """Was it answered? An unanswered act may have done anything to what it names."""
+    told: bool = False
+    """Did the real tool answer it?"""
 
 
 class Asked(NamedTuple):
@@ -143,7 +145,7 @@ class Room:
                     self._taught.begun[name] = text
         elif not is_error:
             told = Answer(content, False, "recorded", documents)
-            self._act(program, key, arguments, completed(told, program, key, arguments, self))
+            self._act(program, key, arguments, completed(told, program, key, arguments, self), real=True)
 
     def take(self, tool: str, arguments: dict[str, Any], content: str, documents: tuple[tuple[Name, str], ...]) -> None:
         """Take on a call that was answered elsewhere, and what it left behind."""
@@ -319,15 +321,16 @@ class Room:
 
     def _act(
         self, program: Program, key: str, arguments: dict[str, Any], found: Answer | None,
-        left: tuple[tuple[Name, str], ...] = (),
+        left: tuple[tuple[Name, str], ...] = (), real: bool = False,
     ) -> None:
-        """Note what the call did, where it may have done something. `left`: what it did not change, though unanswered."""
+        """Note what the call did, where it may have done something. `left`: what it did not change, though unanswered.
+        `real`: the real tool answered it."""
         documents = {self._plain(name)[0]: text for name, text in (found.documents if found else left)}
         if program["effect"] in ACTING or documents:
             named = act_names(arguments, found.content) if found else self._reach(arguments)
             for word in named:
                 self._naming[word] = (*self._naming.get(word, ()), len(self.acts))
-            self.acts += (Act(program["tool"], key, named, frozenset(documents), found is not None),)
+            self.acts += (Act(program["tool"], key, named, frozenset(documents), found is not None, real),)
         if documents:
             self._overlay, _ = self._overlay.fork()
         for name, text in documents.items():

@@ -118,6 +118,18 @@ def test_what_an_open_room_was_told_outlasts_its_session_but_not_what_acts_made_
     assert env.difference()["acts"] == [["open_door", '{"door":"9"}']]
 
 
+@pytest.mark.parametrize(("day", "told", "kept"), [("01", False, False), ("01", True, True), ("02", False, True)])
+def test_an_open_room_at_the_same_instant_begins_anew_what_was_only_played(
+    env: Environment, day: str, told: bool, kept: bool
+) -> None:
+    env.reset(None, at="2026-01-01T00:00:00Z")
+    assert env.call("open_door", {"door": "7"}).content == OPEN
+    if told:
+        env.learn("open_door", {"door": "7"}, OPEN)
+    env.reset(None, at=f"2026-01-{day}T00:00:00Z")
+    assert (env.call("open_door", {"door": "7"}).content == OPEN) != kept, "a door opened twice was never seen"
+
+
 def test_a_call_that_changed_nothing_when_repeated_answers_so_again(env: Environment) -> None:
     env.manifest["starts_from"] = "reset"
     for second, told in (("once more", "unknown"), ("open", "recorded")):
