@@ -9,19 +9,15 @@ Sees: comparisons of two values one link away. Does not see: a reason that needs
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from itertools import islice, permutations, product
 from typing import Any, NamedTuple
 
-from env_builder.behaviour import totals
+from env_builder.behaviour import totals, unbroken
+from env_builder.behaviour.comparisons import Truth, conditions
 from env_builder.behaviour.examples import Expression
 from env_builder.behaviour.joins import elements_of
 from env_builder.behaviour.terms import (
-    NOWHERE,
-    UNKNOWN,
-    Position,
     Term,
     Worked,
     expressions,
@@ -33,37 +29,16 @@ from env_builder.behaviour.terms import (
     spread,
     value,
 )
-from env_builder.runtime.expressions import Scope
+from env_builder.behaviour.wording import Case, fills, pieces_of, skeleton, slots_of
 from env_builder.runtime.linked import Condition, holds, said
-from env_builder.runtime.relevance import leaves
 from env_builder.runtime.tables import Table
-from env_builder.runtime.texts import written
 from env_builder.world.features import is_number
 
 MINIMUM_CALLS = 3
 """Different calls that must have been refused so before the refusal is said."""
-MINIMUM_CONTRAST = 3
-"""Calls that worked in which a condition must have been told."""
-MINIMUM_ALWAYS = 5
-"""Calls that worked in which what they gave must have named something."""
 MAXIMUM_CONDITIONS = 4
 MAXIMUM_WORKED = 100
-MAXIMUM_NUMBERS = 40
-MAXIMUM_VALUES = 3
 SAMPLES = 2
-LOOKED_AT = 16
-"""Calls that worked in which things are looked for that never were otherwise."""
-COMPUTED = ("sum", "total", "times", "minus", "plus", "round", "absolute", "length")
-_SLOT = re.compile(r"[\w\-.]*\d[\w\-]*(?:\.\d+)?")
-Truth = list[list[bool | None]]
-
-
-class Case(NamedTuple):
-    """A call, its canonical arguments, and the message it was refused with (None: it worked)."""
-
-    scope: Scope
-    key: str
-    message: str | None
 
 
 class Found(NamedTuple):
@@ -99,7 +74,8 @@ def induce(cases: list[Case], known: Known) -> list[dict[str, Any]]:
     for _, refused in sorted(groups.items()):
         messages += _explained(refused, worked, sample, known)
     spoken = [when for one in messages for when in one["when"]]
-    messages += [one for one in _never_broken(worked, sample, known) if one["when"][0] not in spoken]
+    never = unbroken.find([case.scope for case in worked], sample, known.fields, known.classes)
+    messages += [{"when": [one], "pieces": None} for one in never if one not in spoken]
     for one in messages:
         own = [case for case in cases if _is_said(one, case)]
         held = [[(case.key, [holds(when, case.scope) for when in other["when"]]) for case in own] for other in messages]
@@ -108,56 +84,6 @@ def induce(cases: list[Case], known: Known) -> list[dict[str, Any]]:
         one["past"] = [place for place, told in enumerate(held) if messages[place] is not one
                        and len({key for key, found in told if None in found}) >= MINIMUM_CALLS]
     return messages
-
-
-def _never_broken(worked: list[Case], sample: Worked, known: Known) -> Iterator[dict[str, Any]]:
-    """What calls that worked never broke: what they gave always named something in another document, and what they charged was
-    never more than what an argument selects there. What becomes of calls that break it nobody knows."""
-    if len(worked) < MINIMUM_ALWAYS:
-        return
-    numbers = [e for e in numbers_of(known.fields, worked[0].scope.arguments) if e[0] != "total"]
-    for position in places([case.scope for case in worked[:MAXIMUM_WORKED]], known.fields):
-        spoken: dict[str, Expression] = {}
-        for scopes in sample.at(position)[:: max(1, len(worked) // LOOKED_AT)][:LOOKED_AT]:
-            for scope in scopes:
-                for e in expressions(scope, position, known.classes, {}, []):
-                    spoken.setdefault(str(e), e)
-        linked = [e for e in spoken.values() if e[0] == "at" and "document" in str(e[1])]
-        given = [e for e in spoken.values() if e[0] == "argument" and (position is None or speaks_of(e, position[0]))]
-        ids = [e for e in given if _is_id(e, sample, position)]
-        holders = [e for e in linked if ids and e[1][0] == "document" and _holds_any(e, sample, position, dict)]
-        pairs: list[tuple[str, Expression, Expression]] = [("strange", e, holder) for e, holder in product(ids, holders)]
-        if position is None:
-            chosen = [e for e in linked if len(e) > 2 and isinstance(e[2], list) and e[2][:1] == ["argument"]]
-            left = [e for e in chosen if numbers and _holds_any(e, sample, None, int | float)]
-            pairs += [("less", e, number) for e, number in product(left, numbers) if _is_tested(e, number, sample)]
-        for kind, one, other in pairs:
-            columns = zip(sample.values(one, position), sample.values(other, position), strict=True)
-            compare = _is_less if kind == "less" else _is_strange
-            told = [[compare(a, b) for a, b in zip(left, right, strict=True)] for left, right in columns]
-            full = [kind, one, other] if position is None else ["any", *position, [kind, one, other]]
-            if sum(False in held for held in told) >= MINIMUM_ALWAYS and not any(True in held for held in told) and not any(
-                holds(full, case.scope) for case in worked
-            ):
-                yield {"when": [full], "pieces": None}
-
-
-def _holds_any(expression: Expression, sample: Worked, position: Position, kind: Any) -> bool:
-    """Is one of the first values that are known of this kind?"""
-    known = (seen for scopes in sample.at(position) for scope in scopes
-             if (seen := value(expression, scope)) is not NOWHERE and seen is not UNKNOWN)
-    return any(isinstance(seen, kind) for seen in islice(known, LOOKED_AT))
-
-
-def _is_tested(left: Expression, number: Expression, sample: Worked) -> bool:
-    """Was something charged where it is known what is left, in several calls?"""
-    both = zip(sample.values(left, None), sample.values(number, None), strict=True)
-    return sum(bool(is_number(one) and is_number(other) and other > 0) for (one,), (other,) in both) >= MINIMUM_CONTRAST
-
-
-def _is_id(expression: Expression, sample: Worked, position: Position) -> bool:
-    texts = [seen for column in sample.values(expression, position) for seen in column if isinstance(seen, str)]
-    return bool(texts) and all(any(map(str.isdigit, seen)) for seen in texts)
 
 
 def _is_said(message: dict[str, Any], case: Case) -> bool:
@@ -169,15 +95,6 @@ def _is_said(message: dict[str, Any], case: Case) -> bool:
 def understood(messages: list[dict[str, Any]], cases: list[Case]) -> list[Case]:
     """Calls that worked, or were refused in the words of one of the messages."""
     return [case for case in cases if case.message is None or any(_is_said(one, case) for one in messages)]
-
-
-def skeleton(case: Case) -> str:
-    """The message with its slots as dots."""
-    text = case.message or ""
-    given = {leaf for leaf in leaves(case.scope.arguments) if isinstance(leaf, str) and len(leaf) > 2}
-    for leaf in sorted(given, key=lambda leaf: (-len(leaf), leaf)):
-        text = re.sub(rf"(?<!\w){re.escape(leaf)}(?!\w)", "·", text)
-    return _SLOT.sub("·", text)
 
 
 def _explained(refused: list[Case], worked: list[Case], sample: Worked, known: Known) -> Iterator[dict[str, Any]]:
@@ -211,12 +128,13 @@ def _found(refused: list[Case], worked: list[Case], sample: Worked, known: Known
         terms = measured(own, position, bad, sample)
         others = [spread(term, bad, sample.at(position)) for term in whole]
         whole = terms if position is None else whole
-        for condition, truth in _conditions(terms, others, known, refused):
+        remembered = _remembered(terms, refused) if known.lasting else ()
+        for condition, truth in (*conditions(terms, others), *remembered):
             full = condition if position is None else ["any", *position, condition]
             if any(holds(full, case.scope) for case in worked):
                 continue
             covers = frozenset(place for place, told in enumerate(truth) if True in told)
-            pieces = _pieces(refused, covers, truth, [*terms, *others])
+            pieces = pieces_of(refused, covers, truth, [*terms, *others])
             named = pieces is not None and all(str(piece) in str(condition) for piece in pieces if not isinstance(piece, str))
             memory = condition[0] == "among" and bool(condition[1][1:] or condition[1][0] in (pieces or ()))
             yield Found((pieces is None, not named, memory), _size(full, numbers), full, covers, pieces)
@@ -230,93 +148,17 @@ def _size(condition: Condition, numbers: list[Expression]) -> int:
     return len(text)
 
 
-def _conditions(
-    terms: list[Term], others: list[Term], known: Known, refused: list[Case]
-) -> Iterator[tuple[Condition, Truth]]:
-    """(condition, where it holds in the refused calls), each with one of `terms` at least."""
-    for term in terms:
-        yield from _one_of(term)
-    texts, more = (
-        [term for term in some if term.expression[0] == "argument" and _any(term.bad, str)] for some in (terms, others))
-    holders, wider = ([term for term in some if _any(term.bad, dict | list)] for some in (terms, others))
-    yield from _compared("strange", [*product(texts, [*holders, *wider]), *product(more, holders)], _is_strange)
-    numbers, rest = (
-        sorted((term for term in some if _any(term.bad, int | float)), key=lambda term: (
-            term.expression[0] not in COMPUTED, len(str(term.expression))))[:MAXIMUM_NUMBERS] for some in (terms, others))
-    pairs = [*permutations(numbers, 2), *product(numbers, rest), *product(rest, numbers)]
-    yield from _compared("less", pairs, _is_less)
-    once = [(one, other) for one, other in pairs if str(one.expression) < str(other.expression)]
-    yield from _compared("differ", once, _differs)
-    if known.lasting:
-        yield from _remembered(terms, refused)
-
-
-def _any(columns: list[list[Any]], kind: Any) -> bool:
-    return any(isinstance(seen, kind) and not isinstance(seen, bool) for column in columns for seen in column)
-
-
-def _compared(kind: str, pairs: Any, compare: Any) -> Iterator[tuple[Condition, Truth]]:
-    for one, other in pairs:
-        n_told = 0
-        for left, right in zip(one.good, other.good, strict=True):
-            told = [compare(a, b) for a, b in zip(left, right, strict=True)]
-            if True in told:
-                break
-            n_told += any(a is not NOWHERE and b is not NOWHERE and held is False
-                          for a, b, held in zip(left, right, told, strict=True))
-        else:
-            truth = [[compare(a, b) for a, b in zip(left, right, strict=True)]
-                     for left, right in zip(one.bad, other.bad, strict=True)]
-            if n_told >= MINIMUM_CONTRAST and any(True in told for told in truth):
-                yield [kind, one.expression, other.expression], truth
-
-
-def _is_less(one: Any, other: Any) -> bool | None:
-    if one is NOWHERE or other is NOWHERE:
-        return False
-    return one < other if is_number(one) and is_number(other) else None
-
-
-def _differs(one: Any, other: Any) -> bool | None:
-    if one is NOWHERE or other is NOWHERE:
-        return False
-    return None if one is UNKNOWN or other is UNKNOWN else bool(one != other)
-
-
-def _is_strange(one: Any, other: Any) -> bool | None:
-    if one is NOWHERE or other is NOWHERE:
-        return False
-    return one not in other if isinstance(other, dict | list) and isinstance(one, str) else None
-
-
-def _one_of(term: Term) -> Iterator[tuple[Condition, Truth]]:
-    """The term has one of the few values that it had in refused calls and in none that worked."""
-    good = [seen for column in term.good for seen in column]
-    plain = [seen for column in term.bad for seen in column if _is_plain(seen)]
-    values = sorted({seen for seen in plain if seen not in good}, key=str)
-    n_told = sum(any(_is_plain(seen) for seen in column) for column in term.good)
-    if 0 < len(values) <= MAXIMUM_VALUES and n_told >= MINIMUM_CONTRAST:
-        truth: Truth = [[_is_plain(seen) and seen in values if seen is not UNKNOWN else None for seen in column]
-                        for column in term.bad]
-        yield ["among", [term.expression], [[seen] for seen in values]], truth
-
-
-def _is_plain(seen: Any) -> bool:
-    """Is it a value of few: no id, no number, no list?"""
-    return isinstance(seen, bool) or (isinstance(seen, str) and not any(map(str.isdigit, seen)))
-
-
 def _remembered(terms: list[Term], refused: list[Case]) -> Iterator[tuple[Condition, Truth]]:
     """What the slots named is what was refused before."""
     if not terms:
         return
     everywhere: Truth = [[True for _ in column] for column in terms[0].bad]
-    pieces = _pieces(refused, frozenset(range(len(refused))), everywhere, terms, anywhere=True)
+    pieces = pieces_of(refused, frozenset(range(len(refused))), everywhere, terms, anywhere=True)
     slots = [piece for piece in pieces or () if not isinstance(piece, str)]
     if not slots or any(slot[0] != "argument" for slot in slots):
         return
     by = {str(term.expression): term for term in terms}
-    wanted = [_slots_of(case) for case in refused]
+    wanted = [slots_of(case) for case in refused]
     columns = [by[str(slot)] for slot in slots]
     tuples: list[list[Any]] = []
     truth: Truth = []
@@ -328,48 +170,15 @@ def _remembered(terms: list[Term], refused: list[Case]) -> Iterator[tuple[Condit
     yield ["among", slots, tuples], truth
 
 
-def _slots_of(case: Case) -> list[str]:
-    """The texts of the message's slots."""
-    pattern = "(.+?)".join(map(re.escape, skeleton(case).split("·")))
-    found = re.fullmatch(pattern, case.message or "", re.DOTALL)
-    return list(found.groups()) if found else []
-
-
-def _pieces(
-    refused: list[Case], covers: frozenset[int], truth: Truth, terms: list[Term], anywhere: bool = False
-) -> list[Any] | None:
-    """The message's texts and slots, as they are where the condition first holds; None where a slot is not found."""
-    if not covers:
-        return None
-    first = {place: [at for at, held in enumerate(truth[place]) if held] for place in covers}
-    texts = {place: _slots_of(refused[place]) for place in covers}
-    parts = skeleton(refused[min(covers)]).split("·")
-    if any(len(found) != len(parts) - 1 for found in texts.values()):
-        return None
-    pieces: list[Any] = [parts[0]] if parts[0] else []
-    for slot, part in enumerate(parts[1:]):
-        fitting = [term.expression for term in terms if all(
-            any(_is(term.bad[place][at], texts[place][slot]) for at in (first[place] if anywhere else first[place][:1]))
-            for place in covers)]
-        if not fitting:
-            return None
-        pieces += [min(fitting, key=lambda e: (len(str(e)), str(e))), *([part] if part else [])]
-    return pieces
-
-
-def _is(seen: Any, text: str) -> bool:
-    return seen is not NOWHERE and seen is not UNKNOWN and written(seen, "plain", "as_given") == text
-
-
 def _total(refused: list[Case], worked: list[Case], known: Known, numbers: list[Expression]) -> Expression | None:
     """What a number in the messages comes to, where it is no value at hand; in calls that worked, another slot says it."""
-    texts = [_slots_of(case) for case in refused]
+    texts = [slots_of(case) for case in refused]
     elements = list(elements_of(known.fields))
     if not elements or len({len(found) for found in texts}) != 1:
         return None
     spoken = [*numbers, *expressions(refused[0].scope, None, (), {}, [])]
     told_by = list(zip(refused, texts, strict=True))
-    said_by = [[e for e in spoken if all(_is(value(e, case.scope), found[slot]) for case, found in told_by)]
+    said_by = [[e for e in spoken if all(fills(value(e, case.scope), found[slot]) for case, found in told_by)]
                for slot in range(len(texts[0]))]
     for slot in (slot for slot, own in enumerate(said_by) if not own and all(found[slot].isdigit() for found in texts)):
         told = [(case.scope, int(found[slot])) for case, found in told_by]

@@ -7,7 +7,6 @@ sums of lists, and the numbers that the tool's own fields are made of.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -21,7 +20,6 @@ from env_builder.world.features import features, is_number, together
 NOWHERE, UNKNOWN = object(), object()
 """Stand where a path leads nowhere in what is known, and where something is not known."""
 MAXIMUM_ROWS = 12
-_PLACE = re.compile(r", \d+[],]")
 Position = tuple[list[str], Expression | None] | None
 """(list arguments, what the positions that do not count have), None: the call as a whole."""
 
@@ -95,12 +93,13 @@ class Worked:
             self._at[str(position)] = [scopes_of(scope, position) for scope in self._scopes]
         return self._at[str(position)]
 
-    def values(self, expression: Expression, position: Position) -> list[list[Any]]:
-        """Its values at each call's positions."""
-        mark = f"{position}{expression}"
-        if mark not in self._values:
-            self._values[mark] = [[value(expression, scope) for scope in scopes] for scopes in self.at(position)]
-        return self._values[mark]
+    def values(self, expression: Expression, position: Position) -> Iterator[list[Any]]:
+        """Its values at each call's positions, each looked up when it is asked for: most conditions fail in the first calls."""
+        known = self._values.setdefault(f"{position}{expression}", [])
+        for place, scopes in enumerate(self.at(position)):
+            if place == len(known):
+                known.append([value(expression, scope) for scope in scopes])
+            yield known[place]
 
 
 def measured(spoken: dict[str, Expression], position: Position, bad: list[list[Scope]], worked: Worked) -> list[Term]:
@@ -109,7 +108,7 @@ def measured(spoken: dict[str, Expression], position: Position, bad: list[list[S
     for _, e in sorted(spoken.items(), key=lambda item: (len(item[0]), item[0])):
         columns = [[value(e, scope) for scope in scopes] for scopes in bad]
         if any(seen is not UNKNOWN and seen is not NOWHERE for column in columns for seen in column):
-            good = worked.values(e, position)
+            good = list(worked.values(e, position))
             found.setdefault(f"{_marks(columns)}{_marks(good)}", Term(e, columns, good))
     return list(found.values())
 
@@ -137,18 +136,12 @@ def expressions(
     scope: Scope, position: Position, classes: tuple[str, ...], rows: Mapping[str, Table], numbers: list[Expression]
 ) -> Iterator[Expression]:
     """Expressions of one scope, the simplest first."""
-    found = [feature for feature in features(scope.before, scope.arguments, scope.look, classes) if _is_plain(feature[0])]
+    found = features(scope.before, scope.arguments, scope.look, classes, plain=True)
     yield from (expression for expression, _ in found)
     yield from (["length", e] for e, seen in found if isinstance(seen, list) and e[0] in ("argument", "before"))
     yield from numbers
     if position is not None:
         yield from _in_rows(scope, position[0], classes, rows)
-
-
-def _is_plain(expression: Expression) -> bool:
-    """Does it name nothing by its place in a list, and look in one list at most?"""
-    text = str(expression)
-    return text.count("'find'") < 2 and not _PLACE.search(text)
 
 
 def _in_rows(

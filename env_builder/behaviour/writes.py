@@ -18,6 +18,7 @@ from env_builder.behaviour import checks, guards, joins
 from env_builder.behaviour.examples import Example
 from env_builder.behaviour.standing import answered, right
 from env_builder.behaviour.synthesis import explain
+from env_builder.behaviour.wording import Case
 from env_builder.runtime.answers import parsed
 from env_builder.runtime.canonical import digest
 from env_builder.runtime.expressions import DONE, Scope
@@ -109,8 +110,8 @@ def _refused(step: Step, around: Around) -> bool:
 def _check(odd: list[Step], done: list[Step], rule: Rule, around: Around) -> Rule | None:
     """The `check` rule that tells these failures from the calls that worked."""
     cases = [
-        checks.Case(Scope(_before(step), step.call.arguments, cache(step.look)), step.call.key,
-                    step.call.content if step.call.failed else None) for step in (*odd, *done)]
+        Case(Scope(_before(step), step.call.arguments, cache(step.look)), step.call.key,
+             step.call.content if step.call.failed else None) for step in (*odd, *done)]
     messages = checks.induce(cases, checks.Known(rule["fields"], around.classes, around.rows, around.lasting))
     when = guards.of_arguments([case.scope.arguments for case in checks.understood(messages, cases)])
     return {"rule": "check", "class": rule["class"], "argument": rule["argument"], "messages": messages,

@@ -7,6 +7,7 @@ Sees: one link away, the first items of lists. Does not see: documents that are 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,53 +18,70 @@ MAXIMUM_ITEMS = 3
 MAXIMUM_DEPTH = 3
 Expression = list[Any]
 Feature = tuple[Expression, Any]
+_PLACE = re.compile(r", \d+[],]")
 
 
-def features(before: Any, arguments: dict[str, Any], look: Look, classes: tuple[str, ...]) -> list[Feature]:
-    """All features of an example."""
+def features(
+    before: Any, arguments: dict[str, Any], look: Look, classes: tuple[str, ...], plain: bool = False
+) -> list[Feature]:
+    """All features of an example. `plain`: those that name nothing by its place in a list, and look in one list at most."""
     given = [feature for name, value in arguments.items() for feature in _paths(["argument", name], value)]
     own = [feature for feature in _paths(["before"], before) if len(feature[0]) > 1]
     keys = [(expression, value) for expression, value in given if isinstance(value, str | int)]
     chosen = list(_selected(["before"], before, keys))
     found = [*given, *own, *chosen]
-    return [*found, *_linked(found, look, classes)]
+    linked = _linked(found, look, classes, plain)
+    return [feature for feature in (*found, *linked) if _is_plain(feature[0])] if plain else [*found, *linked]
 
 
-def _paths(base: Expression, value: Any, depth: int = 0) -> Iterator[Feature]:
-    """The value and what stands inside it; `base` takes steps at its end."""
+def _is_plain(expression: Expression) -> bool:
+    text = str(expression)
+    return text.count("'find'") < 2 and not _PLACE.search(text)
+
+
+def _paths(base: Expression, value: Any, depth: int = 0, n_items: int = MAXIMUM_ITEMS) -> Iterator[Feature]:
+    """The value and what stands inside it; `base` takes steps at its end. `n_items`: first elements of lists that are named."""
     yield base, value
     if depth > MAXIMUM_DEPTH:
         return
     if isinstance(value, dict):
         for name, item in value.items():
-            yield from _paths([*base, name], item, depth + 1)
+            yield from _paths([*base, name], item, depth + 1, n_items)
     elif isinstance(value, list):
-        for index, item in enumerate(value[:MAXIMUM_ITEMS]):
-            yield from _paths([*base, index], item, depth + 1)
+        for index, item in enumerate(value[:n_items]):
+            yield from _paths([*base, index], item, depth + 1, n_items)
 
 
-def _selected(base: Expression, value: Any, keys: list[Feature], depth: int = 0) -> Iterator[Feature]:
+def _selected(
+    base: Expression, value: Any, keys: list[Feature], depth: int = 0, n_items: int = MAXIMUM_ITEMS
+) -> Iterator[Feature]:
     """What the keys select inside the value: a field named so, or the first element of a list that holds one in a field."""
     if isinstance(value, dict):
         for expression, key in keys:
             if isinstance(key, str) and key in value:
-                yield from _paths(["at", base, expression], value[key], 1)
+                yield from _paths(["at", base, expression], value[key], 1, n_items)
         if depth < 2:
             for name, item in value.items():
                 if isinstance(item, dict | list):
-                    yield from _selected([*base, name], item, keys, depth + 1)
+                    yield from _selected([*base, name], item, keys, depth + 1, n_items)
     elif isinstance(value, list):
+        holding: dict[tuple[type, Any], tuple[dict[str, Any], str]] = {}
+        for row in value:
+            for field, item in row.items() if isinstance(row, dict) else ():
+                if isinstance(item, str | int):
+                    holding.setdefault((type(item), item), (row, field))
         for expression, key in keys:
-            row, field = next(((row, field) for row in value if isinstance(row, dict)
-                               for field, item in row.items() if type(item) is type(key) and item == key), (None, ""))
-            if row is not None:
-                yield from _paths(["at", ["find", base, field, expression]], row, 1)
+            if (type(key), key) in holding:
+                row, field = holding[type(key), key]
+                yield from _paths(["at", ["find", base, field, expression]], row, 1, n_items)
 
 
-def _linked(found: list[Feature], look: Look, classes: tuple[str, ...]) -> Iterator[Feature]:
+def _linked(found: list[Feature], look: Look, classes: tuple[str, ...], plain: bool) -> Iterator[Feature]:
     """What stands in the documents that a value names, each document by the simplest expression that names it."""
     keys = [(expression, value) for expression, value in found
             if isinstance(value, str | int) and not isinstance(value, bool)]
+    spoken = [key for key in keys if not plain or _is_plain(key[0])]
+    n_items = 0 if plain else MAXIMUM_ITEMS
     reached: set[tuple[str, str, str]] = set()
     for expression, value in keys:
         family = "find" if "find" in str(expression) else str(expression[:2])
@@ -72,8 +90,9 @@ def _linked(found: list[Feature], look: Look, classes: tuple[str, ...]) -> Itera
             if document is not None:
                 reached.add((entity_class, str(value), family))
                 base = ["at", ["document", entity_class, expression]]
-                yield from (feature for feature in _paths(base, document, 2) if len(feature[0]) > 2)
-                yield from _selected(base, document, keys)
+                if not plain or _is_plain(base):
+                    yield from (feature for feature in _paths(base, document, 2, n_items) if len(feature[0]) > 2)
+                    yield from _selected(base, document, spoken, 0, n_items)
 
 
 def together(arguments: dict[str, Any]) -> list[list[str]]:
