@@ -73,6 +73,7 @@ RULES: tuple[Rule, ...] = (
     _resolves("core.turns", "session_id", "core.sessions", "session_id"),
     _resolves("core.turns", "turn_id", "core.events", "event_id"),
     _resolves("mart.outcomes", "session_id", "core.sessions", "session_id"),
+    _resolves("mart.tasks", "family", "mart.families", "family"),
     _resolves("mart.rubrics", "task_id", "mart.tasks", "task_id"),
     _resolves("mart.facts", "event_id", "core.events", "event_id"),
     _resolves("mart.recorded", "event_id", "core.events", "event_id"),

@@ -101,7 +101,7 @@ def tasks(store: Store, settings: Settings) -> Counts:
     store.replace("mart.leakage", frame(Leakage, reports))
     grouped = found.tasks["session_ids"].explode()
     leave(store, "tasks", all_of(grouped, found.verdicts, "tasks", "in_a_task", "Belongs to a task."))
-    return {"n_tasks": store.replace("mart.tasks", found.tasks), "n_families": found.tasks["family"].n_unique()}
+    return {"n_tasks": store.replace("mart.tasks", found.tasks), "n_families": store.replace("mart.families", found.families)}
 
 
 def rewards(store: Store, settings: Settings) -> Counts:
@@ -171,7 +171,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("goals", ("mart.goals",), ("sessions", "world"), goals),
     Stage("outcomes", ("mart.outcomes",), ("sessions", "world", "goals"), outcomes, ("configuration_text",)),
     Stage(
-        "tasks", ("mart.tasks", "mart.leakage"), ("sessions", "world", "goals", "outcomes"), tasks,
+        "tasks", ("mart.tasks", "mart.families", "mart.leakage"), ("sessions", "world", "goals", "outcomes"), tasks,
         ("configuration_text",)),
     Stage(
         "rewards", ("mart.rubrics",), ("sessions", "world", "outcomes", "tasks"), rewards, ("configuration_text",)),

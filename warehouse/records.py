@@ -289,6 +289,10 @@ SIDES: tuple[str, ...] = get_args(Split)
 """The sides of a split, from the earliest to the latest."""
 
 
+Band = Literal["rarely", "sometimes", "often", "mostly"]
+"""Rates of success below 20 %, 50 %, 80 %, and above: what goes well sometimes teaches most."""
+
+
 class Task(Record):
     """Something that was asked for, at an instant, in a service (`mart.tasks`)."""
 
@@ -311,15 +315,48 @@ class Task(Record):
     split: Split
     difficulty: float | None
     """1 - mean probability of success over its sessions."""
+    rate: float | None = None
+    """How often it succeeds: Beta-Binomial, its own sessions and its family's; None: no session of it has a probability."""
     rate_low: float | None = None
     rate_high: float | None = None
-    """Where its rate of success lies with 90 %: Beta-Binomial over all tasks of its service."""
+    """Where the rate lies with 90 %."""
+    band: Band | None = None
+    """In which band the rate likely lies; None: it can't be told."""
     ways: str = "[]"
     """JSON list of {calls, n_good, n_sessions}: the distinct sequences of calls it was done by."""
     asked_for: str = "[]"
     """JSON list of the arguments (`tool.path`) that the user told only later on."""
     told: str = "[]"
-    """JSON list of facts (words with a digit) that every good session told the user from what it had looked up."""
+    """JSON list of {tool, path, value}: the facts that every good session told the user out of answers."""
+    signature: str = "[]"
+    """JSON list of {tool, effect, n_sessions, arguments}: what it changed or found out, and where each argument came from
+    (extractors/tasks/signatures.py)."""
+
+
+class Family(Record):
+    """A group of tasks that ask for the same kind of thing (`mart.families`)."""
+
+    family: str
+    service: str
+    asks: str
+    """JSON list: what names the kinds of its goals, in order."""
+    goal: str
+    """What was asked in one of its best sessions, as an example."""
+    n_sessions: int
+    n_tasks: int
+    n_good: int
+    """Sessions known to have gone well."""
+    rate: float | None
+    """How often it succeeds; None: no session of it has a probability."""
+    rate_low: float | None
+    rate_high: float | None
+    """Where the rate lies with 90 %."""
+    band: Band | None
+    first_at: datetime | None
+    last_at: datetime | None
+    """Beginnings of its first and last session."""
+    signature: str
+    """As of a task, over all its good sessions."""
 
 
 class Goal(Record):

@@ -70,7 +70,12 @@ create table if not exists mart.tasks (
     task_id varchar primary key, service varchar not null, family varchar not null, slots varchar not null,
     goal varchar not null, session_ids varchar[] not null, segment_of varchar, derived_from varchar,
     starts_at timestamptz, good_session_ids varchar[] not null, split varchar not null, difficulty double,
-    rate_low double, rate_high double, ways varchar not null, asked_for varchar not null, told varchar not null);
+    rate double, rate_low double, rate_high double, band varchar, ways varchar not null, asked_for varchar not null,
+    told varchar not null, signature varchar not null);
+create table if not exists mart.families (
+    family varchar primary key, service varchar not null, asks varchar not null, goal varchar not null,
+    n_sessions bigint not null, n_tasks bigint not null, n_good bigint not null, rate double, rate_low double,
+    rate_high double, band varchar, first_at timestamptz, last_at timestamptz, signature varchar not null);
 create table if not exists mart.goals (
     goal_id varchar primary key, session_id varchar not null, service varchar not null, place bigint not null,
     begins bigint not null, ends bigint not null, kind varchar not null, asks varchar not null, family varchar not null,

@@ -4,6 +4,9 @@ Beta-Binomial: tasks' rates are drawn from one Beta distribution, whose mean and
 Kleinman 1973); a task's own sessions then move it. A session is not known to be good but has a probability, so the rate's
 distribution is a mixture over how many of them were (Poisson binomial).
 
+A family's rate is that of its sessions, the more of which one task has the less each counts (design effect; Kish 1965); its
+tasks are then drawn from a distribution around it, so a task seen once is told by its family and not by all that there is.
+
 Sees: probabilities. Does not see: that sessions of one task were made by one agent, or that it was another one lately.
 """
 
@@ -13,6 +16,9 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
+
+BANDS = (("rarely", 0.0, 0.2), ("sometimes", 0.2, 0.5), ("often", 0.5, 0.8), ("mostly", 0.8, 1.0))
+"""Bands of a rate of success; those that go well sometimes are the ones that a learner gets most out of."""
 
 _STEPS = 200
 """Slices of [0, 1] that the distribution of a rate is laid out in."""
@@ -24,11 +30,35 @@ _STRENGTH = (1.0, 3.0)
 are."""
 
 
+_LEVEL = 0.9
+"""Probability that an interval holds the rate."""
+
+_LIKELY = 0.5
+"""Probability from which on a band is told."""
+
+
 class Prior(NamedTuple):
     """Beta distribution of the rates of tasks."""
 
     good: float
     bad: float
+
+    @property
+    def strength(self) -> float:
+        """Sessions that it counts for."""
+        return self.good + self.bad
+
+
+class Rate(NamedTuple):
+    """How often something succeeds."""
+
+    rate: float
+    """Mean of its distribution."""
+    low: float
+    high: float
+    """Where it lies with 90 %."""
+    band: str | None
+    """Name of `BANDS`; None where no band is likely."""
 
 
 def prior_of(tasks: Mapping[str, Sequence[float]]) -> Prior:
@@ -56,14 +86,58 @@ def mass(chances: Sequence[float], low: float, high: float, prior: Prior) -> flo
     )
 
 
-def spread(chances: Sequence[float], prior: Prior, level: float = 0.9) -> tuple[float, float]:
-    """Where the task's rate of success lies with probability `level`, as much above as below left out."""
+def rate_of(chances: Sequence[float], prior: Prior) -> Rate:
+    """How often a task succeeds, from the probabilities of its sessions."""
     n = len(chances)
     heights = [0.0] * _STEPS
     for n_good, weight in enumerate(_counts(chances)):
         own = _beta(prior.good + n_good, prior.bad + n - n_good)
         heights = [height + weight * each for height, each in zip(heights, own, strict=True)]
-    left, low, high = (1.0 - level) / 2.0, 0.0, 1.0
+    return _told((prior.good + sum(chances)) / (prior.strength + n), heights)
+
+
+def family_rate(tasks: Sequence[Sequence[float]], prior: Prior, likeness: float) -> Rate:
+    """How often a family succeeds, from the probabilities of its tasks' sessions, one sequence or more.
+
+    `likeness`: correlation of the sessions of one task, 0 to 1. The distribution is the Beta with the mixture's mean and
+    variance.
+    """
+    chances = [chance for task in tasks for chance in task]
+    n = sum(len(task) / (1.0 + (len(task) - 1) * likeness) for task in tasks if task)
+    mean, doubt = sum(chances) / len(chances), sum(p * (1.0 - p) for p in chances) / len(chances)
+    rate = (prior.good + n * mean) / (prior.strength + n)
+    variance = rate * (1.0 - rate) / (prior.strength + n + 1.0) + n * doubt / (prior.strength + n) ** 2
+    strength = max(rate * (1.0 - rate) / variance - 1.0, _STRENGTH[0])
+    return _told(rate, _beta(round(rate * strength, 6), round((1.0 - rate) * strength, 6)))
+
+
+def rates(families: Mapping[str, Mapping[str, Sequence[float]]]) -> tuple[dict[str, Rate], dict[str, Rate]]:
+    """Rates of the families and of the tasks of one service; probabilities by task by family, families without any left out."""
+    seen = {family: {task: chances for task, chances in tasks.items() if chances} for family, tasks in families.items()}
+    seen = {family: tasks for family, tasks in sorted(seen.items()) if tasks}
+    of_task = prior_of({task: chances for tasks in seen.values() for task, chances in tasks.items()})
+    of_family = prior_of({family: [p for chances in tasks.values() for p in chances] for family, tasks in seen.items()})
+    found: dict[str, Rate] = {}
+    each: dict[str, Rate] = {}
+    for family, tasks in seen.items():
+        told = family_rate([chances for _, chances in sorted(tasks.items())], of_family, 1.0 / (1.0 + of_task.strength))
+        prior = Prior(told.rate * of_task.strength, (1.0 - told.rate) * of_task.strength)
+        each |= {task: rate_of(sorted(chances), prior) for task, chances in sorted(tasks.items())}
+        found[family] = told
+    return found, each
+
+
+def _told(rate: float, heights: Sequence[float]) -> Rate:
+    """Interval and band of a distribution that is laid out in slices."""
+    masses = [(sum(share for x, share in zip(_PLACES, heights, strict=True) if low <= x < high), name)
+              for name, low, high in BANDS]
+    mass, band = max(masses)
+    return Rate(round(rate, 4), *_interval(heights), band if mass >= _LIKELY else None)
+
+
+def _interval(heights: Sequence[float]) -> tuple[float, float]:
+    """Where the middle of a distribution lies, as much above as below left out."""
+    left, low, high = (1.0 - _LEVEL) / 2.0, 0.0, 1.0
     below = 0.0
     for step, height in enumerate(heights):
         before, below = below, below + height
@@ -97,6 +171,8 @@ def _beta_mass(good: float, bad: float, low: float, high: float) -> float:
 @lru_cache(maxsize=4096)
 def _beta(good: float, bad: float) -> tuple[float, ...]:
     """A Beta distribution's share in each slice, by the midpoint rule."""
-    heights = [math.exp((good - 1.0) * math.log(x) + (bad - 1.0) * math.log(1.0 - x)) for x in _PLACES]
+    logs = [(good - 1.0) * math.log(x) + (bad - 1.0) * math.log(1.0 - x) for x in _PLACES]
+    top = max(logs)
+    heights = [math.exp(each - top) for each in logs]
     total = sum(heights)
     return tuple(height / total for height in heights)

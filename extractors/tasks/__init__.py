@@ -16,19 +16,24 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from extractors.outcomes.rates import prior_of, spread
 from extractors.tasks.arguments import calls_of, values_of
 from extractors.tasks.asking import ask, heard
 from extractors.tasks.details import details
 from extractors.tasks.duplicates import near_duplicates
+from extractors.tasks.frequency import family_table, rated
 from extractors.tasks.goal_slots import goal_slots
 from extractors.tasks.goals import find_goals, kind_id, kinds_of
 from extractors.tasks.instances import same_request
 from extractors.tasks.leakage import report
+from extractors.tasks.provenance import trace
 from extractors.tasks.returning import continued
+from extractors.tasks.signatures import signatures
 from extractors.tasks.slots import fill_slots
 from extractors.tasks.splits import choose_sides
-from warehouse.records import Goal, Task, empty, frame_schema
+from warehouse.records import Family, Goal, Task, empty, frame_schema
+
+_RECKONS = ("pure", "constant")
+"""Effects of tools that only reckon."""
 
 GATE = 0.5
 """Probability of success from which on a session counts as known-good."""
@@ -43,6 +48,8 @@ class Tasks(NamedTuple):
     """Frame of `Verdict`, stage `tasks`: sessions that are in no task."""
     goals: pl.DataFrame
     """Frame of `Goal`, by session and place."""
+    families: pl.DataFrame
+    """Frame of `Family`, by family."""
 
 
 def goals_of(
@@ -86,15 +93,27 @@ def find(
     if goals is None:
         goals = goals_of(sessions, turns, effects, starts_from)
     if asked.is_empty():
-        return Tasks(empty(Task), verdicts, goals)
+        return Tasks(empty(Task), verdicts, goals, empty(Family))
     calls = calls_of(turns, effects)
     values = values_of(calls)
     members = _members(asked, goals.select("session_id", "family").unique(), outcomes, starts_from, gate)
     sides = choose_sides(members, calls, values)
     slots = fill_slots(asked, members, calls, values)
-    known = details(members, turns, calls, values).join(_rates(members), on="task")
+    reckoners = frozenset(effects.filter(pl.col("effect").is_in(_RECKONS)).select("service", "tool").iter_rows())
+    traced = trace(members, turns, calls, values, reckoners)
+    of_families, of_tasks = rated(members)
+    known = details(members, calls, traced, reckoners).join(of_tasks.rename({"name": "task"}), on="task", how="left").join(
+        signatures(_best(members, "task"), calls, traced).rename({"group": "task"}), on="task", how="left")
     tasks = _tasks(members, sides.tasks, slots.join(known, on="task", how="full", coalesce=True), starts_from)
-    return Tasks(tasks, verdicts, goals)
+    kinds = kinds_of(goals.rename({"asks": "label"}))
+    signed = signatures(_best(members, "family"), calls, traced)
+    return Tasks(tasks, verdicts, goals, family_table(members, kinds, of_families, signed))
+
+
+def _best(members: pl.DataFrame, by: str) -> pl.DataFrame:
+    """group, session_id: the good sessions of each group; all, where none is."""
+    best = members.filter(pl.col("good") == pl.col("good").any().over(by))
+    return best.select(pl.col(by).alias("group"), "session_id")
 
 
 def leakage(
@@ -153,17 +172,6 @@ def _members(
     )
 
 
-def _rates(members: pl.DataFrame) -> pl.DataFrame:
-    """task, rate_low, rate_high: where each task's rate of success lies, with the other tasks of its service as prior."""
-    rows = []
-    for _, part in members.sort("service").group_by("service", maintain_order=True):
-        chances = {task: sorted(seen) for task, seen in part.group_by("task").agg(
-            pl.col("probability").drop_nulls().round(2)).sort("task").iter_rows()}
-        prior = prior_of(chances)
-        rows += [(task, *(spread(seen, prior) if seen else (None, None))) for task, seen in chances.items()]
-    return pl.DataFrame(rows, schema={"task": pl.String, "rate_low": pl.Float64, "rate_high": pl.Float64}, orient="row")
-
-
 def _tasks(members: pl.DataFrame, sides: pl.DataFrame, slots: pl.DataFrame, starts_from: Mapping[str, str]) -> pl.DataFrame:
     best_first = members.sort("task", "probability", "session_id", descending=[False, True, False], nulls_last=True)
     reset = pl.col("service").is_in([service for service, start in starts_from.items() if start == "reset"])
@@ -179,6 +187,7 @@ def _tasks(members: pl.DataFrame, sides: pl.DataFrame, slots: pl.DataFrame, star
         .join(slots, on="task", how="left")
         .with_columns(
             pl.col("slots").fill_null("{}"),
+            pl.col("signature").fill_null("[]"),
             pl.when(reset).then(None).otherwise("started_at").alias("starts_at"),
             pl.lit(None, dtype=pl.String).alias("segment_of"),
             pl.lit(None, dtype=pl.String).alias("derived_from"),

@@ -1,38 +1,52 @@
 """What is known of a task beside its goal: the ways it was done, what had to be asked for, and what had to be told.
 
-Sees: the known-good sessions of the task (all, where none is), names of things and numbers. Does not see: facts told in words
-alone, and questions that were answered by a word that no call took.
+Sees: the known-good sessions of the task (all, where none is), values to the letter, names of things and numbers. Does not see:
+questions that were answered by a word that no call took, and facts told in other words than they were shown in.
 """
 
 from __future__ import annotations
 
 import json
+from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 
-from extractors.tasks.words import split_words
+from extractors.tasks.provenance import Provenance
+from extractors.tasks.spellings import key_of, mentions, spellings
 
 DETAILS = {"task": pl.String(), "ways": pl.String(), "asked_for": pl.String(), "told": pl.String()}
 """ways: JSON list of {calls, n_sessions, n_good}, most good ones first; asked_for: JSON list of arguments (`tool.path`) whose
-value the user said only later on; told: JSON list of words with a digit that every such session told from what it looked up."""
+value the user said only later on in most such sessions; told: JSON list of {tool, path, value} that every such session told."""
 
 _FEW = 20
 """Ways and facts listed at most."""
 
+_ENOUGH = 3
+"""Sessions that all told something, from which on it had to be told; for fewer, the task's family tells which fields are."""
 
-def details(members: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame:
-    """Frame of `DETAILS`, one row a task of `members` (task, session_id, goal, good), by task."""
+_MOSTLY = 0.5
+
+
+def details(
+    members: pl.DataFrame, calls: pl.DataFrame, known: Provenance, reckoners: frozenset[tuple[str, str]]
+) -> pl.DataFrame:
+    """Frame of `DETAILS`, one row a task of `members` (task, family, session_id, goal, good), by task.
+
+    `reckoners`: (service, tool) of tools that only reckon; a way is the same with and without them.
+    """
     best = members.filter(pl.col("good") == pl.col("good").any().over("task"))
     found = members.select("task").unique()
-    for part in (_ways(members, calls), _asked_for(best, turns, calls, values), _told(best, turns)):
+    for part in (_ways(members, calls, reckoners), _asked_for(best, known.origins), _told(best, known.facts)):
         found = found.join(part, on="task", how="left")
     return found.with_columns(pl.col("ways", "asked_for", "told").fill_null("[]")).select(list(DETAILS)).sort("task")
 
 
-def _ways(members: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+def _ways(members: pl.DataFrame, calls: pl.DataFrame, reckoners: frozenset[tuple[str, str]]) -> pl.DataFrame:
     """Distinct sequences of calls that did not fail."""
-    fine = calls.filter(~pl.col("failed")).sort("session_id", "position")
+    without = pl.DataFrame(sorted(reckoners), schema={"service": pl.String, "tool": pl.String}, orient="row")
+    fine = calls.filter(~pl.col("failed")).join(without, on=["service", "tool"], how="anti").sort("session_id", "position")
     done = fine.group_by("session_id", maintain_order=True).agg("tool")
     way = members.select("task", "session_id", "good").join(done, on="session_id", how="left").with_columns(
         pl.col("tool").fill_null(pl.lit([], dtype=pl.List(pl.String))).list.join("\n").alias("way"))
@@ -48,34 +62,42 @@ def _listed(ways: Any) -> str:
                         "n_sessions": way["n_sessions"]} for way in ways], ensure_ascii=False, sort_keys=True)
 
 
-def _asked_for(best: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame:
-    said = turns.filter((pl.col("kind") == "message") & (pl.col("role") == "user")).group_by("session_id").agg(
-        pl.col("content").drop_nulls().str.join("\n").str.to_lowercase().alias("said"))
-    given = calls.filter(~pl.col("failed")).select("session_id", "turn_id", "tool").join(values, on="turn_id")
-    lower = pl.col("value").str.to_lowercase()
-    later = best.select("task", "session_id", pl.col("goal").str.to_lowercase()).join(said, on="session_id").join(
-        given, on="session_id").filter(
-        (pl.col("value").str.len_chars() > 1) & pl.col("said").str.contains(lower, literal=True)
-        & ~pl.col("goal").str.contains(lower, literal=True))
-    named = later.select("task", pl.format("{}.{}", "tool", "path").alias("name")).unique().sort("task", "name")
-    return named.group_by("task", maintain_order=True).agg("name").select(
-        "task", pl.col("name").map_elements(_json, return_dtype=pl.String).alias("asked_for"))
+def _asked_for(best: pl.DataFrame, origins: pl.DataFrame) -> pl.DataFrame:
+    said = origins.filter(pl.col("source") == "said").join(
+        best.select("task", "session_id", pl.col("goal").str.to_lowercase()), on="session_id")
+    sessions: dict[tuple[str, str], set[str]] = defaultdict(set)
+    columns = ("task", "session_id", "goal", "tool", "path", "value")
+    for task, session, goal, tool, path, value in said.select(columns).iter_rows():
+        if not any(mentions(goal, spelling) for spelling in spellings(value)):
+            sessions[task, f"{tool}.{path}"].add(session)
+    n_best = dict(best.group_by("task").len().iter_rows())
+    named: dict[str, list[str]] = defaultdict(list)
+    for (task, name), later in sorted(sessions.items()):
+        if len(later) >= _MOSTLY * n_best[task]:
+            named[task].append(name)
+    return _frame({task: json.dumps(names, ensure_ascii=False) for task, names in named.items()}, "asked_for")
 
 
-def _told(best: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
-    own = turns.join(best.select("session_id", "task"), on="session_id")
-    words = own.select("task", "session_id", "kind", "role", split_words(pl.col("content")).alias("word")).explode("word")
-    words = words.filter(pl.col("word").str.contains(r"\p{N}"))
-    key, message = ["task", "session_id", "word"], pl.col("kind") == "message"
-    told = words.filter(message & (pl.col("role") == "assistant")).select(key).unique()
-    shown = words.filter(pl.col("kind") == "call").select(key).unique()
-    said = words.filter(message & (pl.col("role") == "user")).select(key).unique()
+def _told(best: pl.DataFrame, facts: pl.DataFrame) -> pl.DataFrame:
+    place = ["tool", "path"]
+    own = facts.join(best.select("task", "family", "session_id"), on="session_id")
+    n_family = best.group_by("family").agg(pl.len().alias("n_family"))
+    usual = own.group_by("family", *place).agg(pl.col("session_id").n_unique().alias("n_telling")).join(n_family, on="family")
+    key = pl.col("value").map_elements(key_of, return_dtype=pl.String).alias("key")
+    each = own.with_columns(key).group_by("task", "family", *place, "key").agg(
+        pl.col("session_id").n_unique().alias("n"), pl.col("value").min())
     n_best = best.group_by("task").agg(pl.len().alias("n_best"))
-    every = told.join(shown, on=key).join(said, on=key, how="anti").group_by("task", "word").len("n").join(n_best, on="task")
-    facts = every.filter(pl.col("n") == pl.col("n_best")).sort("task", "word")
-    return facts.group_by("task", maintain_order=True).agg(pl.col("word").head(_FEW)).select(
-        "task", pl.col("word").map_elements(_json, return_dtype=pl.String).alias("told"))
+    told = each.join(n_best, on="task").join(usual, on=["family", *place]).filter(
+        (pl.col("n") == pl.col("n_best"))
+        & ((pl.col("n_best") >= _ENOUGH) | (pl.col("n_telling") >= _MOSTLY * pl.col("n_family"))))
+    once = told.sort("task", "n_telling", *place, "value", descending=[False, True, False, False, False]).unique(
+        ["task", "key"], keep="first", maintain_order=True)
+    rows: dict[str, list[dict[str, str]]] = defaultdict(list)
+    for task, tool, path, value in once.select("task", *place, "value").iter_rows():
+        if len(rows[task]) < _FEW:
+            rows[task].append({"tool": tool, "path": path.removeprefix("."), "value": value})
+    return _frame({task: json.dumps(listed, ensure_ascii=False, sort_keys=True) for task, listed in rows.items()}, "told")
 
 
-def _json(names: Any) -> str:
-    return json.dumps(list(names), ensure_ascii=False)
+def _frame(rows: Mapping[str, str], name: str) -> pl.DataFrame:
+    return pl.DataFrame(sorted(rows.items()), schema={"task": pl.String, name: pl.String}, orient="row")

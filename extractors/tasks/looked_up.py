@@ -49,6 +49,31 @@ def read(content: str) -> Answer | None:
     return answer
 
 
+@lru_cache(maxsize=512)
+def singles(content: str) -> tuple[tuple[str, str], ...] | None:
+    """(path, value) of the single values in an answer, as in `Answer.held` without what stands around them; None as `read`."""
+    if content[:1] not in "{[":
+        return None
+    try:
+        told = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        return None
+    found: list[tuple[str, str]] = []
+    _list(told, "", found)
+    return tuple(found)
+
+
+def _list(told: Any, path: str, found: list[tuple[str, str]]) -> None:
+    if isinstance(told, list):
+        for each in told:
+            _list(each, f"{path}[]", found)
+    elif isinstance(told, dict):
+        for name, each in told.items():
+            _list(each, f"{path}.{_step(name)}", found)
+    elif text := _single(told):
+        found.append((path, text))
+
+
 def _walk(told: Any, path: str, around: tuple[str, ...], held: dict[str, list[Held]]) -> None:
     if isinstance(told, list):
         for each in told:
@@ -83,6 +108,7 @@ def _single(value: Any) -> str | None:
     return orjson.dumps(value).decode()
 
 
+@lru_cache(maxsize=65536)
 def _step(name: str) -> str:
     """A name in a path; where an object's names are names of things, `*`."""
     return "*" if _NAME_OF_A_THING.match(name) else name

@@ -18,7 +18,8 @@ def test_a_split_that_leaks_stops_the_datasets_of_its_service(tmp_path: Path) ->
     for service, leaks in (("tight", 0), ("leaky", 2)):
         row = dict.fromkeys(frame_schema(Task)) | {
             "task_id": service, "service": service, "family": "f", "slots": "{}", "goal": "g", "split": "train",
-            "session_ids": [f"of {service}"], "good_session_ids": [], "ways": "[]", "asked_for": "[]", "told": "[]"}
+            "session_ids": [f"of {service}"], "good_session_ids": [], "ways": "[]", "asked_for": "[]", "told": "[]",
+            "signature": "[]"}
         tasks.append(row)
         reports.append({"service": service, "report": json.dumps({"method": "component", "leaks": leaks})})
     with Store.open(settings.warehouse) as store:

@@ -196,7 +196,7 @@ def test_a_task_knows_its_ways_what_was_asked_for_and_what_had_to_be_told() -> N
     assert json.loads(task["ways"]) == [{"calls": ["look", "paint"], "n_good": 2, "n_sessions": 2},
                                         {"calls": ["look", "sell", "paint"], "n_good": 0, "n_sessions": 1}]
     assert json.loads(task["asked_for"]) == ["paint.c"]
-    assert json.loads(task["told"]) == ["2031-05-06"]
+    assert json.loads(task["told"]) == [{"tool": "look", "path": "due", "value": "2031-05-06"}]
     assert 0.0 < task["rate_low"] < 1.9 / 3 < task["rate_high"] < 1.0
 
 

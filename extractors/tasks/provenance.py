@@ -1,0 +1,228 @@
+"""Where the arguments of calls come from, by value: what the user said, what an earlier answer held, what is always the same.
+
+In: calls, their single values, and what was said. Out: `ORIGINS`, one row an argument's value, and `FACTS`, what the agent told
+the user out of answers. A value often stands in several places; it is taken to come from the one that explains most values of
+that argument in the service, and from the user where the user's words explain at least half as many.
+
+Sees: values to the letter, but for case, leading marks, separators of thousands, and dates spelled out in English; sums,
+differences, products and totals of numbers that were read, where several sessions reckon alike. Does not see: yes and no;
+what was said in other words; answers of failed calls.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import polars as pl
+
+from extractors.tasks.looked_up import singles
+from extractors.tasks.reckoned import reckonings
+from extractors.tasks.spans import phrases_of
+from extractors.tasks.spellings import key_of, mentions, spellings
+
+ORIGINS = {"session_id": pl.String(), "turn_id": pl.String(), "tool": pl.String(), "path": pl.String(), "value": pl.String(),
+           "source": pl.String(), "from_tool": pl.String(), "from_path": pl.String(), "from_turn": pl.String()}
+"""source: one of `SOURCES`; from_tool, from_path: the answer read, or what was reckoned with; from_turn: the call."""
+
+SOURCES = ("said", "read", "constant", "computed", "written", "unknown")
+"""computed: out of numbers that were read, or by a tool that only reckons; written: a text that nobody said."""
+
+FACTS = {"session_id": pl.String(), "turn_id": pl.String(), "tool": pl.String(), "path": pl.String(), "value": pl.String()}
+"""turn_id, tool, path: the answer that the agent told the value out of."""
+
+_TASKS = 8
+"""Fewer tasks than this make nothing constant."""
+
+_RECKONED = 3
+"""Fewer sessions than this make no way of reckoning."""
+
+_CONSTANT = 0.9
+_TEXT = 4
+"""A value of so many words is a text."""
+
+_SHORT = 3
+"""A shorter value without a digit, and a digit alone, is in any message and says nothing."""
+
+
+class _Origin(NamedTuple):
+    source: str
+    tool: str = ""
+    path: str = ""
+
+
+_SAID = _Origin("said")
+_Argument = tuple[str, str, str]
+"""service, tool, path."""
+
+
+class _Value(NamedTuple):
+    """A value that a call was given, and where it may come from."""
+
+    session_id: str
+    turn_id: str
+    argument: _Argument
+    value: str
+    origins: Mapping[_Origin, str]
+    """Origin -> the call that was answered, "" where none."""
+
+
+class Provenance(NamedTuple):
+    """What `trace` gives."""
+
+    origins: pl.DataFrame
+    """Frame of `ORIGINS`, by session_id, turn_id and path."""
+    facts: pl.DataFrame
+    """Frame of `FACTS`, by session_id, turn_id and path."""
+
+
+def trace(members: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame,
+          reckoners: frozenset[tuple[str, str]] = frozenset()) -> Provenance:
+    """Trace every value of the calls that did not fail. `members`: session_id, task, said, spoken, worded.
+
+    `reckoners`: (service, tool) of tools that only reckon: what is read from them is computed.
+    """
+    given: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for turn, path, value in values.filter(pl.col("value") != "").unique().sort("turn_id", "path", "value").iter_rows():
+        given[turn].append((path, value))
+    found: list[_Value] = []
+    facts: list[tuple[str, str, str, str, str]] = []
+    for session in _sessions(members, turns, calls):
+        found += session.traced(given)
+        facts += session.told(given)
+    task_of = dict(members.select("session_id", "task").iter_rows())
+    chosen = _Choice(found, task_of, reckoners)
+    rows = [(each.session_id, each.turn_id, *each.argument[1:], each.value, *chosen(each)) for each in found]
+    return Provenance(pl.DataFrame(rows, schema=ORIGINS, orient="row").sort("session_id", "turn_id", "path", "value"),
+                      pl.DataFrame(facts, schema=FACTS, orient="row").unique().sort("session_id", "turn_id", "path", "value"))
+
+
+class _Step(NamedTuple):
+    position: int
+    role: str
+    """user, assistant or call."""
+    turn_id: str
+    tool: str
+    content: str
+
+
+class _Session:
+    """One session in order: what was said and shown so far."""
+
+    def __init__(self, session_id: str, service: str, said: str, steps: list[_Step]) -> None:
+        self._id, self._service, self._steps = session_id, service, steps
+        self._said = [said] if said else []
+        self._shown: dict[str, dict[tuple[str, str], str]] = defaultdict(dict)
+        self._texts: list[tuple[str, str, set[str], str]] = []
+        self._read: list[tuple[str, tuple[tuple[str, str], ...]]] = []
+        self._held: dict[str, tuple[tuple[str, str], ...]] = {}
+
+    def traced(self, given: Mapping[str, list[tuple[str, str]]]) -> Iterator[_Value]:
+        """The values of each call, with all places before it that hold them."""
+        for step in self._steps:
+            if step.role == "user":
+                self._said.append(step.content.lower())
+            elif step.role == "call":
+                for path, value in given.get(step.turn_id, ()):
+                    yield _Value(self._id, step.turn_id, (self._service, step.tool, path), value, self._origins(value))
+                self._show(step, {key_of(value) for _, value in given.get(step.turn_id, ())})
+
+    def _origins(self, value: str) -> dict[_Origin, str]:
+        found: dict[_Origin, str] = {}
+        spelled = spellings(value)
+        if any(mentions(text, spelling) for text in self._said for spelling in spelled):
+            found[_SAID] = ""
+        key = key_of(value)
+        for (tool, path), turn in self._shown.get(key, {}).items():
+            found[_Origin("read", tool, path)] = turn
+        for turn, tool, own, text in self._texts:
+            if key not in own and any(mentions(text, spelling) for spelling in (value.lower(), key)):
+                found[_Origin("read", tool, "")] = turn
+        if not found:
+            for path in reckonings(value, self._read):
+                found[_Origin("computed", "", path)] = ""
+        return found
+
+    def _show(self, step: _Step, own: set[str]) -> None:
+        """Keep what a call showed beyond what it was given."""
+        held = singles(step.content)
+        if held is None:
+            text = step.content.lower()
+            self._texts.append((step.turn_id, step.tool, own, text))
+            return
+        self._read.append((step.tool, held))
+        self._held[step.turn_id] = held
+        for path, value in held:
+            if (key := key_of(value)) not in own:
+                self._shown[key][step.tool, path] = step.turn_id
+
+    def told(self, given: Mapping[str, list[tuple[str, str]]]) -> Iterator[tuple[str, str, str, str, str]]:
+        """Values of answers that the agent's messages hold, and neither the user's words nor the call's arguments do."""
+        messages = [step for step in self._steps if step.role == "assistant"]
+        if not messages:
+            return
+        last = {phrase: each.position for each in messages for phrase in phrases_of(each.content)}
+        said = frozenset[str]().union(*(phrases_of(text) for text in self._said))
+        for step in self._steps:
+            if step.role == "call":
+                own = {value.lower() for _, value in given.get(step.turn_id, ())}
+                for path, value in self._held.get(step.turn_id) or _words(step.content):
+                    lower = value.lower()
+                    if last.get(lower, -1) > step.position and lower not in said and lower not in own and _telling(lower):
+                        yield self._id, step.turn_id, step.tool, path, value
+
+
+def _telling(value: str) -> bool:
+    return len(value) >= _SHORT or (len(value) > 1 and any(map(str.isdigit, value)))
+
+
+def _words(text: str) -> tuple[tuple[str, str], ...]:
+    """Words with a digit of an answer that is a text."""
+    return tuple(("", word) for word in sorted(phrases_of(text)) if " " not in word and any(map(str.isdigit, word)))
+
+
+def _sessions(members: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame) -> Iterator[_Session]:
+    fine = calls.filter(~pl.col("failed")).select("session_id", "position", pl.lit("call").alias("role"), "turn_id", "tool",
+                                                  pl.col("content").fill_null(""))
+    words = turns.filter((pl.col("kind") == "message") & pl.col("role").is_in(["user", "assistant"])).select(
+        "session_id", "position", "role", "turn_id", pl.lit("").alias("tool"), pl.col("content").fill_null(""))
+    steps = pl.concat([fine, words]).sort("session_id", "position").group_by("session_id", maintain_order=True).agg(
+        pl.struct(_Step._fields).alias("steps"))
+    typed = pl.when(pl.col("worded") & ~pl.col("spoken")).then(pl.col("said").str.to_lowercase()).otherwise(pl.lit(""))
+    own = members.select("session_id", "service", typed.alias("typed")).unique("session_id").join(steps, on="session_id")
+    for session_id, service, said, listed in own.sort("session_id").iter_rows():
+        yield _Session(session_id, service, said, [_Step(**step) for step in listed])
+
+
+class _Choice:
+    """Which of its places a value comes from."""
+
+    def __init__(self, found: list[_Value], task_of: Mapping[str, str], reckoners: frozenset[tuple[str, str]]) -> None:
+        self._reckoners = reckoners
+        given: dict[_Argument, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        sessions: dict[tuple[_Argument, _Origin], set[str]] = defaultdict(set)
+        for each in found:
+            given[each.argument][task_of[each.session_id]].add(each.value)
+            for origin in each.origins:
+                sessions[each.argument, origin].add(each.session_id)
+        self._n = {key: len(names) for key, names in sessions.items()}
+        self._constant: set[tuple[_Argument, str]] = set()
+        for argument, by_task in given.items():
+            alone = Counter(min(values) for values in by_task.values() if len(values) == 1)
+            self._constant |= {(argument, value) for value, n in alone.items() if n >= max(_TASKS, _CONSTANT * len(by_task))}
+
+    def __call__(self, value: _Value) -> tuple[str, str, str, str]:
+        """source, from_tool, from_path, from_turn."""
+        if (value.argument, value.value) in self._constant:
+            return "constant", "", "", ""
+        n = {origin: self._n[value.argument, origin] for origin in value.origins}
+        known = {origin: count for origin, count in n.items() if origin.source != "computed" or count >= _RECKONED}
+        if not known:
+            return ("written" if value.value.count(" ") >= _TEXT - 1 else "unknown"), "", "", ""
+        best = min(known, key=lambda origin: (-known[origin], origin != _SAID, origin))
+        if _SAID in known and 2 * known[_SAID] >= known[best]:
+            best = _SAID
+        if best.source == "read" and (value.argument[0], best.tool) in self._reckoners:
+            return "computed", best.tool, best.path, value.origins[best]
+        return best.source, best.tool, best.path, value.origins[best]
