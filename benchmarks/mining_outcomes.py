@@ -157,7 +157,7 @@ def _judged(made: Made, labels: dict[str, bool] | None = None) -> dict[str, dict
         feedback = pl.concat([feedback, frame(Feedback, [
             {"feedback_id": f"review {session}", "session_id": session, "happened_at": None, "name": REVIEW,
              "value": "good" if good else "bad", "source": "main"} for session, good in sorted(labels.items())])])
-    judged = judge(made.sessions, made.turns, feedback, made.effects, made.starts_from, (REVIEW,), made.goals)
+    judged = judge(made.sessions, made.turns, feedback, made.effects, made.starts_from, (REVIEW,), made.goals, made.row_changes)
     return {row["session_id"]: row for row in judged.outcomes.iter_rows(named=True)}
 
 

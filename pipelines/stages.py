@@ -81,7 +81,8 @@ def outcomes(store: Store, settings: Settings) -> Counts:
 
     judged = judge(
         store.table("core.sessions"), store.table("core.turns"), store.table("core.feedback"), _effects(store),
-        _starts_from(store), configuration_of(settings).outcomes.reviews, store.table("mart.goals"))
+        _starts_from(store), configuration_of(settings).outcomes.reviews, store.table("mart.goals"),
+        store.table("core.row_changes"))
     rated = judged.outcomes.drop_nulls("probability")["session_id"]
     leave(store, "outcomes", all_of(rated, judged.verdicts, "outcomes", "judged", "Has a probability of success."))
     n_abstained = judged.outcomes["probability"].null_count()

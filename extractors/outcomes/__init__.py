@@ -45,19 +45,20 @@ def judge(
     starts_from: Mapping[str, str] | None = None,
     reviews: Iterable[str] = (),
     goals: pl.DataFrame | None = None,
+    row_changes: pl.DataFrame | None = None,
 ) -> Outcomes:
     """Judge every session. One with turns and no vote has the base rate; one without turns has None and a verdict.
 
     `effects`: frame of service, tool, effect; without it nothing is known to write, and signals about writes abstain.
     `starts_from`: service -> `reset` or `shared`; only sessions of a `reset` service are compared by their end state.
-    `goals`: frame of `Goal`; without it, what was asked is not held against what was done.
+    `goals`: frame of `Goal`; without it, what was asked is not held against what was done. `row_changes`: frame of `RowChange`.
     `reviews`: names of feedback in which people who looked at a session say how it went; it counts as known.
     """
     if sessions.is_empty():
         return Outcomes(empty(Outcome), empty(Verdict))
     known = pl.DataFrame(schema=_NO_EFFECTS) if effects is None else effects
     reviewing = pl.col("name").is_in(sorted(reviews))
-    seen = gather(sessions, turns, feedback.filter(~reviewing), known, starts_from or {}, goals)
+    seen = gather(sessions, turns, feedback.filter(~reviewing), known, starts_from or {}, goals, row_changes)
     found = _reviewed(seen._replace(feedback=feedback.filter(reviewing)))
     signals = registered()
     votes = pl.concat([_named(name, signal.see(seen)) for name, signal in signals.items()])

@@ -10,7 +10,7 @@ import polars as pl
 from extractors.tasks.arguments import calls_of, values_of
 from extractors.tasks.asking import ask
 from extractors.tasks.instances import same_request
-from warehouse.records import Goal, empty
+from warehouse.records import Goal, RowChange, empty
 
 VOTES = {"session_id": pl.String(), "vote": pl.Float64(), "says": pl.String(), "evidence": pl.List(pl.String())}
 """What a signal gives: a row a session that it votes on; a session without a row is one it abstains on."""
@@ -42,6 +42,8 @@ class Evidence(NamedTuple):
     """Frame of `Goal`."""
     requests: pl.DataFrame
     """Columns session_id, request (`instances.same_request`), of services whose sessions all start from the same state."""
+    row_changes: pl.DataFrame
+    """Frame of `RowChange`."""
 
 
 def gather(
@@ -51,6 +53,7 @@ def gather(
     effects: pl.DataFrame,
     starts_from: Mapping[str, str],
     goals: pl.DataFrame | None = None,
+    row_changes: pl.DataFrame | None = None,
 ) -> Evidence:
     """The evidence of all sessions."""
     ordered = turns.sort("session_id", "position")
@@ -62,7 +65,9 @@ def gather(
     kind = kinds_of(calls, reset)
     asked = asked.with_columns(pl.col("service").replace(kind))
     requests = same_request(asked.filter(pl.col("service").is_in(reset)))
-    return Evidence(ordered, feedback, calls, values_of(calls), asked, empty(Goal) if goals is None else goals, requests)
+    return Evidence(
+        ordered, feedback, calls, values_of(calls), asked, empty(Goal) if goals is None else goals, requests,
+        empty(RowChange) if row_changes is None else row_changes)
 
 
 def kinds_of(calls: pl.DataFrame, services: list[str]) -> dict[str, str]:

@@ -16,6 +16,7 @@ import polars as pl
 from extractors.outcomes.aftermath import asked_again
 from extractors.outcomes.as_asked import as_asked
 from extractors.outcomes.asked_done import said_otherwise, untraced
+from extractors.outcomes.changes import changed
 from extractors.outcomes.closing import closing
 from extractors.outcomes.consensus import end_state, in_part
 from extractors.outcomes.effort import effort
@@ -44,6 +45,7 @@ class Signal(NamedTuple):
 
 OURS = (
     Signal("asked_again", asked_again, "aftermath"),
+    Signal("changed", changed, "changed", 2.0),
     Signal("claimed", claimed, "claimed"),
     Signal("tests", tests, "tests", 2.0),
     Signal("as_asked", as_asked, "asked_done", 2.0),
