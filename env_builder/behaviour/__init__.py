@@ -16,6 +16,7 @@ import polars as pl
 from env_builder.behaviour import (
     finds,
     makes,
+    mentions,
     misses,
     parts,
     refusals,
@@ -154,7 +155,7 @@ def _induced(service: Service, tool: str, steps: list[Step], seen: Seen) -> Indu
     if all(rule["rule"] in ("recorded", "refuse", "rows", "shows") for rule in rules):
         sentence = templates.induce(steps)
         looks = known["effect"] != "write" and known["class"] is None
-        rules += [sentence] if sentence else finds.induce(steps, seen.things) if looks else []
+        rules += [sentence] if sentence else _found(service, steps, seen.things) if looks else []
         reads = known["effect"] == "read" and not sentence
         rules += [found for found in ((misses.induce(steps), parts.induce(steps)) if reads else ()) if found]
     made = makes.induce(steps, seen.looks, seen.things) if known["effect"] in ACTING else None
@@ -162,6 +163,12 @@ def _induced(service: Service, tool: str, steps: list[Step], seen: Seen) -> Indu
     if speaks is None and tool in service.also:
         rules.append({"rule": "changes", "also": service.also[tool]})
     return Induced(rules, n_against, fidelity, abstains)
+
+
+def _found(service: Service, steps: list[Step], things: finds.Things) -> list[dict[str, Any]]:
+    """Rules that find the thing of which the answers speak: in what is known of it, then in what others say of it."""
+    rules = finds.induce(steps, things)
+    return rules + mentions.induce(steps, things, [step for step in service.steps if step.shown], rules)
 
 
 def _unknown(service: Service, kind: str) -> refusals.Unknown | None:

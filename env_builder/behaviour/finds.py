@@ -22,7 +22,7 @@ from env_builder.world.replay import Step
 MINIMUM_FOUND = 5
 """Different questions whose thing is known: fewer may be chance."""
 MAXIMUM_WAYS = 64
-_WORD = re.compile(r"[^\s\"',{}\[\]:]+")
+WORD = re.compile(r"[^\s\"',{}\[\]:]+")
 Path = tuple[str, ...]
 By = tuple[tuple[Path, str], ...]
 Rule = dict[str, Any]
@@ -42,7 +42,7 @@ class Things:
 
     def named(self, entity_class: str, content: str) -> Iterator[tuple[str, Any]]:
         """(key, latest document) of things whose key is a word of the answer."""
-        for word in dict.fromkeys(_WORD.findall(content)):
+        for word in dict.fromkeys(WORD.findall(content)):
             if (entity_class, word) in self.documents:
                 yield word, self.documents[entity_class, word][-1]
 

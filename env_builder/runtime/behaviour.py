@@ -213,9 +213,10 @@ def _silent(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any]
 
 def _find(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
     """Say what is known of the one thing, or the row, that holds the arguments."""
-    if set(arguments) != {name for _, name in rule["by"]}:
+    if set(arguments) != {name for _, name, *_ in rule["by"]}:
         return None
-    found = state.things(rule["class"], [(tuple(path), arguments[name]) for path, name in rule["by"]], rule["stable"])
+    wanted: Wanted = [(tuple(path), arguments[name], *how) for path, name, *how in rule["by"]]
+    found = state.things(rule["class"], wanted, rule["stable"])
     texts = {
         filled(rule, {"key": name, "document": document}, arguments)
         for name, document in found}

@@ -14,6 +14,7 @@ from .behaviour import Answer, answer, at_instant, completed, unmoved
 from .bindings import Ask, Binding, Reply
 from .canonical import canonical
 from .expressions import DONE
+from .implied import Origin
 from .records import Result
 from .relevance import act_names, ids, listed_in, matters, names
 from .tables import ROWS, Table, Wanted, agreed, rows_in
@@ -130,6 +131,10 @@ class Room:
         if not is_error:
             self._taught.said.setdefault(tool, []).append((arguments, content))
         documents = () if is_error else _documents(program, arguments, content)
+        if not is_error:
+            makes = next((rule for rule in program["rules"] if rule["rule"] == "makes"), None)
+            origin = Origin(makes, arguments, answered, self._bare) if makes else None
+            self._taught.trace(origin, {self._bare(name): parse(text) for name, text in documents})
         acting = program["effect"] in ACTING
         after = self.after(tool, arguments)
         if after is not None:
@@ -194,11 +199,19 @@ class Room:
         if entity_class.endswith(ROWS):
             row = agreed(self._rows(entity_class, wanted))
             return [] if row is None else [("", row)]
-        held = self._rows(entity_class, [(("document", *path), value) for path, value in wanted])
+        within: Wanted = [(("document", *one[0]), *one[1:]) for one in wanted]
+        held = self._rows(entity_class, within)
         if stable:
-            return list({row["key"]: row["document"] for row in held}.items())
+            rows = held or self._parts(entity_class, within)
+            return list({row["key"]: row["document"] for row in rows}.items())
         known = ((key, self.look(entity_class, key)) for key in sorted({row["key"] for row in held}))
         return [(key, value) for key, value in known if value is not None and Table([value]).found(wanted)]
+
+    def _parts(self, entity_class: str, wanted: Wanted) -> list[TableRow]:
+        """Parts of things that nobody may have looked at, as things made from them showed them."""
+        makes = {tool: rule for tool, program in self._programs.items() for rule in program["rules"] if rule["rule"] == "makes"}
+        taught = self._taught.implied.get(entity_class)
+        return self._world.implied(entity_class, makes, self._bare).found(wanted) + (taught.found(wanted) if taught else [])
 
     def _rows(self, entity_class: str, wanted: Wanted) -> list[TableRow]:
         rules = {
@@ -318,6 +331,9 @@ class Room:
         before, after = self._affixes[kind]
         bare = key[len(before):len(key) - len(after)] if key.startswith(before) and key.endswith(after) else key
         return (kind, bare), frozenset((bare, before + bare + after))
+
+    def _bare(self, name: Name) -> Name:
+        return self._plain(name)[0]
 
     def _act(
         self, program: Program, key: str, arguments: dict[str, Any], found: Answer | None,

@@ -7,6 +7,7 @@ what all answers that show it agree on.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -15,8 +16,11 @@ from .canonical import canonical
 ROWS = "[]"
 """How the name of a class of rows ends; such a class has no keys, its rows are named by the values of columns."""
 Row = dict[str, Any]
-Wanted = list[tuple[tuple[str, ...], Any]]
-"""(path, value) pairs that must stand in what is found."""
+Wanted = list[tuple[Any, ...]]
+"""(path, value) pairs that must stand in what is found; of (path, value, `words`) the value's words must be among the words
+there, whatever their capitals."""
+WORDS = "words"
+_WORD = re.compile(r"[^\W_]+")
 
 
 class Table:
@@ -25,6 +29,8 @@ class Table:
     def __init__(self, rows: Iterable[Row] = ()) -> None:
         self._rows: list[Row] = []
         self._places: dict[tuple[tuple[str, ...], str], set[int]] = {}
+        self._words: dict[tuple[str, ...], dict[str, set[int]]] = {}
+        """Path -> word -> rows, of paths that were asked for by words."""
         self._seen: set[str] = set()
         for row in rows:
             self.add(row)
@@ -36,6 +42,8 @@ class Table:
             self._seen.add(text)
             for path, value in scalars(row):
                 self._places.setdefault((path, canonical(value)), set()).add(len(self._rows))
+                for word in words_of(value) if path in self._words else ():
+                    self._words[path].setdefault(word, set()).add(len(self._rows))
             self._rows.append(row)
 
     def copy(self) -> Table:
@@ -53,8 +61,18 @@ class Table:
 
     def found(self, wanted: Wanted) -> list[Row]:
         """Rows that have all these values."""
-        places = [self._places.get((path, canonical(value)), set()) for path, value in wanted]
+        places = [self._worded(*one[:2]) if WORDS in one[2:] else self._places.get((one[0], canonical(one[1])), set())
+                  for one in wanted]
         return [self._rows[place] for place in sorted(set.intersection(*places))] if places else []
+
+    def _worded(self, path: tuple[str, ...], value: Any) -> set[int]:
+        if path not in self._words:
+            here = self._words[path] = {}
+            for place, row in enumerate(self._rows):
+                for word in words_of(dict(scalars(row)).get(path)):
+                    here.setdefault(word, set()).add(place)
+        found = [self._words[path].get(word, set()) for word in words_of(value)]
+        return set.intersection(*found) if found else set()
 
 
 def rows_in(rule: dict[str, Any], arguments: dict[str, Any], answer: Any) -> Iterator[Row]:
@@ -67,6 +85,11 @@ def rows_in(rule: dict[str, Any], arguments: dict[str, Any], answer: Any) -> Ite
         if isinstance(row, dict):
             yield {**{name: value for name, value in said.items() if row.get(name) is None},
                    **{name: value for name, value in row.items() if value is not None or name not in said}}
+
+
+def words_of(value: Any) -> frozenset[str]:
+    """The words of a text, whatever their capitals."""
+    return frozenset(_WORD.findall(value.casefold())) if isinstance(value, str) else frozenset()
 
 
 def agreed(rows: list[Row]) -> Row | None:

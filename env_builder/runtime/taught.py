@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .implied import Origin
 from .tables import Table
 from .world import Name, Row
 
@@ -23,6 +24,10 @@ class Taught:
         """Thing -> its text before any act that matters to it."""
         self.tables: dict[str, Table] = {}
         """Class of rows -> those that answers showed."""
+        self.made: dict[Name, Origin] = {}
+        """Thing -> the call that made it."""
+        self.implied: dict[str, Table] = {}
+        """Class of things -> parts of them that things made from them showed."""
         self.said: dict[str, list[tuple[dict[str, Any], str]]] = {}
         """Tool -> (arguments, answer) of its calls of this session that worked."""
 
@@ -32,8 +37,19 @@ class Taught:
         twin.answers = {name: list(rows) for name, rows in self.answers.items()}
         twin.documents, twin.begun = dict(self.documents), dict(self.begun)
         twin.said = {tool: list(said) for tool, said in self.said.items()}
+        twin.made = dict(self.made)
         twin.tables = {name: table.copy() for name, table in self.tables.items()}
+        twin.implied = {name: table.copy() for name, table in self.implied.items()}
         return twin
+
+    def trace(self, origin: Origin | None, shown: dict[Name, Any]) -> None:
+        """Note what a call made (`origin`, where its tool makes things), and what the things that it shows tell of others."""
+        made = origin.made() if origin else None
+        if origin is not None and made is not None:
+            self.made[made] = origin
+        for name, document in shown.items():
+            for kind, row in self.made[name].rows(document) if name in self.made else ():
+                self.implied.setdefault(kind, Table()).add(row)
 
     def begin_anew(self) -> None:
         """Forget what acts made of things; what was answered speaks for another session from now on."""
@@ -41,4 +57,4 @@ class Taught:
         for rows in self.answers.values():
             if rows[-1]["session"] is None:
                 rows[:] = [{**row, "session": "", "acts": 0} for row in rows]
-        self.said = {}
+        self.said, self.made = {}, {}

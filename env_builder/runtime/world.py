@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from .answers import parse
+from .implied import Origin
 from .tables import Table, rows_in
 
 MAXIMUM_DEPTH = 16
@@ -47,6 +48,7 @@ class World:
         self.answers: dict[Name, list[Row]] = defaultdict(list)
         self.asked: dict[str, list[str]] = defaultdict(list)
         self._tables: dict[str, Table] = {}
+        self._implied: dict[str, Table] = {}
         self._keys: dict[str, list[Name]] = defaultdict(list)
         for row in facts:
             self.facts[row["class"], row["key"]].append(row)
@@ -83,6 +85,20 @@ class World:
                 for fact in self.facts[name]:
                     table.add({"key": name[1], "document": parse(fact["value"])})
         return self._tables[entity_class]
+
+    def implied(self, entity_class: str, makes: dict[str, dict[str, Any]], plain: Callable[[Name], Name]) -> Table:
+        """Parts of things of a class, as things made from them showed them. `makes`: tool -> its rule that makes things;
+        `plain`: a thing by its bare key."""
+        if not self._implied:
+            origins = (
+                Origin(rule, parse(arguments), parse(answer["content"]), plain) for tool, rule in sorted(makes.items())
+                for arguments in self.asked.get(tool, ()) for answer in self.answers[tool, arguments] if not answer["is_error"])
+            for origin in origins:
+                name = origin.made()
+                for fact in self.facts.get(name, ()) if name else ():
+                    for kind, row in origin.rows(parse(fact["value"])):
+                        self._implied.setdefault(kind, Table()).add(row)
+        return self._implied.setdefault(entity_class, Table())
 
     def nearest(self, tool: str, arguments: str, n: int = 3) -> list[str]:
         """Arguments on record for the tool that share most values with these; of equals those nearest by alphabet."""

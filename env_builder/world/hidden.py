@@ -28,6 +28,8 @@ from env_builder.world.replay import Step
 from env_builder.world.spans import Touch
 
 MINIMUM_CHANGED = 3
+TELLING_DIGITS = 4
+"""Digits of a number from which two changes by different ones, both said alike, are no chance."""
 MINIMUM_SHARE = 0.5
 """Share of the numbers that it changes which must come out as seen (others act too)."""
 LIKELY_SHARE = 0.8
@@ -238,7 +240,8 @@ def _learnt(
     rest = samples
     for _ in range(MAXIMUM_CONSEQUENCES):
         changed = [sample for sample in rest if _moved(sample)]
-        if len(changed) < MINIMUM_CHANGED:
+        least = 2 if len(changed) == 2 and _telling(changed) else MINIMUM_CHANGED
+        if len(changed) < least:
             break
         candidates = _candidates(changed[:FAIR], link, classes, style)
         if not candidates:
@@ -246,7 +249,7 @@ def _learnt(
         (right, wrong), _, place = max((_worth(one, rest), -len(str(one)), -place) for place, one in enumerate(candidates))
         best = candidates[-place]
         share = SURE_SHARE if alone else LIKELY_SHARE if "to" in best else MINIMUM_SHARE
-        if right < MINIMUM_CHANGED or right < share * (right - wrong):
+        if right < least or right < (share if least == MINIMUM_CHANGED else 1) * (right - wrong):
             break
         found.append(best)
         rest = [sample._replace(there=_after(best, sample)) for sample in rest]
@@ -258,6 +261,14 @@ def _moved(sample: Sample) -> list[tuple[tuple[Any, ...], Any, Any]]:
     """Numbers, texts and truth values that differ before and after, and lists that have one value more at their end."""
     return [(path, old, new) for path, old, new in _differences(sample.there, sample.after)
             if (is_number(old) and is_number(new)) or _longer(old, new) or (_is_mark(old) and _is_mark(new))]
+
+
+def _telling(changed: list[Sample]) -> bool:
+    """Did each change by one number of its own, of many digits?"""
+    moved = [_moved(sample) for sample in changed]
+    by = {str(round(abs(new - old), DIGITS)) for each in moved for _, old, new in each if is_number(old) and is_number(new)}
+    return (all(len(each) == 1 for each in moved) and len(by) == len(changed)
+            and all(sum(map(str.isdigit, text.rstrip("0"))) >= TELLING_DIGITS for text in by))
 
 
 def _is_mark(value: Any) -> bool:
