@@ -3,7 +3,8 @@
 In: calls of one tool, and the fields of its rule (what they are computed from are terms too). Out: messages of a `check` rule
 (runtime/linked.py). Refusals of one message (ids, numbers and what the call gave are its slots) are explained by conditions
 that hold in them and in no call that worked; the simplest few that hold in the same must all hold, and give the slots.
-What fewer than three different calls speak for is not said: where it holds, nobody knows.
+What fewer than three different calls speak for is not said: where it holds, nobody knows; but for a message that names what
+is compared, and that all calls that worked bear out.
 Sees: comparisons of two values one link away. Does not see: a reason that needs two conditions at once.
 """
 
@@ -109,8 +110,17 @@ def _explained(refused: list[Case], worked: list[Case], sample: Worked, known: K
         alike = [one for one in alike if one.doubts == alike[0].doubts]
         open_ = {place for place in left if any(holds(one.condition, refused[place].scope) is None for one in alike[:1])}
         many = len(covers) > 1 and len({refused[place].key for place in covers | open_}) >= MINIMUM_CALLS
-        yield {"when": [one.condition for one in alike[:MAXIMUM_CONDITIONS]], "pieces": alike[0].pieces if many else None}
+        rare = {} if many else {"rare": True}
+        yield {"when": [one.condition for one in alike[:MAXIMUM_CONDITIONS]],
+               **({"pieces": alike[0].pieces, **rare} if many or _speaks_for_itself(alike[0]) else {"pieces": None})}
         left -= covers
+
+
+def _speaks_for_itself(found: Found) -> bool:
+    """Does the message name what the condition, which no call that worked ever met, says of it?"""
+    kind = found.condition[3][0] if found.condition[0] == "any" else found.condition[0]
+    named = any(not isinstance(piece, str) for piece in found.pieces or ())
+    return kind in ("strange", "less") and named and not any(found.doubts)
 
 
 def _found(refused: list[Case], worked: list[Case], sample: Worked, known: Known) -> Iterator[Found]:
@@ -129,7 +139,7 @@ def _found(refused: list[Case], worked: list[Case], sample: Worked, known: Known
         others = [spread(term, bad, sample.at(position)) for term in whole]
         whole = terms if position is None else whole
         remembered = _remembered(terms, refused) if known.lasting else ()
-        for condition, truth in (*conditions(terms, others), *remembered):
+        for condition, truth in (*conditions(terms, others, sample.things), *remembered):
             full = condition if position is None else ["any", *position, condition]
             if any(holds(full, case.scope) for case in worked):
                 continue

@@ -6,10 +6,12 @@ must have been told in some calls that worked. Sees: two values at a time. Does 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from itertools import permutations, product
 from typing import Any
 
+from env_builder.behaviour.guards import OPEN
 from env_builder.behaviour.terms import NOWHERE, UNKNOWN, Term
 from env_builder.runtime.linked import Condition
 from env_builder.world.features import is_number
@@ -24,10 +26,11 @@ Truth = list[list[bool | None]]
 """Does a condition hold (None: that is not known), for each refused call at each of its positions?"""
 
 
-def conditions(terms: list[Term], others: list[Term]) -> Iterator[tuple[Condition, Truth]]:
-    """(condition, where it holds in the refused calls), each with one of `terms` at least."""
+def conditions(terms: list[Term], others: list[Term], things: list[str]) -> Iterator[tuple[Condition, Truth]]:
+    """(condition, where it holds in the refused calls), each with one of `terms` at least. `things`: what each of the
+    calls that worked speaks of."""
     for term in terms:
-        yield from _one_of(term)
+        yield from _one_of(term, things)
     texts, more = (
         [term for term in some if term.expression[0] == "argument" and _any(term.bad, str)] for some in (terms, others))
     holders, wider = ([term for term in some if _any(term.bad, dict | list)] for some in (terms, others))
@@ -81,16 +84,26 @@ def is_strange(one: Any, other: Any) -> bool | None:
     return one not in other if isinstance(other, dict | list) and isinstance(one, str) else None
 
 
-def _one_of(term: Term) -> Iterator[tuple[Condition, Truth]]:
-    """The term has one of the few values that it had in refused calls and in none that worked."""
+def _one_of(term: Term, things: list[str]) -> Iterator[tuple[Condition, Truth]]:
+    """The term, where it takes few values, has one that it had in refused calls and in none that worked."""
     good = [seen for column in term.good for seen in column]
     plain = [seen for column in term.bad for seen in column if _is_word(seen)]
     values = sorted({seen for seen in plain if seen not in good}, key=str)
     n_told = sum(any(_is_word(seen) for seen in column) for column in term.good)
-    if 0 < len(values) <= MAXIMUM_VALUES and n_told >= MINIMUM_CONTRAST:
+    if 0 < len(values) <= MAXIMUM_VALUES and n_told >= MINIMUM_CONTRAST and not _is_open(term, things):
         truth: Truth = [[_is_word(seen) and seen in values if seen is not UNKNOWN else None for seen in column]
                         for column in term.bad]
         yield ["among", [term.expression], [[seen] for seen in values]], truth
+
+
+def _is_open(term: Term, things: list[str]) -> bool:
+    """Were so many values seen with one thing only that others must be expected (Good and Turing's estimate)?"""
+    seen: dict[str, set[str]] = defaultdict(set)
+    for thing, column in zip(things, term.good, strict=True):
+        for one in column:
+            if one is not NOWHERE and one is not UNKNOWN:
+                seen[str(one)].add(thing)
+    return sum(len(having) == 1 for having in seen.values()) > OPEN * len(set[str]().union(*seen.values()))
 
 
 def _is_word(seen: Any) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 
 from env_builder.behaviour.examples import Example
 from env_builder.runtime.guards import Guards, differs, is_alike, is_within, length_of
+from env_builder.world.features import is_number
 
 FEW_VALUES = 5
 OPEN = 0.1
@@ -29,8 +30,8 @@ def learn(examples: list[Example], failures: list[Failure]) -> Guards:
     """All guards that the examples bear out."""
     names = sorted({name for example in examples for name in example.arguments})
     return {
-        **of_arguments([example.arguments for example in examples]),
-        "document": few_values([example.before for example in examples]),
+        **of_arguments([example.arguments for example in examples], [given for _, given in failures]),
+        "document": _limits([example.before for example in examples], [before for before, _ in failures]),
         "lengths": few_values([_lengths(example.before) for example in examples], [example.before for example in examples]),
         "within": [name for name in names if all(is_within(one.before, one.arguments.get(name)) for one in examples)],
         "alike": [
@@ -41,13 +42,21 @@ def learn(examples: list[Example], failures: list[Failure]) -> Guards:
     }
 
 
-def of_arguments(given: list[dict[str, Any]]) -> Guards:
-    """Guards that speak of nothing but the arguments."""
+def of_arguments(given: list[dict[str, Any]], failed: list[dict[str, Any]] | None = None) -> Guards:
+    """Guards that speak of nothing but the arguments. `failed`: those of calls that failed."""
     names = sorted({name for arguments in given for name in arguments})
     return {
-        "names": sorted({tuple(sorted(arguments)) for arguments in given}), "arguments": few_values(given),
+        "names": sorted({tuple(sorted(arguments)) for arguments in given}), "arguments": _limits(given, failed or []),
         "items": {name: found for name in names for found in [_item_fields(given, name)] if found},
     }
+
+
+def _limits(worked: list[dict[str, Any]], failed: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """Values of fields that take few. A number that was seen to vary says how many, and is no limit unless a failed call had
+    one that was not seen to work."""
+    return {
+        name: values for name, values in few_values(worked).items()
+        if len(values) < 2 or not all(map(is_number, values)) or any(row.get(name, values[0]) not in values for row in failed)}
 
 
 def _item_fields(given: list[dict[str, Any]], name: str) -> list[list[str]] | None:
@@ -97,14 +106,14 @@ def few_values(
     """Values of the fields that take few, by field. Rows whose `named` hold the same ids count once, and ids themselves are
     never few, unless `ids` asks for them."""
     found = {}
-    things = [tuple(str(value) for value in row.values() if _id_like(value)) for row in named or rows]
+    things = [tuple(str(value) for value in row.values() if is_id(value)) for row in named or rows]
     n = 0 if ids else len(set(things))
     several = n if n > 1 else len(rows)
     if several < MINIMUM_ROWS:
         return {}
     for name in sorted(set().union(*rows)):
         values = _distinct(row.get(name) for row in rows)
-        scalar = not any(isinstance(value, dict | list) or (_id_like(value) and not ids) for value in values)
+        scalar = not any(isinstance(value, dict | list) or (is_id(value) and not ids) for value in values)
         few = scalar and len(values) <= FEW_VALUES and several > 2 * len(values)
         if few and (ids or not _open(name, rows, things, several)):
             found[name] = values
@@ -119,7 +128,8 @@ def _open(name: str, rows: list[dict[str, Any]], things: list[tuple[str, ...]], 
     return sum(len(with_it) == 1 for with_it in seen.values()) > OPEN * several
 
 
-def _id_like(value: Any) -> bool:
+def is_id(value: Any) -> bool:
+    """Does it look like a name: letters and digits in one text?"""
     return isinstance(value, str) and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from env_builder.behaviour.examples import Expression
+from env_builder.behaviour.guards import is_id
 from env_builder.behaviour.joins import ways
 from env_builder.runtime.expressions import Missing, Nowhere, Scope, value_of
 from env_builder.runtime.linked import counted
@@ -79,11 +80,18 @@ def _kept(expression: Any, names: list[str] | None) -> Iterator[tuple[list[str],
             yield from _kept(one, names)
 
 
+def _thing(scope: Scope) -> str:
+    """What the call speaks of: the ids in its document, or in its arguments where there is none."""
+    return str([one for one in (scope.before or scope.arguments).values() if is_id(one)])
+
+
 class Worked:
     """Calls that worked, and what they say, looked up once."""
 
     def __init__(self, scopes: list[Scope]) -> None:
         self._scopes = scopes
+        self.things = [_thing(scope) for scope in scopes]
+        """What each call speaks of."""
         self._at: dict[str, list[list[Scope]]] = {}
         self._values: dict[str, list[list[Any]]] = {}
 

@@ -78,6 +78,7 @@ def refusal(messages: list[dict[str, Any]], scope: Scope) -> str | None:
     """The text of the one message whose conditions hold, None where no message's do. Raises Untold.
 
     A message without `pieces` is one that nobody knows well enough to say: where any of its conditions holds, nobody knows.
+    Neither it nor a `rare` one counts where its conditions cannot be told.
     Of messages that may apply, the one is said that was seen said where the others applied (`over`), or where nobody knew
     whether they did (`past`).
     """
@@ -92,7 +93,7 @@ def refusal(messages: list[dict[str, Any]], scope: Scope) -> str | None:
             sure.add(place)
         elif True in held:
             partly.add(place)
-        elif False not in held:
+        elif False not in held and not message.get("rare"):
             unknown.add(place)
     if not sure | partly | unknown:
         return None

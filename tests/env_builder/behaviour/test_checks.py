@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from env_builder.behaviour import checks, guards
 from env_builder.behaviour.examples import Example, fits
 from env_builder.behaviour.standing import answered
 from env_builder.behaviour.synthesis import explain
@@ -174,3 +175,40 @@ def test_what_cannot_be_told_is_not_passed_over(here: int | None, there: int | N
             refusal(messages, scope)
     else:
         assert refusal(messages, scope) == ("no" if told[0] else None)
+
+
+TOWNS = ["Ayr", "Bath", "Deal", "Ely", "Hull", "Leeds", "Rye", "Wells"]
+
+
+def berthed(n: int, message: str | None = None, **given: Any) -> checks.Case:
+    """Somebody pays for a berth out of a purse of the boat that lies there."""
+    there = {"boat": f"B{n}", "town": TOWNS[n % 8], "state": "afloat", "purses": {f"p{n}": {"left": 10}}}
+    before, arguments = there | given.pop("boat", {}), {"boat": f"B{n}", "purse": f"p{n}"} | given
+    return checks.Case(Scope(before, arguments, lambda kind, key: None), f"{arguments}", message)
+
+
+def learnt_from(*refused: checks.Case) -> list[dict[str, Any]]:
+    return checks.induce([*refused, *map(berthed, range(8))], checks.Known({}, (), {}, True))
+
+
+def test_one_refusal_is_enough_where_it_names_what_it_is_about_and_holds_up_no_other() -> None:
+    messages = learnt_from(berthed(3, "No purse p77 here", purse="p77"))
+    assert refusal(messages, berthed(5, purse="p78").scope) == "No purse p78 here"
+    assert refusal(messages, berthed(5).scope) is None
+    assert refusal(messages, berthed(5, boat={"purses": None}).scope) is None, "nobody knows the purses"
+    silent = learnt_from(berthed(3, "No such purse", purse="p77"))
+    with pytest.raises(Untold):
+        refusal(silent, berthed(5, purse="p78").scope)
+
+
+def test_a_value_of_which_there_are_many_gives_no_reason() -> None:
+    messages = learnt_from(berthed(9, "Sorry.", boat={"town": "York", "state": "sunk"}))
+    (message,) = [one for one in messages if "among" in str(one)]
+    assert message["when"] == [["among", [["before", "state"]], [["sunk"]]]]
+
+
+def test_a_number_that_varies_is_no_limit_but_where_a_failure_speaks_for_one() -> None:
+    worked = [Example({"boat": f"B{n}", "oars": n % 2, "decks": 1}, {}, {}) for n in range(8)]
+    assert guards.learn(worked, [])["document"] == {"decks": [1]}
+    failed = ({"boat": "B9", "oars": 5, "decks": 1}, dict[str, Any]())
+    assert guards.learn(worked, [failed])["document"] == {"decks": [1], "oars": [0, 1]}
