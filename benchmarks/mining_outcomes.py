@@ -12,8 +12,11 @@
 - `…_50`: the same after 50 sessions of one half of the tasks were reviewed, scored on the other half; mean of 5 seeds;
 - beside it, on the same sessions: `majority_auroc` (mean of the votes, unweighed), `feedback_auroc` (feedback alone),
   `tfidf_auroc` (logistic regression on TF-IDF of all text, trained on true labels, 5 folds by task);
+- where row changes are given, `…_no_rows` the same without them; `…_mute`, `…_mute_no_rows`: with and without them where no act
+  says how it went (all are answered alike) and nobody gives feedback;
 - `band_precision`: of the tasks taken for 20-80 % from three sessions each, with nothing else seen, the share whose other
-  sessions say so; `band_precision_labels` the same from the true outcomes of these three; mean of 5 seeds.
+  sessions say so; `band_precision_labels` the same from the true outcomes of these three; mean of 5 seeds. `rate_held`:
+  share of these tasks of which the 90 % interval of the rate, told from the three sessions, holds the others' rate.
 
 The last line on stdout is one JSON object.
 """
@@ -37,7 +40,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks import scoring  # noqa: E402 (a script of its own, from anywhere)
 from extractors.outcomes import judge  # noqa: E402
-from extractors.outcomes.rates import in_band  # noqa: E402
+from extractors.outcomes.rates import in_band, prior_of, rate_of  # noqa: E402
 from extractors.tasks import goals_of  # noqa: E402
 from pipelines.engine import carry_out  # noqa: E402
 from pipelines.settings import Settings  # noqa: E402
@@ -165,9 +168,29 @@ def _of_conversations(made: Made, truth: dict[str, Truth]) -> dict[str, float]:
     judged = _judged(made)
     found = _discrimination(truth, judged, "success_auroc") | _calibration(truth, judged)
     found |= _with_labels(made, truth) | _baselines(made, truth, judged)
+    if not made.row_changes.is_empty():
+        found |= _rows(made, truth)
     if any(each.disputed for each in truth.values()):
         settled = {session: each for session, each in truth.items() if not each.disputed}
         found["success_auroc_undisputed"] = _discrimination(settled, judged, "x")["x"]
+    return found
+
+
+def _rows(made: Made, truth: dict[str, Truth]) -> dict[str, float]:
+    """What row changes add, on the logs as they are and on logs in which no act says how it went."""
+    acts = made.effects.filter(pl.col("effect") == "write").select("service", "tool", pl.lit(True).alias("acts"))
+    act = pl.col("acts").fill_null(False) & (pl.col("kind") == "call")
+    turns = made.turns.join(acts, on=["service", "tool"], how="left").with_columns(
+        pl.when(act).then(pl.lit("taken")).otherwise("content").alias("content"),
+        pl.when(act).then(None).otherwise("is_error").alias("is_error")).drop("acts")
+    mute = made._replace(turns=turns, feedback=made.feedback.clear())
+    bare = made.row_changes.clear()
+    told = {"mute": mute, "mute_no_rows": mute._replace(row_changes=bare), "no_rows": made._replace(row_changes=bare)}
+    found: dict[str, float] = {}
+    for name, each in told.items():
+        judged = _judged(each)
+        found |= {f"success_auroc_{name}": _discrimination(truth, judged, "x")["x"],
+                  f"success_ece_{name}": _calibration(truth, judged)["success_ece"]}
     return found
 
 
@@ -228,6 +251,7 @@ def _band(made: Made, truth: dict[str, Truth]) -> dict[str, float]:
     tasks = {task: ids for task, ids in by_task.items() if len(ids) >= 6}
     ours: list[tuple[int, int]] = []
     labels: list[tuple[int, int]] = []
+    held: list[tuple[int, int]] = []
     for seed in SEEDS:
         draw = random.Random(seed)
         seen = {task: draw.sample(ids, 3) for task, ids in sorted(tasks.items())}
@@ -237,9 +261,12 @@ def _band(made: Made, truth: dict[str, Truth]) -> dict[str, float]:
         middling = {task for task, good in rest.items() if BAND[0] <= sum(good) / len(good) <= BAND[1]}
         chances = {task: [judged[s]["probability"] for s in ids] for task, ids in seen.items()}
         ours.append(_hits(chances, middling))
+        prior = prior_of(chances)
+        told = {task: rate_of(probabilities, prior) for task, probabilities in chances.items()}
+        held.append((sum(told[task].low <= sum(good) / len(good) <= told[task].high for task, good in rest.items()), len(rest)))
         labels.append(_hits({task: [float(truth[s].good) for s in ids] for task, ids in seen.items()}, middling))
     return {"band_precision": _ratio(ours), "band_n": sum(n for _, n in ours) / len(ours),
-            "band_precision_labels": _ratio(labels), "band_base": len(middling) / len(tasks)}
+            "band_precision_labels": _ratio(labels), "band_base": len(middling) / len(tasks), "rate_held": _ratio(held)}
 
 
 def _hits(chances: dict[str, list[float]], middling: set[str]) -> tuple[int, int]:

@@ -86,6 +86,7 @@ def outcomes(store: Store, settings: Settings) -> Counts:
     rated = judged.outcomes.drop_nulls("probability")["session_id"]
     leave(store, "outcomes", all_of(rated, judged.verdicts, "outcomes", "judged", "Has a probability of success."))
     n_abstained = judged.outcomes["probability"].null_count()
+    store.replace("mart.signals", judged.worth)
     return {"n_outcomes": store.replace("mart.outcomes", judged.outcomes), "n_abstained": n_abstained}
 
 
@@ -170,7 +171,7 @@ STAGES: tuple[Stage, ...] = (
         "world", ("mart.services", "mart.facts", "mart.recorded", "mart.behaviours"), ("sessions",), world,
         ("configuration_text", "behaviour_text")),
     Stage("goals", ("mart.goals",), ("sessions", "world"), goals),
-    Stage("outcomes", ("mart.outcomes",), ("sessions", "world", "goals"), outcomes, ("configuration_text",)),
+    Stage("outcomes", ("mart.outcomes", "mart.signals"), ("sessions", "world", "goals"), outcomes, ("configuration_text",)),
     Stage(
         "tasks", ("mart.tasks", "mart.families", "mart.leakage"), ("sessions", "world", "goals", "outcomes"), tasks,
         ("configuration_text",)),

@@ -284,6 +284,23 @@ class Outcome(Record):
     """JSON list of {"name", "vote" (-1..1), "says", "evidence": [event ids]}, sorted by name."""
 
 
+class SignalWorth(Record):
+    """What one side of the votes of a group of signals was found to be worth (`mart.signals`)."""
+
+    service: str
+    """Kind of service; sessions without anybody's words are a kind apart."""
+    signal: str
+    """Group of signals that have one vote together."""
+    side: Literal["for", "against"]
+    n_votes: int
+    coverage: float
+    """Share of the sessions of the service that got it."""
+    agreement: float
+    """Share of its votes that the other groups agree with."""
+    log_odds: float
+    """What it adds to the log odds of success: below 0 it speaks against, whatever its side is called."""
+
+
 Split = Literal["train", "validation", "held_out"]
 SIDES: tuple[str, ...] = get_args(Split)
 """The sides of a split, from the earliest to the latest."""

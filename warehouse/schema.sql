@@ -66,6 +66,9 @@ create table if not exists mart.leakage (service varchar primary key, report var
 create table if not exists mart.outcomes (
     session_id varchar primary key, probability double, low double, high double, blind double, model varchar not null,
     signals varchar not null);
+create table if not exists mart.signals (
+    service varchar not null, signal varchar not null, side varchar not null, n_votes bigint not null,
+    coverage double not null, agreement double not null, log_odds double not null, primary key (service, signal, side));
 create table if not exists mart.tasks (
     task_id varchar primary key, service varchar not null, family varchar not null, slots varchar not null,
     goal varchar not null, session_ids varchar[] not null, segment_of varchar, derived_from varchar,

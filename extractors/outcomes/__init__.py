@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from extractors.outcomes.evidence import VOTES, Evidence, gather
 from extractors.outcomes.feedback import from_feedback
 from extractors.outcomes.manner import manner
 from extractors.outcomes.signals import Signal, registered
-from warehouse.records import Outcome, Verdict, empty, frame, frame_schema
+from warehouse.records import Outcome, SignalWorth, Verdict, empty, frame, frame_schema
 
 _NO_EFFECTS = {"service": pl.String(), "tool": pl.String(), "effect": pl.String()}
 _MANNER = Signal("manner", lambda seen: pl.DataFrame(schema=VOTES), "manner", graded=True)
@@ -35,6 +36,8 @@ class Outcomes(NamedTuple):
     """Frame of `Outcome`, by session_id, one row a session."""
     verdicts: pl.DataFrame
     """Frame of `Verdict`, stage `outcomes`: sessions without a probability."""
+    worth: pl.DataFrame
+    """Frame of `SignalWorth`, by service, signal and side: what the votes for and against were found to be worth."""
 
 
 def judge(
@@ -55,7 +58,7 @@ def judge(
     `reviews`: names of feedback in which people who looked at a session say how it went; it counts as known.
     """
     if sessions.is_empty():
-        return Outcomes(empty(Outcome), empty(Verdict))
+        return Outcomes(empty(Outcome), empty(Verdict), empty(SignalWorth))
     known = pl.DataFrame(schema=_NO_EFFECTS) if effects is None else effects
     reviewing = pl.col("name").is_in(sorted(reviews))
     seen = gather(sessions, turns, feedback.filter(~reviewing), known, starts_from or {}, goals, row_changes)
@@ -68,7 +71,8 @@ def judge(
     votes = pl.concat([votes, _named(_MANNER.name, manner(seen, first.probabilities))])
     combined = combine(votes, services, {**signals, _MANNER.name: _MANNER}, found)
     outcomes = _outcomes(sessions, votes, _published(combined, found))
-    return Outcomes(outcomes, _left(outcomes.filter(pl.col("probability").is_null())))
+    left = _left(outcomes.filter(pl.col("probability").is_null()))
+    return Outcomes(outcomes, left, _worth(combined, Counter(services.values())))
 
 
 def _named(name: str, votes: pl.DataFrame) -> pl.DataFrame:
@@ -101,6 +105,13 @@ def _published(combined: Combined, reviews: Mapping[str, bool]) -> pl.DataFrame:
         pl.Series("high", [high for _, high in spread], pl.Float64),
         pl.lit(_version(combined, reviews)).alias("model"),
     )
+
+
+def _worth(combined: Combined, n_sessions: Mapping[str, int]) -> pl.DataFrame:
+    return frame(SignalWorth, [SignalWorth(
+        service=each.service, signal=each.group, side="for" if each.side > 0 else "against", n_votes=each.n_votes,
+        coverage=round(each.n_votes / n_sessions[each.service], 6), agreement=each.agreement, log_odds=each.log_odds)
+        for each in sorted(combined.worth)])
 
 
 def _version(combined: Combined, reviews: Mapping[str, bool]) -> str:

@@ -191,6 +191,11 @@ def test_what_a_session_is_closed_with_counts_as_the_other_signals_tell(wrong: i
     sessions, turns = frames(*(served(n) for n in range(40)))
     effects = pl.concat([EFFECTS, EFFECTS.head(1).with_columns(tool=pl.lit("file"), effect=pl.lit("write"))])
     judged = judge(sessions, turns, empty(Feedback), effects, goals=goals_of(sessions, turns, effects))
+    worth = {(row["signal"], row["side"]): row for row in judged.worth.to_dicts()}
+    assert worth["closing", "for"]["log_odds"] > 0 > worth["closing", "against"]["log_odds"]
+    n_bad = sum(n % wrong == 0 for n in range(40))
+    assert worth["closing", "against"]["n_votes"] == n_bad and worth["closing", "against"]["coverage"] == n_bad / 40
+    assert worth["closing", "for"]["agreement"] > 0.9
     held = {row["session_id"]: row["probability"] for row in judged.outcomes.to_dicts()}
     assert max(held[f"c{n:02}"] for n in range(0, 40, wrong)) < min(held[f"c{n:02}"] for n in range(40) if n % wrong)
 
