@@ -1,9 +1,12 @@
-"""What the rows say: did what was asked for happen in the database?
+"""What the rows say: did what was asked for happen in the database, and did it stay?
 
 In: row changes as of their time, goals with the slots that their words ask for, and when each session ran. A change belongs to
 a goal if it happened while the goal's session ran and its row holds a name that the goal's slots hold. Which kinds of request
 change rows at all, and which of a request's slots its rows hold afterwards, is learnt from all sessions; of a kind whose rows
 are not logged, rows say nothing.
+
+A change is undone where within some days, but not in the same session, another one of the same row takes away all that it
+brought and brings back all that it took, instants apart. Rows are the same that hold mostly the same.
 
 Sees: creations, updates and deletions with an instant. Does not see: rows that are not logged, changes long after the session,
 what was changed beside the request, and who else changed the same thing meanwhile.
@@ -12,6 +15,7 @@ what was changed beside the request, and who else changed the same thing meanwhi
 from __future__ import annotations
 
 import json
+import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -37,6 +41,14 @@ _HELD = 0.9
 
 _SLACK = timedelta(seconds=5)
 """How far the clocks of the log and of the changes may lie apart."""
+
+_DAYS = timedelta(days=7)
+"""Within these a change may be undone."""
+
+_SAME = 0.8
+"""Share of the values of a row and of what it is when it changes again that both hold."""
+
+_INSTANT = re.compile(r"^\d{4}-\d\d-\d\d[t ]\d\d:")
 
 _NAME = 5
 """A shorter value names nothing."""
@@ -66,12 +78,7 @@ class _Change(NamedTuple):
 
 def changed(seen: Evidence) -> pl.DataFrame:
     """1 where every goal of a kind that changes rows changed them as asked; -1 where one did not."""
-    changes = _changes(seen.row_changes)
-    goals = [goal for goal in _goals(seen.goals) if goal.names] if changes else []
-    ran = seen.turns.group_by("session_id").agg(
-        pl.col("happened_at").min(), pl.max_horizontal("happened_at", "answered_at").max().alias("ended")).drop_nulls()
-    spans = {session: (began - _SLACK, ended + _SLACK) for session, began, ended in ran.iter_rows()}
-    held = [(goal, _about(goal.names, changes, *spans[goal.session_id])) for goal in goals if goal.session_id in spans]
+    held = _held(seen, _changes(seen.row_changes))
     kinds = _Kinds(held)
     by_session: dict[str, list[tuple[str | None, list[_Change]]]] = defaultdict(list)
     for goal, own in held:
@@ -83,6 +90,41 @@ def changed(seen: Evidence) -> pl.DataFrame:
         evidence = sorted({change.change_id for _, own in told for change in own})
         rows.append((session, -1.0 if against else 1.0, "; ".join(against) or "the rows changed as asked", evidence))
     return votes(pl.DataFrame(rows, schema=_SCHEMA, orient="row"), pl.col("vote"), pl.col("says"), pl.col("changes"))
+
+
+def undone(seen: Evidence) -> pl.DataFrame:
+    """-1 where a change of a session's goals was undone after it."""
+    changes = _changes(seen.row_changes)
+    rows: dict[str, list[str]] = {}
+    for goal, own in _held(seen, changes):
+        for change in own:
+            later = _about(goal.names, changes, change.at, change.at + _DAYS)
+            back = next((each for each in later if each not in own and _undoes(each, change)), None)
+            if back is not None:
+                rows.setdefault(goal.session_id, [change.change_id, back.change_id])
+    found = [(session, -1.0, "what it changed was undone later on", ids) for session, ids in sorted(rows.items())]
+    return votes(pl.DataFrame(found, schema=_SCHEMA, orient="row"), pl.col("vote"), pl.col("says"), pl.col("changes"))
+
+
+def _undoes(later: _Change, change: _Change) -> bool:
+    if len(later.before & change.after) < _SAME * len(later.before | change.after):
+        return False
+    brought, took = _lasting(change.after - change.before), _lasting(change.before - change.after)
+    return bool(brought or took) and brought <= later.before - later.after and took <= later.after - later.before
+
+
+def _lasting(values: _Values) -> _Values:
+    """Values without instants: the time of a change does not come back."""
+    return _Values(value for value in values if not _INSTANT.match(value))
+
+
+def _held(seen: Evidence, changes: Sequence[_Change]) -> list[tuple[_Goal, list[_Change]]]:
+    """Goals that name something, each with the changes of it while its session ran."""
+    goals = [goal for goal in _goals(seen.goals) if goal.names] if changes else []
+    ran = seen.turns.group_by("session_id").agg(
+        pl.col("happened_at").min(), pl.max_horizontal("happened_at", "answered_at").max().alias("ended")).drop_nulls()
+    spans = {session: (began - _SLACK, ended + _SLACK) for session, began, ended in ran.iter_rows()}
+    return [(goal, _about(goal.names, changes, *spans[goal.session_id])) for goal in goals if goal.session_id in spans]
 
 
 class _Kinds:

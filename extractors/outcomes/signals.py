@@ -16,7 +16,7 @@ import polars as pl
 from extractors.outcomes.aftermath import asked_again
 from extractors.outcomes.as_asked import as_asked
 from extractors.outcomes.asked_done import said_otherwise, untraced
-from extractors.outcomes.changes import changed
+from extractors.outcomes.changes import changed, undone
 from extractors.outcomes.closing import closing
 from extractors.outcomes.consensus import end_state, in_part
 from extractors.outcomes.effort import effort
@@ -61,6 +61,7 @@ OURS = (
     Signal("said_otherwise", said_otherwise, "asked_done", 2.0),
     Signal("thanks", thanks, "thanks", 0.2),
     Signal("unanswered", unanswered, "trouble", 1.0),
+    Signal("undone", undone, "aftermath"),
     Signal("untraced", untraced, "asked_done", 2.0),
 )
 

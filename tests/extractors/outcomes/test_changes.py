@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from extractors.outcomes import judge
-from extractors.outcomes.changes import changed
+from extractors.outcomes.changes import changed, undone
 from extractors.outcomes.evidence import gather
 from extractors.tasks import goals_of
 from tests.extractors.outcomes.test_outcomes import EFFECTS, frames, session
@@ -66,6 +66,22 @@ def test_rows_part_sessions_that_look_alike_in_the_log() -> None:
     judged = judge(sessions, turns, empty(Feedback), EFFECTS, goals=goals, row_changes=changes).outcomes
     chance = dict(judged.select("session_id", "probability").iter_rows())
     assert max(chance[f"p{n}"] for n in (NOTHING, OTHERWISE, LATE)) < min(chance[f"p{n}"] for n in (0, 1, 2, 3, 5, 6, 8))
+
+
+def test_a_change_that_is_taken_back_is_undone_and_another_one_is_not() -> None:
+    sessions, turns, _ = logged()
+    goals = goals_of(sessions, turns, EFFECTS)
+    old, new, other = ({"id": "wall4000", "paint": {"colour": colour}, "at": f"2026-03-01T09:0{i}:00Z"}
+                       for i, colour in enumerate(("grey", "blue", "green")))
+    first = {"change_id": "x0", "source": "main", "happened_at": START, "table_name": "walls", "operation": "update",
+             "key": None, "before": json.dumps(old), "after": json.dumps(new)}
+    elsewhere = {"id": "door1", "of": "wall4000", "paint": {"colour": "blue"}}
+    cases = ((new, old, 2, True), (new, old, 9, False), (new, other, 2, False), (elsewhere, old, 2, False))
+    for before, after, n_days, back in cases:
+        later = {**first, "change_id": "x1", "happened_at": START + timedelta(days=n_days), "before": json.dumps(before),
+                 "after": json.dumps(after)}
+        seen = gather(sessions, turns, empty(Feedback), EFFECTS, {}, goals, frame(RowChange, [first, later]))
+        assert undone(seen)["evidence"].to_list() == ([["x0", "x1"]] if back else [])
 
 
 def test_rows_of_other_tables_say_nothing() -> None:
