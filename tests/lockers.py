@@ -122,7 +122,7 @@ class Logged:
                 old = copy.deepcopy(backend)
                 content = backend.call(tool, arguments)
                 changes += _changes(old, backend, clock + timedelta(milliseconds=40)) if shared else []
-                turns.append(_turn(session_id, position, clock if shared else None, tool, arguments, content))
+                turns.append(turn(session_id, position, clock if shared else None, tool, arguments, content))
             sessions.append({
                 "session_id": session_id, "source": "main", "service": "main", "started_at": started, "ended_at": started,
                 "day": None, "n_messages": 0, "n_calls": len(calls), "identity": None, "format": "test"})
@@ -148,7 +148,7 @@ def _image(column: str, key: str, row: dict[str, Any]) -> str:
     return json.dumps({column: key, "rev": 7, **shown})
 
 
-def _turn(
+def turn(
     session_id: str, position: int, at: datetime | None, tool: str, arguments: dict[str, Any], content: str
 ) -> dict[str, Any]:
     return {

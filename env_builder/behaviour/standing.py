@@ -11,6 +11,7 @@ from typing import Any
 
 from env_builder.behaviour.trials import Before, Seen
 from env_builder.runtime.behaviour import Answer, answer
+from env_builder.runtime.ends import masked
 from env_builder.runtime.tables import Table
 from env_builder.world.replay import Step
 
@@ -23,8 +24,13 @@ def answered(rules: list[dict[str, Any]], step: Step, showing: dict[str, Any], r
     return answer({"tool": call.tool, "rules": rules}, call.key, call.arguments, Before(Seen(step, known), rows))
 
 
-def right(found: Answer, step: Step) -> bool:
-    """Did the real tool say and make the same?"""
+def right(found: Answer, step: Step, rule: dict[str, Any]) -> bool:
+    """Did the real tool say and make the same, but for what nobody can foretell? `rule`: the one that made it."""
     if step.call.failed or found.is_error:
         return found.is_error and step.call.failed and found.content == step.call.content
-    return step.shown is not None and (step.shown[:2], step.shown[2]) in found.documents
+    if step.shown is None:
+        return False
+    loose = rule.get("volatile", [])
+    named = [rule.get("field")] not in loose
+    return any((not named or name == step.shown[:2]) and masked(text, loose) == masked(step.shown[2], loose)
+               for name, text in found.documents)

@@ -2,7 +2,8 @@
 
 In: examples (document before, arguments, value after). Out: an expression of the behaviour language
 (`runtime/expressions.py`), or None where none of those tried explains every example. Order of trial = order of simplicity:
-kept, constant, an argument, a value of the document before, then built ones.
+kept, constant, an argument, a value of the document before, then built ones, then what nobody can foretell. A day that is
+always that of the call is no constant, however few days the log has.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from env_builder.behaviour import volatile
 from env_builder.behaviour.examples import SAMPLES, Example, Expression, best, fits, same
 from env_builder.behaviour.lists import extended, replaced
 from env_builder.behaviour.numbers import computed, switched
@@ -25,6 +27,9 @@ def explain(examples: list[Example], hint: list[str]) -> Expression | None:
 
     Where both something given and something kept explain all, neither is proven: the answer is what they agree on.
     """
+    today = volatile.now(examples) if isinstance(examples[0].after, str) else None
+    if today is not None and not volatile.paths(today):
+        return today
     found: list[Expression] = []
     for expression in _leaves(examples, hint):
         if all(one[0] != expression[0] for one in found) and fits(expression, examples):
@@ -38,7 +43,7 @@ def explain(examples: list[Example], hint: list[str]) -> Expression | None:
         return ["agree", *found] if len(found) > 1 else found[0]
     return (
         _object(examples, hint) or extended(examples, hint, explain) or replaced(examples, hint, explain)
-        or _reached(examples) or computed(examples) or switched(examples))
+        or _reached(examples) or computed(examples) or switched(examples) or volatile.explained(examples, hint))
 
 
 def _leaves(examples: list[Example], hint: list[str]) -> Iterator[Expression]:

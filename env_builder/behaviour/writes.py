@@ -14,7 +14,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from env_builder.behaviour import checks, guards, joins
+from env_builder.behaviour import checks, guards, joins, volatile
 from env_builder.behaviour.examples import Example
 from env_builder.behaviour.standing import answered, right
 from env_builder.behaviour.synthesis import explain
@@ -78,6 +78,8 @@ def induce(steps: list[Step], around: Around, checking: bool = True) -> Written 
         **around.showing, "rule": "create" if creating else "write", "fields": fields, "order": list(examples[0].after),
         "style": style, "when": {**when, "lengths": lengths},
     }
+    loose = volatile.of_fields(fields)
+    rule |= {"volatile": loose} if loose else {}
     own = [rule] if around.refusal is None else [around.refusal, rule]
     odd = [step for step in failed if _answers(own, step, around)]
     if checking:
@@ -97,7 +99,7 @@ def _before(step: Step) -> Any:
 def _answers(rules: list[Rule], step: Step, around: Around) -> bool:
     """Do the rules answer a call that failed, and in other words?"""
     found = answered(rules, step, around.showing, around.rows)
-    return found is not None and not right(found, step)
+    return found is not None and not right(found, step, rules[-1])
 
 
 def _refused(step: Step, around: Around) -> bool:
@@ -119,7 +121,15 @@ def _check(odd: list[Step], done: list[Step], rule: Rule, around: Around) -> Rul
 
 
 def _created(examples: list[Example], key: str, tool: str) -> dict[str, Any] | None:
-    """Expressions of all fields of a new thing; its name is the one that the n-th call of a session always gave."""
+    """Expressions of all fields of a new thing; its name is the one that the n-th call of a session always gave, or drawn."""
+    naming = _counted(examples, key, tool) or volatile.fresh([one._replace(after=one.after.get(key)) for one in examples], key)
+    fields = None if naming is None else explained([
+        example._replace(after={name: value for name, value in example.after.items() if name != key}) for example in examples])
+    return None if fields is None else {key: naming, **fields}
+
+
+def _counted(examples: list[Example], key: str, tool: str) -> list[Any] | None:
+    """The name that the n-th call of a session always gave."""
     names: dict[int, set[Any]] = {}
     for example in examples:
         place = example.look(DONE, tool)
@@ -128,9 +138,7 @@ def _created(examples: list[Example], key: str, tool: str) -> dict[str, Any] | N
     given = [next(iter(names[place])) for place in range(len(names)) if len(names.get(place, ())) == 1]
     if not given or len({str(found) for found in names.values()}) < len(names) or len(given) < len(names):
         return None
-    fields = explained([
-        example._replace(after={name: value for name, value in example.after.items() if name != key}) for example in examples])
-    return None if fields is None else {key: ["nth", tool, given], **fields}
+    return ["nth", tool, given]
 
 
 def _counts(expression: Any, name: str) -> bool:
@@ -165,7 +173,7 @@ def held_out(steps: list[Step], around: Around) -> tuple[float | None, float]:
             rules = [*([around.refusal] if around.refusal else []), *written.rules]
             found = [(answered(rules, step, around.showing, around.rows), step) for step in asked]
             answers += sum(one is not None for one, _ in found)
-            exact += sum(one is not None and right(one, step) for one, step in found)
+            exact += sum(one is not None and right(one, step, rules[-1]) for one, step in found)
     return (exact / answers if answers else None), (1 - answers / n if n else 1.0)
 
 

@@ -83,7 +83,8 @@ class Witness:
     @cached_property
     def _told(self) -> list[frozenset[Fact]]:
         given: set[Fact] = set()
-        known: set[Fact] = set()
+        drawn = (key for _, key in (self.difference or {}).get("made", ()))
+        known = set(_forms(facts_in(" ".join(drawn))))  # another episode's names are others
         told = []
         for kind, role, text in self._rows:
             facts = _forms(facts_in(text or ""))
@@ -154,7 +155,7 @@ def changes_nothing(difference: Difference, parameters: dict[str, Any]) -> bool:
 def without_aside(difference: Difference, aside: list[str]) -> Difference:
     """`difference` without notes and hand-overs, sorted."""
     acts = sorted(([tool, text] for tool, text in difference.get("acts", ()) if tool not in aside), key=canonical)
-    return {"documents": difference.get("documents", {}), "acts": acts}
+    return {**difference, "documents": difference.get("documents", {}), "acts": acts}
 
 
 def _difference(text: str | None) -> Difference | None:

@@ -16,7 +16,8 @@ from .canonical import canonical
 from .pages import page
 from .records import Result
 
-SWITCHES = ("expiry", "faults", "latency", "pages")
+SWITCHES = ("expiry", "faults", "fresh", "latency", "pages")
+"""`fresh` lets tools answer that draw names at random or read a clock: with names and times of this episode's own."""
 
 
 class Conditions:

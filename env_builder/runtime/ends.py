@@ -1,6 +1,8 @@
 """End states: what an episode changed, in a form that can be compared.
 
-In: a difference {"documents": {name: JSON text or None}, "acts": [[tool, canonical arguments]]}.
+In: a difference {"documents": {name: JSON text or None}, "acts": [[tool, canonical arguments]]}, maybe with "made" [[class,
+key], …] (new things whose names were drawn at random: they go by what they are instead) and "volatile" {class: [path, …]}
+(what nobody could foretell is left out).
 Out: (documents by their meaning, acts counted), and what one end state lacks of another.
 Sees: values, not the order of keys or of writes, and not how a number was written (1 is 1.0).
 Does not see: arguments of acts that a rubric masks because they are free text.
@@ -10,12 +12,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from .canonical import canonical
+from .canonical import canonical, digest
 
+Path = Sequence[str | None]
 EndState = tuple[dict[str, str | None], Mapping[tuple[str, str], int]]
 
 
@@ -25,10 +28,12 @@ def end_state(difference: Mapping[str, Any], parameters: Mapping[str, Any]) -> E
     Of `parameters`: "masked" (tool -> names of arguments that do not count), "aside" (tools that change nothing that
     counts: notes and hand-overs).
     """
-    masked, aside = parameters.get("masked", {}), parameters.get("aside", ())
+    if difference.get("made") or difference.get("volatile"):
+        difference = _lasting(difference)
+    free, aside = parameters.get("masked", {}), parameters.get("aside", ())
     documents = {name: _meaning(text) for name, text in difference.get("documents", {}).items()}
     made = [(tool, arguments) for tool, arguments in difference.get("acts", ()) if tool not in aside]
-    return documents, Counter((tool, _masked(arguments, tuple(masked.get(tool, ())))) for tool, arguments in made)
+    return documents, Counter((tool, _masked(arguments, tuple(free.get(tool, ())))) for tool, arguments in made)
 
 
 def unreached(wanted: EndState, found: EndState) -> list[list[str]]:
@@ -38,6 +43,51 @@ def unreached(wanted: EndState, found: EndState) -> list[list[str]]:
     acts = [["act", tool, arguments] for (tool, arguments), times in wanted[1].items()
             if found[1].get((tool, arguments), 0) < times]
     return sorted(documents) + sorted(acts)
+
+
+def _lasting(difference: Mapping[str, Any]) -> dict[str, Any]:
+    """The difference as it would be whatever names were drawn, and whenever it was done."""
+    loose = difference.get("volatile", {})
+    documents = {
+        name: text and masked(text, loose.get(name.partition("/")[0], ())) for name, text in difference["documents"].items()}
+    drawn = {key: f"{kind}/{key}" for kind, key in difference.get("made", ())}
+    nameless = {key: _renamed(documents.get(name) or "null", dict.fromkeys(drawn, "#")) for key, name in drawn.items()}
+    names: dict[str, str] = {}
+    for key, text in sorted(nameless.items(), key=lambda item: item[::-1]):  # alike ones are told apart by their number
+        mark = digest(text)[:12]
+        names[key] = f"#{mark}.{sum(other.startswith('#' + mark) for other in names.values())}"
+    plain = {name: f"{name.partition('/')[0]}/{names[key]}" for key, name in drawn.items()}
+    return {"documents": {plain.get(name, name): text and _renamed(text, names) for name, text in documents.items()},
+            "acts": [[tool, _renamed(arguments, names)] for tool, arguments in difference["acts"]]}
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    """The JSON text with other texts and numbers in the place of these, as values and as names of fields."""
+    return canonical(_exchanged(json.loads(text), names)) if names else text
+
+
+def _exchanged(value: Any, names: Mapping[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {names.get(name, name): _exchanged(item, names) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_exchanged(item, names) for item in value]
+    return names.get(str(value), value) if isinstance(value, str | int) and not isinstance(value, bool) else value
+
+
+def masked(text: str, loose: Sequence[Path]) -> str:
+    """A document's JSON text without what stands at these paths (names; None: every element of a list)."""
+    return json.dumps(_without(json.loads(text), loose)) if loose else text
+
+
+def _without(value: Any, loose: Sequence[Path]) -> Any:
+    if [] in loose:
+        return None
+    if isinstance(value, list):
+        inner = [path[1:] for path in loose if path[0] is None]
+        return [_without(item, inner) for item in value] if inner else value
+    if not isinstance(value, dict):
+        return value
+    return {name: _without(item, [path[1:] for path in loose if path[0] == name]) for name, item in value.items()}
 
 
 def same(one: Any, other: Any) -> bool:

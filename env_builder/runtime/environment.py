@@ -83,7 +83,7 @@ class Environment:
         """Begin an episode of a task, or with None the open room as of the ISO instant `at`.
 
         `conditions` switches on, for a task, what tools do in production beside answering, drawn by `seed`: `expiry`,
-        `faults`, `latency`, `pages`. Without them every seed plays exactly as recorded.
+        `faults`, `fresh`, `latency`, `pages`. Without them every seed plays exactly as recorded.
         An open room that follows an open room still knows what it was taught: of the state that every session begins
         from, or, where all work on one, of how the world was left (unless `at` goes back in time, or stays while acts were
         played that no real tool answered: what was only played begins anew).
@@ -245,6 +245,8 @@ class Environment:
         self._task = task
         self._limits: Limits | None = task.limits if task else None
         self._room = Room(self._world, self._programs, view).bind(self._bound)
+        if "fresh" in self._conditions.switches:
+            self._room.drawing(self._conditions.seed)
         self._user = ScriptedUser(task.user_turns if task else ())
         self._turn = 0
         self._journal: list[dict[str, Any]] = []

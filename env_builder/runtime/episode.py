@@ -7,13 +7,16 @@ tools were seen to leave each other alone.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from .answers import failed, parse, parsed
 from .behaviour import Answer, answer, at_instant, completed, unmoved
 from .bindings import Ask, Binding, Reply
 from .canonical import canonical
-from .expressions import DONE
+from .clock import after
+from .draws import drawn
+from .expressions import DONE, FRESH, NOW
 from .implied import Origin
 from .records import Result
 from .relevance import act_names, ids, listed_in, matters, names
@@ -43,6 +46,8 @@ class Act(NamedTuple):
     """Was it answered? An unanswered act may have done anything to what it names."""
     told: bool = False
     """Did the real tool answer it?"""
+    named: Name | None = None
+    """The new thing that it made under a name drawn at random."""
 
 
 class Asked(NamedTuple):
@@ -57,7 +62,9 @@ class Asked(NamedTuple):
 class Room:
     """The state of one episode."""
 
-    __slots__ = ("_affixes", "_bound", "_last", "_naming", "_overlay", "_programs", "_taught", "_world", "acts", "view")
+    __slots__ = (
+        "_affixes", "_bound", "_last", "_n_calls", "_naming", "_overlay", "_programs", "_seed", "_taught", "_world", "acts",
+        "view")
 
     def __init__(self, world: World, programs: dict[str, Program], view: View) -> None:
         self._world = world
@@ -67,6 +74,8 @@ class Room:
         self._taught = Taught()
         self._last: Asked | None = None
         self._bound: dict[str, Binding] = {}
+        self._seed: int | None = None
+        self._n_calls = 0
         self.view = view
         self.acts: tuple[Act, ...] = ()
         self._naming: dict[str, tuple[int, ...]] = {}
@@ -78,6 +87,11 @@ class Room:
         self._programs = self._programs | {tool: _bound(self._programs[tool]) for tool in bound}
         return self
 
+    def drawing(self, seed: int) -> Room:
+        """Draw the names and times that nobody can know, by this seed, a second a call; gives itself."""
+        self._seed = seed
+        return self
+
     def fork(self) -> Room:
         """The same state, independent from here on."""
         twin = Room(self._world, self._programs, self.view)
@@ -85,6 +99,7 @@ class Room:
         twin._taught = self._taught.copy()
         twin._last = self._last
         twin._bound = self._bound
+        twin._seed, twin._n_calls = self._seed, self._n_calls
         twin.acts, twin._naming = self.acts, dict(self._naming)
         return twin
 
@@ -105,6 +120,7 @@ class Room:
             return Result(f"unknown tool {tool!r}; there are: {', '.join(sorted(self._programs))}", True, "unknown")
         program = at_instant(program, self.view.instant)
         key = canonical(arguments)
+        self._n_calls += 1
         self._last = Asked(tool, key, self.acts, self._overlay)
         found = answer(program, key, arguments, self)
         if found is None:
@@ -173,6 +189,8 @@ class Room:
 
     def look(self, entity_class: str, key: str) -> Any:
         """The same as JSON value, shared with others: not to be changed."""
+        if entity_class in (NOW, FRESH):
+            return self._moment(entity_class, key)
         if entity_class == DONE:
             done = [act for act in self.acts if act.tool == key]
             return len(done) if all(act.known for act in done) else None
@@ -184,6 +202,14 @@ class Room:
             return agreed(self._rows(entity_class, wanted))
         text = self.document((entity_class, key))
         return None if text is None else parsed(text)
+
+    def _moment(self, kind: str, key: str) -> Any:
+        """The time, or something drawn: to the day what the log says, else only where that is asked for."""
+        if kind == FRESH:
+            return None if self._seed is None else drawn(parsed(key)[1], self._seed, self._n_calls, key)
+        if key == "day" or self._seed is None or self.view.instant is None:
+            return self.view.instant if key == "day" else None
+        return after(self.view.instant, self._n_calls).isoformat()
 
     def absent(self, entity_class: str, key: str, since: str) -> bool:
         """Is it known that there is no such thing? `since`: from when all things of the class are known."""
@@ -307,7 +333,19 @@ class Room:
             if text != self._world.document(name, self.view):
                 documents["/".join(name)] = text
         acts = sorted([act.tool, act.key] for act in self.acts if act.known and not act.documents)
-        return {"documents": documents, "acts": acts}
+        drawn_names = sorted(act.named for act in self.acts if act.named and "/".join(act.named) in documents)
+        return {"documents": documents, "acts": acts, **({"made": drawn_names} if drawn_names else {}),
+                **self._volatile(documents)}
+
+    def _volatile(self, documents: Iterable[str]) -> dict[str, Any]:
+        """Paths in things of the changed classes at which nobody could foretell a value; empty where there are none."""
+        kinds = {name.partition("/")[0] for name in documents}
+        found: dict[str, list[Any]] = {}
+        for _, program in sorted(self._programs.items()) if kinds else ():
+            for rule in program["rules"]:
+                known = found.setdefault(rule["class"], []) if rule.get("class") in kinds and "volatile" in rule else []
+                known += [path for path in rule.get("volatile", ()) if path not in known]
+        return {"volatile": found} if found else {}
 
     def _relation(self, act: Act, *looking: str | None) -> str | None:
         program = self._programs.get(act.tool, {})
@@ -346,11 +384,18 @@ class Room:
             named = act_names(arguments, found.content) if found else self._reach(arguments)
             for word in named:
                 self._naming[word] = (*self._naming.get(word, ()), len(self.acts))
-            self.acts += (Act(program["tool"], key, named, frozenset(documents), found is not None, real),)
+            made = self._made(program, documents)
+            self.acts += (Act(program["tool"], key, named, frozenset(documents), found is not None, real, made),)
         if documents:
             self._overlay, _ = self._overlay.fork()
         for name, text in documents.items():
             self._overlay.set(name, (text, len(self.acts)))
+
+    def _made(self, program: Program, documents: Iterable[Name]) -> Name | None:
+        """The thing among these that the tool's program makes under a name drawn at random."""
+        kinds = {rule["class"] for rule in program["rules"]
+                 if rule["rule"] == "create" and [rule["field"]] in rule.get("volatile", ())}
+        return next((name for name in documents if name[0] in kinds and self.document(name) is None), None)
 
     def _reach(self, arguments: dict[str, Any]) -> frozenset[str]:
         """What an unanswered act may have touched: what its arguments name, and what the things so named name."""
@@ -362,7 +407,10 @@ class Room:
     def _unknown(self, tool: str, key: str) -> str:
         near = self._world.nearest(tool, key)
         asked = "; nearest calls on record: " + ", ".join(near) if near else "; no call of it is on record"
-        return f"unknown: no evidence of what {tool} answers to {key} here{asked}"
+        program = at_instant(self._programs[tool], self.view.instant)
+        volatile = self._seed is None and any("volatile" in rule for rule in program["rules"])
+        mend = "; it draws names or tells the time: the condition `fresh` lets it answer with others" if volatile else ""
+        return f"unknown: no evidence of what {tool} answers to {key} here{asked}{mend}"
 
 
 def _rows_rules(program: Program) -> list[dict[str, Any]]:

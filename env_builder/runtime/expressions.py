@@ -30,6 +30,8 @@
     ["times", e, e2] ["length", e]
     ["last", e]                in `replace` and `rows`: e at the last position of the arguments
     ["nth", tool, [value, …]]  the value for the n-th call of the tool in this episode that worked
+    ["now", form, seconds]     the instant of the call, so many seconds later, in this form (`clock`)
+    ["fresh", place, shape]    a value of this shape (`draws`) that nothing has yet; `place` tells draws of one call apart
     ["append_above", e, n, item] ["append_unless_zero", e, n, item]    the list e with item at its end where the number n
                                is above zero, is not zero; else the list e
 """
@@ -39,12 +41,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from . import clock
 from .canonical import canonical
 
 Look = Callable[[str, str], Any]
 """(class, key) -> document as JSON value, None where it is not known."""
 DONE = "#done"
 """The class under which a look tells how many calls of a tool worked in this episode."""
+NOW = "#now"
+"""The class under which a look tells the ISO instant: by `day` to the day, by `exact` as a clock would; None: nobody knows."""
+FRESH = "#fresh"
+"""The class under which a look at [place, shape] tells a drawn value, None where nothing is drawn."""
 
 
 class Missing(Exception):
@@ -253,6 +260,21 @@ def _nth(operands: list[Any], scope: Scope) -> Any:
     return _at(values, [done])
 
 
+def _now(operands: list[Any], scope: Scope) -> Any:
+    form, seconds = operands
+    found = scope.look(NOW, "day" if form == clock.DAY else "exact")
+    if not isinstance(found, str):
+        raise Missing(form)
+    return clock.write(form, clock.after(found, seconds))
+
+
+def _fresh(operands: list[Any], scope: Scope) -> Any:
+    found = scope.look(FRESH, canonical(operands))
+    if found is None:
+        raise Missing("fresh")
+    return found
+
+
 def _append_above(operands: list[Any], scope: Scope) -> Any:
     more = [operands[2]] if _number(operands[1], scope) > 0 else []
     return _append([operands[0], *more], scope)
@@ -303,4 +325,6 @@ OPERATORS: dict[str, Callable[[list[Any], Scope], Any]] = {
     "sign": _sign,
     "last": _last,
     "nth": _nth,
+    "now": _now,
+    "fresh": _fresh,
 }

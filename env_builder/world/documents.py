@@ -98,7 +98,7 @@ def find(calls: list[Call]) -> Documents:
     readers = {tool: found for tool, found in shows.items() if _single_argument(found)}
     classes, tools = _cluster(readers, envelopes)
     keys = _keys(readers, classes, tools)
-    for tool in sorted(set(shows) - set(readers)):
+    for tool in sorted(set(shows) - set(tools)):
         joined = _join(tool, shows[tool], classes, keys, envelopes[tool])
         if joined:
             tools[tool] = joined
@@ -187,21 +187,33 @@ def _fields(calls: list[Call], envelope: str | None) -> frozenset[str]:
 def _cluster(
     readers: dict[str, list[Call]], envelopes: dict[str, str | None]
 ) -> tuple[dict[str, EntityClass], dict[str, DocumentTool]]:
+    """Classes of things, and the tools that show them by their key; not those that take what several things share."""
     classes: dict[str, EntityClass] = {}
     tools: dict[str, DocumentTool] = {}
+    fields_of = {tool: _fields(calls, envelopes[tool]) for tool, calls in readers.items()}
+    own = {tool: _self_field(calls, next(iter(calls[0].arguments)), envelopes[tool]) for tool, calls in readers.items()}
     for tool, calls in sorted(readers.items(), key=lambda item: (-len(item[1]), item[0])):
-        fields = _fields(calls, envelopes[tool])
-        if not fields:
+        fields, argument = fields_of[tool], next(iter(calls[0].arguments))
+        others = (other for other, theirs in fields_of.items() if theirs and fields and _similar(theirs, fields))
+        if not fields or any(_shares(calls, envelopes[tool], own[other][0]) and not _shares(
+                readers[other], envelopes[other], own[tool][0]) for other in others if own[tool][0]):
             continue
-        argument = next(iter(calls[0].arguments))
         name = next((known.name for known in classes.values() if _similar(known.fields, fields)), None)
         if name is None:
             name = tool
-            classes[name] = EntityClass(name, fields, *_self_field(calls, argument, envelopes[tool]))
+            classes[name] = EntityClass(name, fields, *own[tool])
         else:
             classes[name] = classes[name]._replace(fields=classes[name].fields & fields)
         tools[tool] = DocumentTool(tool, name, argument, True)
     return classes, tools
+
+
+def _shares(calls: list[Call], envelope: str | None, field: str | None) -> bool:
+    """Does one argument show things that differ in the field?"""
+    seen: dict[str, str] = {}
+    documents = ((str(call.arguments), unwrap(call.parsed, envelope)) for call in calls)
+    shown = ((asked, str(found[field])) for asked, found in documents if isinstance(found, dict) and field in found)
+    return any(seen.setdefault(asked, value) != value for asked, value in shown)
 
 
 def _similar(one: frozenset[str], other: frozenset[str]) -> bool:

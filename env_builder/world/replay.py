@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from env_builder.runtime.answers import parsed
+from env_builder.runtime.draws import drawn
 from env_builder.runtime.episode import ACTING, Room
-from env_builder.runtime.expressions import Look, nothing
+from env_builder.runtime.expressions import FRESH, NOW, Look, nothing
 from env_builder.runtime.relevance import matters
 from env_builder.runtime.world import Name, View, World
 from env_builder.world import rows
@@ -82,7 +84,7 @@ def _session(calls: list[Call], documents: Documents, programs: Programs, room: 
         act = acting and not call.failed
         effects = ((shown[:2], shown[2]),) if act and shown else ()
         before = _before(call, documents, last, room, programs)
-        look = room.fork().look if acting else nothing
+        look = _then(room.fork().look, call) if acting else nothing
         found.append(Step(call, tuple((tool, key) for tool, key in after), shown, acting, act, before, effects, look))
         if shown:
             cause = _cause(shown, last, room, programs, documents, acts)
@@ -95,6 +97,15 @@ def _session(calls: list[Call], documents: Documents, programs: Programs, room: 
         if shown:
             last[shown[:2]] = (shown[2], n_acts + act)
     yield from found
+
+
+def _then(look: Look, call: Call) -> Look:
+    """The same at the instant of the call, where what is drawn at random is drawn."""
+    def then(kind: str, key: str) -> Any:
+        if kind == NOW:
+            return call.called_at.isoformat() if call.called_at else None
+        return drawn(parsed(key)[1], call.event_id, key) if kind == FRESH else look(kind, key)
+    return then
 
 
 def _before(
