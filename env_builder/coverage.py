@@ -21,7 +21,8 @@ import polars as pl
 from env_builder.rooms import Rows
 from env_builder.runtime.answers import parse
 from env_builder.runtime.canonical import canonical, digest
-from env_builder.runtime.episode import Program, Room
+from env_builder.runtime.episode import Room
+from env_builder.runtime.programs import Program
 from env_builder.runtime.relevance import ids
 from env_builder.runtime.world import View, World
 

@@ -176,7 +176,7 @@ class Process:
     def last_words(self) -> str:
         """Last line on stderr, waiting a moment for a room that is ending."""
         try:
-            self._process.wait(timeout=1)
+            self._process.wait(timeout=10)
         except subprocess.TimeoutExpired:
             return ""
         said = (self._stderr.read() or b"").decode(errors="replace").strip().splitlines()

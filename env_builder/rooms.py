@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from env_builder.runtime.canonical import canonical
-from env_builder.runtime.episode import Program, Room
+from env_builder.runtime.episode import Room
+from env_builder.runtime.programs import Program
 from env_builder.runtime.world import View, World
 
 INSTANT = "%Y-%m-%dT%H:%M:%S%.6fZ"

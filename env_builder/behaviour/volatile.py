@@ -43,7 +43,8 @@ def now(examples: list[Example]) -> Expression | None:
     pairs: list[tuple[datetime, datetime]] = []
     forms: set[str] = set()
     for example in examples:
-        written, called = clock.read(example.after), example.look(NOW, "exact")
+        written = clock.read(example.after)
+        called = None if written is None else example.look(NOW, "exact")
         if written is None or called is None:
             return None
         forms.add(written[0])

@@ -14,8 +14,9 @@ from typing import Any
 from . import live
 from .bindings import Binding, binding
 from .conditions import Conditions
-from .episode import Program, Room
+from .episode import Room
 from .grading import grade
+from .programs import Program
 from .records import Ended, Episode, Grade, Limits, Observation, Result, Task
 from .user import ScriptedUser
 from .world import View, World

@@ -18,15 +18,13 @@ from .clock import after
 from .draws import drawn
 from .expressions import DONE, FRESH, NOW
 from .implied import Origin
+from .programs import Program, drawing, open_to_bound, rows_rules, shown_by, volatile
 from .records import Result
 from .relevance import act_names, ids, listed_in, matters, names
 from .tables import ROWS, Table, Wanted, agreed, rows_in
 from .tables import Row as TableRow
 from .taught import Taught
 from .world import Name, Overlay, Row, View, World, agreed_on
-
-Program = dict[str, Any]
-
 
 ACTING = ("write", "outside", "unknown")
 """Effects of tools that may change the world, or something outside of it."""
@@ -84,7 +82,7 @@ class Room:
     def bind(self, bound: dict[str, Binding]) -> Room:
         """Answer these tools by what is bound to them where no answer is on record; gives itself."""
         self._bound = bound
-        self._programs = self._programs | {tool: _bound(self._programs[tool]) for tool in bound}
+        self._programs = self._programs | {tool: open_to_bound(self._programs[tool]) for tool in bound}
         return self
 
     def drawing(self, seed: int) -> Room:
@@ -140,13 +138,13 @@ class Room:
         is_error = failed(content, answered)
         if is_error and passing:
             return
-        for rule in () if is_error else _rows_rules(program):
+        for rule in () if is_error else rows_rules(program):
             table = self._taught.tables.setdefault(rule["class"], Table())
             for row in rows_in(rule, arguments, answered):
                 table.add(row)
         if not is_error:
             self._taught.said.setdefault(tool, []).append((arguments, content))
-        documents = () if is_error else _documents(program, arguments, content)
+        documents = () if is_error else shown_by(program, arguments, content)
         if not is_error:
             makes = next((rule for rule in program["rules"] if rule["rule"] == "makes"), None)
             origin = Origin(makes, arguments, answered, self._bare) if makes else None
@@ -241,7 +239,7 @@ class Room:
 
     def _rows(self, entity_class: str, wanted: Wanted) -> list[TableRow]:
         rules = {
-            tool: rule for tool, program in self._programs.items() for rule in _rows_rules(program)
+            tool: rule for tool, program in self._programs.items() for rule in rows_rules(program)
             if rule["class"] == entity_class}
         if not rules:  # all looks at things, as rows of `key` and `document`
             entity_class = entity_class.removesuffix(ROWS)
@@ -307,7 +305,7 @@ class Room:
         if reply is None:
             return None
         reply = Reply(reply) if isinstance(reply, str) else reply
-        shown = _documents(self._programs[tool], arguments, reply.content) if self.acts_of(tool) and not reply.is_error else ()
+        shown = shown_by(self._programs[tool], arguments, reply.content) if self.acts_of(tool) and not reply.is_error else ()
         return Answer(reply.content, reply.is_error, "bound", reply.documents or shown)
 
     def examples(self, tool: str, arguments: dict[str, Any]) -> list[tuple[str, str]]:
@@ -335,17 +333,7 @@ class Room:
         acts = sorted([act.tool, act.key] for act in self.acts if act.known and not act.documents)
         drawn_names = sorted(act.named for act in self.acts if act.named and "/".join(act.named) in documents)
         return {"documents": documents, "acts": acts, **({"made": drawn_names} if drawn_names else {}),
-                **self._volatile(documents)}
-
-    def _volatile(self, documents: Iterable[str]) -> dict[str, Any]:
-        """Paths in things of the changed classes at which nobody could foretell a value; empty where there are none."""
-        kinds = {name.partition("/")[0] for name in documents}
-        found: dict[str, list[Any]] = {}
-        for _, program in sorted(self._programs.items()) if kinds else ():
-            for rule in program["rules"]:
-                known = found.setdefault(rule["class"], []) if rule.get("class") in kinds and "volatile" in rule else []
-                known += [path for path in rule.get("volatile", ()) if path not in known]
-        return {"volatile": found} if found else {}
+                **volatile(self._programs, documents)}
 
     def _relation(self, act: Act, *looking: str | None) -> str | None:
         program = self._programs.get(act.tool, {})
@@ -393,8 +381,7 @@ class Room:
 
     def _made(self, program: Program, documents: Iterable[Name]) -> Name | None:
         """The thing among these that the tool's program makes under a name drawn at random."""
-        kinds = {rule["class"] for rule in program["rules"]
-                 if rule["rule"] == "create" and [rule["field"]] in rule.get("volatile", ())}
+        kinds = drawing(program)
         return next((name for name in documents if name[0] in kinds and self.document(name) is None), None)
 
     def _reach(self, arguments: dict[str, Any]) -> frozenset[str]:
@@ -408,34 +395,6 @@ class Room:
         near = self._world.nearest(tool, key)
         asked = "; nearest calls on record: " + ", ".join(near) if near else "; no call of it is on record"
         program = at_instant(self._programs[tool], self.view.instant)
-        volatile = self._seed is None and any("volatile" in rule for rule in program["rules"])
-        mend = "; it draws names or tells the time: the condition `fresh` lets it answer with others" if volatile else ""
+        draws = self._seed is None and any("volatile" in rule for rule in program["rules"])
+        mend = "; it draws names or tells the time: the condition `fresh` lets it answer with others" if draws else ""
         return f"unknown: no evidence of what {tool} answers to {key} here{asked}{mend}"
-
-
-def _rows_rules(program: Program) -> list[dict[str, Any]]:
-    return [rule for rule in program["rules"] if rule["rule"] == "rows"]
-
-
-def _bound(program: Program) -> Program:
-    """The program of a tool to which something is bound, in all its versions."""
-    def rules(row: Program) -> Program:
-        others = [rule for rule in row["rules"] if rule["rule"] not in ("recorded", "bound")]
-        return {**row, "rules": [{"rule": "recorded"}, {"rule": "bound"}, *others]}
-
-    return rules(program) | ({"versions": list(map(rules, program["versions"]))} if "versions" in program else {})
-
-
-def _documents(program: Program, arguments: dict[str, Any], content: str) -> tuple[tuple[Name, str], ...]:
-    """The document that an answer shows, by the tool's own rules."""
-    for rule in program["rules"]:
-        if rule["rule"] not in ("document", "write", "create", "shows"):
-            continue
-        before, after = rule["before"], rule["after"]
-        text = content[len(before): len(content) - len(after)]
-        document = parse(text) if content.startswith(before) and content.endswith(after) else None
-        if isinstance(document, dict):
-            key = arguments.get(rule["argument"]) if rule["argument"] else document.get(rule["field"])
-            if isinstance(key, str | int):
-                return (((rule["class"], str(key)), text),)
-    return ()

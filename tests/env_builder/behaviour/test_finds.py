@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 from env_builder.behaviour import finds
-from env_builder.runtime.episode import Program, Room
+from env_builder.runtime.episode import Room
+from env_builder.runtime.programs import Program
 from env_builder.runtime.tables import Table, agreed, rows_in
 from env_builder.runtime.world import View, World
 from env_builder.world import rows
