@@ -14,7 +14,7 @@ from typing import NamedTuple
 import polars as pl
 
 from env_builder.runtime.effects import Consequence
-from env_builder.world import begin, changes, documents, effects, faults, finals, hidden, history, replay, wrappers
+from env_builder.world import begin, changes, documents, effects, faults, finals, hidden, history, replay, touches, wrappers
 from env_builder.world.calls import Call, calls_of
 from env_builder.world.effects import Effect
 from warehouse.records import Fact, Recorded, RowChange, Verdict, empty, frame
@@ -76,7 +76,8 @@ def build(
         relation = {tool: program["relation"] for tool, program in service.programs.items()}
         also = hidden.find(steps, service.documents, shared, feeds, relation)
         service = service._replace(steps=steps, also=also, feeds=feeds, finals=finals.find(steps, feeds) if shared else {})
-        told = history.facts(name, steps, starts, shared, hidden.touches(steps, also, service.documents), feeds)
+        left = touches.unexplained(steps, also, service.documents, relation) if shared else {}
+        told = history.facts(name, steps, starts, shared, touches.touches(steps, also, service.documents, left), feeds)
         services[name] = service
         facts += told.facts
         recorded += told.recorded

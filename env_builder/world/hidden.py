@@ -14,7 +14,6 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -25,7 +24,6 @@ from env_builder.world.changes import SLACK, Feed
 from env_builder.world.documents import STYLES, Documents
 from env_builder.world.features import Expression, Feature, features, is_number, sums
 from env_builder.world.replay import Step
-from env_builder.world.spans import Touch
 
 MINIMUM_CHANGED = 3
 TELLING_DIGITS = 4
@@ -63,53 +61,19 @@ def find(
 ) -> dict[str, list[Consequence]]:
     """Consequences of every acting tool. `feeds`: row changes, by class; `relation`: tool -> class -> keeps or changes."""
     keys = {step.shown[:2] for step in steps if step.shown} | {(kind, key) for kind in feeds for key in feeds[kind].versions}
-    links = _links(steps, keys, documents)
+    links = links_of(steps, keys, documents)
     found: dict[str, list[Consequence]] = {}
     classes = tuple(sorted(documents.classes))
     styles = _styles(steps)
-    samples_of = _samples(steps, links, shared, documents, relation)
+    seen = samples_of(steps, links, shared, documents, relation)
     for place, samples in _fed(steps, links, feeds, documents).items():
-        samples_of[place] = samples
-    for (tool, link), samples in sorted(samples_of.items()):
+        seen[place] = samples
+    for (tool, link), samples in sorted(seen.items()):
         alone = not shared or link[0] in feeds
         learnt = _learnt(samples, link, classes, styles[link[0]], alone) if link[0] in styles else []
         if learnt:
             found.setdefault(tool, []).extend(learnt)
     return found
-
-
-def touches(
-    steps: list[Step], also: dict[str, list[Consequence]], documents: Documents
-) -> dict[tuple[str, str], list[Touch]]:
-    """When which thing was touched, by every act that did not fail."""
-    found: dict[tuple[str, str], list[Touch]] = defaultdict(list)
-    for step in steps:
-        at = step.call.called_at
-        if not step.act or at is None or step.call.tool not in also:
-            continue
-        mine: dict[tuple[str, str], list[Consequence]] = defaultdict(list)
-        for one in also[step.call.tool]:
-            name = named((one["class"], json.dumps(one["key"])), step, documents)
-            if name is not None:
-                mine[name].append(one)
-        for name, consequences in mine.items():
-            fields = frozenset(one["path"][0] for one in consequences)
-            found[name].append(Touch(at, fields, partial(_touched, step, spoken_of(step, documents), consequences)))
-    return found
-
-
-def _touched(
-    step: Step, before: str | None, consequences: list[Consequence], there: dict[str, Any]
-) -> dict[str, Any] | None:
-    """A part of the document after the act; None where what the act did is not known."""
-    if before is None:
-        return None
-    try:
-        for one in consequences:
-            there = applied(one, there, parsed(before), step.call.arguments, step.look)
-    except Unknowable:
-        return None
-    return there
 
 
 def spoken_of(step: Step, documents: Documents) -> str | None:
@@ -127,7 +91,7 @@ def _base(step: Step, documents: Documents) -> Any:
     return {} if text is None else parsed(text)
 
 
-def _links(steps: list[Step], keys: set[tuple[str, str]], documents: Documents) -> dict[str, list[Link]]:
+def links_of(steps: list[Step], keys: set[tuple[str, str]], documents: Documents) -> dict[str, list[Link]]:
     """By which expressions each acting tool names things of which class."""
     kinds = sorted({kind for kind, _ in keys})
     seen: dict[str, Counter[Link]] = defaultdict(Counter)
@@ -161,7 +125,7 @@ def named(link: Link, step: Step, documents: Documents) -> tuple[str, str] | Non
     return (link[0], documents.plain(link[0], str(key))) if isinstance(key, str | int) else None
 
 
-def _samples(
+def samples_of(
     steps: list[Step], links: dict[str, list[Link]], shared: bool, documents: Documents,
     relation: Mapping[str, Mapping[str, str]],
 ) -> dict[tuple[str, Link], list[Sample]]:
@@ -259,7 +223,7 @@ def _learnt(
 
 def _moved(sample: Sample) -> list[tuple[tuple[Any, ...], Any, Any]]:
     """Numbers, texts and truth values that differ before and after, and lists that have one value more at their end."""
-    return [(path, old, new) for path, old, new in _differences(sample.there, sample.after)
+    return [(path, old, new) for path, old, new in differences(sample.there, sample.after)
             if (is_number(old) and is_number(new)) or _longer(old, new) or (_is_mark(old) and _is_mark(new))]
 
 
@@ -290,7 +254,7 @@ def _worth(one: Consequence, samples: list[Sample]) -> tuple[int, int]:
     """(samples whose number it makes as it was seen afterwards, minus those where it makes another of it)."""
     right = wrong = 0
     for sample in samples:
-        for path, _, new in _differences(sample.there, _after(one, sample)):
+        for path, _, new in differences(sample.there, _after(one, sample)):
             try:
                 seen = evaluate(["at", ["constant", sample.after], *path], {}, {})
             except Missing:
@@ -300,12 +264,12 @@ def _worth(one: Consequence, samples: list[Sample]) -> tuple[int, int]:
     return right, -wrong
 
 
-def _differences(one: Any, other: Any, path: tuple[Any, ...] = ()) -> list[tuple[tuple[Any, ...], Any, Any]]:
+def differences(one: Any, other: Any, path: tuple[Any, ...] = ()) -> list[tuple[tuple[Any, ...], Any, Any]]:
     """(path, here, there) of the leaves that differ."""
     if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
-        return [found for name in one for found in _differences(one[name], other[name], (*path, name))]
+        return [found for name in one for found in differences(one[name], other[name], (*path, name))]
     if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        return [found for place in range(len(one)) for found in _differences(one[place], other[place], (*path, place))]
+        return [found for place in range(len(one)) for found in differences(one[place], other[place], (*path, place))]
     return [] if type(one) is type(other) and one == other else [(path, one, other)]
 
 

@@ -159,6 +159,9 @@ def _held(kind: str, field: str, seen: list[Seen], drift: Drift) -> Iterator[Hel
         if before and after and after[1] is not None and chain[-1] is not None and chain[-1] == after[1]:
             yield from _linked(before[0], touches, after[0], chain, "seen")
             continue
+        if before and after and chain[-1] is None and before[2] == after[1]:  # what touched it left it as it was
+            yield Held(before[0], after[0], before[2], "seen")
+            continue
         gap = (after[0] - before[0]).total_seconds() * STALE if before and after and after[1] is not None else LONGEST_S
         if before:
             limit = min(gap, drift.limit_s("forward", kind, field, _flat(before[2])))

@@ -62,3 +62,11 @@ def test_a_value_follows_an_act_that_is_known_to_change_it() -> None:
     blind = touch._replace(change=lambda part: None)
     assert not any(one.since is not None and one.since < blind.at < (one.until or BEGAN)
                    for one in spans("box", [look(0, a=9), blind, look(8, a=6)], NEVER))
+
+
+def test_what_an_act_did_that_nobody_knows_is_open_until_the_next_look_unless_that_shows_the_same() -> None:
+    touch = Touch(BEGAN + timedelta(hours=4), frozenset("a"), lambda part: None)
+    same = spans("box", [look(0, a=9, b=1), touch, look(8, a=9, b=1)], SURE)
+    assert [one.until for one in same if one.since == BEGAN] == [BEGAN + timedelta(hours=8)]
+    open_end = spans("box", [look(0, a=9, b=1), touch], SURE)
+    assert max(one.until or BEGAN for one in open_end) == touch.at and all(one.until for one in open_end)
