@@ -103,10 +103,10 @@ def find(
     traced = trace(members, turns, calls, values, reckoners)
     of_families, of_tasks = rated(members)
     known = details(members, calls, traced, reckoners).join(of_tasks.rename({"name": "task"}), on="task", how="left").join(
-        signatures(_best(members, "task"), calls, traced).rename({"group": "task"}), on="task", how="left")
+        signatures(_best(members, "task"), calls, effects, traced).rename({"group": "task"}), on="task", how="left")
     tasks = _tasks(members, sides.tasks, slots.join(known, on="task", how="full", coalesce=True), starts_from)
     kinds = kinds_of(goals.rename({"asks": "label"}))
-    signed = signatures(_best(members, "family"), calls, traced)
+    signed = signatures(_best(members, "family"), calls, effects, traced)
     return Tasks(tasks, verdicts, goals, family_table(members, kinds, of_families, signed))
 
 

@@ -74,6 +74,14 @@ def test_what_was_read_from_a_tool_that_only_reckons_is_computed() -> None:
     assert sources(swap) == {"due": [("computed", "add", "")]}
 
 
+def test_what_may_act_is_told_as_that_and_a_look_without_use_is_not_told() -> None:
+    unknown = EFFECTS.with_columns(pl.col("effect").replace("write", "unknown"))
+    sessions, turns = frames(*(served(i) for i in range(N)))
+    (family,) = find(sessions, turns, chances(sessions), unknown, {}).families.to_dicts()
+    effects = {entry["tool"]: entry["effect"] for entry in json.loads(family["signature"])}
+    assert effects == {"show": "read", "swap": "unknown"}
+
+
 def test_a_family_has_a_rate_and_its_tasks_are_told_by_it(found: Tasks) -> None:
     (family,) = found.families.to_dicts()
     assert (family["n_sessions"], family["n_tasks"], family["n_good"]) == (N, N, N - 1)
