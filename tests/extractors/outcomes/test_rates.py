@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extractors.outcomes.rates import Prior, in_band, mass, prior_of
+from extractors.outcomes.rates import Prior, family_rate, in_band, mass, prior_of, rate_of, rates
 
 CHANCES = st.lists(st.floats(0.0, 1.0), max_size=6)
 
@@ -25,6 +25,25 @@ def test_tasks_of_mixed_sessions_are_in_the_band_and_those_that_always_go_one_wa
     spread = prior_of(tasks)
     alike = prior_of({f"t{i}": [0.98, 0.02, 0.98] for i in range(9)})
     assert spread.good + spread.bad < alike.good + alike.bad, "tasks that differ say less of each other"
+
+
+def test_a_task_is_told_by_its_family_and_sessions_of_one_task_count_for_fewer() -> None:
+    easy, hard = ({f"{name}{i}": [chance] for i in range(20)} for name, chance in (("easy", 0.95), ("hard", 0.1)))
+    families, tasks = rates({"easy": {**easy, "new": [0.5]}, "hard": {**hard, "other": [0.5]}, "none": {"unseen": []}})
+    assert set(families) == {"easy", "hard"} and "unseen" not in tasks
+    assert families["easy"].band == "mostly" and families["hard"].band == "rarely"
+    assert tasks["new"].rate > 0.6 > 0.4 > tasks["other"].rate, "what is known of a task seen once is its family"
+    apart = family_rate([[0.95]] * 12, Prior(1.0, 1.0), 0.3)
+    together = family_rate([[0.95] * 12], Prior(1.0, 1.0), 0.3)
+    assert apart.high - apart.low < together.high - together.low
+
+
+@given(CHANCES.filter(bool), st.floats(0.2, 9.0), st.floats(0.2, 9.0))
+def test_a_rate_lies_within_its_interval_and_moves_with_its_sessions(chances: list[float], good: float, bad: float) -> None:
+    prior = Prior(good, bad)
+    told, better = rate_of(chances, prior), rate_of([*chances, 1.0], prior)
+    assert 0.0 <= told.low <= told.high <= 1.0 and told.low - 0.1 <= told.rate <= told.high + 0.1
+    assert better.rate >= told.rate and better.low >= told.low - 1e-4 and better.high >= told.high - 1e-4
 
 
 @given(CHANCES, st.floats(0.2, 9.0), st.floats(0.2, 9.0), st.floats(0.05, 0.95))
