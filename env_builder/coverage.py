@@ -23,7 +23,7 @@ from env_builder.runtime.answers import parse
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.episode import Room
 from env_builder.runtime.programs import Program
-from env_builder.runtime.relevance import ids
+from env_builder.runtime.relevance import ids, ids_in
 from env_builder.runtime.world import View, World
 
 N_TASKS = 60
@@ -95,9 +95,8 @@ def _around(turns: pl.DataFrame) -> Around:
     for session_id, tool, text, content in calls.select("session_id", "tool", "arguments", "content").iter_rows():
         arguments = json.loads(text)
         call, own = Call(tool, canonical(arguments)), ids(arguments)
-        value = parse(content)
         around.asked[session_id].add(call)
-        around.named[session_id] |= own | ids(content if value is None else value)
+        around.named[session_id] |= own | ids_in(content)
         for name in own:
             around.naming[name].add(call)
     return around

@@ -54,10 +54,9 @@ class Room(NamedTuple):
     solution: list[Step]
     writes: frozenset[str]
 
-    def replay(self, journal: Journal) -> tuple[Episode, Grade]:
-        """The grader's own episode of `journal`, and its grade."""
-        episode = self.environment.replay(self.task.task_id, journal)
-        return episode, grade(self.rubric, episode)
+    def replay(self, journal: Journal) -> Episode:
+        """The grader's own episode of `journal`."""
+        return self.environment.replay(self.task.task_id, journal)
 
 
 class Failure(NamedTuple):
@@ -109,8 +108,8 @@ def _play(room: Room) -> tuple[Failure | None, list[Play]]:
         return Failure("not_deterministic", _differs(first[0], second[0])), tried
     if first[1].reward != 1.0:
         return Failure("solution_fails", _why(*first)), tried
-    for player, journal in _attacks(room, first[0]):
-        reward = room.replay(journal)[1].reward
+    for player, episode in _attacks(room, first[0]):
+        reward = grade(room.rubric, episode).reward
         tried.append((player, reward))
         if player == "silent" and reward != 0.0:
             detail = f"Doing nothing is worth {_worth(reward)}; the rubric asks for too little."
@@ -133,18 +132,18 @@ def _solve(room: Room) -> tuple[Journal, Grade]:
     return list(environment.journal), environment.grade()
 
 
-def _attacks(room: Room, solved: Journal) -> Iterator[tuple[str, Journal]]:
-    """Each attacker's name and journal; a dropped write that changes nothing in the end is the solution itself."""
-    yield "silent", []
+def _attacks(room: Room, solved: Journal) -> Iterator[tuple[str, Episode]]:
+    """Each attacker's name and episode; a dropped write that changes nothing in the end is the solution itself."""
+    yield "silent", room.replay([])
     heard = [message["content"] for message in room.task.opening if message["role"] == "user"]
-    yield "chatty", [{"kind": "say", "content": " ".join([CLAIM, room.task.goal, *heard])}]
-    yield "reader", [row for row in solved if row["kind"] == "call" and row["tool"] not in room.writes]
-    end = room.environment.replay(room.task.task_id, solved).difference
+    yield "chatty", room.replay([{"kind": "say", "content": " ".join([CLAIM, room.task.goal, *heard])}])
+    yield "reader", room.replay([row for row in solved if row["kind"] == "call" and row["tool"] not in room.writes])
+    end = room.environment.difference()  # it was solved there last
     for index, row in enumerate(solved):
         if row["kind"] == "call" and row["tool"] in room.writes and not row["is_error"]:
-            journal = solved[:index] + solved[index + 1:]
-            if room.environment.replay(room.task.task_id, journal).difference != end:
-                yield f"without_write_{index}", journal
+            episode = room.replay(solved[:index] + solved[index + 1:])
+            if episode.difference != end:
+                yield f"without_write_{index}", episode
 
 
 def _why(journal: Journal, got: Grade) -> str:

@@ -6,10 +6,12 @@ import hashlib
 import json
 from typing import Any
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
 
 def canonical(value: Any) -> str:
     """JSON text with sorted keys and no spaces; numbers as Python's json writes them."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def digest(text: str | bytes) -> str:

@@ -20,19 +20,22 @@ _WORD = re.compile(r"[^\s,;:!?\"'()\[\]{}]+")
 
 def leaves(value: Any) -> Iterator[Any]:
     """The scalars of a JSON value, depth first."""
-    if isinstance(value, dict):
-        for item in value.values():
-            yield from leaves(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from leaves(item)
-    else:
-        yield value
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            left += reversed(one.values())
+        elif isinstance(one, list):
+            left += reversed(one)
+        else:
+            yield one
 
 
 def ids(value: Any) -> frozenset[str]:
     """Id-like words of a JSON value: at least three characters with a digit among them; also keys of its objects."""
-    return frozenset(word for word in _words(value) if len(word) >= MINIMUM_LENGTH and any(map(str.isdigit, word)))
+    words: set[str] = set()
+    _gather(value, words)
+    return frozenset(word for word in words if len(word) >= MINIMUM_LENGTH and any(map(str.isdigit, word)))
 
 
 def names(arguments: dict[str, Any]) -> frozenset[str]:
@@ -41,29 +44,31 @@ def names(arguments: dict[str, Any]) -> frozenset[str]:
     return ids(arguments) | {word for word in short if word}
 
 
-def _words(value: Any) -> Iterator[str]:
+def _gather(value: Any, words: set[str]) -> None:
+    """Put the words of a JSON value into the set."""
     if isinstance(value, dict):
-        for key, item in value.items():
-            yield key
-            yield from _words(item)
+        words.update(value)
+        for item in value.values():
+            _gather(item, words)
     elif isinstance(value, list):
         for item in value:
-            yield from _words(item)
+            _gather(item, words)
     elif isinstance(value, str):
-        yield value
+        words.add(value)
         if " " in value:
-            yield from (word.rstrip(".") for word in _WORD.findall(value))
+            words.update(word.rstrip(".") for word in _WORD.findall(value))
     elif isinstance(value, int) and not isinstance(value, bool):
-        yield str(value)
+        words.add(str(value))
 
 
 def act_names(arguments: dict[str, Any], content: str) -> frozenset[str]:
     """All words that an act names, in its arguments and its answer."""
-    return names(arguments) | _ids_in(content)
+    return names(arguments) | ids_in(content)
 
 
 @lru_cache(16384)
-def _ids_in(content: str) -> frozenset[str]:
+def ids_in(content: str) -> frozenset[str]:
+    """Id-like words of an answer's text."""
     value = parse(content)
     return ids(content if value is None else value)
 

@@ -34,6 +34,7 @@ _CLOCK = re.compile(r"(?<!\d)\d{1,2}:\d{2}(?::\d{2})?(?:\.\d+)?", re.ASCII)
 _ID = re.compile(r"(?<![^\W_])[^\W_]+(?:[_\-.@][^\W_]+)*", re.ASCII)
 _MEASURE = re.compile(r"\d+(?:[.,]\d+)?-?[a-z]+", re.IGNORECASE | re.ASCII)
 _NUMBER = re.compile(r"(?<![^\W_])\d+(?:[.,]\d+)*(?![^\W_])", re.ASCII)
+_DIGIT = re.compile(r"\d", re.ASCII)
 _GROUP_SPACE = re.compile(r"(?<=\d)[\u00a0\u202f](?=\d{3}(?!\d))", re.ASCII)
 
 
@@ -41,6 +42,8 @@ _GROUP_SPACE = re.compile(r"(?<=\d)[\u00a0\u202f](?=\d{3}(?!\d))", re.ASCII)
 def facts_in(text: str) -> frozenset[Fact]:
     """Facts that `text` states: ("number", "1234.5"), ("date", "2024-05-15" or "--05-15"), ("id", "hat123")."""
     found: set[Fact] = set()
+    if _DIGIT.search(text, 0, LONGEST_TEXT) is None:
+        return frozenset()
     rest = _GROUP_SPACE.sub(",", text[:LONGEST_TEXT])
     rest = _ISO.sub(lambda m: _take(found, [(m[1], m[2], m[3])]), rest)
     rest = _MONTH_FIRST.sub(lambda m: _take(found, [(m[3], _month(m[1]), m[2])]), rest)
@@ -103,6 +106,8 @@ def _take(found: set[Fact], readings: list[tuple[str | None, str, str]]) -> str:
 
 
 def _take_id(found: set[Fact], token: str) -> str:
+    if token.isalpha():
+        return token
     has_digit = any(c.isdigit() for c in token)
     has_letter = any(c.isalpha() for c in token)
     if has_digit and has_letter and len(token) >= 4 and not _MEASURE.fullmatch(token):

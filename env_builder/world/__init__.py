@@ -79,8 +79,8 @@ def build(
         left = touches.unexplained(steps, also, service.documents, relation) if shared else {}
         told = history.facts(name, steps, starts, shared, touches.touches(steps, also, service.documents, left), feeds)
         services[name] = service
-        facts += told.facts
-        recorded += told.recorded
+        facts += history.identified(told.facts, "fact_id")
+        recorded += history.identified(told.recorded, "recorded_id")
         verdicts += told.verdicts + [_lost(name, call) for call in lost]
     return World(
         frame(Fact, facts).unique("fact_id").sort("fact_id"),

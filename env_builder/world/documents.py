@@ -107,6 +107,8 @@ def find(calls: list[Call]) -> Documents:
 
 def plain(key: str, affix: Affix) -> str:
     """The key without the signs around it."""
+    if affix == ("", ""):
+        return key
     before, after = affix
     return key[len(before):len(key) - len(after)] if key.startswith(before) and key.endswith(after) else key
 

@@ -8,6 +8,7 @@ little doubt added for few pairs. Does not see: a drift that came and went betwe
 
 from __future__ import annotations
 
+import json
 import math
 from collections import defaultdict
 from functools import cache
@@ -49,11 +50,16 @@ class Drift:
 
     def limit_s(self, direction: str, kind: str, field: str, value: Any) -> float:
         """Seconds beyond a look for which the value may be taken to hold; infinite where it was never seen to change."""
-        exact = (direction, kind, field, value) if (kind, field) in self._few else (direction, kind, field)
+        exact = (direction, kind, field, flat(value)) if (kind, field) in self._few else (direction, kind, field)
         return self._limit(exact if len(self._seen.get(exact, ())) >= MINIMUM_PAIRS else (direction, kind, field))
 
     def _limit_of(self, place: tuple[Any, ...]) -> float:
         return carried(sorted(self._seen.get(place, ())))
+
+
+def flat(value: Any) -> Any:
+    """A value that can be compared and counted."""
+    return json.dumps(value) if isinstance(value, dict | list) else value
 
 
 def carried(seen: list[tuple[float, bool]]) -> float:

@@ -30,7 +30,7 @@ Name = tuple[str, str]
 
 
 class History(NamedTuple):
-    """What is known of one service's world."""
+    """What is known of one service's world, in rows without ids."""
 
     facts: list[Row]
     recorded: list[Row]
@@ -146,10 +146,9 @@ def _fed(service: str, feed: Feed) -> Iterator[Row]:
         for place, (at, text, change_id) in enumerate(versions):
             until = versions[place + 1][0] if place + 1 < len(versions) else None
             if text is not None and at != until:
-                row = {
+                yield {
                     "service": service, "entity_class": feed.entity_class, "key": key, "value": text, "valid_from": at,
                     "valid_to": until, "session_id": None, "known": "row_change", "observed_at": at, "event_id": change_id}
-                yield {"fact_id": _id(row), **row}
 
 
 def _kept(documents: dict[Name, list[Step]]) -> dict[str, frozenset[str]]:
@@ -197,22 +196,20 @@ def _fact(
     service: str, name: Name, text: str, since: datetime | None, until: datetime | None, session: str | None,
     known: str, step: Step, observed_at: datetime | None = None,
 ) -> Row:
-    row = {
+    return {
         "service": service, "entity_class": name[0], "key": name[1], "value": text, "valid_from": since,
         "valid_to": until, "session_id": session, "known": known, "observed_at": observed_at or step.call.called_at,
         "event_id": step.call.event_id,
     }
-    return {"fact_id": _id(row), **row}
 
 
 def _answer(service: str, step: Step, since: datetime | None, until: datetime | None, session: str | None) -> Row:
     effects = [{"class": name[0], "key": name[1], "value": text} for name, text in sorted(step.effects)]
-    row = {
+    return {
         "service": service, "tool": step.call.tool, "arguments": step.call.key, "content": step.call.content,
         "is_error": step.call.failed, "valid_from": since, "valid_to": until, "session_id": session,
         "after": json.dumps(step.after), "effects": canonical(effects), "event_id": step.call.event_id,
     }
-    return {"recorded_id": _id(row), **row}
 
 
 def base_of(told: History) -> World:
@@ -236,8 +233,10 @@ def instant(at: datetime | None) -> str | None:
     return None if at is None else at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _id(row: Row) -> str:
-    return digest(canonical({name: str(value) for name, value in row.items()}))[:32]
+def identified(rows: list[Row], name: str) -> Iterator[Row]:
+    """The rows with an id made of all that they say, under this name."""
+    for row in rows:
+        yield {name: digest(canonical({field: str(value) for field, value in row.items()}))[:32], **row}
 
 
 def _outvoted(service: str, name: Name, step: Step) -> Verdict:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from env_builder.runtime.answers import parsed
 from env_builder.world.documents import STYLES
-from env_builder.world.drift import STALE, Drift, Pair
+from env_builder.world.drift import STALE, Drift, Pair, flat
 from warehouse.records import Known
 
 WHOLE = ""
@@ -85,7 +85,7 @@ def pairs(kind: str, events: list[Event], document: bool) -> Iterator[Pair]:
                 continue
             value = _chain(field, before[2], touches)[-1]
             if value is not None:
-                yield Pair(kind, field, (after[0] - before[0]).total_seconds(), _flat(value), _flat(after[1]))
+                yield Pair(kind, field, (after[0] - before[0]).total_seconds(), flat(value), flat(after[1]))
 
 
 def spans(kind: str, events: list[Event], drift: Drift, document: bool = True) -> list[Span]:
@@ -164,11 +164,11 @@ def _held(kind: str, field: str, seen: list[Seen], drift: Drift) -> Iterator[Hel
             continue
         gap = (after[0] - before[0]).total_seconds() * STALE if before and after and after[1] is not None else LONGEST_S
         if before:
-            limit = min(gap, drift.limit_s("forward", kind, field, _flat(before[2])))
+            limit = min(gap, drift.limit_s("forward", kind, field, before[2]))
             until = _later(before[0], limit, after)
             yield from (one for one in _linked(before[0], touches, until, chain, "carried") if one.value is not None)
         if after and after[1] is not None:
-            limit = min(gap, drift.limit_s("backward", kind, field, _flat(after[1])))
+            limit = min(gap, drift.limit_s("backward", kind, field, after[1]))
             since = None if limit >= LONGEST_S else after[0] - timedelta(seconds=limit)
             earliest = touches[-1].at if touches else before[0] if before else None
             since = earliest if since is None or (earliest is not None and since < earliest) else since
@@ -232,8 +232,3 @@ def _text(fields: dict[str, Any], nearest: Look, looks: list[Look], document: bo
     ordered = [name for name in shown if name in fields] + [name for name in fields if name not in shown]
     style = next((style for style in STYLES if json.dumps(shown, **style) == nearest.text), STYLES[0])
     return json.dumps({name: fields[name] for name in ordered}, **style)
-
-
-def _flat(value: Any) -> Any:
-    """A value that can be compared and counted."""
-    return json.dumps(value) if isinstance(value, dict | list) else value

@@ -164,7 +164,8 @@ class _Model:
     def estimate(self) -> None:
         """Let weights and base rate find each other."""
         for _ in range(_ROUNDS):
-            self.weight, self.silence = {key: self._weight(key) for key in sorted(self.votes)}, self._silences()
+            good = {name: self._good(name) for name in self.sessions}
+            self.weight, self.silence = {key: self._weight(key, good) for key in sorted(self.votes)}, self._silences(good)
             plain = [name for name, session in self.sessions.items() if not session.anchored]
             if plain:
                 mean = (sum(self._good(name) for name in plain) + _PRIOR * BASE_RATE) / (len(plain) + _PRIOR)
@@ -188,14 +189,15 @@ class _Model:
             return _chance(session.graded + (0.0 if session.anchored else self.base))
         return _chance(self.odds(name, without))
 
-    def _weight(self, key: Key) -> float:
-        """Log likelihood ratio of this side of the group's vote, held against the other groups, shrunk to the fixed one."""
+    def _weight(self, key: Key, good: dict[str, float]) -> float:
+        """Log likelihood ratio of this side of the group's vote, held against what sessions are taken for (`good`: chance by
+        session), shrunk to the fixed one."""
         group, side = key
-        n_good = sum(self._good(name) for name in self.sessions)
-        n_bad = len(self.sessions) - n_good
-        good = sum(self._good(name) for name, _ in self.votes[key])
+        n_good = sum(good.values())
+        n_bad = len(good) - n_good
+        said = sum(good[name] for name, _ in self.votes[key])
         n = len(self.votes[key])
-        ratio = math.log((good + 0.5) / (n_good + 1.0)) - math.log((n - good + 0.5) / (n_bad + 1.0))
+        ratio = math.log((said + 0.5) / (n_good + 1.0)) - math.log((n - said + 0.5) / (n_bad + 1.0))
         strength = sum(vote for _, vote in self.votes[key]) / n
         if self.anchored and group != _OWN:
             shrunk = _ECHO * n * ratio / strength / (n + _PRIOR)
@@ -203,10 +205,9 @@ class _Model:
             shrunk = (n * ratio / strength + _PRIOR * side * self.fixed[group]) / (n + _PRIOR)
         return min(max(shrunk, -_MOST), _MOST)
 
-    def _silences(self) -> dict[str, float]:
+    def _silences(self, good: dict[str, float]) -> dict[str, float]:
         """Log likelihood ratio of saying nothing, by group, shrunk to none."""
         found = {}
-        good = {name: self._good(name) for name in self.sessions}
         n_good = sum(good.values())
         n_bad = len(good) - n_good
         for group in self.groups:

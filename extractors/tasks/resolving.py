@@ -43,13 +43,19 @@ class Request(NamedTuple):
     """(tool, answer)."""
 
 
-class _Learnt(NamedTuple):
+class _Terms(NamedTuple):
+    """What values of an argument look like, and where they come from."""
+
     shapes: frozenset[str]
     sources: frozenset[tuple[str, str]]
     known: frozenset[str]
     constant: str | None
     several: bool
-    choice: Choice
+    """Some calls were given several values."""
+
+
+_Candidates = dict[str, tuple[str, ...]]
+"""Value -> what is true of it."""
 
 
 def resolve(requests: Sequence[Request], given: Sequence[dict[str, list[str]] | None]) -> list[dict[str, list[str]]]:
@@ -62,18 +68,19 @@ def resolve(requests: Sequence[Request], given: Sequence[dict[str, list[str]] | 
                   if values and name in values]
         if len(taught) < SUPPORT:
             continue
-        learnt = _learn(taught)
-        if learnt is None:
+        terms = _terms(taught)
+        asked = [_candidates(request, said, terms) for request, said in zip(requests, phrases, strict=True)]
+        choice = _choice([(rows, values[name]) for rows, values in zip(asked, given, strict=True) if values and name in values])
+        if choice is None:
             continue
-        asked = [_candidates(request, said, learnt) for request, said in zip(requests, phrases, strict=True)]
-        sure = iter(learnt.choice([row for rows in asked for row in rows.values()]))
+        sure = iter(choice([row for rows in asked for row in rows.values()]))
         for values, rows in zip(resolved, asked, strict=True):
-            if chosen := _chosen({value: float(next(sure)) for value in rows}, learnt.several):
+            if chosen := _chosen({value: float(next(sure)) for value in rows}, terms.several):
                 values[name] = chosen
     return resolved
 
 
-def _learn(taught: Sequence[tuple[Request, frozenset[str], list[str]]]) -> _Learnt | None:
+def _terms(taught: Sequence[tuple[Request, frozenset[str], list[str]]]) -> _Terms:
     values = [value for _, _, given in taught for value in given]
     n = len(values)
     constant, times = Counter(values).most_common(1)[0]
@@ -85,17 +92,20 @@ def _learn(taught: Sequence[tuple[Request, frozenset[str], list[str]]]) -> _Lear
     sources = frozenset(source for source, k in found.items() if k >= max(2, _SHARE * len(taught)))
     known = frozenset(value for value, k in Counter(values).items() if k >= max(3, 0.02 * n))
     several = any(len(given) > 1 for _, _, given in taught)
-    partial = _Learnt(shapes, sources, known, constant if times >= _CONSTANT * n else None, several, Choice([], []))
+    return _Terms(shapes, sources, known, constant if times >= _CONSTANT * n else None, several)
+
+
+def _choice(taught: Sequence[tuple[_Candidates, list[str]]]) -> Choice | None:
+    """Which candidate is meant, learnt from what calls were given; None where that is too seldom among them."""
     rows: list[tuple[str, ...]] = []
     right: list[bool] = []
     covered = 0
-    for request, said, given in taught:
-        candidates = _candidates(request, said, partial)
+    for candidates, given in taught:
         wanted = {value.lower() for value in given}
         right += [value.lower() in wanted for value in candidates]
         rows += candidates.values()
         covered += bool(wanted & {value.lower() for value in candidates})
-    return partial._replace(choice=Choice(rows, right)) if covered >= _COVERED * len(taught) else None
+    return Choice(rows, right) if covered >= _COVERED * len(taught) else None
 
 
 def _chosen(sure: dict[str, float], several: bool) -> list[str]:
@@ -107,15 +117,15 @@ def _chosen(sure: dict[str, float], several: bool) -> list[str]:
     return [min(value for value, p in sure.items() if p == best)]
 
 
-def _candidates(request: Request, said: frozenset[str], learnt: _Learnt) -> dict[str, tuple[str, ...]]:
-    """Value -> what is true of it."""
+def _candidates(request: Request, said: frozenset[str], terms: _Terms) -> _Candidates:
+    """All values that may be meant."""
     true: dict[str, set[str]] = {}
     spelled: dict[str, str] = {}
     for where, text in (("asked", request.words), ("later", request.later)):
-        for span in spans_of(text, learnt.shapes):
+        for span in spans_of(text, terms.shapes):
             true.setdefault(span.text.lower(), set()).update((where, *span.features))
             spelled.setdefault(span.text.lower(), span.text)
-    for source in sorted(learnt.sources):
+    for source in sorted(terms.sources):
         described = list(_described(request, source, said))
         most = max((n for _, n, _ in described), default=0)
         alone = sum(n == most for _, n, _ in described) == 1
@@ -123,10 +133,10 @@ def _candidates(request: Request, said: frozenset[str], learnt: _Learnt) -> dict
             rank = "worse" if n < most else "best" if alone else "tied"
             true.setdefault(held.value.lower(), set()).update((*features, f"{source} {rank}"))
             spelled[held.value.lower()] = held.value
-    if learnt.constant is not None:
-        true.setdefault(learnt.constant.lower(), set()).add("constant")
-        spelled.setdefault(learnt.constant.lower(), learnt.constant)
-    for value in true.keys() & {known.lower() for known in learnt.known}:
+    if terms.constant is not None:
+        true.setdefault(terms.constant.lower(), set()).add("constant")
+        spelled.setdefault(terms.constant.lower(), terms.constant)
+    for value in true.keys() & {known.lower() for known in terms.known}:
         true[value].add("known")
     return {spelled[value]: tuple(sorted(features)) for value, features in true.items()}
 
@@ -134,6 +144,7 @@ def _candidates(request: Request, said: frozenset[str], learnt: _Learnt) -> dict
 def _described(request: Request, source: tuple[str, str], said: frozenset[str]) -> Iterator[tuple[Held, int, list[str]]]:
     """Values of a source, how many fields of their record the words mention, and what is true of them."""
     tool, path = source
+    name_of = str(source)
     seen: set[tuple[object, ...]] = set()
     for answered, answer in request.answers:
         if answered != tool:
@@ -142,11 +153,11 @@ def _described(request: Request, source: tuple[str, str], said: frozenset[str]) 
             if held in seen:
                 continue
             seen.add(held)
-            features = [f"{source}", f"{source} said {held.value.lower() in said}",
-                        f"{source} around {any(value in said for value in held.around)}"]
+            features = [name_of, f"{name_of} said {held.value.lower() in said}",
+                        f"{name_of} around {any(value in said for value in held.around)}"]
             by_name: dict[str, list[bool]] = {}
             for name, value in held.fields:
                 by_name.setdefault(name, []).append(value in said)
-            features += [f"{source} {name} {'all' if all(hits) else 'some' if any(hits) else 'none'}"
+            features += [f"{name_of} {name} {'all' if all(hits) else 'some' if any(hits) else 'none'}"
                          for name, hits in by_name.items()]
             yield held, sum(sum(hits) for hits in by_name.values()), features
