@@ -142,7 +142,8 @@ def _induced(service: Service, tool: str, steps: list[Step], seen: Seen) -> Indu
         rules += known["rules"]
     elif showing:
         around = writes.Around(
-            showing[0], tuple(sorted(service.documents.classes)), seen.things.rows, service.starts_from == "reset", refusal)
+            showing[0], tuple(sorted(service.documents.classes)), seen.things.rows, service.starts_from == "reset", refusal,
+            seen.things.closed(showing[0]["class"]))
         written = writes.induce(steps, around)
         if written:
             *before, rule = written.rules

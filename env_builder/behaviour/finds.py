@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Any
 
+from env_builder.behaviour.guards import few_values
 from env_builder.behaviour.templates import shared
 from env_builder.runtime.answers import parsed
 from env_builder.runtime.tables import ROWS, Table, agreed, scalars
@@ -45,6 +46,10 @@ class Things:
         for word in dict.fromkeys(WORD.findall(content)):
             if (entity_class, word) in self.documents:
                 yield word, self.documents[entity_class, word][-1]
+
+    def closed(self, entity_class: str) -> tuple[str, ...]:
+        """Fields that take few values in all things of the class."""
+        return tuple(few_values([one[-1] for (kind, _), one in self.documents.items() if kind == entity_class]))
 
     def stable(self, entity_class: str, paths: Iterable[Path]) -> bool:
         """Did these fields of each thing of the class always hold the same?"""

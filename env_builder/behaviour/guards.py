@@ -112,7 +112,7 @@ def few_values(
     if several < MINIMUM_ROWS:
         return {}
     for name in sorted(set().union(*rows)):
-        values = _distinct(row.get(name) for row in rows)
+        values = distinct(row.get(name) for row in rows)
         scalar = not any(isinstance(value, dict | list) or (is_id(value) and not ids) for value in values)
         few = scalar and len(values) <= FEW_VALUES and several > 2 * len(values)
         if few and (ids or not _open(name, rows, things, several)):
@@ -133,5 +133,6 @@ def is_id(value: Any) -> bool:
     return isinstance(value, str) and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
 
 
-def _distinct(values: Iterable[Any]) -> list[Any]:
+def distinct(values: Iterable[Any]) -> list[Any]:
+    """Each of the values once, in one order."""
     return [json.loads(text) for text in sorted({json.dumps(value, sort_keys=True) for value in values})]

@@ -50,6 +50,8 @@ def _leaves(examples: list[Example], hint: list[str]) -> Iterator[Expression]:
     first = examples[0]
     if hint:
         yield ["before", *hint]
+        if same(first.arguments.get(hint[-1]), first.after):  # what is named so is put there, though it never varied
+            yield ["argument", hint[-1]]
     if not isinstance(first.after, dict | list) or not first.after:  # a whole structure that never varies is a coincidence
         yield ["constant", first.after]
     for path in _paths(first.arguments, first.after):

@@ -9,6 +9,7 @@ Sees: the document, the arguments, other documents and rows that these name. Doe
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
@@ -28,10 +29,14 @@ from env_builder.world.replay import Step
 
 MINIMUM_EXAMPLES = 5
 """Fewer leave too much to coincidence: wrong answers of the prototype came from tools with 3 to 5."""
+MINIMUM_COPIES = 2
+"""Different calls that are enough where the tool merely puts what it is given where it is named so."""
 AGAINST = 0.02
 """Share of logged failures among the calls that the rule would answer, from which it is dropped."""
 MANY = 20
 """Calls that worked from which one odd failure is borne."""
+USUAL = 0.8
+"""Share of the calls that worked that must have one shape, where only those are explained."""
 NO_ROWS: Mapping[str, Table] = MappingProxyType({})
 Rule = dict[str, Any]
 
@@ -47,6 +52,8 @@ class Around(NamedTuple):
     """Every session begins from the same world."""
     refusal: Rule | None = None
     """Its `refuse` rule, which comes before."""
+    closed: tuple[str, ...] = ()
+    """Fields that take few values in all things of the class."""
 
 
 class Written(NamedTuple):
@@ -58,11 +65,32 @@ class Written(NamedTuple):
 
 
 def induce(steps: list[Step], around: Around, checking: bool = True) -> Written | None:
-    """The rules of one tool. `checking`: also what refusals hang on beside the thing itself."""
+    """The rules of one tool; where nothing explains all its calls, of those whose arguments have the usual shape (its guards
+    answer no others). `checking`: also what refusals hang on beside the thing itself."""
+    found = _induced(steps, around, checking)
+    usual = _usual(steps) if found is None else steps
+    return found if len(usual) == len(steps) else _induced(usual, around, checking)
+
+
+def _usual(steps: list[Step]) -> list[Step]:
+    """The steps without calls that worked whose arguments have another shape than nearly all of such."""
+    shapes = Counter(_shape(step) for step in steps if not step.call.failed)
+    usual, n = max(shapes.items(), key=lambda one: (one[1], one[0]), default=("", 0))
+    return [step for step in steps if step.call.failed or _shape(step) == usual] if n >= USUAL * shapes.total() else steps
+
+
+def _shape(step: Step) -> str:
+    """Names of the arguments, and of the fields of objects in their lists."""
+    return str([(name, sorted({str(sorted(item)) for item in value if isinstance(item, dict)}))
+                if isinstance(value, list) else name for name, value in sorted(step.call.arguments.items())])
+
+
+def _induced(steps: list[Step], around: Around, checking: bool) -> Written | None:
     creating = around.showing["argument"] is None
     told = [step for step in steps if creating or step.before is not None]
     done = [step for step in told if step.shown and not step.call.failed]
-    if len(done) < MINIMUM_EXAMPLES:
+    few = len(done) < MINIMUM_EXAMPLES
+    if few and (creating or len({step.call.key for step in done}) < MINIMUM_COPIES):
         return None
     examples = [
         Example(_before(step), step.call.arguments, json.loads(step.shown[2]), step.look, around.classes, around.rows)
@@ -72,7 +100,11 @@ def induce(steps: list[Step], around: Around, checking: bool = True) -> Written 
     style = style_of(done)
     if fields is None or style is None or all(expression == ["before", name] for name, expression in fields.items()):
         return None
+    if few and not all(_is_copied(expression, [name]) for name, expression in fields.items()):
+        return None
     when = guards.learn(examples, [(_before(step), step.call.arguments) for step in failed])
+    if few:
+        when["document"] = {name: guards.distinct(one.before.get(name) for one in examples) for name in around.closed}
     lengths = {name: seen for name, seen in when["lengths"].items() if len(seen) == 1 or _counts(fields, name)}
     rule = {
         **around.showing, "rule": "create" if creating else "write", "fields": fields, "order": list(examples[0].after),
@@ -90,6 +122,15 @@ def induce(steps: list[Step], around: Around, checking: bool = True) -> Written 
     if n_odd > max(AGAINST * len(done), 1 if len(done) >= MANY else 0):
         return None
     return Written([one for one in own if one is not around.refusal], len(done), len(odd))
+
+
+def _is_copied(expression: Any, path: list[str]) -> bool:
+    """Is the field at the path as it was, or what was given under its name? Of an object, all its fields."""
+    if expression[0] == "agree":
+        return all(_is_copied(one, path) for one in expression[1:])
+    if expression[0] == "object":
+        return all(_is_copied(one, [*path, name]) for name, one in expression[1])
+    return expression in (["before", *path], ["argument", path[-1]])
 
 
 def _before(step: Step) -> Any:
