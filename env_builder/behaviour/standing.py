@@ -25,12 +25,14 @@ def answered(rules: list[dict[str, Any]], step: Step, showing: dict[str, Any], r
 
 
 def right(found: Answer, step: Step, rule: dict[str, Any]) -> bool:
-    """Did the real tool say and make the same, but for what nobody can foretell? `rule`: the one that made it."""
+    """Did the real tool say and make the same, but for what nobody can foretell from one session? `rule`: its maker."""
     if step.call.failed or found.is_error:
         return found.is_error and step.call.failed and found.content == step.call.content
     if step.shown is None:
         return False
-    loose = rule.get("volatile", [])
+    loose = list(rule.get("volatile", []))
+    if rule["rule"] == "create" and rule["fields"][rule["field"]][0] == "following":
+        loose.append([rule["field"]])
     named = [rule.get("field")] not in loose
     return any((not named or name == step.shown[:2]) and masked(text, loose) == masked(step.shown[2], loose)
                for name, text in found.documents)

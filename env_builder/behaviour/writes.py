@@ -15,14 +15,14 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from env_builder.behaviour import checks, guards, joins, volatile
+from env_builder.behaviour import checks, guards, joins, naming, volatile
 from env_builder.behaviour.examples import Example
 from env_builder.behaviour.standing import answered, right
 from env_builder.behaviour.synthesis import explain
 from env_builder.behaviour.wording import Case
 from env_builder.runtime.answers import parsed
 from env_builder.runtime.canonical import digest
-from env_builder.runtime.expressions import DONE, Scope
+from env_builder.runtime.expressions import Scope
 from env_builder.runtime.tables import Table
 from env_builder.world.documents import STYLES
 from env_builder.world.replay import Step
@@ -96,7 +96,7 @@ def _induced(steps: list[Step], around: Around, checking: bool) -> Written | Non
         Example(_before(step), step.call.arguments, json.loads(step.shown[2]), step.look, around.classes, around.rows)
         for step in done if step.shown]
     failed = [step for step in told if step.call.failed]
-    fields = _created(examples, around.showing["field"], done[0].call.tool) if creating else explained(examples)
+    fields = _created(examples, around.showing, done) if creating else explained(examples)
     style = style_of(done)
     if fields is None or style is None or all(expression == ["before", name] for name, expression in fields.items()):
         return None
@@ -161,25 +161,14 @@ def _check(odd: list[Step], done: list[Step], rule: Rule, around: Around) -> Rul
             "when": when} if messages else None
 
 
-def _created(examples: list[Example], key: str, tool: str) -> dict[str, Any] | None:
-    """Expressions of all fields of a new thing; its name is the one that the n-th call of a session always gave, or drawn."""
-    naming = _counted(examples, key, tool) or volatile.fresh([one._replace(after=one.after.get(key)) for one in examples], key)
-    fields = None if naming is None else explained([
-        example._replace(after={name: value for name, value in example.after.items() if name != key}) for example in examples])
-    return None if fields is None else {key: naming, **fields}
-
-
-def _counted(examples: list[Example], key: str, tool: str) -> list[Any] | None:
-    """The name that the n-th call of a session always gave."""
-    names: dict[int, set[Any]] = {}
-    for example in examples:
-        place = example.look(DONE, tool)
-        if isinstance(place, int):
-            names.setdefault(place, set()).add(example.after.get(key))
-    given = [next(iter(names[place])) for place in range(len(names)) if len(names.get(place, ())) == 1]
-    if not given or len({str(found) for found in names.values()}) < len(names) or len(given) < len(names):
-        return None
-    return ["nth", tool, given]
+def _created(examples: list[Example], showing: Rule, done: list[Step]) -> dict[str, Any] | None:
+    """Expressions of all fields of a new thing, its name among them."""
+    key = showing["field"]
+    name = naming.explained(examples, showing, done)
+    fields = None if name is None else explained([
+        example._replace(after={field: value for field, value in example.after.items() if field != key})
+        for example in examples])
+    return None if fields is None else {key: name, **fields}
 
 
 def _counts(expression: Any, name: str) -> bool:

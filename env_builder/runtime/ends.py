@@ -1,7 +1,7 @@
 """End states: what an episode changed, in a form that can be compared.
 
 In: a difference {"documents": {name: JSON text or None}, "acts": [[tool, canonical arguments]]}, maybe with "made" [[class,
-key], …] (new things whose names were drawn at random: they go by what they are instead) and "volatile" {class: [path, …]}
+key], …] (new things whose names hang on chance or others: they go by what they are) and "volatile" {class: [path, …]}
 (what nobody could foretell is left out).
 Out: (documents by their meaning, acts counted), and what one end state lacks of another.
 Sees: values, not the order of keys or of writes, and not how a number was written (1 is 1.0).

@@ -8,53 +8,25 @@ tools were seen to leave each other alone.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
+from .acts import ACTING, UNKNOWN, Act, Asked
 from .answers import failed, parse, parsed
 from .behaviour import Answer, answer, at_instant, completed, unmoved
 from .bindings import Ask, Binding, Reply
 from .canonical import canonical
 from .clock import after
 from .draws import drawn
-from .expressions import DONE, FRESH, NOW
+from .expressions import DONE, FRESH, LAST, NOW
 from .implied import Origin
-from .programs import Program, drawing, open_to_bound, rows_rules, shown_by, volatile
+from .numbering import Form, number_of
+from .programs import Program, drawing, made_by, open_to_bound, rows_rules, shown_by, volatile
 from .records import Result
 from .relevance import act_names, ids, listed_in, matters, names
 from .tables import ROWS, Table, Wanted, agreed, rows_in
 from .tables import Row as TableRow
 from .taught import Taught
 from .world import Name, Overlay, Row, View, World, agreed_on
-
-ACTING = ("write", "outside", "unknown")
-"""Effects of tools that may change the world, or something outside of it."""
-UNKNOWN: Program = {"effect": "unknown", "rules": [], "relation": {}}
-
-
-class Act(NamedTuple):
-    """A call that may have changed the world."""
-
-    tool: str
-    key: str
-    names: frozenset[str]
-    """What it names, in its arguments and its answer."""
-    documents: frozenset[Name]
-    """Documents whose new text is known."""
-    known: bool
-    """Was it answered? An unanswered act may have done anything to what it names."""
-    told: bool = False
-    """Did the real tool answer it?"""
-    named: Name | None = None
-    """The new thing that it made under a name drawn at random."""
-
-
-class Asked(NamedTuple):
-    """The call that was answered last, and what stood before it."""
-
-    tool: str
-    key: str
-    acts: tuple[Act, ...]
-    overlay: Overlay
 
 
 class Room:
@@ -189,6 +161,8 @@ class Room:
         """The same as JSON value, shared with others: not to be changed."""
         if entity_class in (NOW, FRESH):
             return self._moment(entity_class, key)
+        if entity_class == LAST:
+            return self._highest(*parsed(key))
         if entity_class == DONE:
             done = [act for act in self.acts if act.tool == key]
             return len(done) if all(act.known for act in done) else None
@@ -208,6 +182,17 @@ class Room:
         if key == "day" or self._seed is None or self.view.instant is None:
             return self.view.instant if key == "day" else None
         return after(self.view.instant, self._n_calls).isoformat()
+
+    def _highest(self, kind: str, form: Form | None) -> int | None:
+        """The highest number in names of this form, None where an act that was not answered may have made one."""
+        making = {tool for tool, program in self._programs.items() if kind in made_by(program)}
+        if self.view.instant is None or not all(act.known for act in self.acts if act.tool in making):
+            return None
+        before, after = self._affixes.get(kind, ("", ""))
+        form = form and [form[0].removeprefix(before), form[1], form[2].removesuffix(after)]
+        known = self._world.highest(kind, form, self.view.instant)
+        own = [number_of(key, form) for entity_class, key in self._overlay.items() if entity_class == kind]
+        return None if known is None else max([known, *(number for number in own if number is not None)])
 
     def absent(self, entity_class: str, key: str, since: str) -> bool:
         """Is it known that there is no such thing? `since`: from when all things of the class are known."""

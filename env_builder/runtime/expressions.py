@@ -30,6 +30,8 @@
     ["times", e, e2] ["length", e]
     ["last", e]                in `replace` and `rows`: e at the last position of the arguments
     ["nth", tool, [value, …]]  the value for the n-th call of the tool in this episode that worked
+    ["following", class, form]
+                               the name after the highest one of this form (`numbering`) that a thing of the class has
     ["now", form, seconds]     the instant of the call, so many seconds later, in this form (`clock`)
     ["fresh", place, shape]    a value of this shape (`draws`) that nothing has yet; `place` tells draws of one call apart
     ["append_above", e, n, item] ["append_unless_zero", e, n, item]    the list e with item at its end where the number n
@@ -43,6 +45,7 @@ from typing import Any, NamedTuple
 
 from . import clock
 from .canonical import canonical
+from .numbering import named
 
 Look = Callable[[str, str], Any]
 """(class, key) -> document as JSON value, None where it is not known."""
@@ -50,6 +53,8 @@ DONE = "#done"
 """The class under which a look tells how many calls of a tool worked in this episode."""
 NOW = "#now"
 """The class under which a look tells the ISO instant: by `day` to the day, by `exact` as a clock would; None: nobody knows."""
+LAST = "#last"
+"""The class under which a look at [class, form] tells the highest number in names, None where nobody knows it."""
 FRESH = "#fresh"
 """The class under which a look at [place, shape] tells a drawn value, None where nothing is drawn."""
 
@@ -260,6 +265,13 @@ def _nth(operands: list[Any], scope: Scope) -> Any:
     return _at(values, [done])
 
 
+def _following(operands: list[Any], scope: Scope) -> Any:
+    last = scope.look(LAST, canonical(operands))
+    if not isinstance(last, int):
+        raise Missing("following")
+    return named(last + 1, operands[1])
+
+
 def _now(operands: list[Any], scope: Scope) -> Any:
     form, seconds = operands
     found = scope.look(NOW, "day" if form == clock.DAY else "exact")
@@ -325,6 +337,7 @@ OPERATORS: dict[str, Callable[[list[Any], Scope], Any]] = {
     "sign": _sign,
     "last": _last,
     "nth": _nth,
+    "following": _following,
     "now": _now,
     "fresh": _fresh,
 }

@@ -40,10 +40,15 @@ def shown_by(program: Program, arguments: dict[str, Any], content: str) -> tuple
     return ()
 
 
+def made_by(program: Program) -> frozenset[str]:
+    """Classes of which it makes new things."""
+    return frozenset(rule["class"] for rule in program["rules"] if rule["rule"] == "create")
+
+
 def drawing(program: Program) -> frozenset[str]:
-    """Classes of which it makes new things under names drawn at random."""
+    """Classes of which it makes new things under names that hang on chance, or on what others made before."""
     return frozenset(rule["class"] for rule in program["rules"]
-                     if rule["rule"] == "create" and [rule["field"]] in rule.get("volatile", ()))
+                     if rule["rule"] == "create" and rule["fields"][rule["field"]][0] in ("fresh", "following"))
 
 
 def volatile(programs: dict[str, Program], documents: Iterable[str]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from .answers import parse
 from .implied import Origin
+from .numbering import Form, Highest, number_of
 from .tables import Table, rows_in
 
 MAXIMUM_DEPTH = 16
@@ -50,6 +51,7 @@ class World:
         self._tables: dict[str, Table] = {}
         self._implied: dict[str, Table] = {}
         self._keys: dict[str, list[Name]] = defaultdict(list)
+        self._highest: dict[tuple[str, str], Highest] = {}
         for row in facts:
             self.facts[row["class"], row["key"]].append(row)
         for name in self.facts:
@@ -99,6 +101,15 @@ class World:
                     for kind, row in origin.rows(parse(fact["value"])):
                         self._implied.setdefault(kind, Table()).add(row)
         return self._implied.setdefault(entity_class, Table())
+
+    def highest(self, entity_class: str, form: Form | None, instant: str) -> int | None:
+        """The highest number in names of this form that things of the class had at the instant; None: nobody knows any."""
+        asked = (entity_class, str(form))
+        if asked not in self._highest:
+            numbers = ((name, number_of(name[1], form)) for name in self._keys[entity_class])
+            self._highest[asked] = Highest(
+                (min(row["from"] or "" for row in self.facts[name]), n) for name, n in numbers if n is not None)
+        return self._highest[asked].at(instant)
 
     def nearest(self, tool: str, arguments: str, n: int = 3) -> list[str]:
         """Arguments on record for the tool that share most values with these; of equals those nearest by alphabet."""

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from env_builder.runtime.acts import ACTING
 from env_builder.runtime.answers import parsed
 from env_builder.runtime.draws import drawn
-from env_builder.runtime.episode import ACTING, Room
-from env_builder.runtime.expressions import FRESH, NOW, Look, nothing
+from env_builder.runtime.episode import Room
+from env_builder.runtime.expressions import FRESH, LAST, NOW, Look, nothing
 from env_builder.runtime.relevance import matters
 from env_builder.runtime.world import Name, View, World
 from env_builder.world import rows
@@ -104,6 +105,8 @@ def _then(look: Look, call: Call) -> Look:
     def then(kind: str, key: str) -> Any:
         if kind == NOW:
             return call.called_at.isoformat() if call.called_at else None
+        if kind == LAST:
+            return 0  # which name comes next is told by all sessions together
         return drawn(parsed(key)[1], call.event_id, key) if kind == FRESH else look(kind, key)
     return then
 

@@ -86,14 +86,15 @@ def _example(after: Any, at: datetime) -> Example:
 class Desk:
     """A desk that gives tickets names by chance and notes when things were done."""
 
-    def __init__(self, seed: int) -> None:
-        self.choose = random.Random(seed)
+    def __init__(self, seed: int, counting: bool) -> None:
+        self.choose, self.counting = random.Random(seed), counting
         self.tickets: dict[str, dict[str, Any]] = {}
 
     def call(self, tool: str, arguments: dict[str, Any], at: datetime) -> str:
         now = clock.write("YYYY-MM-DDThh:mm:ssZ", at)
         if tool == "open_ticket":
-            name = f"TK-{''.join(self.choose.choices('0123456789abcdef', k=8))}"
+            drawn = "".join(self.choose.choices("0123456789abcdef", k=8))
+            name = f"TK-{f'{len(self.tickets) + 990:05}' if self.counting else drawn}"
             due = str((at + timedelta(7)).date())
             self.tickets[name] = {
                 "id": name, "about": arguments["about"], "state": "open", "due": due, "made": now, "notes": []}
@@ -109,7 +110,11 @@ class Desk:
 @pytest.fixture(scope="module")
 def room() -> Room:
     """The desk's room as of a day after its last session."""
-    choose, desk, at = random.Random(3), Desk(3), EPOCH
+    return _rebuilt(counting=False)
+
+
+def _rebuilt(counting: bool) -> Room:
+    choose, desk, at = random.Random(3), Desk(3, counting), EPOCH
     sessions, turns = [], []
     for number in range(60):
         name, at = f"s{number:03}", at + timedelta(hours=choose.randrange(2, 30))
@@ -164,3 +169,24 @@ def test_ends_are_compared_without_what_was_drawn(room: Room) -> None:
     assert unreached(wanted, played(2, "lamp")) and not unreached(played(2, "lamp"), wanted)
     assert unreached(wanted, played(2, "door", "lamp")) and unreached(wanted, played(2, "lamp", "door", noted="seen by 4"))
     assert not unreached(played(3, "lamp", "lamp"), played(4, "lamp", "lamp"))
+
+
+def test_counts_names_on_from_the_highest_of_all_sessions() -> None:
+    room = _rebuilt(counting=True).drawing(0)
+    names = [json.loads(room.call("open_ticket", {"about": "lamp"}).content)["id"] for _ in range(3)]
+    first = int(names[0].removeprefix("TK-"))
+    assert names == [f"TK-{number:05}" for number in range(first, first + 3)] and first > 1000
+    again = _rebuilt(counting=True)
+    assert again.call("see", {"id": f"TK-{first - 1:05}"}).tier == "derived"
+    again.view = View((EPOCH + timedelta(days=3)).strftime("%Y-%m-%dT%H:%M:%S.%fZ"), frozenset())
+    assert again.call("open_ticket", {"about": "lamp"}).tier == "unknown"  # the second is not known
+    again = _rebuilt(counting=True).drawing(0)
+    again.view = View((EPOCH + timedelta(days=3)).strftime("%Y-%m-%dT%H:%M:%S.%fZ"), frozenset())
+    then = json.loads(again.call("open_ticket", {"about": "lamp"}).content)["id"]
+    assert 990 < int(then.removeprefix("TK-")) < first
+    one, both = _rebuilt(counting=True).drawing(0), _rebuilt(counting=True).drawing(0)
+    for twin, asked in ((one, ["lamp"]), (both, ["door", "lamp"])):  # the same ticket under another number
+        for about in asked:
+            twin.call("open_ticket", {"about": about})
+    wanted, found = (end_state(twin.difference(), {}) for twin in (one, both))
+    assert not unreached(wanted, found) and unreached(found, wanted)
