@@ -25,6 +25,8 @@ MINIMUM_TOLD = 10
 AGAINST = 0.01
 FAIR = 40
 """Examples from which ways and template are made, and things that mention one answer."""
+ASKED = 200
+"""Questions, evenly spread, from which ways are counted; each way is then tried on all."""
 TRIED = 3
 By = tuple[tuple[Any, ...], ...]
 
@@ -57,14 +59,14 @@ def _rule(asked: list[Step], kind: str, things: Things, seen: list[Step]) -> Rul
     worked = [step for step in asked if not step.call.failed]
     common = {word for word, n in Counter(word for step in worked for word in _words(step)).items() if 2 * n > len(worked)}
     counts: Counter[By] = Counter()
-    for step in worked:
+    for step in worked[::len(worked) // ASKED + 1]:
         rows = [row for word in _words(step) - common for row in mentions.holding.get(word, ())[:FAIR]]
         counts.update({way for row in rows for way in _ways(step.call.arguments, dict(scalars(row["document"])))})
     best = sorted(counts, key=lambda by: (-counts[by], len(str(by)), str(by)))[:TRIED]
     for by in (by for by in best if counts[by] >= MINIMUM_TOLD):
-        told = [({"before": row, "argument": step.call.arguments}, step.call.content) for step in worked
-                for row in mentions.table.found(_wanted(by, step)) if (_words(step) - common) & _held(row)]
-        template = shared(told[:FAIR])
+        told = (({"before": row, "argument": step.call.arguments}, step.call.content) for step in worked
+                for row in mentions.table.found(_wanted(by, step)) if (_words(step) - common) & _held(row))
+        template = shared(list(islice(told, FAIR)))
         if template and any(isinstance(piece, list) and piece[0] == "before" for piece in template["pieces"]):
             rule: Rule = {
                 "rule": "find", "class": kind, "by": [[list(path), *more] for path, *more in by], "stable": True, **template}
