@@ -56,6 +56,10 @@ RULES: tuple[Rule, ...] = (
         "select session_id from core.sessions where session_id not in (select unnest(session_ids) from mart.tasks) "
         "and session_id not in (select subject from mart.verdicts where stage = 'tasks' and not kept)"),
     Rule(
+        "no_family_goes_without_name", "mart.names", "Every family of goals has a name.",
+        "select distinct family from mart.goals where family not in (select family from mart.names) "
+        "or kind not in (select family from mart.names)"),
+    Rule(
         "no_task_goes_without_rubric", "mart.rubrics", "Every task has a rubric, or a verdict that says why not.",
         "select task_id from mart.tasks where task_id not in (select task_id from mart.rubrics) "
         "and task_id not in (select subject from mart.verdicts where stage = 'rewards' and not kept)"),
@@ -72,6 +76,7 @@ RULES: tuple[Rule, ...] = (
     _resolves("core.events", "file_id", "raw.files", "file_id"),
     _resolves("core.turns", "session_id", "core.sessions", "session_id"),
     _resolves("core.turns", "turn_id", "core.events", "event_id"),
+    _resolves("mart.sentences", "goal_id", "mart.goals", "goal_id"),
     _resolves("mart.outcomes", "session_id", "core.sessions", "session_id"),
     _resolves("mart.tasks", "family", "mart.families", "family"),
     _resolves("mart.rubrics", "task_id", "mart.tasks", "task_id"),

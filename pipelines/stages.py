@@ -75,6 +75,15 @@ def goals(store: Store, settings: Settings) -> Counts:
     return {"n_goals": store.replace("mart.goals", found)}
 
 
+def names(store: Store, settings: Settings) -> Counts:
+    """What families are called, and goals as sentences to read."""
+    from extractors.tasks.names import names_of
+
+    found = names_of(store.table("mart.goals"), store.table("core.tools"))
+    return {"n_names": store.replace("mart.names", found.families),
+            "n_sentences": store.replace("mart.sentences", found.sentences)}
+
+
 def outcomes(store: Store, settings: Settings) -> Counts:
     """How well each session went."""
     from extractors.outcomes import judge
@@ -171,6 +180,7 @@ STAGES: tuple[Stage, ...] = (
         "world", ("mart.services", "mart.facts", "mart.recorded", "mart.behaviours"), ("sessions",), world,
         ("configuration_text", "behaviour_text")),
     Stage("goals", ("mart.goals",), ("sessions", "world"), goals),
+    Stage("names", ("mart.names", "mart.sentences"), ("sessions", "goals"), names),
     Stage("outcomes", ("mart.outcomes", "mart.signals"), ("sessions", "world", "goals"), outcomes, ("configuration_text",)),
     Stage(
         "tasks", ("mart.tasks", "mart.families", "mart.leakage"), ("sessions", "world", "goals", "outcomes"), tasks,
@@ -184,6 +194,6 @@ STAGES: tuple[Stage, ...] = (
         "datasets", ("mart.datasets",), ("sessions", "outcomes", "tasks", "environments"), datasets, holds=datasets_hold),
     Stage(
         "funnel", ("mart.verdicts",),
-        ("extract", "sessions", "world", "goals", "outcomes", "tasks", "rewards", "environments", "datasets"), funnel,
+        ("extract", "sessions", "world", "goals", "names", "outcomes", "tasks", "rewards", "environments", "datasets"), funnel,
         always=True, last=True),
 )

@@ -64,6 +64,15 @@ def _in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: ORDER.index(row["stage"]) if row["stage"] in ORDER else len(ORDER))
 
 
+def families(settings: Settings) -> list[dict[str, Any]]:
+    """{"service", "family", "name", "tasks", "sessions", "good", "sentence", "written_by"} a family of tasks, largest first."""
+    with Store.published(settings.warehouse) as store:
+        return store.read(
+            "select service, family, name, count(*) as tasks, sum(len(session_ids))::bigint as sessions, "
+            "sum(len(good_session_ids))::bigint as good, sentence, written_by from mart.tasks join mart.names "
+            "using (service, family) group by all order by service, tasks desc, name, family").to_dicts()
+
+
 def left(settings: Settings) -> list[dict[str, Any]]:
     """Everything that was left: {"stage", "reason", "subject", "file", "line", "detail", "raw"}; `raw` is what a record that
     gave nothing begins with, as text, None of all else."""

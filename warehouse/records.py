@@ -402,6 +402,32 @@ class Goal(Record):
     """Id of the goal of an earlier session that it goes on with."""
 
 
+class FamilyName(Record):
+    """What a family is called (`mart.names`); every kind of request is the family of itself alone."""
+
+    service: str
+    family: str
+    """Id of the family, or of the kind."""
+    kinds: list[str]
+    """Ids of the kinds of its goals, in order."""
+    name: str
+    """A few words: what one asks for."""
+    sentence: str
+    """What one asks for as a sentence, with `{slot}` where its instances differ."""
+    written_by: str | None = None
+    """Model that wrote them; None: made from users' words and the names of tools."""
+
+
+class Sentence(Record):
+    """A goal as one sentence to read (`mart.sentences`)."""
+
+    goal_id: str
+    sentence: str
+    """What was asked, with each value of a slot marked: `[slot: value]`."""
+    written_by: str | None = None
+    """Model that worded it; None: the user's own words."""
+
+
 Known = Literal["seen", "implied", "carried", "row_change"]
 
 

@@ -83,6 +83,11 @@ create table if not exists mart.goals (
     goal_id varchar primary key, session_id varchar not null, service varchar not null, place bigint not null,
     begins bigint not null, ends bigint not null, kind varchar not null, asks varchar not null, family varchar not null,
     goal varchar not null, slots varchar not null, continues varchar);
+create table if not exists mart.names (
+    service varchar not null, family varchar primary key, kinds varchar[] not null, name varchar not null,
+    sentence varchar not null, written_by varchar);
+create table if not exists mart.sentences (
+    goal_id varchar primary key, sentence varchar not null, written_by varchar);
 create table if not exists mart.facts (
     fact_id varchar primary key, service varchar not null, entity_class varchar not null, key varchar not null,
     value varchar not null, valid_from timestamptz, valid_to timestamptz, session_id varchar,

@@ -23,6 +23,7 @@ import polars as pl
 from extractors.tasks import clusters, pieces, reader
 from extractors.tasks.families import read_openings
 from extractors.tasks.pieces import Pieces
+from extractors.tasks.words import WORD
 
 GOALS = {"session_id": pl.String(), "service": pl.String(), "place": pl.Int64(), "begins": pl.Int64(), "ends": pl.Int64(),
          "label": pl.String(), "words": pl.String()}
@@ -33,6 +34,9 @@ _ONE_TOOL = 0.5
 
 _SUPPORT = 3
 """Fewer sessions than this teach no kind."""
+
+_GREETING = 3
+"""A message of fewer words than this before others greets or thanks."""
 
 _FEW = 30
 """Fewer sessions than this are not grouped by their words."""
@@ -148,13 +152,16 @@ def _names_of(cut: Pieces, groups: np.ndarray) -> list[str]:
 
 
 def _runs(cut: Pieces, kinds: np.ndarray, labels: list[str]) -> pl.DataFrame:
-    """Neighbouring pieces of one kind are one goal; the words are what the user said first in it."""
+    """Neighbouring pieces of one kind are one goal; the words are what the user said first in it, greetings passed over."""
     placed = cut.frame.with_columns(pl.Series("label", [labels[kind] for kind in kinds], pl.String()))
     changed = (pl.col("label") != pl.col("label").shift(1).over("session_id")).fill_null(False)
     placed = placed.with_columns(changed.cast(pl.Int64).cum_sum().over("session_id").alias("goal"))
+    said = pl.col("said").filter(pl.col("said") != "")
+    telling = pl.col("said").filter(pl.col("said").str.count_matches(WORD) >= _GREETING)
     return placed.group_by("session_id", "goal", maintain_order=True).agg(
-        pl.col("begins").min(), pl.col("ends").max(), pl.col("label").first(), pl.col("said").filter(
-            pl.col("said") != "").first().alias("words")).rename({"goal": "place"}).with_columns(pl.col("words").fill_null(""))
+        pl.col("begins").min(), pl.col("ends").max(), pl.col("label").first(), telling.first().alias("telling"),
+        said.first().alias("words")).rename({"goal": "place"}).with_columns(pl.coalesce("telling", "words").fill_null("").alias(
+            "words")).drop("telling")
 
 
 def _family_id(row: dict[str, object]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,17 +13,25 @@ from pipelines.reading import rows_of
 from pipelines.screen import data, say, table, tell_changes
 from warehouse.errors import Missing
 
+_OF_FAMILY = ("name", "tasks", "sessions", "good", "sentence")
+
 
 def show(
     out: Out = "out",
     left: Annotated[bool, typer.Option("--left", help="List everything that was left, with file and line.")] = False,
     stage: Annotated[str | None, typer.Option(help="Only this stage.")] = None,
+    families: Annotated[bool, typer.Option("--families", help="List what is asked for again and again, by name.")] = False,
     json: Json = False,
 ) -> None:
     """Show the funnel: what came in at each stage, what was kept, what was left and why; and what changed in the logs."""
     from pipelines import summary
 
     settings = summary.out_of(out)
+    if families:
+        rows = summary.families(settings)
+        data(rows) if json else table(
+            f"{len(rows):,} families", [{name: row[name] for name in _OF_FAMILY} for row in rows], right=_OF_FAMILY[1:4])
+        return
     rows = summary.left(settings) if left else summary.funnel(settings)
     known = {row["stage"] for row in rows}
     if stage and stage not in known:
@@ -69,4 +78,4 @@ def tasks(
         return
     table(f"{len(rows):,} tasks", [
         {"task": row["task_id"][:16], "split": row["split"], "sessions": len(row["session_ids"]),
-         "goal": " ".join(row["goal"].split())[:100]} for row in rows], right=("sessions",))
+         "goal": textwrap.shorten(row["goal"], 100, placeholder=" …")} for row in rows], right=("sessions",))

@@ -24,7 +24,8 @@ TABLES = {
     "core.feedback": records.Feedback, "core.row_changes": records.RowChange, "core.tools": records.Tool,
     "mart.services": records.Service, "mart.leakage": records.Leakage, "mart.outcomes": records.Outcome,
     "mart.signals": records.SignalWorth,
-    "mart.tasks": records.Task, "mart.families": records.Family, "mart.goals": records.Goal, "mart.facts": records.Fact,
+    "mart.tasks": records.Task, "mart.families": records.Family, "mart.goals": records.Goal,
+    "mart.names": records.FamilyName, "mart.sentences": records.Sentence, "mart.facts": records.Fact,
     "mart.recorded": records.Recorded, "mart.behaviours": records.Behaviour, "mart.rubrics": records.Rubric,
     "mart.environments": records.EnvironmentRow, "mart.datasets": records.Dataset, "mart.verdicts": records.Verdict,
 }

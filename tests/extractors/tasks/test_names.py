@@ -1,0 +1,104 @@
+"""Names of families and sentences of goals, from words and tools alone: on a made desk, on the real sample, in any order."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extractors.inventory import discover
+from extractors.reading import read
+from extractors.sessions import assemble
+from extractors.tasks import goals_of
+from extractors.tasks.names import LONGEST_NAME, names_of
+from extractors.tasks.wording import LONGEST, called, cleaned, general, marked, shortened, spoken, with_values
+from warehouse.records import Goal, frame
+
+SAMPLES = Path(__file__).resolve().parents[2] / "logs"
+
+
+def goal(session: str, place: int, asks: str, words: str, **more: object) -> dict[str, object]:
+    family = more.get("family", f"family of {asks}")
+    return {"goal_id": f"{session}/{place}", "session_id": session, "service": "desk", "place": place, "begins": 0, "ends": 9,
+            "kind": f"family of {asks}", "asks": asks, "family": family, "goal": words, "slots": json.dumps(more.get("slots", {})),
+            "continues": None}
+
+
+def desk() -> pl.DataFrame:
+    """Forty people: some move a shelf to a town by one tool, others ask of a lamp by none, one both."""
+    rows = []
+    for n, town in enumerate(["Oslo", "Riga", "Bern", "Lyon", "Ghent", "Turin", "Malmo", "Porto", "Basel", "Tartu"] * 2):
+        rows.append(goal(f"move{n}", 0, "moveShelf", f"Hello, please move shelf #S-{500 + n} to {town}. Thanks a lot!",
+                         slots={"shelf.id": f"S-{500 + n}", "town": town, "how": "no"}))
+        rows.append(goal(f"lamp{n}", 0, "", f"Hello, how bright is the lamp {900 + n} by night?"))
+    rows += [goal("both", 0, "moveShelf", "move my shelf", family="both"), goal("both", 1, "", "how bright is it", family="both")]
+    return frame(Goal, rows)
+
+
+TOOLS = pl.DataFrame({"service": ["desk"] * 2, "tool": ["moveShelf", "look"]})
+
+
+def test_a_family_is_called_by_its_tool_or_by_its_most_typical_words() -> None:
+    made = names_of(desk(), TOOLS)
+    named = {row["family"]: row for row in made.families.to_dicts()}
+    assert named["family of moveShelf"]["name"] == "move shelf"
+    assert named["family of moveShelf"]["sentence"] == "please move shelf {id} to {town}. Thanks a lot!"
+    assert named["family of "]["name"] == "how bright is the lamp … by night?"
+    both = named["both"]
+    assert both["name"] == f"move shelf + {named['family of ']['name']}"
+    assert both["kinds"] == ["family of moveShelf", "family of "] and both["written_by"] is None
+
+
+def test_a_sentence_marks_what_its_words_say_and_nothing_else() -> None:
+    told = dict(names_of(desk(), TOOLS).sentences.select("goal_id", "sentence").iter_rows())
+    assert told["move3/0"] == "please move shelf [id: #S-503] to [town: Lyon]. Thanks a lot!"
+    assert told["lamp3/0"] == "how bright is the lamp 903 by night?"
+
+
+@pytest.mark.parametrize("name", ["airline", "shop_app", "human_desk", "office"])
+def test_real_logs_are_named_alike_in_any_order(name: str) -> None:
+    files, _ = discover([SAMPLES / name])
+    readings = [read(file) for file in files]
+    made = assemble(pl.concat([r.events for r in readings]), pl.concat([r.declarations for r in readings]))
+    effects = made.tools.select("service", "tool", pl.lit("write").alias("effect"))
+    goals = goals_of(made.sessions, made.turns, effects)
+    found = names_of(goals, made.tools)
+    again = names_of(goals.sample(fraction=1.0, shuffle=True, seed=1), made.tools.reverse())
+    assert found.families.equals(again.families) and found.sentences.equals(again.sentences)
+    assert set(found.families["family"]) == set(goals["family"]) | set(goals["kind"])
+    assert sorted(found.sentences["goal_id"]) == sorted(goals["goal_id"])
+    single = found.families.filter(pl.col("kinds").list.len() == 1)
+    assert single.select("service", "name").is_duplicated().sum() == 0 and (single["name"].str.len_chars() > 2).all()
+    for words, sentence in goals.join(found.sentences, on="goal_id").select("goal", "sentence").iter_rows():
+        unmarked = re.sub(r"\[[^:\]]+: ([^\]]*)\]", r"\1", sentence)
+        assert set(re.findall(r"\w+", unmarked)) <= set(re.findall(r"\w+", words)), "a sentence adds no word to what was said"
+
+
+def test_greetings_and_what_is_said_twice_are_left_out() -> None:
+    assert cleaned("Hello\nHi there!  I need  a lamp.\nI need a lamp.") == "I need a lamp."
+    assert cleaned("well, I need a lamp", frozenset({"well"})) == "I need a lamp"
+    assert cleaned("hello", frozenset({"hello"})) == "hello" and cleaned("") == ""
+    assert cleaned("one two three four. " * 40).endswith((".", "…"))
+
+
+@given(st.text(max_size=600), st.dictionaries(st.text(min_size=1, max_size=5), st.text(max_size=9), max_size=4))
+def test_any_text_is_worded(words: str, slots: dict[str, str]) -> None:
+    said = cleaned(words)
+    assert len(said) <= LONGEST and "\n" not in said and cleaned(said) in (said, cleaned(said))
+    named = called(list(slots), "")
+    once = marked(said, slots, with_values(named))
+    assert not slots or len(once) >= len(said)
+    assert len(shortened(words, LONGEST_NAME)) <= LONGEST_NAME
+    assert not re.search(r"\d", general(said, lambda word: True))
+
+
+def test_names_of_tools_and_slots_are_said_in_words() -> None:
+    assert [spoken(tool) for tool in ("findOpenSlot", "find_open_slot", "desk.HTTPSend", "POST /rooms/{rooms_1}/keys")] == [
+        "find open slot", "find open slot", "desk HTTP send", "POST /rooms/…/keys"]
+    assert called(["a.id", "b.id", "rooms_1", "c.town"], "POST /rooms/{rooms_1}") == {
+        "a.id": "a.id", "b.id": "b.id", "rooms_1": "rooms", "c.town": "town"}
