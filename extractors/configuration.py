@@ -108,6 +108,13 @@ class BehaviourSources(_Section):
     """Whether the model of TRACEROOM_MODEL writes programs for tools that are left without one."""
 
 
+class Goals(_Section):
+    """How what was asked for is told."""
+
+    ask: bool = False
+    """Whether the model of TRACEROOM_MODEL names families and words goals (docs/mining.md)."""
+
+
 Binding = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.-]*:.+$")]
 """KIND:WHAT."""
 
@@ -122,6 +129,7 @@ class Configuration(_Section):
     gates: Gates = Gates()
     outcomes: OutcomeSources = OutcomeSources()
     behaviour: BehaviourSources = BehaviourSources()
+    goals: Goals = Goals()
     bindings: dict[str, Binding] = Field(default_factory=dict)
     """Tool -> `KIND:WHAT`: the real thing that answers in a rollout what is not on record (docs/environment.md)."""
 
@@ -167,6 +175,6 @@ def _mend(error: ValidationError) -> str:
     if first["type"] != "extra_forbidden":
         return "correct its value"
     sections: dict[str, type[_Section]] = {"sources": Source, "sessions": Sessions, "gates": Gates,
-                                            "outcomes": OutcomeSources, "behaviour": BehaviourSources}
+                                            "outcomes": OutcomeSources, "behaviour": BehaviourSources, "goals": Goals}
     section = sections.get(str(first["loc"][0]), Configuration) if len(first["loc"]) > 1 else Configuration
     return f"remove it, or use one of: {', '.join(section.model_fields)}"

@@ -39,7 +39,7 @@ class Stage(NamedTuple):
     """Stages whose tables it reads."""
     work: Callable[[Store, Settings], Counts]
     reads: tuple[str, ...] = ()
-    """Settings that change what it gives."""
+    """Settings, and sections of the configuration file, that change what it gives (`Settings.told`)."""
     always: bool = False
     """It finds out by itself whether there is something new."""
     last: bool = False
@@ -146,7 +146,7 @@ def _looks(store: Store, stage: Stage) -> tuple[dict[str, Look], pl.DataFrame]:
 
 def _wanted(store: Store, stage: Stage, settings: Settings) -> str:
     before = {name: (_recorded(store, name) or {}).get("digest") for name in stage.after}
-    told = {name: getattr(settings, name) for name in stage.reads}
+    told = {name: settings.told(name) for name in stage.reads}
     return _digest({"stage": stage.name, "code": code_digest(), "before": before, "settings": told})
 
 

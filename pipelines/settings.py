@@ -9,11 +9,15 @@ import glob
 import json
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
 from extractors import objects
 from warehouse.errors import InputError
+
+if TYPE_CHECKING:
+    from extractors.configuration import Configuration
 
 
 class Settings(BaseModel):
@@ -66,23 +70,27 @@ class Settings(BaseModel):
         return Path(self.out) / "datasets"
 
     @property
-    def configuration_text(self) -> str:
-        """Content of the configuration file, empty where none is given."""
-        return Path(self.configuration).read_text("utf-8") if self.configuration else ""
+    def configured(self) -> Configuration:
+        """The configuration file, or what stands where none is given. Raises InputError."""
+        from extractors import configuration  # loads polars, which no command's --help needs
+        return configuration.load(self.configuration) if self.configuration else configuration.Configuration()
 
     @property
     def behaviour_text(self) -> str:
         """What else the behaviour of tools is made from: the programs that people corrected, and the model that is asked."""
-        folder, asks = self._behaviour_sources()
-        return json.dumps([programs(folder), model_name() if asks else ""], sort_keys=True)
+        told = self.configured.behaviour
+        return json.dumps([programs(told.programs), model_name() if told.ask else ""], sort_keys=True)
 
-    def _behaviour_sources(self) -> tuple[str | None, bool]:
-        """The folder of corrected programs, and whether a model is asked to write some."""
-        if self.configuration is None:
-            return None, False
-        from extractors import configuration  # loads polars, which no command's --help needs
-        told = configuration.load(self.configuration).behaviour
-        return told.programs, told.ask
+    @property
+    def names_text(self) -> str:
+        """The model that names families, empty where none is asked."""
+        return model_name() if self.configured.goals.ask else ""
+
+    def told(self, name: str) -> Any:
+        """What a stage reads, as a JSON value: a setting by its name, or a `[section]` of the configuration file."""
+        if name.startswith("["):
+            return self.configured.model_dump(mode="json")[name.strip("[]")]
+        return getattr(self, name)
 
     def checked(self) -> Settings:
         """These settings, after looking that a run can begin with them. Raises InputError."""
@@ -91,11 +99,13 @@ class Settings(BaseModel):
                 raise InputError("there is no such file or folder", path, "give the path of your logs")
         if self.configuration and not Path(self.configuration).is_file():
             raise InputError("there is no such file", self.configuration, "give --config the path of a TOML file")
-        folder, asks = self._behaviour_sources()
-        if self.configuration and asks and not model_name():
-            raise InputError("no model is configured to write programs", self.configuration,
-                             "set TRACEROOM_MODEL and TRACEROOM_MODEL_URL, or take ask = true away")
-        programs(folder)
+        if self.configuration:
+            told = self.configured
+            for asks, what in ((told.behaviour.ask, "write programs"), (told.goals.ask, "name goals")):
+                if asks and not model_name():
+                    raise InputError(f"no model is configured to {what}", self.configuration,
+                                     "set TRACEROOM_MODEL and TRACEROOM_MODEL_URL, or take ask = true away")
+            programs(told.behaviour.programs)
         if Path(self.out).is_file():
             raise InputError("this is a file", self.out, "give --out a folder")
         return self

@@ -77,9 +77,10 @@ def goals(store: Store, settings: Settings) -> Counts:
 
 def names(store: Store, settings: Settings) -> Counts:
     """What families are called, and goals as sentences to read."""
-    from extractors.tasks.names import names_of
+    from pipelines.naming import naming
 
-    found = names_of(store.table("mart.goals"), store.table("core.tools"))
+    found, verdicts = naming(store.table("mart.goals"), store.table("core.tools"), settings)
+    leave(store, "names", verdicts)
     return {"n_names": store.replace("mart.names", found.families),
             "n_sentences": store.replace("mart.sentences", found.sentences)}
 
@@ -175,18 +176,18 @@ STAGES: tuple[Stage, ...] = (
         always=True),
     Stage(
         "sessions", ("core.sessions", "core.turns", "core.feedback", "core.row_changes", "core.tools"), ("extract",),
-        sessions, ("configuration_text",)),
+        sessions, ("[sources]", "[sessions]")),
     Stage(
         "world", ("mart.services", "mart.facts", "mart.recorded", "mart.behaviours"), ("sessions",), world,
-        ("configuration_text", "behaviour_text")),
+        ("[sources]", "behaviour_text")),
     Stage("goals", ("mart.goals",), ("sessions", "world"), goals),
-    Stage("names", ("mart.names", "mart.sentences"), ("sessions", "goals"), names),
-    Stage("outcomes", ("mart.outcomes", "mart.signals"), ("sessions", "world", "goals"), outcomes, ("configuration_text",)),
+    Stage("names", ("mart.names", "mart.sentences"), ("sessions", "goals"), names, ("names_text",)),
+    Stage("outcomes", ("mart.outcomes", "mart.signals"), ("sessions", "world", "goals"), outcomes, ("[outcomes]",)),
     Stage(
         "tasks", ("mart.tasks", "mart.families", "mart.leakage"), ("sessions", "world", "goals", "outcomes"), tasks,
-        ("configuration_text",)),
+        ("[gates]",)),
     Stage(
-        "rewards", ("mart.rubrics",), ("sessions", "world", "outcomes", "tasks"), rewards, ("configuration_text",)),
+        "rewards", ("mart.rubrics",), ("sessions", "world", "outcomes", "tasks"), rewards, ("[gates]", "[outcomes]")),
     Stage(
         "environments", ("mart.environments",), ("sessions", "world", "tasks", "rewards"), environments,
         ("image", "base_image"), holds=environments_hold),

@@ -39,6 +39,4 @@ def told(sessions: pl.DataFrame, settings: Settings) -> dict[str, Literal["reset
 
 def configuration_of(settings: Settings) -> Configuration:
     """The configuration file, or what stands where none is given."""
-    from extractors import configuration
-
-    return configuration.load(settings.configuration) if settings.configuration else configuration.Configuration()
+    return settings.configured

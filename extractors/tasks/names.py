@@ -21,6 +21,7 @@ import polars as pl
 from extractors.tasks.wording import (
     called,
     cleaned,
+    filled,
     general,
     marked,
     opening_of,
@@ -201,11 +202,10 @@ def _typical(kind: Kind, name: str) -> str:
 
 def _told(kind: Kind, goal: Goal, name: str) -> str:
     """A goal's words with its slots marked; of a routine without words its name, and then its slots."""
-    mark, said = with_values(kind.slots), kind.said(goal)
+    said = kind.said(goal)
     if said is not None:
-        return marked(said, goal.slots, mark)
-    return " ".join([name, *(mark(slot, value if isinstance(value, str) else ", ".join(value))
-                             for slot, value in sorted(goal.slots.items()))])
+        return marked(said, goal.slots, with_values(kind.slots))
+    return " ".join([name, *(filled(kind.slots[slot], value) for slot, value in sorted(goal.slots.items()))])
 
 
 def families_of(goals: pl.DataFrame, named: Mapping[str, FamilyName]) -> pl.DataFrame:

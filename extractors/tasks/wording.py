@@ -22,9 +22,12 @@ LONGEST = 240
 
 _WORD = re.compile(r"[^\W_]+")
 _ENDS = (".", "!", "?", "…", "。", "！", "？")
+_DANGLING = re.compile(r"(?i)[\s,]+(?:and|but|or|then|so)(?:\s+i)?[\s,]*$")
+"""English words that led to another request, which was cut off as a goal of its own (`families`)."""
 _OPENING = re.compile(r"([^\W\d_][^,.!?…\n]*)[,.!?…\n]")
 _PIECE = re.compile(r"(?<=[.!?…。！？])\s+|\s*\n+\s*")
 _BEFORE, _AFTER = r"(?<![^\W_])[#@$]?", r"(?![^\W_])"
+_NO_BRACES = str.maketrans("", "", "{}[]")
 _NUMBERED = re.compile(r"\{(\w+?)_\d+\}")
 _TOKEN = re.compile(r"\{[^{}]*\}|[#@$]?[^\W_](?:[\w@./:'’-]*\w)?")
 _DIGITS = re.compile(r"\d")
@@ -51,8 +54,8 @@ def cleaned(words: str, openings: frozenset[str] = frozenset()) -> str:
     for piece in said[1:]:
         if len(kept) + len(piece) >= LONGEST:
             break
-        kept += f" {piece}" if kept.endswith(_ENDS) else f". {piece}"
-    return shortened(kept, LONGEST)
+        kept += f". {piece}" if kept[-1].isalnum() else f" {piece}"
+    return shortened(_DANGLING.sub("", kept), LONGEST)
 
 
 def pieces_of(words: str, openings: frozenset[str] = frozenset()) -> list[str]:
@@ -106,7 +109,13 @@ def _tells(value: str) -> bool:
 
 def with_values(names: Mapping[str, str]) -> Mark:
     """`[name: value]`; `names`: slot -> what it is called."""
-    return lambda slot, value: f"[{names[slot]}: {value}]"
+    return lambda slot, value: filled(names[slot], value)
+
+
+def filled(name: str, value: str | Sequence[str] | None) -> str:
+    """`[name: value]`, several values with commas; `[name]` where it is not known."""
+    told = value if isinstance(value, str) else ", ".join(value or ())
+    return f"[{name}: {' '.join(told.split())}]" if told else f"[{name}]"
 
 
 def without_values(names: Mapping[str, str]) -> Mark:
@@ -136,7 +145,7 @@ def called(slots: Sequence[str], label: str) -> dict[str, str]:
     ends = Counter(slot.rsplit(".", 1)[-1] for slot in slots)
     parts = Counter(_NUMBERED.findall(label))
     numbered = {f"{name}_1": name for name, n in parts.items() if n == 1 and name not in ends}
-    return {slot: numbered.get(end, end) if ends[end] == 1 else slot
+    return {slot: numbered.get(end, end) if ends[end] == 1 else slot.translate(_NO_BRACES)
             for slot in slots for end in [slot.rsplit(".", 1)[-1]]}
 
 

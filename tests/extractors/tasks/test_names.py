@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -17,30 +16,9 @@ from extractors.sessions import assemble
 from extractors.tasks import goals_of
 from extractors.tasks.names import LONGEST_NAME, names_of
 from extractors.tasks.wording import LONGEST, called, cleaned, general, marked, shortened, spoken, with_values
-from warehouse.records import Goal, frame
+from tests.extractors.tasks.shelves import TOOLS, desk
 
 SAMPLES = Path(__file__).resolve().parents[2] / "logs"
-
-
-def goal(session: str, place: int, asks: str, words: str, **more: object) -> dict[str, object]:
-    family = more.get("family", f"family of {asks}")
-    return {"goal_id": f"{session}/{place}", "session_id": session, "service": "desk", "place": place, "begins": 0, "ends": 9,
-            "kind": f"family of {asks}", "asks": asks, "family": family, "goal": words, "slots": json.dumps(more.get("slots", {})),
-            "continues": None}
-
-
-def desk() -> pl.DataFrame:
-    """Forty people: some move a shelf to a town by one tool, others ask of a lamp by none, one both."""
-    rows = []
-    for n, town in enumerate(["Oslo", "Riga", "Bern", "Lyon", "Ghent", "Turin", "Malmo", "Porto", "Basel", "Tartu"] * 2):
-        rows.append(goal(f"move{n}", 0, "moveShelf", f"Hello, please move shelf #S-{500 + n} to {town}. Thanks a lot!",
-                         slots={"shelf.id": f"S-{500 + n}", "town": town, "how": "no"}))
-        rows.append(goal(f"lamp{n}", 0, "", f"Hello, how bright is the lamp {900 + n} by night?"))
-    rows += [goal("both", 0, "moveShelf", "move my shelf", family="both"), goal("both", 1, "", "how bright is it", family="both")]
-    return frame(Goal, rows)
-
-
-TOOLS = pl.DataFrame({"service": ["desk"] * 2, "tool": ["moveShelf", "look"]})
 
 
 def test_a_family_is_called_by_its_tool_or_by_its_most_typical_words() -> None:
