@@ -6,21 +6,23 @@ import csv
 import json
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from benchmarks import asked
 from pipelines.engine import carry_out
 from pipelines.settings import Settings
 from pipelines.stages import STAGES
 from warehouse.errors import InputError
 from warehouse.store import Store
 
-_STAGES = ("extract", "sessions", "world", "goals", "outcomes", "tasks")
+_STAGES = ("extract", "sessions", "world", "goals", "names", "outcomes", "tasks")
 _TABLES = ("core.events", "core.sessions", "core.turns", "core.feedback", "core.row_changes", "core.tools", "raw.records",
-           "raw.files", "mart.services", "mart.behaviours", "mart.outcomes", "mart.tasks", "mart.goals", "mart.leakage")
+           "raw.files", "mart.services", "mart.behaviours", "mart.outcomes", "mart.tasks", "mart.goals", "mart.names",
+           "mart.sentences", "mart.leakage")
 _ALWAYS_LEFT = ("truth", "otlp", "cdc")
 """Never read: the truth; the same sessions in another format; row changes."""
 
@@ -36,6 +38,8 @@ class Data:
     tables: dict[str, pl.DataFrame] = field(default_factory=dict)
     seconds: float = 0.0
     """What the pipeline took up to the tasks."""
+    asked: Data | None = None
+    """The same with a language model, where one is given."""
 
     @property
     def effects(self) -> pl.DataFrame:
@@ -60,15 +64,24 @@ def load(path: Path) -> Data:
     left = (*_ALWAYS_LEFT, *(("feedback",) if kind in ("repeats", "office") else ()))
     with tempfile.TemporaryDirectory() as scratch:
         settings = Settings(logs=(str(path),), out=scratch, without=left, image=False).checked()
-        began = time.perf_counter()
-        for stage in STAGES:
-            if stage.name in _STAGES:
-                carry_out(stage, settings)
-        seconds = time.perf_counter() - began
-        with Store.open(settings.warehouse) as store:
-            known = set(store.read("select table_schema || '.' || table_name as name from information_schema.tables")["name"])
-            tables = {name: store.table(name) for name in _TABLES if name in known}
-    return Data(path, kind, truth, tables, round(seconds, 1))
+        told = settings.model_copy(update={"configuration": asked.configuration(scratch)}) if asked.model() else None
+        found = Data(path, kind, truth, *_made(settings))
+        if told is None:
+            return found
+        tables, seconds = _made(told)
+        return replace(found, asked=replace(found, tables=tables, seconds=seconds))
+
+
+def _made(settings: Settings) -> tuple[dict[str, pl.DataFrame], float]:
+    """The tables of a run up to the tasks, and what it took."""
+    began = time.perf_counter()
+    for stage in STAGES:
+        if stage.name in _STAGES:
+            carry_out(stage, settings)
+    seconds = time.perf_counter() - began
+    with Store.open(settings.warehouse) as store:
+        known = set(store.read("select table_schema || '.' || table_name as name from information_schema.tables")["name"])
+        return {name: store.table(name) for name in _TABLES if name in known}, round(seconds, 1)
 
 
 def _truth(path: Path) -> tuple[list[dict[str, Any]], str]:

@@ -18,6 +18,7 @@
   sessions say so; `band_precision_labels` the same from the true outcomes of these three; mean of 5 seeds. `rate_held`:
   share of these tasks of which the 90 % interval of the rate, told from the three sessions, holds the others' rate.
 
+Where TRACEROOM_MODEL and TRACEROOM_MODEL_URL give a language model, all is mined and measured again with it (`NAME_asked`).
 The last line on stdout is one JSON object.
 """
 
@@ -38,7 +39,7 @@ import polars as pl
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import scoring  # noqa: E402 (a script of its own, from anywhere)
+from benchmarks import asked, scoring  # noqa: E402 (a script of its own, from anywhere)
 from extractors.outcomes import judge  # noqa: E402
 from extractors.outcomes.rates import in_band, prior_of, rate_of  # noqa: E402
 from extractors.tasks import goals_of  # noqa: E402
@@ -56,6 +57,9 @@ WITHOUT = {"airline": ("feedback",), "retail_desk": ("otlp",)}
 """Folders that are left: the true outcome itself, and the same sessions told again."""
 DISPUTED = {"office": {f"banking/user_task_{n}" for n in (8, 9, 10)}}
 """Tasks whose labels are in dispute (the data's README)."""
+_WITHOUT_MODEL = ("extract", "sessions")
+_WITH_MODEL = (*_WITHOUT_MODEL, "world", "goals", "names")
+"""Stages that a run carries out before anything is judged."""
 REVIEW = "review"
 """Name of the feedback that carries the labels of `…_50`."""
 
@@ -86,45 +90,48 @@ def main() -> int:
         print(__doc__, file=sys.stderr)
         return 2
     data, began = Path(sys.argv[1]).resolve(), time.perf_counter()
-    found = figures(data.name, data)
+    found = asked.both_ways(figures(data.name, data), lambda: figures(data.name, data, ask=True))
     found["seconds"] = round(time.perf_counter() - began, 1)
     for name, value in found.items():
         print(f"{name:32} {value:8.4f}", file=sys.stderr)
-    print(json.dumps({"benchmark": "mining_outcomes", "data": data.name, "figures": found}))
+    print(json.dumps({"benchmark": "mining_outcomes", "data": data.name, "model": asked.model(), "figures": found}))
     return 0
 
 
-def figures(name: str, data: Path, known: Made | None = None) -> dict[str, float]:
+def figures(name: str, data: Path, known: Made | None = None, ask: bool = False) -> dict[str, float]:
     """The figures of outcomes on the set `name` in the folder `data`; {} where its outcomes are not known.
 
-    `known`: what its logs give, where the caller has it already.
+    `known`: what its logs give, where the caller has it already; `ask`: with the language model.
     """
     if name == "shop_app":
-        return _of_requests(data, known)
+        return _of_requests(data, known, ask)
     if name not in ("airline", "desks", "office", "retail_desk"):
         return {}
-    made = known or prepared(data, WITHOUT.get(name, ()))
+    made = known or prepared(data, WITHOUT.get(name, ()), ask=ask)
     truth = truth_of(data)
     found = _of_conversations(made, truth)
     if name == "airline" and (data.parent / "desks").is_dir():
-        pooled = _judged(_pooled(data))
+        pooled = _judged(_pooled(data, ask))
         found |= _discrimination(truth, pooled, "success_auroc_pooled") | _calibration(truth, pooled, "_pooled")
     if name == "office":
         found |= _band(made, truth)
     return found
 
 
-def prepared(data: Path | tuple[Path, ...], without: tuple[str, ...] = (), like: Made | None = None) -> Made:
+def prepared(data: Path | tuple[Path, ...], without: tuple[str, ...] = (), like: Made | None = None, ask: bool = False,
+             ) -> Made:
     """Sessions, turns, feedback, row changes and effects of the logs in `data`, from an empty warehouse.
 
-    `like`: the same logs but for words, whose tools do the same.
+    `like`: the same logs but for words, whose tools do the same. `ask`: by a run in which the language model names goals.
     """
     paths = data if isinstance(data, tuple) else (data,)
     with tempfile.TemporaryDirectory() as scratch:
         settings = Settings(
-            logs=tuple(str(path) for path in paths), out=f"{scratch}/out", image=False, without=without)
-        for stage in STAGES[:2]:
-            carry_out(stage, settings)
+            logs=tuple(str(path) for path in paths), out=f"{scratch}/out", image=False, without=without,
+            configuration=asked.configuration(scratch) if ask else None)
+        for stage in STAGES:
+            if stage.name in (_WITH_MODEL if ask else _WITHOUT_MODEL):
+                carry_out(stage, settings)
         with Store.open(settings.warehouse) as store:
             tables = [store.table(f"core.{name}") for name in ("sessions", "turns", "feedback", "row_changes")]
             if like:
@@ -134,7 +141,8 @@ def prepared(data: Path | tuple[Path, ...], without: tuple[str, ...] = (), like:
                     for tool, program in sorted(service.programs.items())]
             effects = pl.DataFrame(rows, schema=["service", "tool", "effect"], orient="row")
             starts = {name: service.starts_from for name, service in world.services.items()}
-            return Made(*tables, effects, starts, goals_of(*tables[:2], effects, starts))
+            goals = store.table("mart.goals") if ask else goals_of(*tables[:2], effects, starts)
+            return Made(*tables, effects, starts, goals)
 
 
 def truth_of(data: Path) -> dict[str, Truth]:
@@ -148,9 +156,10 @@ def truth_of(data: Path) -> dict[str, Truth]:
     return found
 
 
-def _pooled(data: Path) -> Made:
+def _pooled(data: Path, ask: bool) -> Made:
     """The set together with the other that the same kind of desk left; services of the same tools are found to be one kind."""
-    return prepared((data / "logs", data / "tools.json", data.parent / "desks" / "logs", data.parent / "desks" / "tools"))
+    desks = data.parent / "desks"
+    return prepared((data / "logs", data / "tools.json", desks / "logs", desks / "tools"), ask=ask)
 
 
 def _judged(made: Made, labels: dict[str, bool] | None = None) -> dict[str, dict[str, Any]]:
@@ -287,9 +296,9 @@ def _only(made: Made, sessions: list[str]) -> Made:
         goals=goals_of(made.sessions.filter(kept), made.turns.filter(kept), made.effects, made.starts_from))
 
 
-def _of_requests(data: Path, known: Made | None) -> dict[str, float]:
+def _of_requests(data: Path, known: Made | None, ask: bool) -> dict[str, float]:
     """An application's log without sessions: each case is scored by the session that most of its requests fell into."""
-    made = known or prepared(data)
+    made = known or prepared(data, ask=ask)
     found = _of_cases(made, data, "success_auroc")
     with tempfile.TemporaryDirectory() as scratch:
         bare = _without_status(data, Path(scratch))

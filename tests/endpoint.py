@@ -57,3 +57,11 @@ def answering(answer: Callable[[str], str]) -> Iterator[Endpoint]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+def worded(prompt: str) -> str:
+    """What a model of one rule says to the prompts of `[goals] ask`: the tools are the name, the sentence lists the slots."""
+    tools, slots = (next(line for line in prompt.splitlines() if line.startswith(which)).split(": ", 1)[1]
+                    for which in ("tools that serve it", "slots, what"))
+    told = "" if slots == "none" else f" {slots}"
+    return json.dumps({"name": f"Help to {tools}"[:60], "sentence": f"Help to {tools}{told}."})

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from benchmarks.asked import both_ways, of_names
+from benchmarks.mining_data import load
 from benchmarks.mining_scores import ari, atoms, f1_of, interval, matched
 from tests.conftest import ROOT
+from tests.endpoint import answering, worded
 
 MINING = ROOT / "benchmarks" / "mining.py"
 
@@ -45,6 +49,26 @@ def test_mining_is_scored_on_what_the_pipeline_publishes(data: Path) -> None:
     figures = told["figures"]
     assert figures["task_ari"] > 0.75 and figures["task_ari_twins_merged"] > figures["task_ari"]
     assert figures["task_ari_interval"][0] < figures["task_ari"] < figures["task_ari_interval"][1]
+
+
+@pytest.mark.slow
+def test_with_a_model_all_is_mined_again_and_membership_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(ROOT / "tests/logs/office", tmp_path / "office")
+    (tmp_path / "office" / "truth").mkdir()
+    (tmp_path / "office" / "truth" / "sessions.jsonl").write_text('{"session_id": "s", "success": true, "task_id": "t"}\n')
+    monkeypatch.delenv("TRACEROOM_MODEL", raising=False)
+    assert load(tmp_path / "office").asked is None and both_ways({"x": 1}, lambda: {"x": 2}) == {"x": 1}
+    with answering(worded) as endpoint:
+        monkeypatch.setenv("TRACEROOM_MODEL", "small")
+        monkeypatch.setenv("TRACEROOM_MODEL_URL", endpoint.url)
+        found = load(tmp_path / "office")
+    assert found.asked is not None and endpoint.asked
+    for table in ("mart.goals", "mart.tasks", "mart.outcomes"):
+        assert found.asked.tables[table].equals(found.tables[table])
+    shares = of_names(found.asked.tables["mart.names"], found.asked.tables["mart.sentences"])
+    assert shares["names_written"] > of_names(found.tables["mart.names"], found.tables["mart.sentences"])["names_written"] == 0
+    assert both_ways({"x": 1, "x_interval": 2}, lambda: {"x": 1, "x_interval": 2}) == {
+        "x": 1, "x_interval": 2, "x_asked": 1, "x_asked_interval": 2}
 
 
 def test_it_says_what_it_wants_where_it_is_given_nothing() -> None:

@@ -80,6 +80,14 @@ def test_show_lists_each_thing_that_was_left(ran: Path, traceroom: Traceroom) ->
     assert all(row["detail"] and row["subject"] and row["reason"].islower() for row in left)
 
 
+def test_show_lists_families_by_name(ran: Path, traceroom: Traceroom) -> None:
+    families = json.loads(traceroom("show", "--families", "--out", ran, "--json").stdout)
+    sizes = [row["tasks"] for row in families]
+    assert sizes == sorted(sizes, reverse=True) and all(row["sessions"] >= row["tasks"] > 0 for row in families)
+    told = " ".join(traceroom("show", "--families", "--out", ran).stderr.split())
+    assert all(" ".join(row["name"].split())[:20] in told for row in families)
+
+
 def test_show_of_nothing_says_the_mend(tmp_path: Path, traceroom: Traceroom) -> None:
     done = traceroom("show", "--out", tmp_path / "none")
     assert done.returncode == 2

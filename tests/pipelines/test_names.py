@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,19 +9,11 @@ import pytest
 from pipelines.engine import carry_out, up_to_date
 from pipelines.settings import Settings
 from pipelines.stages import STAGES
-from tests.endpoint import answering
+from tests.endpoint import answering, worded
 from warehouse.errors import InputError
 from warehouse.store import Store
 
 UP_TO_NAMES = STAGES[: [stage.name for stage in STAGES].index("outcomes")]
-
-
-def worded(prompt: str) -> str:
-    """A model of one rule: the tools are the name, and the sentence lists the slots."""
-    tools, slots = (next(line for line in prompt.splitlines() if line.startswith(which)).split(": ", 1)[1]
-                    for which in ("tools that serve it", "slots, what"))
-    told = "" if slots == "none" else f" {slots}"
-    return json.dumps({"name": f"Help to {tools}"[:60], "sentence": f"Help to {tools}{told}."})
 
 
 def carried_out(settings: Settings) -> set[str]:
