@@ -65,12 +65,12 @@ def _in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def families(settings: Settings) -> list[dict[str, Any]]:
-    """{"service", "family", "name", "tasks", "sessions", "good", "sentence", "written_by"} a family of tasks, largest first."""
+    """Families of tasks, largest first: {"service", "family", "name", "tasks", "sessions", "good", "rate", "sentence", …}."""
     with Store.published(settings.warehouse) as store:
         return store.read(
-            "select service, family, name, count(*) as tasks, sum(len(session_ids))::bigint as sessions, "
-            "sum(len(good_session_ids))::bigint as good, sentence, written_by from mart.tasks join mart.names "
-            "using (service, family) group by all order by service, tasks desc, name, family").to_dicts()
+            "select service, family, name, n_tasks as tasks, n_sessions as sessions, n_good as good, round(rate, 2) as rate, "
+            "sentence, written_by from mart.families join mart.names using (service, family) "
+            "order by service, tasks desc, name, family").to_dicts()
 
 
 def left(settings: Settings) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from pipelines.reading import rows_of
 from pipelines.screen import data, say, table, tell_changes
 from warehouse.errors import Missing
 
-_OF_FAMILY = ("name", "tasks", "sessions", "good", "sentence")
+_OF_FAMILY = ("name", "tasks", "sessions", "good", "rate", "sentence")
 
 
 def show(
@@ -30,7 +30,7 @@ def show(
     if families:
         rows = summary.families(settings)
         data(rows) if json else table(
-            f"{len(rows):,} families", [{name: row[name] for name in _OF_FAMILY} for row in rows], right=_OF_FAMILY[1:4])
+            f"{len(rows):,} families", [{name: row[name] for name in _OF_FAMILY} for row in rows], right=_OF_FAMILY[1:5])
         return
     rows = summary.left(settings) if left else summary.funnel(settings)
     known = {row["stage"] for row in rows}
