@@ -38,7 +38,7 @@ LONGEST_NAME = 60
 """Signs of a name."""
 
 _LOOKED_AT = 200
-"""Goals of a kind, the most typical first, among whose sentences its name is looked for."""
+"""Goals of a kind, the most typical first, among whose first sentences its name is looked for."""
 
 _EVEN, _LENGTH = 6, 0.75
 """What words tell of a kind is divided by their number and the one, to the power of the other: short texts before long ones."""
@@ -178,17 +178,17 @@ def _named_by(label: str, tools: set[str]) -> tuple[str, ...]:
 
 
 def _name(kind: Kind, taken: set[str]) -> str:
-    """Its tools, or else its most typical sentence that names no other kind of the service."""
+    """Its tools, or else its most typical first sentence that names no other kind of the service."""
     if kind.tools:
         return " + ".join(map(spoken, kind.tools))
-    said = {piece for goal in kind.goals[:_LOOKED_AT] for piece in pieces_of(goal.words, kind.openings)}
+    said = {piece for goal in kind.goals[:_LOOKED_AT] for piece in pieces_of(goal.words, kind.openings)[:1]}
     ranked = sorted((len(name) > LONGEST_NAME, -_worth(sorted(set(_WORD.findall(piece.lower()))), kind.weights), name)
                     for piece in said for name in [general(piece, kind.usual.__contains__).rstrip(" .!,;:")])
     for *_, name in ranked:
         if (short := shortened(name, LONGEST_NAME)) not in taken:
             taken.add(short)
             return short
-    return shortened(cleaned(kind.goals[0].words), LONGEST_NAME)
+    return shortened(cleaned(kind.goals[0].words), LONGEST_NAME) or "without words"
 
 
 def _typical(kind: Kind, name: str) -> str:
