@@ -15,7 +15,7 @@ from env_builder.runtime.episode import Room
 from env_builder.runtime.expressions import OPERATORS
 from env_builder.runtime.world import View, World
 from env_builder.world import World as Rebuilt
-from pipelines.behaviours import kept
+from pipelines.answers import kept
 from pipelines.resources import connect
 from tests.conftest import ROOT
 from tests.endpoint import answering
