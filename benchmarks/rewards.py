@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""Whether rewards tell good from bad, whatever is tried on them.
+
+    benchmarks/rewards.py DATA [--only PART …] [--built OUT] [--sample N]
+
+Builds from DATA's logs alone (`traceroom run` into an empty folder; what stands in a folder called truth is for scoring). The
+parts that DATA can be measured by, each a module of its own beside this one, are in `PARTS`; --only names some of them;
+--built OUT: what a run of the same logs made before; --sample N: only N tasks of each part. A session without a room and an
+unscored grade count against coverage. Tables go to stderr; the last line on stdout is one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+
+class Asked(NamedTuple):
+    """What the command line asks for."""
+
+    data: Path
+    scratch: Path
+    """An empty folder to build in."""
+    built: Path | None
+    """What a run of the same logs made before."""
+    sample: int | None
+
+
+PARTS: dict[str, Callable[[Asked], dict[str, float]]] = {}
+"""Name of a part -> its figures; empty where DATA cannot be measured by it."""
+
+
+def main() -> int:
+    """Measure the data set by its parts and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--only", action="append", choices=sorted(PARTS))
+    parser.add_argument("--built", type=Path)
+    parser.add_argument("--sample", type=int)
+    told = parser.parse_args()
+    if not (told.data / "logs").is_dir():
+        parser.error(f"{told.data} has no folder logs/; name a data set")
+    figures: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in told.only or PARTS:
+            place = Path(scratch) / name
+            place.mkdir()
+            figures |= PARTS[name](Asked(told.data.resolve(), place, told.built, told.sample))
+    print(json.dumps({"benchmark": "rewards", "data": told.data.resolve().name, "figures": figures}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
