@@ -17,23 +17,16 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from rewards_data import Asked
+from rewards_sessions import probes, sessions
+from rewards_trials import trials
 
-class Asked(NamedTuple):
-    """What the command line asks for."""
-
-    data: Path
-    scratch: Path
-    """An empty folder to build in."""
-    built: Path | None
-    """What a run of the same logs made before."""
-    sample: int | None
-
-
-PARTS: dict[str, Callable[[Asked], dict[str, float]]] = {}
+PARTS: dict[str, Callable[[Asked], dict[str, float]]] = {
+    "trials": trials, "sessions": sessions, "probes": probes,
+}
 """Name of a part -> its figures; empty where DATA cannot be measured by it."""
 
 
