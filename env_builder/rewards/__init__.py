@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from env_builder.rewards.checks import agreed, checks_of, nothing_to_reward
+from env_builder.rewards.checks import CERTAIN, agreed, checks_of, nothing_to_reward
 from env_builder.rewards.witness import FreeText, Witness, free_text, witnesses
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.users import solutions
@@ -19,6 +19,8 @@ from warehouse.records import Check, Rubric, Verdict, frame
 BAD_BELOW = 0.5
 """Probability of success below which a session speaks against a check."""
 NO_FREE_TEXT = FreeText({}, [])
+MOST = 0.5
+"""Share of a service's sessions that are as good as certain, from which one that is not is in doubt."""
 
 
 class Rewards(NamedTuple):
@@ -28,7 +30,7 @@ class Rewards(NamedTuple):
     """Frame of `Rubric`, sorted by task_id."""
     verdicts: pl.DataFrame
     """Frame of `Verdict`, one row a task: `rubric_mined`, or `no_known_success`, `no_known_end_state`,
-    `no_agreed_end_state`."""
+    `no_agreed_end_state`, `doubtful_success`, `nothing_to_reward`."""
 
 
 def mine(
@@ -44,14 +46,16 @@ def mine(
     known = sessions.join(named.unique(), on="session_id", how="semi")["session_id"]
     seen = witnesses(known, turns, outcomes, differences, effects)
     free = free_text(turns)
+    decided = _decided(sessions, outcomes)
     good: dict[str, list[Witness]] = {}
     verdicts = []
     for task_id, service, good_ids in tasks.select("task_id", "service", "good_session_ids").iter_rows():
         clear = [seen[name] for name in good_ids if name in seen and seen[name].difference is not None]
         text = free.get(service, NO_FREE_TEXT)
         good[task_id] = agreed(clear, text)
-        verdicts.append(_why(task_id, good_ids, clear, good[task_id], text))
-        if nothing_to_reward(good[task_id], text):
+        verdict = _why(task_id, good_ids, clear, good[task_id], text, service in decided)
+        verdicts.append(verdict)
+        if not verdict.kept:
             good[task_id] = []
     agreeing = [[one.session_id for one in good[name]] for name in tasks["task_id"]]
     solved = tasks.with_columns(pl.Series("good_session_ids", agreeing, dtype=pl.List(pl.String())))
@@ -79,8 +83,28 @@ def _rubric(task_id: str, service: str, checks: list[Check], solution: str) -> R
     return Rubric(rubric_id=rubric_id, task_id=task_id, service=service, checks=text, solution=solution)
 
 
-def _why(task_id: str, good_ids: list[str], clear: list[Witness], good: list[Witness], free: FreeText) -> Verdict:
+def _decided(sessions: pl.DataFrame, outcomes: pl.DataFrame) -> set[str]:
+    """Services of whose sessions most are as good as certain to have gone well, or not to have."""
+    probability = pl.col("probability")
+    certain = (probability >= CERTAIN) | (probability <= 1 - CERTAIN)
+    rated = sessions.select("session_id", "service").join(outcomes, on="session_id")
+    share = rated.group_by("service").agg(certain.fill_null(False).mean().alias("share"))
+    return set(share.filter(pl.col("share") > MOST)["service"])
+
+
+def _doubtful(good: list[Witness], decided: bool) -> bool:
+    """A session alone that is left open where nearly all are decided: what speaks of it contradicts itself."""
+    return decided and len(good) == 1 and (good[0].probability or 0.0) < CERTAIN
+
+
+def _why(
+    task_id: str, good_ids: list[str], clear: list[Witness], good: list[Witness], free: FreeText, decided: bool
+) -> Verdict:
     """What became of a task: `clear` are its good sessions whose end is known, `good` those that agree."""
+    if good and _doubtful(good, decided):
+        detail = (f"{good[0].session_id} alone says what is right, and whether it went well is in doubt "
+                  f"({good[0].probability or 0.0:.2f}) where most sessions are certain; add an expert's word.")
+        return _verdict(task_id, False, "doubtful_success", detail)
     if good and nothing_to_reward(good, free):
         detail = f"{good[0].session_id} changed nothing and told nobody anything: any look around would be worth as much."
         return _verdict(task_id, False, "nothing_to_reward", detail)

@@ -117,6 +117,19 @@ def test_where_likely_sessions_disagree_the_most_decide_and_else_nobody() -> Non
     assert {"say": "Done."} in json.loads(mined.rubrics["solution"][0]), "the solution is one that agrees"
 
 
+def test_a_session_left_open_where_the_others_are_certain_is_no_word_for_what_is_right() -> None:
+    desk = Desk()
+    desk.session("open", 0.6, OPENED, ASK, OPEN, ("agent", "Done."))
+    assert desk.mined().verdicts["reason"].to_list() == ["rubric_mined"], "nobody is certain, and one has to begin"
+    desk.session("bad", 0.02, LIFTED, ASK, OPEN, ("agent", "Done."))
+    assert desk.mined().verdicts["reason"].to_list() == ["rubric_mined"], "half of them"
+    desk.session("worse", 0.03, LIFTED, ASK, OPEN, ("agent", "Done."))
+    assert desk.mined().verdicts["reason"].to_list() == ["doubtful_success"] and desk.mined().rubrics.is_empty()
+    desk.session("second", 0.55, OPENED, ASK, OPEN, ("agent", "Done."))
+    desk.session("third", 0.01, CLOSED, ASK, ("agent", "Done."))
+    assert desk.mined().verdicts["reason"].to_list() == ["rubric_mined"], "two ended alike"
+
+
 def test_an_idle_task_gets_explicit_gates_and_doing_nothing_is_worth_nothing() -> None:
     desk = Desk()
     desk.session("good", 0.9, CLOSED, ASK, LOOK, ("agent", "The fee would be 12.50, and owner ab-123 says no."))
