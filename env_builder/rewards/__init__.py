@@ -11,7 +11,8 @@ from typing import NamedTuple
 import polars as pl
 
 from env_builder.rewards.checks import CERTAIN, agreed, checks_of, nothing_to_reward
-from env_builder.rewards.witness import FreeText, Witness, free_text, witnesses
+from env_builder.rewards.loose import FreeText, free_text
+from env_builder.rewards.witness import Witness, witnesses
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.users import solutions
 from warehouse.records import Check, Rubric, Verdict, frame
@@ -45,7 +46,7 @@ def mine(
     named = tasks.select(pl.concat_list("session_ids", "good_session_ids").alias("session_id")).explode("session_id")
     known = sessions.join(named.unique(), on="session_id", how="semi")["session_id"]
     seen = witnesses(known, turns, outcomes, differences, effects)
-    free = free_text(turns)
+    free = free_text(turns, tasks, effects)
     decided = _decided(sessions, outcomes)
     good: dict[str, list[Witness]] = {}
     verdicts = []

@@ -15,9 +15,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeVar
 
+from env_builder.rewards.loose import FreeText
 from env_builder.rewards.witness import (
     Difference,
-    FreeText,
     Witness,
     changes_nothing,
     ends_alike,
@@ -75,7 +75,7 @@ def checks_of(good: list[Witness], bad: list[Witness], free: FreeText) -> list[C
 
 def _loose(sessions: list[Witness], free: FreeText) -> dict[str, Any]:
     """What of the sessions' acts is free text, as parameters of a check."""
-    return free.parameters({"acts": [act for one in sessions for act in (one.difference or {}).get("acts", ())]})
+    return free.parameters(one.difference or {} for one in sessions)
 
 
 def _ends(good: list[Witness], parameters: dict[str, Any]) -> Ends:

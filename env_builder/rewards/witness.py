@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
@@ -18,30 +18,12 @@ from env_builder.runtime.ends import end_state, unreached
 from env_builder.runtime.words import Fact, facts_in, number_forms
 from env_builder.world.calls import Call, calls_of
 
-FREE_TEXT_WORDS = 8
-"""Mean number of words from which an argument's values count as free text: longer than a name or an address."""
 SMALLEST_NUMBER = 10
 """Whole numbers below are said in every other sentence, and say nothing."""
 
 Row = tuple[str, str | None, str | None]
 """(kind, role, text) of a turn."""
 Difference = dict[str, Any]
-
-
-class FreeText(NamedTuple):
-    """Where a service's tools take free text: what two good sessions never write the same way."""
-
-    masked: dict[str, list[str]]
-    """Tool -> arguments that are free text."""
-    aside: list[str]
-    """Tools that take nothing but free text: notes and hand-overs."""
-
-    def parameters(self, difference: Difference) -> dict[str, Any]:
-        """The part that speaks of the tools in `difference`, as parameters of a check."""
-        tools = {tool for tool, _ in difference.get("acts", ())}
-        masked = {tool: names for tool, names in self.masked.items() if tool in tools and tool not in self.aside}
-        parts: dict[str, Any] = {"masked": masked, "aside": self.aside}
-        return {name: part for name, part in parts.items() if part}
 
 
 class Witness:
@@ -121,24 +103,6 @@ def witnesses(
             probability.get(session_id), frozenset(reads.get(service[session_id], ())))
         for session_id, own_rows in rows.items()
     }
-
-
-def free_text(turns: pl.DataFrame) -> dict[str, FreeText]:
-    """Where each service's tools take free text, by service."""
-    found: dict[str, FreeText] = {}
-    for (service,), own in sorted(turns.filter(pl.col("kind") == "call").group_by("service")):
-        lengths: dict[tuple[str, str], list[int]] = {}
-        for call in calls_of(own):
-            for name, value in call.arguments.items():
-                words = len(value.split()) if isinstance(value, str) else 0
-                lengths.setdefault((call.tool, name), []).append(words)
-        free = {where for where, words in lengths.items() if sum(words) >= FREE_TEXT_WORDS * len(words)}
-        masked: dict[str, list[str]] = {}
-        for tool, name in sorted(free):
-            masked.setdefault(tool, []).append(name)
-        aside = [tool for tool in masked if not any(t == tool and (t, n) not in free for t, n in lengths)]
-        found[str(service)] = FreeText(masked, aside)
-    return found
 
 
 def ends_alike(one: Difference, other: Difference, parameters: dict[str, Any]) -> bool:

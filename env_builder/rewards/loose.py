@@ -1,0 +1,117 @@
+"""What two good sessions never write the same way: free text, and details that everybody makes up.
+
+In: turns, which sessions belong to one task, which tools read. Out: a `FreeText` a service.
+Sees: how long an argument's values are; whether they stood in what users said or tools answered before; whether sessions of one
+task agree on them. An argument counts as free where its values are long on average, or where most are the agent's own and the
+sessions of one task mostly disagree on them. Does not see: free text inside documents, numbers (a number that is worked out
+is the agent's own too, and right or wrong), and a service whose tasks were all done once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from env_builder.world.calls import Call, calls_of
+
+FREE_TEXT_WORDS = 8
+"""Mean number of words from which an argument's values count as free text: longer than a name or an address."""
+OWN = 0.5
+"""Share of the values that nobody had said, from which an argument is the agent's to word."""
+AGREE = 0.5
+"""Mean share of pairs of sessions of one task that give the same value, below which they disagree."""
+FEWEST_TASKS = 3
+"""Tasks that were done more than once, from which sessions can be said to disagree."""
+
+Argument = tuple[str, str]
+"""(tool, argument)."""
+Difference = dict[str, Any]
+
+
+class FreeText(NamedTuple):
+    """Where a service's tools take free text: what two good sessions never write the same way."""
+
+    masked: dict[str, list[str]]
+    """Tool -> arguments that are free text."""
+    aside: list[str]
+    """Tools that take nothing but free text: notes and hand-overs."""
+
+    def parameters(self, differences: Iterable[Difference]) -> dict[str, Any]:
+        """The part that speaks of the tools in `differences`, as parameters of a check."""
+        tools = {tool for difference in differences for tool, _ in difference.get("acts", ())}
+        masked = {tool: names for tool, names in self.masked.items() if tool in tools and tool not in self.aside}
+        parts: dict[str, Any] = {"masked": masked, "aside": self.aside}
+        return {name: part for name, part in parts.items() if part}
+
+
+def free_text(turns: pl.DataFrame, tasks: pl.DataFrame, effects: pl.DataFrame) -> dict[str, FreeText]:
+    """Where each service's tools take free text, by service."""
+    task_of = dict(tasks.select("task_id", "session_ids").explode("session_ids").select("session_ids", "task_id").iter_rows())
+    reads: dict[str, set[str]] = {}
+    for service, tool in effects.filter(pl.col("effect") == "read").select("service", "tool").iter_rows():
+        reads.setdefault(service, set()).add(tool)
+    found: dict[str, FreeText] = {}
+    for (name,), own in sorted(turns.group_by("service")):
+        service, calls = str(name), calls_of(own.filter(pl.col("kind") == "call"))
+        lengths: dict[Argument, list[int]] = {}
+        for call in calls:
+            for argument, value in call.arguments.items():
+                words = len(value.split()) if isinstance(value, str) else 0
+                lengths.setdefault((call.tool, argument), []).append(words)
+        free = {where for where, words in lengths.items() if sum(words) >= FREE_TEXT_WORDS * len(words)}
+        aside = {tool for tool, _ in free if not any(t == tool and (t, n) not in free for t, n in lengths)}
+        acts = [call for call in calls if call.tool not in reads.get(service, ()) and not call.failed]
+        masked: dict[str, list[str]] = {}
+        for tool, argument in sorted(free | _made_up(acts, own, task_of)):
+            masked.setdefault(tool, []).append(argument)
+        found[service] = FreeText(masked, sorted(aside))
+    return found
+
+
+def _made_up(acts: list[Call], turns: pl.DataFrame, task_of: dict[str, str]) -> set[Argument]:
+    """Arguments whose values are mostly the agent's own, and mostly others in each session of a task."""
+    n_own: dict[Argument, list[bool]] = {}
+    by_task: dict[Argument, dict[str, dict[str, str]]] = {}
+    before = _Before(turns)
+    for call in acts:
+        for argument, value in call.arguments.items():
+            if isinstance(value, str) and value:
+                where = (call.tool, argument)
+                n_own.setdefault(where, []).append(not before.holds(call, value))
+                task = task_of.get(call.session_id, call.session_id)
+                by_task.setdefault(where, {}).setdefault(task, {})[call.session_id] = value
+    return {where for where, own in n_own.items() if sum(own) >= OWN * len(own) and _disagree(by_task[where])}
+
+
+def _disagree(by_task: dict[str, dict[str, str]]) -> bool:
+    """Do sessions of one task mostly give different values? Each task counts the same, and so does each session."""
+    shares = []
+    for values in by_task.values():
+        n = len(values)
+        alike = sum(times * (times - 1) for times in Counter(values.values()).values())
+        shares += [alike / (n * (n - 1))] if n > 1 else []
+    return len(shares) >= FEWEST_TASKS and sum(shares) < AGREE * len(shares)
+
+
+class _Before:
+    """What had been said and answered in a session before a call: all but the agent's own words."""
+
+    def __init__(self, turns: pl.DataFrame) -> None:
+        self._texts: dict[str, list[tuple[int, str]]] = {}
+        for session_id, position, text in _others(turns):
+            self._texts.setdefault(session_id, []).append((position, text.casefold()))
+
+    def holds(self, call: Call, value: str) -> bool:
+        """Did somebody say it, or a tool give it?"""
+        plain = value.casefold()
+        return any(plain in text for position, text in self._texts.get(call.session_id, ()) if position < call.position)
+
+
+def _others(turns: pl.DataFrame) -> Iterator[tuple[str, int, str]]:
+    """(session_id, position, text) of everything that the agent did not write."""
+    by_others = (pl.col("kind") == "call") | (pl.col("role") != "assistant").fill_null(True)
+    rows = turns.filter(by_others & pl.col("content").is_not_null()).sort("session_id", "position")
+    yield from rows.select("session_id", "position", "content").iter_rows()

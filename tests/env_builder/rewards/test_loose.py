@@ -1,0 +1,49 @@
+"""What counts as free text: long values, and short ones that every agent makes up anew."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import polars as pl
+from hypothesis import given
+from hypothesis import strategies as st
+
+from env_builder.rewards.loose import free_text
+from warehouse.records import Task, Turn, frame
+
+EFFECTS = pl.DataFrame([("main", "pay", "write"), ("main", "look", "read")], schema=["service", "tool", "effect"], orient="row")
+TASKS = 4
+
+
+def masked(asked: str, *payments: list[dict[str, Any]], order: list[int] | None = None) -> dict[str, list[str]]:
+    """Free arguments where in each of `TASKS` tasks a user says `asked` and one session each makes one of `payments`."""
+    empty, turns, tasks = dict.fromkeys(Turn.model_fields), [], []
+    for task in range(TASKS):
+        names = [f"{task}-{n}" for n in range(len(payments))]
+        tasks.append({**dict.fromkeys(Task.model_fields), "task_id": str(task), "service": "main", "family": "f", "slots": "{}",
+                      "goal": "g", "split": "train", "session_ids": names, "good_session_ids": names})
+        for name, calls in zip(names, payments, strict=True):
+            shared = {**empty, "session_id": name, "service": "main"}
+            said = {"turn_id": f"{name}u", "position": 0, "kind": "message", "role": "user", "content": asked}
+            turns.append(shared | said)
+            turns += [shared | {"turn_id": f"{name}{n}", "position": n + 1, "kind": "call", "role": "assistant", "tool": "pay",
+                                "content": "paid", "arguments": json.dumps(call)} for n, call in enumerate(calls)]
+    turns = [turns[n] for n in order] if order else turns
+    return free_text(frame(Turn, turns), frame(Task, tasks), EFFECTS)["main"].masked
+
+
+def test_what_every_agent_words_anew_is_free_and_what_it_was_told_is_not() -> None:
+    dinner, lunch = {"to": "AB1", "label": "dinner"}, {"to": "AB1", "label": "lunch"}
+    assert masked("Pay AB1 please.", [dinner], [lunch]) == {"pay": ["label"]}
+    assert masked("Pay AB1 for lunch, or was it dinner?", [dinner], [lunch]) == {}, "the user named both"
+    assert masked("Pay AB1 please.", [dinner], [dinner]) == {}, "all choose the same: it follows from the task"
+    assert masked("Pay AB1 please.", [dinner, lunch]) == {}, "one session a task: nobody else to disagree"
+    assert masked("Pay.", [{"sum": 3}], [{"sum": 4}]) == {}, "a number that is worked out is right or wrong"
+    assert masked("Pay.", [{"note": "one two three four five six seven eight"}]) == {"pay": ["note"]}, "long text"
+
+
+@given(st.permutations(range(TASKS * 4)))
+def test_the_order_of_turns_does_not_matter(order: list[int]) -> None:
+    payments = ([{"to": "AB1", "label": "dinner"}], [{"to": "AB1", "label": "lunch"}])
+    assert masked("Pay AB1 please.", *payments, order=order) == {"pay": ["label"]}
