@@ -13,8 +13,9 @@ from typing import Any
 
 from . import live
 from .bindings import Binding, binding
+from .canonical import canonical, digest
 from .conditions import Conditions
-from .episode import Room
+from .episode import Mark, Room
 from .grading import grade
 from .programs import Program
 from .records import Ended, Episode, Grade, Limits, Observation, Result, Task
@@ -135,6 +136,7 @@ class Environment:
         """The tool's answer; arguments that are no JSON object are answered `unknown`."""
         if not self._open():
             return _OVER
+        self._marks.append((self._room.mark, self._turn))
         drawn: dict[str, Any] = {}
         if isinstance(arguments, dict):
             result, drawn = self._answer(tool, arguments)
@@ -148,6 +150,7 @@ class Environment:
         """Tell the user something; the user's answer, or None when the user has nothing more to say."""
         if not self._open():
             return None
+        self._marks.append((self._room.mark, self._turn))
         self._turn, reply = self._user.reply(self._turn, text)
         self._journal.append({"kind": "say", "content": text, "reply": reply})
         return reply
@@ -164,12 +167,35 @@ class Environment:
         twin.__dict__.update(self.__dict__)
         twin._room = self._room.fork()
         twin._journal = list(self._journal)
+        twin._marks = list(self._marks)
         return twin
+
+    def rollback(self, n_steps: int) -> None:
+        """Back to where the episode stood after its first `n_steps` steps; the time that has passed stays passed.
+
+        ValueError: it has not come so far, or the room is open (what it was taught cannot be taken back).
+        """
+        if self._task is None or not 0 <= n_steps <= len(self._journal):
+            here = "the open room" if self._task is None else f"an episode of {len(self._journal)} steps"
+            raise ValueError(f"{here} cannot be rolled back to step {n_steps}")
+        if n_steps < len(self._journal):
+            mark, self._turn = self._marks[n_steps]
+            self._room.back(mark)
+            del self._journal[n_steps:], self._marks[n_steps:]
+            self._ended = None
+
+    def state_hash(self) -> str:
+        """What the state is, as 64 hex digits: the task, what of the world has changed since it began, and how much the user
+        has said. Two ways to the same state give the same; looking changes nothing.
+        """
+        task_id = self._task.task_id if self._task else None
+        return digest(canonical([self.manifest["content_digest"], task_id, self._room.difference(), self._turn]))
 
     def finish(self) -> None:
         """The agent is done."""
         if self._open():
             self._ended = "terminated"
+            self._marks.append((self._room.mark, self._turn))
             self._journal.append({"kind": "finish"})
 
     @property
@@ -251,6 +277,8 @@ class Environment:
         self._user = ScriptedUser(task.user_turns if task else ())
         self._turn = 0
         self._journal: list[dict[str, Any]] = []
+        self._marks: list[tuple[Mark, int]] = []
+        """How it was before each step of the journal."""
         self._ended = None
         self._began = time.monotonic()
 

@@ -8,7 +8,7 @@ tools were seen to leave each other alone.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from .acts import ACTING, UNKNOWN, Act, Asked
 from .answers import failed, parse, parsed
@@ -29,12 +29,22 @@ from .taught import Taught
 from .world import Name, Overlay, Row, View, World, agreed_on
 
 
+class Mark(NamedTuple):
+    """All that a call changes."""
+
+    overlay: Overlay
+    acts: tuple[Act, ...]
+    naming: dict[str, tuple[int, ...]]
+    last: Asked | None
+    n_calls: int
+
+
 class Room:
     """The state of one episode."""
 
     __slots__ = (
-        "_affixes", "_bound", "_last", "_n_calls", "_naming", "_overlay", "_programs", "_seed", "_taught", "_world", "acts",
-        "view")
+        "_affixes", "_bound", "_last", "_n_calls", "_naming", "_overlay", "_programs", "_seed", "_taught", "_taught_is_shared",
+        "_world", "acts", "view")
 
     def __init__(self, world: World, programs: dict[str, Program], view: View) -> None:
         self._world = world
@@ -42,6 +52,7 @@ class Room:
         self._affixes = {program["class"]: program["affix"] for program in programs.values() if "affix" in program}
         self._overlay = Overlay()
         self._taught = Taught()
+        self._taught_is_shared = False
         self._last: Asked | None = None
         self._bound: dict[str, Binding] = {}
         self._seed: int | None = None
@@ -63,21 +74,28 @@ class Room:
         return self
 
     def fork(self) -> Room:
-        """The same state, independent from here on."""
-        twin = Room(self._world, self._programs, self.view)
-        self._overlay, twin._overlay = self._overlay.fork()
-        twin._taught = self._taught.copy()
-        twin._last = self._last
-        twin._bound = self._bound
-        twin._seed, twin._n_calls = self._seed, self._n_calls
-        twin.acts, twin._naming = self.acts, dict(self._naming)
+        """The same state, independent from here on. Nothing is copied: what is shared is never changed in place."""
+        self._taught_is_shared = True
+        twin = object.__new__(Room)
+        for name in Room.__slots__:
+            setattr(twin, name, getattr(self, name))
         return twin
+
+    @property
+    def mark(self) -> Mark:
+        """The state as it is now, to come back to."""
+        return Mark(self._overlay, self.acts, self._naming, self._last, self._n_calls)
+
+    def back(self, mark: Mark) -> None:
+        """The state as it was."""
+        self._overlay, self.acts, self._naming, self._last, self._n_calls = mark
 
     def again(self, view: View, anew: bool) -> Room:
         """The next episode, which takes over what this one was taught. `anew`: from the state that this one began from."""
-        taught, self._taught = self._taught, Taught()
+        taught = self._taught.copy() if self._taught_is_shared else self._taught
+        self._taught = Taught()
         twin = self.fork()
-        twin._taught, twin.view = taught, view
+        twin._taught, twin._taught_is_shared, twin.view = taught, False, view
         if anew:
             twin._overlay, twin.acts, twin._last, twin._naming = Overlay(), (), None, {}
             twin._taught.begin_anew()
@@ -104,6 +122,8 @@ class Room:
         """Take in what the real tool answered to a call that was just asked here. `passing`: it failed by itself."""
         program = at_instant(self._programs.get(tool, UNKNOWN | {"tool": tool}), self.view.instant)
         key = canonical(arguments)
+        if self._taught_is_shared:
+            self._taught, self._taught_is_shared = self._taught.copy(), False
         if self._last is not None and (self._last.tool, self._last.key) == (tool, key):  # as it was before it was asked
             self.acts, self._overlay, self._last = self._last.acts, self._last.overlay, None
         answered = parse(content)
@@ -355,14 +375,12 @@ class Room:
         documents = {self._plain(name)[0]: text for name, text in (found.documents if found else left)}
         if program["effect"] in ACTING or documents:
             named = act_names(arguments, found.content) if found else self._reach(arguments)
-            for word in named:
-                self._naming[word] = (*self._naming.get(word, ()), len(self.acts))
+            here = len(self.acts)
+            self._naming = self._naming | {word: (*self._naming.get(word, ()), here) for word in named}
             made = self._made(program, documents)
             self.acts += (Act(program["tool"], key, named, frozenset(documents), found is not None, real, made),)
         if documents:
-            self._overlay, _ = self._overlay.fork()
-        for name, text in documents.items():
-            self._overlay.set(name, (text, len(self.acts)))
+            self._overlay = self._overlay.over({name: (text, len(self.acts)) for name, text in documents.items()})
 
     def _made(self, program: Program, documents: Iterable[Name]) -> Name | None:
         """The thing among these that the tool's program makes under a name drawn at random."""

@@ -19,7 +19,7 @@ from .numbering import Form, Highest, number_of
 from .tables import Table, rows_in
 
 MAXIMUM_DEPTH = 16
-"""Layers of overlay above which a fork flattens them, so that a look stays cheap."""
+"""Layers of overlay above which the next one flattens them, so that a look stays cheap."""
 
 NEARBY = 200
 """Questions on record, before and after a new one by alphabet, that are compared with it."""
@@ -168,13 +168,14 @@ def _holds(row: Row, instant: str | None) -> bool:
 
 
 class Overlay:
-    """Documents that an episode changed: layers, so that a fork costs the same whatever the world's size."""
+    """Documents that an episode changed: layers that nobody changes, so that a fork costs nothing whatever the world's size."""
 
-    __slots__ = ("_own", "_parent")
+    __slots__ = ("_depth", "_own", "_parent")
 
-    def __init__(self, parent: Overlay | None = None) -> None:
-        self._own: dict[Name, Any] = {}
+    def __init__(self, own: dict[Name, Any] | None = None, parent: Overlay | None = None) -> None:
+        self._own: dict[Name, Any] = own or {}
         self._parent = parent
+        self._depth: int = parent._depth + 1 if parent else 0
 
     def get(self, name: Name) -> Any:
         """What the episode set last, or KeyError where it left the thing alone."""
@@ -185,27 +186,13 @@ class Overlay:
             layer = layer._parent
         raise KeyError(name)
 
-    def set(self, name: Name, value: Any) -> None:
-        """Take a new value for this episode."""
-        self._own[name] = value
-
-    def fork(self) -> tuple[Overlay, Overlay]:
-        """Two overlays that share what is there now and no longer see each other's changes."""
-        base = self._flat() if self._depth() >= MAXIMUM_DEPTH else self
-        return Overlay(base), Overlay(base)
+    def over(self, new: dict[Name, Any]) -> Overlay:
+        """An overlay with these new values on top of this one."""
+        if self._depth < MAXIMUM_DEPTH:
+            return Overlay(new, self)
+        return Overlay(self.items() | new)
 
     def items(self) -> dict[Name, Any]:
         """All that was changed."""
         merged = dict(self._parent.items()) if self._parent else {}
         return merged | self._own
-
-    def _flat(self) -> Overlay:
-        flat = Overlay()
-        flat._own = self.items()
-        return flat
-
-    def _depth(self) -> int:
-        depth, layer = 0, self._parent
-        while layer is not None:
-            depth, layer = depth + 1, layer._parent
-        return depth

@@ -199,11 +199,10 @@ def test_an_overlay_forks_like_a_copied_dict(steps: list[tuple[str, int, int]]) 
     current = 0
     for kind, key, value in steps:
         if kind == "set":
-            overlays[current].set(("c", str(key)), value)
+            overlays[current] = overlays[current].over({("c", str(key)): value})
             models[current][("c", str(key))] = value
         elif kind == "fork":
-            overlays[current], twin = overlays[current].fork()
-            overlays.append(twin)
+            overlays.append(overlays[current])
             models.append(dict(models[current]))
         else:
             current = key % len(overlays)
