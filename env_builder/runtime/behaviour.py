@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from .answers import parse
+from .answers import parse, parsed
 from .arithmetic import written
 from .effects import consequences
 from .expressions import DONE, Look, Missing, Nowhere, Scope, evaluate, nothing
@@ -237,7 +237,7 @@ def _write(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any],
     text = None if name is None else state.document(name)
     if name is None or text is None:
         return None
-    before = json.loads(text)
+    before = parsed(text)
     new = write(rule, before, arguments, state.look)
     if new is None:
         return None

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from . import live
+from .acts import ACTING, Mark
 from .bindings import Binding, binding
 from .canonical import canonical, digest
 from .conditions import Conditions
-from .episode import Mark, Room
+from .episode import Room
 from .grading import grade
 from .programs import Program
 from .records import Ended, Episode, Grade, Limits, Observation, Result, Task
@@ -38,6 +39,7 @@ class Environment:
         self.tools = tools
         self._by_id = {task.task_id: task for task in self.tasks}
         self._programs = programs
+        self._writes = frozenset(tool for tool, program in programs.items() if program["effect"] in ACTING)
         self._world = world
         self._rubrics = rubrics
         self._conditions = conditions or Conditions()
@@ -142,7 +144,10 @@ class Environment:
             result, drawn = self._answer(tool, arguments)
         else:
             result = Result("the arguments are no JSON object", True, "unknown")
-        self._journal.append({"kind": "call", "tool": tool, "arguments": arguments, **result._asdict(), **drawn})
+        content, is_error, tier = result
+        self._journal.append({
+            "kind": "call", "tool": tool, "arguments": arguments, "content": content, "is_error": is_error, "tier": tier,
+            **drawn})
         prompt = self.prompt() if self._ask else None
         return (self.supply(self._ask(prompt)) if self._ask and prompt else None) or result
 
@@ -222,10 +227,16 @@ class Environment:
         return self._room.difference()
 
     def grade(self) -> Grade:
-        """Grade this episode by its journal alone; unscored where the task has no verified reward."""
+        """Grade this episode; unscored where the task has no verified reward.
+
+        What a replay of the journal would reach is what this room has reached, unless something else than the room answered.
+        """
         if self._task is None:
             raise KeyError("the open room has no task to grade; reset to one")
-        return self.grade_journal(self._task.task_id, self.journal, self._conditions.seed, self._conditions.switches)
+        task_id = self._task.task_id
+        if self._bound or task_id not in self._rubrics or any(row.get("tier") == "model" for row in self._journal):
+            return self.grade_journal(task_id, self.journal, self._conditions.seed, self._conditions.switches)
+        return grade(self._rubrics[task_id], self._episode())
 
     def grade_journal(
         self, task_id: str, journal: Iterable[dict[str, Any]], seed: int = 0, conditions: Iterable[str] = ()
@@ -252,11 +263,16 @@ class Environment:
                 twin.call(tool, row.get("arguments"))
             elif kind == "say" and isinstance(content, str):
                 twin.say(content)
-        writes = frozenset(filter(self._room.acts_of, self._programs))
-        return Episode(twin.journal, twin.difference(), twin.leaned, writes)
+        return twin._episode()
+
+    def _episode(self) -> Episode:
+        """What this episode comes to, as far as the room itself answered it."""
+        return Episode(self.journal, self.difference(), self.leaned, self._writes)
 
     def _answer(self, tool: str, arguments: dict[str, Any]) -> tuple[Result, dict[str, Any]]:
         """The answer, or the failure that keeps the call from reaching the room; and what was drawn, for the journal."""
+        if not self._conditions.switches:
+            return self._room.call(tool, arguments), {}
         step = len(self._journal)
         fault = self._conditions.fault(step, tool, arguments)
         expired = None if fault else self._conditions.expired(self._journal, tool, arguments)

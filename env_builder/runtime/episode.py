@@ -8,9 +8,9 @@ tools were seen to leave each other alone.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
-from .acts import ACTING, UNKNOWN, Act, Asked
+from .acts import ACTING, NOTHING_NAMED, UNKNOWN, Act, Asked, Mark
 from .answers import failed, parse, parsed
 from .behaviour import Answer, answer, at_instant, completed, unmoved
 from .bindings import Ask, Binding, Reply
@@ -22,29 +22,22 @@ from .implied import Origin
 from .numbering import Form, number_of
 from .programs import Program, drawing, made_by, open_to_bound, rows_rules, shown_by, volatile
 from .records import Result
-from .relevance import act_names, ids, listed_in, matters, names
-from .tables import ROWS, Table, Wanted, agreed, rows_in
+from .relevance import ids, listed_in, matters, names
+from .tables import ROWS, Table, Wanted, agreed
 from .tables import Row as TableRow
 from .taught import Taught
 from .world import Name, Overlay, Row, View, World, agreed_on
 
-
-class Mark(NamedTuple):
-    """All that a call changes."""
-
-    overlay: Overlay
-    acts: tuple[Act, ...]
-    naming: dict[str, tuple[int, ...]]
-    last: Asked | None
-    n_calls: int
+NEVER: tuple[str | None, int] = (None, -1)
+"""Text of a thing, and since how many acts: of one that was left alone."""
 
 
 class Room:
     """The state of one episode."""
 
     __slots__ = (
-        "_affixes", "_bound", "_last", "_n_calls", "_naming", "_overlay", "_programs", "_seed", "_taught", "_taught_is_shared",
-        "_world", "acts", "view")
+        "_affixes", "_begun", "_bound", "_last", "_n_calls", "_naming", "_overlay", "_programs", "_seed", "_taught",
+        "_taught_is_shared", "_world", "acts", "view")
 
     def __init__(self, world: World, programs: dict[str, Program], view: View) -> None:
         self._world = world
@@ -58,9 +51,10 @@ class Room:
         self._seed: int | None = None
         self._n_calls = 0
         self.view = view
+        self._begun: dict[Name, str | None] = {}
+        """Thing -> its text as the episode began, of those that were asked for."""
         self.acts: tuple[Act, ...] = ()
-        self._naming: dict[str, tuple[int, ...]] = {}
-        """Word -> places among the acts of those that may name it (some that were taken back among them)."""
+        self._naming = NOTHING_NAMED
 
     def bind(self, bound: dict[str, Binding]) -> Room:
         """Answer these tools by what is bound to them where no answer is on record; gives itself."""
@@ -96,8 +90,9 @@ class Room:
         self._taught = Taught()
         twin = self.fork()
         twin._taught, twin._taught_is_shared, twin.view = taught, False, view
+        twin._begun = {}
         if anew:
-            twin._overlay, twin.acts, twin._last, twin._naming = Overlay(), (), None, {}
+            twin._overlay, twin.acts, twin._last, twin._naming = Overlay(), (), None, NOTHING_NAMED
             twin._taught.begin_anew()
         return twin
 
@@ -125,16 +120,13 @@ class Room:
         if self._taught_is_shared:
             self._taught, self._taught_is_shared = self._taught.copy(), False
         if self._last is not None and (self._last.tool, self._last.key) == (tool, key):  # as it was before it was asked
-            self.acts, self._overlay, self._last = self._last.acts, self._last.overlay, None
+            self.acts, self._overlay, self._last, self._naming = self._last.acts, self._last.overlay, None, NOTHING_NAMED
         answered = parse(content)
         is_error = failed(content, answered)
         if is_error and passing:
             return
-        for rule in () if is_error else rows_rules(program):
-            table = self._taught.tables.setdefault(rule["class"], Table())
-            for row in rows_in(rule, arguments, answered):
-                table.add(row)
         if not is_error:
+            self._taught.add_rows(rows_rules(program), arguments, answered)
             self._taught.said.setdefault(tool, []).append((arguments, content))
         documents = () if is_error else shown_by(program, arguments, content)
         if not is_error:
@@ -149,11 +141,7 @@ class Room:
                 "content": content, "is_error": is_error, "session": None, "from": None, "to": None, "after": after,
                 "effects": effects, "acts": len(self.acts)})
         if not acting:
-            for name, text in ((self._plain(name)[0], text) for name, text in documents):
-                self._taught.documents[name] = (text, len(self.acts))
-                self._taught.tables.setdefault(name[0], Table()).add({"key": name[1], "document": parse(text)})
-                if after == []:
-                    self._taught.begun[name] = text
+            self._taught.see({self._bare(name): text for name, text in documents}, len(self.acts), after == [])
         elif not is_error:
             told = Answer(content, False, "recorded", documents)
             self._act(program, key, arguments, completed(told, program, key, arguments, self), real=True)
@@ -164,18 +152,27 @@ class Room:
 
     def document(self, name: Name) -> str | None:
         """JSON text of a thing as the episode has it now, or None where it is not known."""
-        name, words = self._plain(name)
-        try:
-            text, since = self._overlay.get(name)
-        except KeyError:
-            text, since = None, -1
-        told, at = self._taught.documents.get(name, (None, -1))
+        if name[0] in self._affixes:
+            name, words = self._plain(name)
+        else:
+            words = None
+        text, since = self._overlay.get(name, NEVER)
+        told, at = self._taught.documents.get(name, NEVER)
         if at >= since:
-            text, since = (told, at) if at >= 0 else (self._world.document(name, self.view), 0)
+            text, since = (told, at) if at >= 0 else (self._at_first(name), 0)
+        if since >= len(self.acts):
+            return text
+        words = words or frozenset((name[1],))
         for act in self._acts_naming(words, since):
             if name not in act.documents and matters(self._relation(act, name[0]), act.names, words):
                 return None
-        return text if isinstance(text, str) else None
+        return text
+
+    def _at_first(self, name: Name) -> str | None:
+        """The thing's text as the episode began."""
+        if name not in self._begun:
+            self._begun[name] = self._world.document(name, self.view)
+        return self._begun[name]
 
     def look(self, entity_class: str, key: str) -> Any:
         """The same as JSON value, shared with others: not to be changed."""
@@ -320,6 +317,8 @@ class Room:
 
     def after(self, tool: str, arguments: dict[str, Any]) -> list[list[str]] | None:
         """The acts so far that matter to this call, sorted; None where one of them was not answered."""
+        if not self.acts:
+            return []
         named = names(arguments)
         entity = self._programs.get(tool, {}).get("class")
         relevant = [act for act in self._acts_naming(named) if matters(self._relation(act, tool, entity), act.names, named)]
@@ -333,7 +332,7 @@ class Room:
         """What the episode changed (docs/environment.md)."""
         documents = {}
         for name, (text, _) in self._overlay.items().items():
-            if text != self._world.document(name, self.view):
+            if text != self._at_first(name):
                 documents["/".join(name)] = text
         acts = sorted([act.tool, act.key] for act in self.acts if act.known and not act.documents)
         drawn_names = sorted(act.named for act in self.acts if act.named and "/".join(act.named) in documents)
@@ -351,8 +350,8 @@ class Room:
         """Acts that may name one of the words, in order; all of them where there is none."""
         if not words:
             return list(self.acts[since:])
-        places = {place for word in words for place in self._naming.get(word, ())}
-        return [self.acts[place] for place in sorted(places) if since <= place < len(self.acts)]
+        self._naming = self._naming.through(self.acts)
+        return [self.acts[place] for place in self._naming.of(words) if place >= since]
 
     def _plain(self, name: Name) -> tuple[Name, frozenset[str]]:
         """The thing by its bare key, and the words that name it."""
@@ -374,11 +373,9 @@ class Room:
         `real`: the real tool answered it."""
         documents = {self._plain(name)[0]: text for name, text in (found.documents if found else left)}
         if program["effect"] in ACTING or documents:
-            named = act_names(arguments, found.content) if found else self._reach(arguments)
-            here = len(self.acts)
-            self._naming = self._naming | {word: (*self._naming.get(word, ()), here) for word in named}
+            said = found.content if found else self._reach(arguments)
             made = self._made(program, documents)
-            self.acts += (Act(program["tool"], key, named, frozenset(documents), found is not None, real, made),)
+            self.acts += (Act(program["tool"], key, said, frozenset(documents), found is not None, real, made),)
         if documents:
             self._overlay = self._overlay.over({name: (text, len(self.acts)) for name, text in documents.items()})
 

@@ -89,12 +89,15 @@ def evaluate(expression: list[Any], before: Any, arguments: Any, look: Look = no
 
 def value_of(expression: list[Any], scope: Scope) -> Any:
     """The same in a scope at hand."""
-    return OPERATORS[expression[0]](expression[1:], scope)
+    operator, *operands = expression
+    if operator == "before":
+        return _at(scope.before, operands)
+    return OPERATORS[operator](operands, scope)
 
 
 def _at(value: Any, path: list[Any]) -> Any:
     for step in path:
-        if not _has(value, step):
+        if not ((type(value) is dict and type(step) is str and step in value) or _has(value, step)):
             raise Nowhere(step)
         value = value[step]
     return value

@@ -48,8 +48,17 @@ def length_of(value: Any) -> int | None:
 
 def is_within(before: dict[str, Any], value: Any) -> bool:
     """Does every scalar of the value stand somewhere in the document?"""
-    there = list(leaves(before))
-    return all(leaf in there for leaf in leaves(value))
+    sought = set(leaves(value))
+    left: list[Any] = [before]
+    while left and sought:
+        one = left.pop()
+        if isinstance(one, dict):
+            left += one.values()
+        elif isinstance(one, list):
+            left += one
+        else:
+            sought.discard(one)
+    return not sought
 
 
 def is_alike(one: Any, other: Any) -> bool:

@@ -20,6 +20,7 @@ Where only some of a message's conditions hold, or nothing says which of two com
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any, Protocol
 
 from .expressions import Look, Missing, evaluate
@@ -93,4 +94,9 @@ def _in_document(kind: str, name: str, rest: list[Any], before: Any, arguments: 
 
 def shape(value: Any) -> str:
     """What an id looks like: runs of letters as `a`, runs of digits as `9`, the rest as it is."""
-    return _DIGITS.sub("9", _LETTERS.sub("a", str(value)))
+    return _shape(str(value))
+
+
+@lru_cache(4096)
+def _shape(text: str) -> str:
+    return _DIGITS.sub("9", _LETTERS.sub("a", text))

@@ -18,8 +18,11 @@ NAME_LENGTH = 40
 _WORD = re.compile(r"[^\s,;:!?\"'()\[\]{}]+")
 
 
-def leaves(value: Any) -> Iterator[Any]:
+def leaves(value: Any) -> list[Any]:
     """The scalars of a JSON value, depth first."""
+    if not isinstance(value, dict | list):
+        return [value]
+    found: list[Any] = []
     left = [value]
     while left:
         one = left.pop()
@@ -28,7 +31,8 @@ def leaves(value: Any) -> Iterator[Any]:
         elif isinstance(one, list):
             left += reversed(one)
         else:
-            yield one
+            found.append(one)
+    return found
 
 
 def ids(value: Any) -> frozenset[str]:
@@ -64,6 +68,12 @@ def _gather(value: Any, words: set[str]) -> None:
 def act_names(arguments: dict[str, Any], content: str) -> frozenset[str]:
     """All words that an act names, in its arguments and its answer."""
     return names(arguments) | ids_in(content)
+
+
+@lru_cache(4096)
+def names_in(key: str, content: str) -> frozenset[str]:
+    """The same of canonical arguments, kept."""
+    return act_names(parse(key), content)
 
 
 @lru_cache(16384)

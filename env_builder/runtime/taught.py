@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .answers import parse
 from .implied import Origin
-from .tables import Table
+from .tables import Table, rows_in
 from .world import Name, Row
 
 
@@ -50,6 +51,21 @@ class Taught:
         for name, document in shown.items():
             for kind, row in self.made[name].rows(document) if name in self.made else ():
                 self.implied.setdefault(kind, Table()).add(row)
+
+    def add_rows(self, rules: list[dict[str, Any]], arguments: dict[str, Any], answered: Any) -> None:
+        """Take in the rows that an answer shows, by its tool's rules."""
+        for rule in rules:
+            table = self.tables.setdefault(rule["class"], Table())
+            for row in rows_in(rule, arguments, answered):
+                table.add(row)
+
+    def see(self, shown: dict[Name, str], n_acts: int, untouched: bool) -> None:
+        """Take in things that a look showed after so many acts. `untouched`: none of these matters to them."""
+        for name, text in shown.items():
+            self.documents[name] = (text, n_acts)
+            self.tables.setdefault(name[0], Table()).add({"key": name[1], "document": parse(text)})
+            if untouched:
+                self.begun[name] = text
 
     def begin_anew(self) -> None:
         """Forget what acts made of things; what was answered speaks for another session from now on."""

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from .answers import parse
 from .implied import Origin
@@ -27,6 +27,7 @@ NEARBY = 200
 SURE = 0.85
 """Share of sessions that must have seen alike for it to be so in all others, where every session begins anew."""
 
+V = TypeVar("V")
 Row = dict[str, Any]
 Name = tuple[str, str]
 """(class, key) of a thing, or (tool, canonical arguments) of a question."""
@@ -39,6 +40,46 @@ class View(NamedTuple):
     """ISO instant; None: the world has no clock."""
     session_ids: frozenset[str]
     """Sessions of which most see alike: what they saw counts first."""
+
+
+class Held(NamedTuple):
+    """What is known of one thing, or told after the same acts to one question."""
+
+    by_all: list[Row]
+    """Rows that speak for everybody."""
+    own: list[Row]
+    """Rows that speak for one session each."""
+    sessions: set[str]
+    """These sessions."""
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> Held:
+        """The rows, told apart."""
+        held = cls([], [], set())
+        for row in rows:
+            if row["session"] is None:
+                held.by_all.append(row)
+            else:
+                held.own.append(row)
+                held.sessions.add(row["session"])
+        return held
+
+    def at(self, view: View) -> Row | None:
+        """The row that holds at the view's instant; what most of the view's sessions saw themselves counts before it.
+
+        One of many sessions that saw something else (its answer was cut, wrapped, withheld) does not speak for the others.
+        """
+        found = next((row for row in self.by_all if _holds(row, view.instant)), None)
+        if self.sessions.isdisjoint(view.session_ids):
+            return found
+        own = [row for row in self.own if row["session"] in view.session_ids]
+        text, n = Counter(map(_text, own)).most_common(1)[0] if len(own) > 1 else (_text(own[0]), 1)
+        if found is None or 2 * n > len(view.session_ids):
+            return next(row for row in own if _text(row) == text)
+        return found
+
+
+_UNHEARD_OF = Held([], [], set())
 
 
 class World:
@@ -60,19 +101,30 @@ class World:
             self.answers[row["tool"], row["arguments"]].append(row)
         for tool, arguments in sorted(self.answers):
             self.asked[tool].append(arguments)
+        self._documents = {name: Held.of(rows) for name, rows in self.facts.items()}
+        self._told: dict[Name, dict[str, Held]] = {}
+        """Question -> acts before it, as text -> what was told."""
+        for name, rows in self.answers.items():
+            by_acts: dict[str, list[Row]] = {}
+            for row in rows:
+                by_acts.setdefault(str(row["after"]), []).append(row)
+            self._told[name] = {acts: Held.of(alike) for acts, alike in by_acts.items()}
 
     def document(self, name: Name, view: View) -> str | None:
         """JSON text of the thing as of the view's instant, or None where it is not known."""
-        row = _best(self.facts.get(name, ()), view)
+        held = self._documents.get(name)
+        row = held.at(view) if held else None
         return None if row is None else row["value"]
 
     def answer(self, name: Name, view: View, after: list[list[str]]) -> Row | None:
         """The answer on record to this question after just these acts, or None."""
-        return _best((row for row in self.answers.get(name, ()) if row["after"] == after), view)
+        told = self._told.get(name)
+        held = told.get(str(after)) if told else None
+        return held.at(view) if held else None
 
     def told_once(self, name: Name, after: list[list[str]]) -> list[Row]:
         """Answers to this question after just these acts that speak for one session each."""
-        return [row for row in self.answers.get(name, ()) if row["session"] is not None and row["after"] == after]
+        return self._told.get(name, {}).get(str(after), _UNHEARD_OF).own
 
     def table(self, entity_class: str, rules: dict[str, dict[str, Any]]) -> Table:
         """All rows of a class at any time. `rules`: tool -> its rule for it; for things, rows of `key` and `document`."""
@@ -127,27 +179,6 @@ def _values(arguments: str) -> frozenset[tuple[str, str]]:
     return frozenset((name, json.dumps(value, sort_keys=True)) for name, value in json.loads(arguments).items())
 
 
-def _best(rows: Iterable[Row], view: View) -> Row | None:
-    """The row that holds at the view's instant; what most of the view's sessions saw themselves counts before it.
-
-    One of many sessions that saw something else (its answer was cut, wrapped, withheld) does not speak for the others.
-    """
-    found, own = None, []
-    for row in rows:
-        if row["session"] is not None:
-            if row["session"] in view.session_ids:
-                own.append(row)
-        elif found is None and _holds(row, view.instant):
-            found = row
-    if not own:
-        return found
-    seen = Counter(map(_text, own))
-    text, n = seen.most_common(1)[0]
-    if found is None or 2 * n > len(view.session_ids):
-        return next(row for row in own if _text(row) == text)
-    return found
-
-
 def agreed_on(rows: list[Row]) -> Row | None:
     """A row that says what (nearly) all of them say, None where they differ."""
     counts = Counter(map(_text, rows))
@@ -177,14 +208,15 @@ class Overlay:
         self._parent = parent
         self._depth: int = parent._depth + 1 if parent else 0
 
-    def get(self, name: Name) -> Any:
-        """What the episode set last, or KeyError where it left the thing alone."""
+    def get(self, name: Name, otherwise: V) -> V:
+        """What the episode set last, or `otherwise` where it left the thing alone."""
         layer: Overlay | None = self
         while layer is not None:
             if name in layer._own:
-                return layer._own[name]
+                kept: V = layer._own[name]
+                return kept
             layer = layer._parent
-        raise KeyError(name)
+        return otherwise
 
     def over(self, new: dict[Name, Any]) -> Overlay:
         """An overlay with these new values on top of this one."""

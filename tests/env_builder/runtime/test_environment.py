@@ -52,6 +52,31 @@ def test_an_act_changes_the_world_once(env: Environment) -> None:
     assert [row["tool"] for row in env.leaned] == ["open_door"]
 
 
+def test_rolls_back_to_any_step_as_if_what_came_after_had_not_been(env: Environment) -> None:
+    env.call("read_sign", {"at": "roof"})
+    hashes, steps = [env.state_hash()], [("open_door", {"door": "7"}), ("read_sign", {"at": "roof"})]
+    for tool, arguments in steps:
+        env.call(tool, arguments)
+        hashes.append(env.state_hash())
+    env.say("done")
+    before, said_hash = list(env.journal), env.state_hash()
+    env.finish()
+    fork = env.fork()
+    for n_steps in range(3, 0, -1):
+        env.rollback(n_steps)
+        assert env.state_hash() == hashes[n_steps - 1] and env.ended is None and list(env.journal) == before[:n_steps]
+    for tool, arguments in steps:
+        env.call(tool, arguments)
+    env.say("done")
+    assert list(env.journal) == before and env.state_hash() == said_hash == fork.state_hash()
+    assert hashes[0] != hashes[1] == hashes[2] and fork.ended == "terminated"
+    with pytest.raises(ValueError, match="4 steps cannot be rolled back to step 6"):
+        env.rollback(6)
+    env.reset(None)
+    with pytest.raises(ValueError, match="open room"):
+        env.rollback(0)
+
+
 def test_forks_do_not_see_each_other(env: Environment) -> None:
     fork = env.fork()
     fork.call("open_door", {"door": "7"})
