@@ -496,13 +496,15 @@ class Check(Record):
 
     check_id: str
     kind: str
-    role: Literal["gate", "score", "penalty", "diagnostic"]
+    role: Literal["gate", "score", "penalty", "shaping", "diagnostic"]
     says: str
     """One sentence for a person."""
     parameters: dict[str, Any]
     weight: float = 1.0
     provenance: dict[str, Any]
-    """{"supporting": [session ids], "contrary": [session ids], "confidence": probability}."""
+    """{"supporting": [session ids], "contrary": [session ids], "support": number of sessions, "confidence": probability,
+    "events": {"supporting": [event ids], "contrary": [event ids]}} where it was mined; {"by": "person", …} where somebody says
+    so (docs/rewards.md)."""
 
 
 class Rubric(Record):

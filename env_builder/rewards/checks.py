@@ -13,8 +13,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, TypeVar
+from operator import attrgetter
+from typing import Any, TypeVar
 
+from env_builder.rewards.bearing import Bears, Role, check
 from env_builder.rewards.loose import FreeText
 from env_builder.rewards.witness import (
     Difference,
@@ -23,11 +25,11 @@ from env_builder.rewards.witness import (
     ends_alike,
     without_aside,
 )
-from env_builder.runtime.canonical import canonical, digest
+from env_builder.runtime.canonical import canonical
 from env_builder.runtime.words import Fact
+from env_builder.world.calls import Call
 from warehouse.records import Check
 
-Role = Literal["gate", "score", "penalty", "diagnostic"]
 Item = TypeVar("Item", Fact, tuple[str, str])
 MOST_ITEMS = 20
 """Facts or look-ups that one check names."""
@@ -70,7 +72,7 @@ def checks_of(good: list[Witness], bad: list[Witness], free: FreeText) -> list[C
     checks += _told_checks(good, fooled, any(idle))
     if any(idle):
         checks += _idle_checks(good, free)
-    return sorted(checks, key=lambda check: check.check_id)
+    return sorted(checks, key=lambda one: one.check_id)
 
 
 def _loose(sessions: list[Witness], free: FreeText) -> dict[str, Any]:
@@ -94,13 +96,14 @@ def _end_checks(
     ends: Ends, good: list[Witness], fooled: list[Witness], parameters: dict[str, Any], idle: bool
 ) -> list[Check]:
     if idle:
-        return [_check("must_not_write", "gate", "Nothing is changed.", parameters, good, fooled)]
+        return [check("must_not_write", "gate", "Nothing is changed.", parameters, good, fooled, attrgetter("ended"))]
     accepted = sorted((end for end, _ in ends), key=canonical)
     given = {"accepted": accepted, **parameters}
+    bears: Bears = attrgetter("changes")
     n = f"one of {len(accepted)} end states" if len(accepted) > 1 else "the end state"
     return [
-        _check("state", "gate", f"The world reaches {n} that good sessions left.", given, good, fooled),
-        _check("untouched", "gate", "Nothing changes beyond that end state.", given, good, fooled),
+        check("state", "gate", f"The world reaches {n} that good sessions left.", given, good, fooled, bears),
+        check("untouched", "gate", "Nothing changes beyond that end state.", given, good, fooled, bears),
     ]
 
 
@@ -124,7 +127,7 @@ def _told(role: Role, facts: list[Fact], good: list[Witness], fooled: list[Witne
     supporting = [one for one in good if one.told.intersection(named)]
     contrary = [one for one in good if one not in supporting] + [one for one in fooled if one.told.intersection(named)]
     says = f"The user is told one of {len(named)} facts that good sessions told."
-    return _check("said", role, says, parameters, supporting, contrary)
+    return check("said", role, says, parameters, supporting, contrary, lambda one: one.told_by(named))
 
 
 def _idle_checks(good: list[Witness], free: FreeText) -> list[Check]:
@@ -132,7 +135,7 @@ def _idle_checks(good: list[Witness], free: FreeText) -> list[Check]:
     spoke = [one for one in good if one.spoke]
     silent = [one for one in good if not one.spoke]
     says = "The agent tells the user something."
-    checks = [_check("spoke", "gate", says, {"at_least": 1}, spoke, silent)] if good[0].spoke else []
+    checks = [check("spoke", "gate", says, {"at_least": 1}, spoke, silent, attrgetter("ended"))] if good[0].spoke else []
     looked_up = _common(good, lambda one: one.looked_up)
     patterns = [{"tool": tool, "arguments": json.loads(text)} for tool, text in looked_up]
     handed = sorted({call.tool for one in good for call in one.calls if call.tool in free.aside and not call.failed})
@@ -142,29 +145,23 @@ def _idle_checks(good: list[Witness], free: FreeText) -> list[Check]:
         contrary = [one for one in good if one not in supporting]
         says = f"One of {len(calls)} things that good sessions looked up or handed over is."
         role: Role = "gate" if good[0] in supporting and len(contrary) <= len(supporting) else "diagnostic"
-        checks.append(_check("call", role, says, {"calls": calls, "at_least": 1}, supporting, contrary))
+        checks.append(check("call", role, says, {"calls": calls, "at_least": 1}, supporting, contrary, _makers(calls)))
     return checks
 
 
 def _made(pattern: dict[str, Any], one: Witness) -> bool:
-    return any(call.tool == pattern["tool"] and not call.failed
-               and pattern["arguments"] in ({}, call.arguments) for call in one.calls)
+    return any(_is(pattern, call) for call in one.calls)
+
+
+def _makers(patterns: list[dict[str, Any]]) -> Bears:
+    return lambda one: [call.event_id for call in one.calls if any(_is(pattern, call) for pattern in patterns)]
+
+
+def _is(pattern: dict[str, Any], call: Call) -> bool:
+    return call.tool == pattern["tool"] and not call.failed and pattern["arguments"] in ({}, call.arguments)
 
 
 def _common(good: list[Witness], items: Callable[[Witness], Iterable[Item]]) -> list[Item]:
     """Items of more than half of the good sessions, the commonest first."""
     counts = Counter(item for one in good for item in items(one))
     return sorted((item for item, n in counts.items() if 2 * n > len(good)), key=lambda item: (-counts[item], item))
-
-
-def _check(
-    kind: str, role: Role, says: str, parameters: dict[str, Any], supporting: list[Witness], contrary: list[Witness],
-) -> Check:
-    known = [one.probability for one in supporting if one.probability is not None]
-    provenance = {
-        "supporting": sorted(one.session_id for one in supporting),
-        "contrary": sorted(one.session_id for one in contrary),
-        "confidence": round(sum(known) / len(known), 6) if known else None,
-    }
-    check_id = digest(canonical([kind, role, parameters]))[:16]
-    return Check(check_id=check_id, kind=kind, role=role, says=says, parameters=parameters, provenance=provenance)

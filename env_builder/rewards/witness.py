@@ -8,6 +8,7 @@ Sees: facts that `runtime/words.py` finds in words and answers. Does not see: fa
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
@@ -21,8 +22,8 @@ from env_builder.world.calls import Call, calls_of
 SMALLEST_NUMBER = 10
 """Whole numbers below are said in every other sentence, and say nothing."""
 
-Row = tuple[str, str | None, str | None]
-"""(kind, role, text) of a turn."""
+Row = tuple[str, str | None, str | None, str]
+"""(kind, role, text, event id) of a turn."""
 Difference = dict[str, Any]
 
 
@@ -50,7 +51,28 @@ class Witness:
     @cached_property
     def spoke(self) -> bool:
         """Did the agent say anything?"""
-        return any(kind == "message" and role == "assistant" and (text or "").strip() for kind, role, text in self._rows)
+        return bool(self.words)
+
+    @cached_property
+    def words(self) -> list[tuple[str, str]]:
+        """(event id, text) of what the agent said."""
+        return [(event_id, text) for kind, role, text, event_id in self._rows
+                if kind == "message" and role == "assistant" and text and text.strip()]
+
+    def told_by(self, facts: Iterable[Fact]) -> list[str]:
+        """Event ids of the words that state one of `facts`."""
+        wanted = frozenset(facts)
+        return [event_id for event_id, text in self.words if wanted & _forms(facts_in(text))]
+
+    @property
+    def ended(self) -> list[str]:
+        """Event id of its last words, empty where there are none."""
+        return [event_id for event_id, _ in self.words[-1:]]
+
+    @cached_property
+    def changes(self) -> list[str]:
+        """Event ids of the calls that succeeded and are not known to read only."""
+        return [call.event_id for call in self.calls if call.tool not in self._reads and not call.failed]
 
     @cached_property
     def told(self) -> frozenset[Fact]:
@@ -68,7 +90,7 @@ class Witness:
         drawn = (key for _, key in (self.difference or {}).get("made", ()))
         known = set(_forms(facts_in(" ".join(drawn))))  # another episode's names are others
         told = []
-        for kind, role, text in self._rows:
+        for kind, role, text, _ in self._rows:
             facts = _forms(facts_in(text or ""))
             if kind == "call":
                 given |= facts
@@ -89,8 +111,8 @@ def witnesses(
     for call in calls_of(own):
         calls.setdefault(call.session_id, []).append(call)
     rows: dict[str, list[Row]] = {}
-    for session_id, kind, role, text in own.select("session_id", "kind", "role", "content").iter_rows():
-        rows.setdefault(session_id, []).append((kind, role, text))
+    for session_id, *row in own.select("session_id", "kind", "role", "content", "turn_id").iter_rows():
+        rows.setdefault(session_id, []).append((row[0], row[1], row[2], row[3]))
     service = dict(own.select("session_id", "service").unique().iter_rows())
     reads: dict[str, set[str]] = {}
     for name, tool in effects.filter(pl.col("effect") == "read").select("service", "tool").iter_rows():

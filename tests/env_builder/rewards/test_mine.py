@@ -91,7 +91,10 @@ def test_the_end_of_a_good_session_is_the_gate_and_nothing_else_may_change() -> 
     rubric = desk.rubric()
     assert kinds(rubric) == ["state", "untouched"]
     assert reward(rubric, OPENED) == 1.0 and reward(rubric, LIFTED) == reward(rubric, CLOSED) == 0.0
-    assert rubric["checks"][0]["provenance"] == {"supporting": ["good"], "contrary": [], "confidence": 0.9}
+    state = next(check for check in rubric["checks"] if check["kind"] == "state")
+    assert state["provenance"] == {
+        "supporting": ["good"], "contrary": [], "support": 1, "confidence": 0.9,
+        "events": {"supporting": ["good2"], "contrary": []}}, "the call that opened the door bears it"
 
 
 def test_certain_sessions_give_alternatives_and_only_those_seen() -> None:
