@@ -45,24 +45,19 @@ class View(NamedTuple):
 class Held(NamedTuple):
     """What is known of one thing, or told after the same acts to one question."""
 
-    by_all: list[Row]
+    by_all: tuple[Row, ...]
     """Rows that speak for everybody."""
-    own: list[Row]
+    own: tuple[Row, ...]
     """Rows that speak for one session each."""
-    sessions: set[str]
+    sessions: frozenset[str]
     """These sessions."""
 
     @classmethod
-    def of(cls, rows: Iterable[Row]) -> Held:
+    def of(cls, rows: list[Row]) -> Held:
         """The rows, told apart."""
-        held = cls([], [], set())
-        for row in rows:
-            if row["session"] is None:
-                held.by_all.append(row)
-            else:
-                held.own.append(row)
-                held.sessions.add(row["session"])
-        return held
+        by_all = tuple(row for row in rows if row["session"] is None)
+        own = tuple(row for row in rows if row["session"] is not None)
+        return cls(by_all, own, frozenset(row["session"] for row in own))
 
     def at(self, view: View) -> Row | None:
         """The row that holds at the view's instant; what most of the view's sessions saw themselves counts before it.
@@ -79,7 +74,7 @@ class Held(NamedTuple):
         return found
 
 
-_UNHEARD_OF = Held([], [], set())
+_UNHEARD_OF = Held((), (), frozenset())
 
 
 class World:
@@ -124,7 +119,7 @@ class World:
 
     def told_once(self, name: Name, after: list[list[str]]) -> list[Row]:
         """Answers to this question after just these acts that speak for one session each."""
-        return self._told.get(name, {}).get(str(after), _UNHEARD_OF).own
+        return list(self._told.get(name, {}).get(str(after), _UNHEARD_OF).own)
 
     def table(self, entity_class: str, rules: dict[str, dict[str, Any]]) -> Table:
         """All rows of a class at any time. `rules`: tool -> its rule for it; for things, rows of `key` and `document`."""
