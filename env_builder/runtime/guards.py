@@ -53,9 +53,9 @@ def is_within(before: dict[str, Any], value: Any) -> bool:
     while left and sought:
         one = left.pop()
         if isinstance(one, dict):
-            left += one.values()
+            left += reversed(one.values())
         elif isinstance(one, list):
-            left += one
+            left += reversed(one)
         else:
             sought.discard(one)
     return not sought
