@@ -9,14 +9,18 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from env_builder.rooms import INSTANT, Rows
+from env_builder.rubrics import SCHEMA, validated
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.environment import FORMAT
+from env_builder.runtime.rubrics import FORMAT as RUBRIC_FORMAT
+from env_builder.runtime.rubrics import schema
 
 REWARDS_FORMAT = "traceroom-rewards/1"
 RUNTIME = Path(__file__).parent / "runtime"
@@ -119,12 +123,20 @@ def _write_rewards(bundle: Bundle, directory: Path) -> str:
     """The grader's side; gives its digest."""
     rubrics = bundle.rubrics.sort("task_id").to_dicts()
     _write_lines(directory / "rubrics.jsonl", (
-        {"rubric_id": row["rubric_id"], "task_id": row["task_id"], "checks": json.loads(row["checks"])} for row in rubrics
+        _document(row["rubric_id"], row["task_id"], row["checks"]) for row in rubrics
     ))
     _write_lines(directory / "solutions.jsonl", (
         {"task_id": row["task_id"], "steps": json.loads(row["solution"])} for row in rubrics
     ))
+    _write_json(directory / SCHEMA, schema())
     return _digest_of(_files(directory))
+
+
+@lru_cache(maxsize=8192)
+def _document(rubric_id: str, task_id: str, checks: str) -> dict[str, Any]:
+    """A rubric as it is published; a draft's is held to the schema once, and kept for the environment that comes of it."""
+    document = {"format": RUBRIC_FORMAT, "rubric_id": rubric_id, "task_id": task_id, "checks": json.loads(checks)}
+    return validated(document, f"the rubric of the task {task_id}")
 
 
 def _tasks(bundle: Bundle) -> Iterable[dict[str, Any]]:

@@ -14,6 +14,15 @@ def canonical(value: Any) -> str:
     return _ENCODER.encode(value)
 
 
+def is_json(value: Any) -> bool:
+    """Can it be written as JSON? A number that is not finite cannot, nor what is nested too deep."""
+    try:
+        _ENCODER.encode(value)
+    except (ValueError, TypeError, RecursionError):
+        return False
+    return True
+
+
 def digest(text: str | bytes) -> str:
     """sha256 of the text's UTF-8 bytes, as 64 hex digits."""
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text

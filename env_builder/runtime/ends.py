@@ -94,7 +94,10 @@ def same(one: Any, other: Any) -> bool:
     """Whether two JSON values are equal: 1 is 1.0, but true is not 1."""
     if type(one) is type(other) and isinstance(one, str | int):
         return bool(one == other)
-    return canonical(_plain(one)) == canonical(_plain(other))
+    try:
+        return canonical(_plain(one)) == canonical(_plain(other))
+    except (ValueError, TypeError, RecursionError):  # what is no JSON is like nothing
+        return False
 
 
 @lru_cache(maxsize=4096)

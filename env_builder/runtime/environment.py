@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from . import live
 from .acts import ACTING, Mark
 from .bindings import Binding, binding
-from .canonical import canonical, digest
+from .canonical import canonical, digest, is_json
 from .conditions import Conditions
 from .episode import Room
-from .grading import grade
+from .files import rows_of, task_of
+from .grading import grade, shaped
 from .programs import Program
 from .records import Ended, Episode, Grade, Limits, Observation, Result, Task
+from .rubrics import Rubric
 from .user import ScriptedUser
 from .world import View, World
 
@@ -42,6 +44,7 @@ class Environment:
         self._writes = frozenset(tool for tool, program in programs.items() if program["effect"] in ACTING)
         self._world = world
         self._rubrics = rubrics
+        self._read_rubrics: dict[str, Rubric] = {}
         self._conditions = conditions or Conditions()
         self._bound: dict[str, Binding] = {}
         self._ask: Callable[[str], str] | None = None
@@ -59,7 +62,7 @@ class Environment:
         beside = directory.parent.parent / "rewards" / directory.name
         grader = Path(rewards) if rewards is not None else beside
         there = rewards is not None or grader.is_dir()
-        return cls._read(directory, {row["task_id"]: row for row in _rows(grader / "rubrics.jsonl")} if there else {})
+        return cls._read(directory, {row["task_id"]: row for row in rows_of(grader / "rubrics.jsonl")} if there else {})
 
     @classmethod
     def load_room(cls, path: str | Path) -> Environment:
@@ -73,12 +76,12 @@ class Environment:
             raise ValueError(f"{directory} is not an environment: manifest.json has no format {FORMAT!r}")
         return cls(
             manifest,
-            [_task(row) for row in _rows(directory / "tasks.jsonl")],
-            list(_rows(directory / "tools.jsonl")),
-            {row["tool"]: row for row in _rows(directory / "behaviour.jsonl")},
-            World(_rows(directory / "world.jsonl"), _rows(directory / "recorded.jsonl")),
+            [task_of(row) for row in rows_of(directory / "tasks.jsonl")],
+            list(rows_of(directory / "tools.jsonl")),
+            {row["tool"]: row for row in rows_of(directory / "behaviour.jsonl")},
+            World(rows_of(directory / "world.jsonl"), rows_of(directory / "recorded.jsonl")),
             rubrics,
-            Conditions(_rows(directory / "conditions.jsonl")) if (directory / "conditions.jsonl").exists() else None,
+            Conditions(rows_of(directory / "conditions.jsonl")) if (directory / "conditions.jsonl").exists() else None,
         )
 
     def reset(
@@ -226,48 +229,80 @@ class Environment:
         """What the episode changed."""
         return self._room.difference()
 
-    def grade(self) -> Grade:
+    def grade(self, mode: str = "eval", ask: Callable[[str], str] | None = None) -> Grade:
         """Grade this episode; unscored where the task has no verified reward.
 
+        `mode`: `eval` or `train` (grading.py); `ask`: the model that judges ask, without one they are unscored.
         What a replay of the journal would reach is what this room has reached, unless something else than the room answered.
         """
         if self._task is None:
             raise KeyError("the open room has no task to grade; reset to one")
-        task_id = self._task.task_id
-        if self._bound or task_id not in self._rubrics or any(row.get("tier") == "model" for row in self._journal):
-            return self.grade_journal(task_id, self.journal, self._conditions.seed, self._conditions.switches)
-        return grade(self._rubrics[task_id], self._episode())
+        task_id, drawn = self._task.task_id, self._conditions
+        rubric = self._rubric(task_id)
+        if self._bound or rubric is None or any(row.get("tier") == "model" for row in self._journal):
+            return self.grade_journal(task_id, self.journal, drawn.seed, drawn.switches, mode, ask)
+        return grade(rubric, self._episode(), mode, ask, drawn.seed)
 
     def grade_journal(
-        self, task_id: str, journal: Iterable[dict[str, Any]], seed: int = 0, conditions: Iterable[str] = ()
+        self, task_id: str, journal: Iterable[dict[str, Any]], seed: int = 0, conditions: Iterable[str] = (),
+        mode: str = "eval", ask: Callable[[str], str] | None = None,
     ) -> Grade:
         """The grader's side: replay a journal's calls on a world of its own and judge what came of it.
 
         `seed`, `conditions`: those of the rollout, by the word of who ran it; the journal is not asked.
         """
-        if task_id not in self._rubrics:
-            return Grade(None, ())
-        return grade(self._rubrics[task_id], self.replay(task_id, journal, seed, conditions))
+        rubric = self._rubric(task_id)
+        return Grade(None, ()) if rubric is None else grade(
+            rubric, self.replay(task_id, journal, seed, conditions), mode, ask, seed)
+
+    def shaped(
+        self, task_id: str, journal: Iterable[dict[str, Any]], seed: int = 0, conditions: Iterable[str] = (),
+        discount: float = 1.0, ask: Callable[[str], str] | None = None,
+    ) -> tuple[float, ...] | None:
+        """Reward of each step of the journal, for training (`grading.shaped`); None where it is unscored."""
+        rubric, steps = self._rubric(task_id), [twin._episode() for twin in self._replayed(task_id, journal, seed, conditions)]
+        return None if rubric is None else shaped(rubric, steps, discount, ask, seed)
 
     def replay(
         self, task_id: str, journal: Iterable[dict[str, Any]], seed: int = 0, conditions: Iterable[str] = ()
     ) -> Episode:
         """The episode that a journal's calls and words make of this room."""
+        *_, twin = self._replayed(task_id, journal, seed, conditions)
+        return twin._episode()
+
+    def _rubric(self, task_id: str) -> Rubric | None:
+        """The task's rubric, read once; None where it has none here."""
+        if task_id not in self._read_rubrics and task_id in self._rubrics:
+            self._read_rubrics[task_id] = Rubric.read(self._rubrics[task_id])
+        return self._read_rubrics.get(task_id)
+
+    def _replayed(
+        self, task_id: str, journal: Iterable[dict[str, Any]], seed: int, conditions: Iterable[str]
+    ) -> Iterator[Environment]:
+        """A room of its own in which the journal is done again: before its first step and after each, the same one."""
         twin = self.fork()
         twin.reset(task_id, seed, conditions=conditions)
         twin._limits = None  # the journal was written under them
         twin._ask = None
+        yield twin
         for row in journal:  # from the untrusted side: a row that is no step is none
             kind, tool, content = row.get("kind"), row.get("tool"), row.get("content")
             if kind == "call" and isinstance(tool, str):
-                twin.call(tool, row.get("arguments"))
+                arguments = row.get("arguments")
+                twin.call(tool, arguments if is_json(arguments) else None)
             elif kind == "say" and isinstance(content, str):
                 twin.say(content)
-        return twin._episode()
+            yield twin
 
     def _episode(self) -> Episode:
         """What this episode comes to, as far as the room itself answered it."""
-        return Episode(self.journal, self.difference(), self.leaned, self._writes)
+        now, begun = self._room.fork(), Room(self._world, self._programs, self._room.view)
+
+        def look(name: str) -> tuple[str | None, str | None]:
+            kind, _, key = name.partition("/")
+            return begun.document((kind, key)), now.document((kind, key))
+
+        return Episode(self.journal, self.difference(), self.leaned, self._writes, look)
 
     def _answer(self, tool: str, arguments: dict[str, Any]) -> tuple[Result, dict[str, Any]]:
         """The answer, or the failure that keeps the call from reaching the room; and what was drawn, for the journal."""
@@ -316,18 +351,3 @@ class Environment:
         ):
             self._ended = "truncated"
         return self._ended is None
-
-
-def _rows(path: Path) -> Iterable[dict[str, Any]]:
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)
-
-
-def _task(row: dict[str, Any]) -> Task:
-    return Task(
-        task_id=row["task_id"], session_ids=tuple(row["session_ids"]), split=row["split"], limits=Limits(**row["limits"]),
-        family=row["family"], goal=row["goal"], starts_at=row["starts_at"], opening=tuple(row["opening"]),
-        user_turns=tuple(row["user"]["turns"]), slots=row["slots"], segment_of=row["segment_of"],
-        derived_from=row["derived_from"],
-    )

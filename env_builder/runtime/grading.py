@@ -1,6 +1,6 @@
 """What an episode is worth: a rubric's checks over an episode that the grader replayed itself.
 
-In: a rubric (JSON) and an `Episode` (journal, difference, unknown answers). Out: a `Grade`.
+In: a rubric and an `Episode` (journal, difference, unknown answers). Out: a `Grade`.
 Sees: the end state that the grader's own replay reached, the calls with the answers of that replay, the agent's words.
 Does not see: what the journal claims of answers, what the agent thought, the meaning of its words beyond the facts
 that `words.py` finds. The agent's text is searched for facts, never run and never used as a pattern or a format.
@@ -8,200 +8,100 @@ that `words.py` finds. The agent's text is searched for facts, never run and nev
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
-from .ends import end_state, same, unreached
+from .checks import Ask, Found, Seen
 from .records import CheckVerdict, Episode, Grade
-from .words import fact_of, facts_in, holds
+from .rubrics import Check, Rubric
 
-Rubric = dict[str, Any]
-Parameters = dict[str, Any]
-Kind = Callable[[Parameters, Episode], tuple[bool, Any]]
+MODES = ("eval", "train")
+"""`eval`: in [0, 1]. `train`: in [-1, 1], penalties go below 0."""
 
-ROLES = ("gate", "score", "penalty", "diagnostic")
-LONGEST_EVIDENCE = 20
-"""Items of a list that evidence holds."""
+Judged = list[tuple[Check, Found]]
 
 
-def grade(rubric: Rubric, episode: Episode) -> Grade:
+def grade(
+    rubric: Rubric | dict[str, Any], episode: Episode, mode: str = "eval", ask: Ask | None = None, seed: int = 0
+) -> Grade:
     """Reward of `episode` by `rubric`, each check with its verdict and evidence.
 
     A failed gate gives 0; else the reward is the weighted share of passed `score` checks (1 where there are none);
-    failed penalties subtract their weight; the sum is clamped to [-1, 1]. A rubric without gates and scores gives 0.
-    None (unscored) where the answers that the room did not know could have turned the reward either way.
-    ValueError: an unknown kind or role, or a weight that is no finite number from 0 up.
+    failed penalties subtract their weight; the sum is clamped to [0, 1], or to [-1, 1] in the mode `train`. A rubric without
+    gates and scores gives 0 at most. None (unscored) where the answers that the room did not know, or a judge that failed,
+    could have turned the reward. `ask`: the model that judges ask, `seed`: of what they are asked.
+    ValueError: an unknown mode, or a rubric that is none (one sentence).
     """
-    verdicts, at_best, at_worst = [], [], []
-    for check in rubric["checks"]:
-        verdict, swayed = _judge(check, episode)
-        verdicts.append(verdict)
-        at_best.append(verdict.passed or swayed)
-        at_worst.append(verdict.passed and not swayed)
-    best, worst = reward_of(verdicts, at_best), reward_of(verdicts, at_worst)
-    return Grade(best if best == worst else None, tuple(verdicts))
+    if mode not in MODES:
+        raise ValueError(f"no mode {mode!r}; there are: {', '.join(MODES)}")
+    read = rubric if isinstance(rubric, Rubric) else Rubric.read(rubric)
+    seen = Seen(episode, ask, seed)
+    judged = [(check, check.judged_by.judge(check.parameters, seen)) for check in read.checks]
+    verdicts = tuple(
+        CheckVerdict(check.check_id, check.kind, check.role, check.weight, found.passed, check.says, found.evidence)
+        for check, found in judged)
+    best = reward_of(judged, mode, True)
+    worst = reward_of(judged, mode, False) if any(found.swayed for _, found in judged) else best
+    return Grade(best if best == worst else None, verdicts)
 
 
-def reward_of(verdicts: list[CheckVerdict], passed: list[bool]) -> float:
-    """The reward in [-1, 1] if each check of `verdicts` had passed as `passed` says."""
-    checks = list(zip(verdicts, passed, strict=True))
-    gates = [held for check, held in checks if check.role == "gate"]
-    scores = [(check.weight, held) for check, held in checks if check.role == "score"]
+def reward_of(judged: Judged, mode: str, at_best: bool) -> float:
+    """The reward if each check that hangs on what nobody knows had passed (`at_best`), or failed."""
+    gates = True
+    n_gates = n_scores = 0
+    total = reached = lost = 0.0
+    for check, found in judged:
+        held = at_best if found.swayed else found.passed
+        if check.role == "gate":
+            n_gates += 1
+            gates = gates and bool(held)
+        elif check.role == "score":
+            n_scores += 1
+            total += check.weight
+            reached += check.weight if held else 0.0
+        elif check.role == "penalty" and not held:
+            lost += check.weight
     reward = 0.0
-    if all(gates) and (gates or scores):
-        total = sum(weight for weight, _ in scores)
-        reached = sum(weight for weight, held in scores if held)
-        reward = reached / total if total else float(bool(gates) and not scores)
-    reward -= sum(check.weight for check, held in checks if check.role == "penalty" and not held)
-    return max(-1.0, min(1.0, reward))
+    if gates and (n_gates or n_scores):
+        reward = reached / total if total else float(n_gates > 0 and not n_scores)
+    return max(0.0 if mode == "eval" else -1.0, min(1.0, reward - lost))
 
 
-def _judge(check: dict[str, Any], episode: Episode) -> tuple[CheckVerdict, bool]:
-    """The verdict of one check, and whether unknown answers could have made it the other one."""
-    kind, role, weight = check["kind"], check["role"], float(check.get("weight", 1.0))
-    if kind not in KINDS:
-        raise ValueError(f"check {check['check_id']}: no kind {kind!r}; there are: {', '.join(sorted(KINDS))}")
-    if role not in ROLES:
-        raise ValueError(f"check {check['check_id']}: no role {role!r}; there are: {', '.join(ROLES)}")
-    if not math.isfinite(weight) or weight < 0:
-        raise ValueError(f"check {check['check_id']}: weight {weight} is no finite number from 0 up")
-    passed, evidence = KINDS[kind](check["parameters"], episode)
-    swayed = kind in SWAYED and SWAYED[kind](check["parameters"], episode, passed)
-    says = check.get("says", "")
-    return CheckVerdict(check["check_id"], kind, role, weight, passed, says, evidence), swayed
+def potential(rubric: Rubric, episode: Episode) -> float:
+    """How far an episode has come, in [0, 1]: the weighted share of `shaping` checks; where none is, of gates and scores.
 
-
-def _state(parameters: Parameters, episode: Episode) -> tuple[bool, Any]:
-    """One of the accepted end states is reached, in whatever order: {"accepted": [difference], "masked", "aside"}."""
-    found = end_state(episode.difference, parameters)
-    missing = [unreached(end_state(wanted, parameters), found) for wanted in parameters["accepted"]]
-    reached = [index for index, left in enumerate(missing) if not left]
-    nearest = min(missing, key=len, default=[])
-    return bool(reached), {"reached": reached, "missing": _clip(nearest)}
-
-
-def _untouched(parameters: Parameters, episode: Episode) -> tuple[bool, Any]:
-    """Nothing changed beyond an accepted end state; where some are reached, beyond one of these."""
-    found = end_state(episode.difference, parameters)
-    accepted = [end_state(wanted, parameters) for wanted in parameters["accepted"]]
-    reached = [wanted for wanted in accepted if not unreached(wanted, found)]
-    beyond = [unreached(_within(found, wanted), wanted) for wanted in reached or accepted]
-    return any(not left for left in beyond), {"beyond": _clip(min(beyond, key=len, default=[]))}
-
-
-def _within(found: Any, wanted: Any) -> Any:
-    """`found`, with the documents that `wanted` names taken as wanted: their values are the state check's matter."""
-    documents, acts = found
-    return {name: wanted[0].get(name, value) for name, value in documents.items()}, acts
-
-
-def _must_not_write(parameters: Parameters, episode: Episode) -> tuple[bool, Any]:
-    """The episode changed nothing."""
-    changed = unreached(end_state(episode.difference, parameters), ({}, {}))
-    return not changed, {"changed": _clip(changed)}
-
-
-def _said(parameters: Parameters, episode: Episode) -> tuple[bool, Any]:
-    """The agent told the user `at_least` (all by default) of {"facts": [{"type", "value"}]}."""
-    facts = [fact_of(fact["type"], fact["value"]) for fact in parameters["facts"]]
-    words = "\n".join(_words(episode))
-    heard, plain = facts_in(words), None
-    told = []
-    for fact in facts:
-        if fact[0] == "words":
-            plain = plain or f" {' '.join(words.casefold().split())} "
-            told.append(fact[1] in plain)
-        else:
-            told.append(holds(fact, heard))
-    needed = parameters.get("at_least", len(facts))
-    missing = [fact for fact, is_told in zip(parameters["facts"], told, strict=True) if not is_told]
-    return bool(facts) and sum(told) >= max(1, needed), {"told": sum(told), "needed": needed, "missing": _clip(missing)}
-
-
-def _spoke(parameters: Parameters, episode: Episode) -> tuple[bool, Any]:
-    """The agent said something to the user, `at_least` times (1 by default)."""
-    spoken = len(_words(episode))
-    return spoken >= max(1, parameters.get("at_least", 1)), {"spoken": spoken}
-
-
-def _call(parameters: Parameters, episode: Episode) -> tuple[bool, Any]:
-    """Of {"calls": [{"tool", "arguments"}]} at least `at_least` were made, and matching calls at most `at_most` times.
-
-    A call matches when it succeeded, the tool is the same and every argument named is equal; others are free.
+    A check that can tell counts by how far it has come (2 of 3 facts told); a judge is not asked and counts as nothing.
     """
-    wanted = parameters["calls"]
-    counts = [_count(pattern, episode.journal) for pattern in wanted]
-    made = sum(count > 0 for count in counts)
-    passed = bool(wanted) and ("at_least" in parameters or "at_most" in parameters)
-    if "at_least" in parameters:
-        passed = passed and made >= max(1, parameters["at_least"])
-    if "at_most" in parameters:
-        passed = passed and sum(counts) <= parameters["at_most"]
-    left = [pattern for pattern, count in zip(wanted, counts, strict=True) if not count]
-    return passed, {"made": made, "times": sum(counts), "not_made": _clip(left)}
+    shaping = [check for check in rubric.checks if check.role == "shaping"]
+    checks = shaping or [check for check in rubric.checks if check.role in ("gate", "score")]
+    total = sum(check.weight for check in checks)
+    if not total:
+        return 0.0
+    seen = Seen(episode)
+    founds = ((check.weight, check.judged_by.judge(check.parameters, seen)) for check in checks)
+    return sum(weight * (float(bool(found.passed)) if found.share is None else found.share) for weight, found in founds) / total
 
 
-def _count(pattern: dict[str, Any], journal: Iterable[dict[str, Any]]) -> int:
-    """How often it was done: what failed is not, but a look-up that the room had no answer to was asked for."""
-    return sum(_matches(pattern, row) and (not row.get("is_error") or row.get("tier") == "unknown") for row in journal)
+def shaped(
+    rubric: Rubric | dict[str, Any], episodes: Sequence[Episode], discount: float = 1.0, ask: Ask | None = None, seed: int = 0
+) -> tuple[float, ...] | None:
+    """Reward of each step, for training: `episodes` before the first step and after each; None where it is unscored.
 
-
-def _matches(pattern: dict[str, Any], row: dict[str, Any]) -> bool:
-    if row.get("kind") != "call" or row.get("tool") != pattern["tool"]:
-        return False
-    given, named = row.get("arguments"), pattern.get("arguments", {})
-    if not isinstance(given, dict):
-        return not named
-    return all(name in given and same(given[name], value) for name, value in named.items())
-
-
-def _words(episode: Episode) -> list[str]:
-    rows = (row.get("content") for row in episode.journal if row.get("kind") == "say")
-    return [text for text in rows if isinstance(text, str) and text.strip()]
-
-
-def _clip(items: list[Any]) -> list[Any]:
-    return items[:LONGEST_EVIDENCE]
-
-
-def _leaned(parameters: Parameters, episode: Episode) -> bool:
-    """Whether something that counts may have changed without the room knowing.
-
-    A tool that is not there changes nothing, nor does a call whose arguments are no JSON object: no way to go unscored.
+    A step is worth discount · potential after - potential before, the last one the episode's reward (mode `train`) beside it,
+    with a potential of 0 at the end: so whatever is best stays best (Ng, Harada, Russell 1999; for ends Grześ 2017). Discounted
+    and added up, the steps are discount**(n - 1) · reward - the first potential, whatever was done between.
+    ValueError: a discount that is not in (0, 1], or no step.
     """
-    counts = episode.writes.difference(parameters.get("aside", ()))
-    return any(row.get("tool") in counts and isinstance(row.get("arguments"), dict) for row in episode.leaned)
+    if not 0 < discount <= 1:
+        raise ValueError(f"the discount must be above 0 and at most 1, not {discount}")
+    if len(episodes) < 2:
+        raise ValueError("an episode without a step has no rewards of steps")
+    read = rubric if isinstance(rubric, Rubric) else Rubric.read(rubric)
+    reward = grade(read, episodes[-1], "train", ask, seed).reward
+    if reward is None:
+        return None
+    heights = [*(potential(read, episode) for episode in episodes[:-1]), 0.0]
+    steps = [discount * after - before for before, after in pairwise(heights)]
+    return (*steps[:-1], steps[-1] + reward)
 
-
-def _state_swayed(parameters: Parameters, episode: Episode, _: bool) -> bool:
-    return _leaned(parameters, episode)
-
-
-def _untouched_swayed(parameters: Parameters, episode: Episode, passed: bool) -> bool:
-    """Acts only ever add up: one too many stays one too many, whatever the unknown answers were."""
-    found = end_state(episode.difference, parameters)[1]
-    accepted = [end_state(wanted, parameters)[1] for wanted in parameters["accepted"]]
-    certain = not passed and all(unreached(({}, found), ({}, wanted)) for wanted in accepted)
-    return _leaned(parameters, episode) and not certain
-
-
-def _must_not_write_swayed(parameters: Parameters, episode: Episode, _: bool) -> bool:
-    return _leaned(parameters, episode) and not end_state(episode.difference, parameters)[1]
-
-
-def _call_swayed(parameters: Parameters, episode: Episode, _: bool) -> bool:
-    return any(_matches(pattern, row) for pattern in parameters["calls"] for row in episode.leaned)
-
-
-KINDS: dict[str, Kind] = {
-    "state": _state, "untouched": _untouched, "must_not_write": _must_not_write,
-    "said": _said, "spoke": _spoke, "call": _call,
-}
-"""Name of a kind of check -> the function that judges it."""
-
-SWAYED: dict[str, Callable[[Parameters, Episode, bool], bool]] = {
-    "state": _state_swayed, "untouched": _untouched_swayed, "must_not_write": _must_not_write_swayed,
-    "call": _call_swayed,
-}
-"""Kinds whose verdict may hang on answers that the room did not know; the others see only what the agent did."""

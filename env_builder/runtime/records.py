@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -69,6 +70,8 @@ class Episode(NamedTuple):
     """Rows answered `unknown` by tools that may write."""
     writes: frozenset[str]
     """Names of the tools that may change the world."""
+    look: Callable[[str], tuple[str | None, str | None]] | None = None
+    """JSON text of the document "class/key" at the episode's beginning and at its end, None where it is not known."""
 
 
 class CheckVerdict(NamedTuple):
@@ -78,7 +81,8 @@ class CheckVerdict(NamedTuple):
     kind: str
     role: str
     weight: float
-    passed: bool
+    passed: bool | None
+    """None: nobody can say."""
     says: str
     evidence: Any
     """What was found: JSON value."""
@@ -88,5 +92,15 @@ class Grade(NamedTuple):
     """Reward of an episode, with its reasons."""
 
     reward: float | None
-    """In [-1, 1]; None: unscored."""
+    """In [0, 1], or [-1, 1] in the mode `train`; None: unscored."""
     checks: tuple[CheckVerdict, ...]
+
+    @property
+    def tally(self) -> str:
+        """How many of the checks passed, in words: 120/183 checks passed."""
+        passed = [check.passed for check in self.checks]
+        unscored = passed.count(None)
+        return f"{passed.count(True)}/{len(passed)} checks passed" + (f", {unscored} unscored" if unscored else "")
+
+    def __str__(self) -> str:
+        return f"reward {'none' if self.reward is None else f'{self.reward:g}'}, {self.tally}"

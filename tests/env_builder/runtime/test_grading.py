@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from env_builder.runtime.canonical import canonical
-from env_builder.runtime.grading import KINDS, grade
+from env_builder.runtime.grading import grade, potential, shaped
 from env_builder.runtime.records import Episode, Grade
+from env_builder.runtime.rubrics import Rubric
 
 OPEN = {"documents": {"door/7": '{"open":true,"n":1}'}, "acts": []}
 LETTER = {"documents": {}, "acts": [["send", '{"text":"one","to":"ann"}']]}
@@ -41,8 +42,8 @@ def check(kind: str, role: str = "gate", weight: float = 1.0, **parameters: Any)
     }
 
 
-def judge(played: Episode, *checks: dict[str, Any]) -> Grade:
-    return grade({"rubric_id": "r", "task_id": "t", "checks": list(checks)}, played)
+def judge(played: Episode, *checks: dict[str, Any], mode: str = "eval") -> Grade:
+    return grade({"rubric_id": "r", "task_id": "t", "checks": list(checks)}, played, mode)
 
 
 END = (check("state", accepted=[OPEN]), check("untouched", accepted=[OPEN]))
@@ -172,12 +173,17 @@ def test_a_rubric_without_gates_and_scores_never_passes(checks: tuple[Any, ...])
     assert judge(episode(say("done")), *checks).reward == 0.0
 
 
-def test_scores_are_shared_by_weight_and_penalties_go_below_zero() -> None:
+def test_scores_are_shared_by_weight_and_penalties_go_below_zero_in_training_alone() -> None:
     scores = check("spoke", "score", 3.0), check("must_not_write", "score", 1.0)
     assert judge(episode(say("a"), difference=OPEN), *scores).reward == 0.75
     fine = check("call", "penalty", 0.5, calls=[{"tool": "look"}], at_most=0)
     assert judge(episode(say("a"), call("look"), difference=OPEN), *scores, fine).reward == 0.25
-    assert judge(episode(call("look"), difference=OPEN), *END, check("spoke"), fine).reward == -0.5
+    looked = episode(call("look"), difference=OPEN)
+    assert judge(looked, *END, check("spoke"), fine, mode="train").reward == -0.5
+    assert judge(looked, *END, check("spoke"), fine).reward == 0.0
+    assert judge(looked, *END, fine).reward == judge(looked, *END, fine, mode="train").reward == 0.5
+    with pytest.raises(ValueError, match="no mode 'test'; there are: eval, train"):
+        judge(looked, *END, mode="test")
 
 
 def test_an_unknown_answer_leaves_the_outcome_open_only_where_it_hangs_on_it() -> None:
@@ -208,37 +214,70 @@ rows = st.one_of(
     st.builds(lambda n, tier: call("look", tier, n=n), st.integers(1, 3), st.sampled_from(["recorded", "unknown"])),
 )
 pattern = st.builds(lambda n: {"tool": "look", "arguments": {"n": n}}, st.integers(1, 3))
-parameters = st.fixed_dictionaries(
-    {
-        "accepted": st.lists(differences, max_size=3),
-        "calls": st.lists(pattern, max_size=3),
-        "at_least": st.integers(0, 2),
-        "facts": st.lists(st.just({"type": "number", "value": "12"}), max_size=2),
-    }
-)
+ends = st.fixed_dictionaries({"accepted": st.lists(differences, max_size=3)})
+patterns = st.lists(pattern, min_size=1, max_size=3)
+facts = st.fixed_dictionaries({"facts": st.lists(st.just({"type": "number", "value": "12"}), min_size=1, max_size=2)})
+parameters = {
+    "state": ends,
+    "untouched": ends,
+    "must_not_write": st.just({}),
+    "said": facts,
+    "not_said": facts,
+    "spoke": st.fixed_dictionaries({"at_least": st.integers(0, 2)}),
+    "call": st.fixed_dictionaries({"calls": patterns, "at_least": st.integers(0, 2)}),
+    "order": st.fixed_dictionaries({"template": st.just("response"), "first": patterns, "second": patterns}),
+}
+veto = st.builds(lambda given: {"how": "veto", "checks": [{"kind": "state", "parameters": given}]}, ends)
+kinds = [*(st.tuples(st.just(kind), given) for kind, given in parameters.items()), st.tuples(st.just("combine"), veto)]
 rubrics = st.lists(
     st.builds(
-        lambda kind, role, weight, given: check(kind, role, weight, **given),
-        st.sampled_from(sorted(KINDS)),
-        st.sampled_from(["gate", "score", "penalty", "diagnostic"]),
+        lambda kind, role, weight: check(kind[0], role, weight, **kind[1]),
+        st.one_of(kinds),
+        st.sampled_from(["gate", "score", "penalty", "shaping", "diagnostic"]),
         st.floats(0, 3),
-        parameters,
     ),
     max_size=5,
 )
+modes = st.sampled_from(["eval", "train"])
 leaned = st.sampled_from([(), (call("open", "unknown", failed=True),)])
 episodes = st.builds(
     lambda j, d, u: episode(*j, difference=d, leaned=u), st.lists(rows, max_size=4), differences, leaned
 )
 
 
-@given(rubrics, episodes)
-def test_rewards_stay_in_range_and_are_the_same_twice(checks: list[Any], played: Episode) -> None:
-    one, two = judge(played, *checks), judge(played, *checks)
+@given(rubrics, episodes, modes)
+def test_rewards_stay_in_range_and_are_the_same_twice(checks: list[Any], played: Episode, mode: str) -> None:
+    one, two = judge(played, *checks, mode=mode), judge(played, *checks, mode=mode)
     assert one == two and canonical(one.checks) == canonical(two.checks)
     assert one.reward is None or -1.0 <= one.reward <= 1.0
-    assert one.reward is None or one.reward >= 0 or any(c["role"] == "penalty" for c in checks)
+    assert one.reward is None or one.reward >= 0 or (mode == "train" and any(c["role"] == "penalty" for c in checks))
     assert len(one.checks) == len(checks)
+    trained = judge(played, *checks, mode="train").reward
+    assert mode == "train" or trained is None or one.reward == max(0.0, trained)
+    assert one.tally.startswith(f"{sum(c.passed is True for c in one.checks)}/{len(checks)} ")
+
+
+@given(rubrics, st.lists(episodes, min_size=2, max_size=6), st.sampled_from([1.0, 0.9, 0.5]))
+def test_shaping_never_changes_what_is_best(checks: list[Any], steps: list[Episode], discount: float) -> None:
+    """Discounted and added up, the steps are worth the end and what the beginning alone decides (Ng, Harada, Russell 1999)."""
+    rubric = Rubric.read({"checks": checks})
+    rewards, end = shaped(rubric, steps, discount), grade(rubric, steps[-1], "train").reward
+    assert (rewards is None) == (end is None)
+    if rewards is not None and end is not None:
+        assert len(rewards) == len(steps) - 1
+        total = sum(discount**at * reward for at, reward in enumerate(rewards))
+        assert total == pytest.approx(discount ** (len(rewards) - 1) * end - potential(rubric, steps[0]))
+
+
+def test_a_step_towards_the_goal_is_worth_something_before_the_end() -> None:
+    ends = [check("state", accepted=[{"documents": {**OPEN["documents"], "door/8": "1"}, "acts": []}])]
+    half = episode(difference=OPEN)
+    whole = episode(difference={"documents": {**OPEN["documents"], "door/8": "1"}, "acts": []})
+    assert shaped({"checks": ends}, [episode(), half, half, whole]) == pytest.approx((0.5, 0.0, 0.5))
+    steered = [*ends, check("spoke", "shaping")]
+    assert shaped({"checks": steered}, [episode(), episode(say("a")), whole]) == pytest.approx((1.0, 0.0))
+    with pytest.raises(ValueError, match="discount"):
+        shaped({"checks": ends}, [episode(), half], 1.5)
 
 
 @given(rubrics, episodes, st.randoms(use_true_random=False))

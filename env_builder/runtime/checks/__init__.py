@@ -1,0 +1,54 @@
+"""Kinds of checks: ours, a family a module, and those of installed packages (entry point group `traceroom.checks`).
+
+An entry point's name is the kind's name, its value a `Kind`; the room and its grader need nothing installed for our own. A
+module is loaded when a rubric first names one of its kinds.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any
+
+from ..schemas import refusal
+from .kind import Ask, Found, Kind, Schema, Seen
+
+__all__ = ["GROUP", "Ask", "Found", "Kind", "Schema", "Seen", "kind_of", "kinds", "prepared"]
+
+GROUP = "traceroom.checks"
+OWN = {
+    "state": "states", "untouched": "states", "must_not_write": "states", "said": "telling", "spoke": "telling",
+    "not_said": "telling", "promised": "telling", "call": "calling", "order": "calling", "honeypot": "calling",
+    "sql": "querying", "file": "producing", "process": "producing", "judge": "judging", "combine": "combining",
+}
+"""Kind -> the module here that holds it."""
+
+
+def kinds() -> tuple[str, ...]:
+    """Names of all kinds that there are, those of installed packages among them."""
+    return tuple(sorted({*OWN, *(point.name for point in entry_points(group=GROUP))}))
+
+
+@cache
+def kind_of(name: str) -> Kind:
+    """The kind of this name: ours before anybody's. ValueError where there is none, or an entry point holds no `Kind`."""
+    if name in OWN:
+        found: Kind = import_module(f".{OWN[name]}", __name__).KINDS[name]
+        return found
+    point = next((point for point in entry_points(group=GROUP) if point.name == name), None)
+    if point is None:
+        raise ValueError(f"no kind {name!r}; there are: {', '.join(kinds())}")
+    loaded = point.load()
+    if not all(hasattr(loaded, field) for field in Kind._fields):
+        raise ValueError(f"the entry point {point.value} of the kind {name!r} is no Kind; see docs/rewards.md")
+    return Kind(*(getattr(loaded, field) for field in Kind._fields))
+
+
+def prepared(name: str, parameters: Any) -> tuple[Kind, Any]:
+    """The kind, and the parameters as it takes them. ValueError with one sentence where it refuses them."""
+    kind = kind_of(name)
+    wrong = refusal({"type": "object", **kind.parameters}, parameters, "parameters")
+    if wrong:
+        raise ValueError(wrong)
+    return kind, kind.prepare(parameters)

@@ -1,0 +1,141 @@
+"""What a kind of check is, and what it is given.
+
+A kind is a `Kind`: a sentence, a description of its parameters (JSON Schema of the words in `schemas.py`), a function that
+prepares parameters once a rubric, and one that judges an episode. It is handed a `Seen`: the episode, indexed once for all
+checks of a rubric. A kind is deterministic, reads nothing but what it is handed, and runs nothing of the agent's text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from ..answers import parsed
+from ..canonical import canonical
+from ..ends import EndState, end_state
+from ..records import Episode
+from ..words import Fact, facts_in
+
+Parameters = dict[str, Any]
+Schema = dict[str, Any]
+Row = dict[str, Any]
+Ask = Callable[[str], str]
+"""A prompt in, a model's text out."""
+
+LONGEST_EVIDENCE = 20
+"""Items of a list that evidence holds."""
+
+
+class Found(NamedTuple):
+    """What a check finds in an episode."""
+
+    passed: bool | None
+    """None: nobody can say (a judge that failed): the check is unscored."""
+    evidence: Any
+    """JSON value."""
+    swayed: bool = False
+    """Could answers that the room did not know have made it the other verdict?"""
+    share: float | None = None
+    """How far it has come, 0 to 1, where that is more than yes or no: for shaping alone."""
+
+
+class Kind(NamedTuple):
+    """A kind of check."""
+
+    says: str
+    """When it holds."""
+    parameters: Schema
+    """JSON Schema of its parameters: other parameters are refused."""
+    judge: Callable[[Any, Seen], Found]
+    """(prepared parameters, episode) -> what it finds. Never raises, whatever the journal holds."""
+    prepare: Callable[[Parameters], Any] = lambda parameters: parameters
+    """Parameters that the description allows -> what `judge` takes. ValueError with one sentence where they mean nothing."""
+
+
+class Loose(NamedTuple):
+    """What of an end state does not count, and a name for it."""
+
+    key: str
+    parameters: Parameters
+
+    @classmethod
+    def of(cls, parameters: Parameters) -> Loose:
+        """The part of a check's parameters that says so: `masked`, `aside`."""
+        named = {name: value for name, value in parameters.items() if name in ("masked", "aside")}
+        return cls(canonical(named), named)
+
+
+class Seen:
+    """An episode, indexed once for all checks of a rubric."""
+
+    def __init__(self, episode: Episode, ask: Ask | None = None, seed: int = 0) -> None:
+        self.episode = episode
+        self.ask = ask
+        """A model to ask, for judges; None where there is none."""
+        self.seed = seed
+        self.calls: list[tuple[int, Row]] = []
+        """(place in the journal, row) of every call."""
+        self.done: dict[str, list[tuple[int, Row]]] = {}
+        """By tool, the calls that were done: what failed is not, but a look-up that the room had no answer to was asked for."""
+        self.said: list[tuple[int, str]] = []
+        """(place in the journal, text) of every word of the agent that is more than blank."""
+        for place, row in enumerate(episode.journal):
+            kind = row.get("kind")
+            if kind == "call" and isinstance(row.get("tool"), str):
+                self.calls.append((place, row))
+                if not row.get("is_error") or row.get("tier") == "unknown":
+                    self.done.setdefault(row["tool"], []).append((place, row))
+            elif kind == "say" and isinstance(text := row.get("content"), str) and text.strip():
+                self.said.append((place, text))
+        self.leaned = [row for row in episode.leaned
+                       if isinstance(row.get("tool"), str) and isinstance(row.get("arguments"), dict)]
+        """Calls that may have changed something that the room does not know. A tool that is not there changes nothing, nor does
+        a call whose arguments are no JSON object: no way to go unscored."""
+        self._ends: dict[str, EndState] = {}
+
+    @cached_property
+    def words(self) -> str:
+        """All that the agent told the user."""
+        return "\n".join(text for _, text in self.said)
+
+    @cached_property
+    def heard(self) -> frozenset[Fact]:
+        """Facts that the agent told the user."""
+        return facts_in(self.words)
+
+    @cached_property
+    def plain(self) -> str:
+        """The agent's words in small letters, parted by single blanks."""
+        return f" {' '.join(self.words.casefold().split())} "
+
+    def end(self, loose: Loose) -> EndState:
+        """The end state that was reached."""
+        if loose.key not in self._ends:
+            self._ends[loose.key] = end_state(self.episode.difference, loose.parameters)
+        return self._ends[loose.key]
+
+    def document(self, name: str) -> tuple[str | None, str | None]:
+        """JSON text of the document `class/key` at the episode's beginning and at its end, None where it is not known."""
+        before, after = self.episode.look(name) if self.episode.look else (None, None)
+        changed = self.episode.difference.get("documents", {})
+        return before, changed.get(name, after)
+
+    @staticmethod
+    def answer(row: Row) -> Any:
+        """What a call was answered: the JSON value where it is an object or a list, else the text."""
+        content = row.get("content")
+        value = parsed(content) if isinstance(content, str) else None
+        return content if value is None else value
+
+    def leans(self, aside: Iterable[str] = ()) -> bool:
+        """May something that counts have changed without the room knowing?"""
+        if not self.leaned:
+            return False
+        counts = self.episode.writes.difference(aside)
+        return any(row["tool"] in counts for row in self.leaned)
+
+
+def clip(items: list[Any]) -> list[Any]:
+    """As many of them as evidence holds."""
+    return items[:LONGEST_EVIDENCE]

@@ -1,0 +1,166 @@
+"""Patterns of calls: which steps of a journal a check speaks of.
+
+`{"tool": name, names or null (any), "arguments": {name: value}}` matches calls of the tool whose named arguments are equal (1
+is 1.0, true is not 1); others are free. Beside these: `where` {argument: constraint}, `effect` (`read`, `write`) and `outcome`
+(`done` by default, `failed`, `any`). An argument is a name, or a JSON pointer (RFC 6901) where it begins with a slash.
+`{"say": true}` stands for words of the agent, `{"say": [phrases]}` for words that hold one of them.
+
+A constraint holds where all of its words do: `one_of`, `none_of` (values), `at_least`, `at_most`, `above`, `below` (numbers by
+size, texts by alphabet, so that ISO instants go by time), `type` (a JSON type), `contains` (a part of a text, an element of a
+list), `given` (true, false), `same_as` {`tool`, `at`, `arguments`?}: equal to what stands at the pointer `at` in the answer of
+an earlier call that was done (with `each`: in any element of the list there). Values are compared; nothing is ever a pattern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from ..ends import same
+from ..schemas import fields, mapping
+from ..validation import TYPES, is_of
+from .kind import Parameters, Row, Schema, Seen
+
+TOOLS: Schema = {"type": ["string", "array", "null"], "items": {"type": "string"}}
+SOURCE = fields("tool", "at", tool=TOOLS, arguments={"type": "object"}, at={"type": "string"}, each={"type": "string"})
+BOUND: Schema = {"type": ["number", "string"]}
+CONSTRAINT = fields(
+    one_of={"type": "array"}, none_of={"type": "array"}, at_least=BOUND, at_most=BOUND, above=BOUND, below=BOUND,
+    type={"enum": sorted(TYPES)}, contains={}, given={"type": "boolean"}, same_as=SOURCE)
+PATTERN = fields(
+    tool=TOOLS, arguments={"type": "object"}, where=mapping(CONSTRAINT), effect={"enum": ["read", "write"]},
+    outcome={"enum": ["done", "failed", "any"]},
+    say={"type": ["boolean", "array"], "items": {"type": "string", "minLength": 1}})
+PATTERNS: Schema = {"type": "array", "items": PATTERN}
+ABSENT = object()
+
+
+class Pattern(NamedTuple):
+    """A pattern, read once."""
+
+    written: Parameters
+    tools: frozenset[str] | None
+    """None: any."""
+    named: list[tuple[str, Any]]
+    where: list[tuple[str, Parameters]]
+    effect: str | None
+    outcome: str
+    phrases: list[str] | None
+    """Phrases of words of the agent, empty: any words; None: it speaks of calls."""
+
+    def matches(self, row: Row, seen: Seen, place: int | None = None) -> bool:
+        """Is it a call of this tool with such arguments, whatever became of it? `place`: where it stands in the journal."""
+        tool = row.get("tool")
+        if self.phrases is not None or (self.tools is not None and tool not in self.tools):
+            return False
+        if self.effect is not None and (tool in seen.episode.writes) != (self.effect == "write"):
+            return False
+        given = row.get("arguments")
+        if not isinstance(given, dict):
+            return not self.named and not self.where
+        for name, value in self.named:
+            if name not in given or not same(given[name], value):
+                return False
+        return all(_allowed(constraint, found_at(given, name), seen, place) for name, constraint in self.where)
+
+
+def pattern_of(written: Parameters) -> Pattern:
+    """The pattern that a rubric writes. ValueError where it says neither `tool` nor `say`, or both."""
+    if ("tool" in written) == ("say" in written):
+        raise ValueError("a pattern must name either `tool` or `say`")
+    phrases = written.get("say")
+    if phrases is False or (phrases is not None and set(written) != {"say"}):
+        raise ValueError("a pattern of words is {\"say\": true} or {\"say\": [phrases]}")
+    tool = written.get("tool")
+    tools = None if tool is None else frozenset([tool] if isinstance(tool, str) else tool)
+    said = None if phrases is None else [] if phrases is True else [" ".join(each.casefold().split()) for each in phrases]
+    return Pattern(written, tools, list(written.get("arguments", {}).items()), list(written.get("where", {}).items()),
+                   written.get("effect"), written.get("outcome", "done"), said)
+
+
+def matching(pattern: Pattern, seen: Seen) -> Iterator[tuple[int, Row]]:
+    """(place, row) of the steps that match, in order."""
+    if pattern.phrases is not None:
+        for place, text in seen.said:
+            plain = " ".join(text.casefold().split()) if pattern.phrases else ""
+            if not pattern.phrases or any(phrase in plain for phrase in pattern.phrases):
+                yield place, seen.episode.journal[place]
+        return
+    for place, row in _candidates(pattern, seen):
+        if pattern.matches(row, seen, place):
+            yield place, row
+
+
+def _candidates(pattern: Pattern, seen: Seen) -> list[tuple[int, Row]]:
+    if pattern.outcome == "done" and pattern.tools is not None:
+        if len(pattern.tools) == 1:
+            return seen.done.get(next(iter(pattern.tools)), [])
+        return sorted((step for tool in pattern.tools for step in seen.done.get(tool, ())), key=lambda step: step[0])
+    if pattern.outcome == "any":
+        return seen.calls
+    wanted = pattern.outcome == "done"
+    return [(place, row) for place, row in seen.calls
+            if (not row.get("is_error") or row.get("tier") == "unknown") == wanted]
+
+
+def found_at(value: Any, at: str) -> Any:
+    """What stands at an argument's name or a JSON pointer, ABSENT where nothing does."""
+    steps = [step.replace("~1", "/").replace("~0", "~") for step in at.split("/")[1:]] if at[:1] == "/" else [at] if at else []
+    for step in steps:
+        if isinstance(value, dict) and step in value:
+            value = value[step]
+        elif isinstance(value, list) and step.isascii() and step.isdigit() and len(step) < 9 and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return ABSENT
+    return value
+
+
+def _allowed(constraint: Parameters, value: Any, seen: Seen, place: int | None) -> bool:
+    if value is ABSENT:
+        return constraint.get("given") is False
+    return all(_TESTS[word](value, bound, seen, place) for word, bound in constraint.items())
+
+
+def _ordered(value: Any, bound: Any, holds: Callable[[Any, Any], bool]) -> bool:
+    """Numbers by size, texts by alphabet; nothing else has an order."""
+    numbers = is_of(value, "number") and is_of(bound, "number")
+    return (numbers or (isinstance(value, str) and isinstance(bound, str))) and holds(value, bound)
+
+
+def _contains(value: Any, part: Any) -> bool:
+    if isinstance(value, str):
+        return isinstance(part, str) and part in value
+    return isinstance(value, list) and any(same(item, part) for item in value)
+
+
+def _same_as(value: Any, source: Parameters, seen: Seen, place: int | None) -> bool:
+    tool = source["tool"]
+    tools = None if tool is None else [tool] if isinstance(tool, str) else tool
+    for at, row in seen.calls:
+        if place is not None and at >= place:
+            break
+        given = row.get("arguments")
+        if (tools is None or row["tool"] in tools) and not row.get("is_error") and isinstance(row.get("content"), str) and all(
+                isinstance(given, dict) and name in given and same(given[name], wanted)
+                for name, wanted in source.get("arguments", {}).items()):
+            found = found_at(seen.answer(row), source["at"])
+            listed = "each" in source and isinstance(found, list)
+            items = [found_at(item, source["each"]) for item in found] if listed else [found]
+            if any(item is not ABSENT and same(item, value) for item in items):
+                return True
+    return False
+
+
+_TESTS: dict[str, Callable[[Any, Any, Seen, int | None], bool]] = {
+    "one_of": lambda value, values, *_: any(same(value, one) for one in values),
+    "none_of": lambda value, values, *_: not any(same(value, one) for one in values),
+    "at_least": lambda value, bound, *_: _ordered(value, bound, lambda one, other: bool(one >= other)),
+    "at_most": lambda value, bound, *_: _ordered(value, bound, lambda one, other: bool(one <= other)),
+    "above": lambda value, bound, *_: _ordered(value, bound, lambda one, other: bool(one > other)),
+    "below": lambda value, bound, *_: _ordered(value, bound, lambda one, other: bool(one < other)),
+    "type": lambda value, kind, *_: is_of(value, kind),
+    "contains": lambda value, part, *_: _contains(value, part),
+    "given": lambda _, given, *__: bool(given),
+    "same_as": _same_as,
+}

@@ -1,0 +1,87 @@
+"""Checks of the end state: `state`, `untouched`, `must_not_write`.
+
+See what the episode changed, as the grader's own replay reached it; not in which order, nor what free text says.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..ends import EndState, end_state, unreached
+from ..schemas import fields, mapping
+from .kind import Found, Kind, Loose, Parameters, Schema, Seen, clip
+
+TEXTS: Schema = {"type": "array", "items": {"type": "string"}}
+LOOSE: dict[str, Schema] = {
+    "masked": {**mapping(TEXTS), "description": "tool -> names of arguments that are free text and do not count"},
+    "aside": {**TEXTS, "description": "tools whose acts do not count: notes and hand-overs"},
+}
+PAIRS: Schema = {"type": "array", "items": {**TEXTS, "minItems": 2, "maxItems": 2}}
+DIFFERENCE = fields(
+    "documents", "acts", documents=mapping({"type": ["string", "null"]}), acts=PAIRS, made=PAIRS, volatile={"type": "object"})
+ACCEPTED: Schema = {"type": "array", "items": DIFFERENCE, "description": "differences, each an end state that is right"}
+ENDS = fields("accepted", accepted=ACCEPTED, **LOOSE)
+NO_CHANGE = fields(**LOOSE)
+
+
+class Ends(NamedTuple):
+    """Accepted end states."""
+
+    loose: Loose
+    accepted: list[EndState]
+
+
+def _ends(parameters: Parameters) -> Ends:
+    loose = Loose.of(parameters)
+    return Ends(loose, [end_state(wanted, loose.parameters) for wanted in parameters["accepted"]])
+
+
+def _state(ends: Ends, seen: Seen) -> Found:
+    found = seen.end(ends.loose)
+    missing = [unreached(wanted, found) for wanted in ends.accepted]
+    reached = [index for index, left in enumerate(missing) if not left]
+    shares = [1 - len(left) / max(1, _size(wanted)) for wanted, left in zip(ends.accepted, missing, strict=True)]
+    evidence = {"reached": reached, "missing": clip(min(missing, key=len, default=[]))}
+    return Found(bool(reached), evidence, _leans(ends.loose, seen), max(shares, default=0.0))
+
+
+def _size(end: EndState) -> int:
+    return len(end[0]) + len(end[1])
+
+
+def _untouched(ends: Ends, seen: Seen) -> Found:
+    found = seen.end(ends.loose)
+    reached = [wanted for wanted in ends.accepted if not unreached(wanted, found)]
+    beyond = [unreached(_within(found, wanted), wanted) for wanted in reached or ends.accepted]
+    passed = any(not left for left in beyond)
+    swayed = _leans(ends.loose, seen) and (passed or not _too_many_acts(ends, found))
+    return Found(passed, {"beyond": clip(min(beyond, key=len, default=[]))}, swayed)
+
+
+def _within(found: EndState, wanted: EndState) -> EndState:
+    """`found`, with the documents that `wanted` names taken as wanted: their values are the state check's matter."""
+    documents, acts = found
+    return {name: wanted[0].get(name, value) for name, value in documents.items()}, acts
+
+
+def _too_many_acts(ends: Ends, found: EndState) -> bool:
+    """Acts only ever add up: one too many stays one too many, whatever the unknown answers were."""
+    return all(unreached(({}, found[1]), ({}, wanted[1])) for wanted in ends.accepted)
+
+
+def _must_not_write(loose: Loose, seen: Seen) -> Found:
+    found = seen.end(loose)
+    changed = unreached(found, ({}, {}))
+    return Found(not changed, {"changed": clip(changed)}, _leans(loose, seen) and not found[1])
+
+
+def _leans(loose: Loose, seen: Seen) -> bool:
+    return seen.leans(loose.parameters.get("aside", ()))
+
+
+KINDS: dict[str, Kind] = {
+    "state": Kind("Every document and act of one accepted end state is there, in whatever order.", ENDS, _state, _ends),
+    "untouched": Kind("Nothing changed beyond the accepted end state that was reached (beyond every one where none was).",
+                      ENDS, _untouched, _ends),
+    "must_not_write": Kind("Nothing changed.", NO_CHANGE, _must_not_write, Loose.of),
+}

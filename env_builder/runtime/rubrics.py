@@ -1,0 +1,85 @@
+"""Rubrics: the published document, and what the grader makes of it once.
+
+`{"format": "traceroom-rubric/1", "rubric_id", "task_id", "checks": [{"check_id", "kind", "role", "weight", "says",
+"parameters", "provenance"}]}`; `schema()` is its JSON Schema (docs/rubric.schema.json, and
+rubric.schema.json beside every rubrics.jsonl).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .checks import OWN, Kind, kind_of, prepared
+from .schemas import fields, refusal
+
+FORMAT = "traceroom-rubric/1"
+ROLES = ("gate", "score", "penalty", "shaping", "diagnostic")
+Schema = dict[str, Any]
+IDS: Schema = {"type": "string", "minLength": 1}
+CHECK = fields(
+    "check_id", "kind", "role", "parameters",
+    check_id=IDS,
+    kind={"type": "string", "description": "one of those below, or of the entry point group traceroom.checks"},
+    role={"enum": list(ROLES)},
+    weight={"type": "number", "minimum": 0},
+    says={"type": "string", "description": "one sentence for a person"},
+    parameters={"type": "object"},
+    provenance={"type": "object", "description": "supporting and contrary session ids, confidence, or who says so"},
+)
+RUBRIC = fields("checks", format={"enum": [FORMAT]}, rubric_id=IDS, task_id=IDS, checks={"type": "array", "items": CHECK})
+
+
+class Check(NamedTuple):
+    """A check, read once."""
+
+    check_id: str
+    kind: str
+    role: str
+    weight: float
+    says: str
+    judged_by: Kind
+    parameters: Any
+
+
+class Rubric(NamedTuple):
+    """A rubric, read once: what `grade` takes beside the document itself, and faster."""
+
+    rubric_id: str
+    checks: tuple[Check, ...]
+
+    @classmethod
+    def read(cls, document: dict[str, Any]) -> Rubric:
+        """The rubric of a document. ValueError with one sentence: which rubric, which check, what is wrong."""
+        name = document.get("rubric_id", "") if isinstance(document, dict) else ""
+        wrong = refusal(RUBRIC, document, f"rubric {name}".rstrip())
+        if wrong:
+            raise ValueError(wrong)
+        return cls(str(name), tuple(map(_check, document["checks"])))
+
+
+def _check(check: dict[str, Any]) -> Check:
+    name = check["kind"]
+    try:
+        kind, parameters = prepared(name, check["parameters"])
+    except ValueError as error:
+        raise ValueError(f"check {check['check_id']} ({name}): {error}") from error
+    weight, says = float(check.get("weight", 1.0)), check.get("says", "")
+    return Check(check["check_id"], name, check["role"], weight, says, kind, parameters)
+
+
+def schema() -> Schema:
+    """JSON Schema (2020-12) of a rubric document with the kinds that are our own; other kinds' parameters are free."""
+    kinds = {name: kind_of(name) for name in sorted(OWN)}
+    of_kind = [
+        {"if": {"properties": {"kind": {"const": name}}},
+         "then": {"properties": {"parameters": {"$ref": f"#/$defs/{name}"}}}} for name in kinds]
+    described = {name: {"description": kind.says, **kind.parameters} for name, kind in kinds.items()}
+    items = described["combine"]["properties"]["checks"]
+    nested = {**described["combine"], "properties": {
+        **described["combine"]["properties"], "checks": {**items, "items": {**items["items"], "allOf": of_kind}}}}
+    checks = {"type": "array", "items": {**CHECK, "allOf": of_kind}}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema", "title": FORMAT, **RUBRIC,
+        "required": ["format", "rubric_id", "task_id", "checks"], "properties": {**RUBRIC["properties"], "checks": checks},
+        "$defs": {**described, "combine": nested},
+    }
