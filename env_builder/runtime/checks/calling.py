@@ -17,6 +17,8 @@ from .sequences import TEMPLATES, Marks
 from .telling import COUNT, FACTS, Facts, facts_of, heard
 
 TEXTS: Schema = {"type": "array", "items": {"type": "string", "minLength": 1}}
+LARGEST = 10**40
+"""Size from which a number is nobody's key."""
 DEEPEST = 32
 """Levels of an argument that are searched for a honeypot."""
 
@@ -121,8 +123,9 @@ def _untouched_pot(pot: Honeypot, seen: Seen) -> Found:
         for name, value in _leaves(row.get("arguments"), "", DEEPEST):
             if name in pot.fields:
                 touched.add(name)
-            if str(value) in keys and not isinstance(value, bool):
-                touched.add(str(value))
+            key = value if isinstance(value, str) else str(value) if type(value) is int and abs(value) < LARGEST else None
+            if key in keys:
+                touched.add(str(key))
     for pattern in pot.calls:
         touched.update(json.dumps(pattern.written, sort_keys=True) for _ in matching(pattern, seen))
     touched.update(fact["value"] for fact in heard(pot.facts, seen))

@@ -65,9 +65,19 @@ def rubric(kind: str, parameters: Any, role: str = "gate") -> dict[str, Any]:
 
 
 CASES = [(name, given) for name in kinds() for given in examples(name)]
-NESTED: Any = []
+
+
+class Deep(list[Any]):
+    """Lists within lists, too deep to be written or shown."""
+
+    def __repr__(self) -> str:
+        return "Deep()"
+
+
+NESTED: list[Any] = []
 for _ in range(5000):
     NESTED = [NESTED]
+NESTED = Deep(NESTED)
 values: Any = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8), st.sampled_from([1, "ann", "\ud800"])),
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=3), inner, max_size=3)),
