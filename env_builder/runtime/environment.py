@@ -145,6 +145,8 @@ class Environment:
         drawn: dict[str, Any] = {}
         if isinstance(arguments, dict):
             result, drawn = self._answer(tool, arguments)
+            if self._task is None and result.tier == "unknown" and tool in self._programs:  # in a task it would give answers away
+                result = result._replace(content=result.content + self._room.nearest(tool, arguments))
         else:
             result = Result("the arguments are no JSON object", True, "unknown")
         content, is_error, tier = result
@@ -241,7 +243,7 @@ class Environment:
         rubric = self._rubric(task_id)
         if self._bound or rubric is None or any(row.get("tier") == "model" for row in self._journal):
             return self.grade_journal(task_id, self.journal, drawn.seed, drawn.switches, mode, ask)
-        return grade(rubric, self._episode(), mode, ask, drawn.seed)
+        return grade(rubric, self.episode(), mode, ask, drawn.seed)
 
     def grade_journal(
         self, task_id: str, journal: Iterable[dict[str, Any]], seed: int = 0, conditions: Iterable[str] = (),
@@ -260,7 +262,7 @@ class Environment:
         discount: float = 1.0, ask: Callable[[str], str] | None = None,
     ) -> tuple[float, ...] | None:
         """Reward of each step of the journal, for training (`grading.shaped`); None where it is unscored."""
-        rubric, steps = self._rubric(task_id), [twin._episode() for twin in self._replayed(task_id, journal, seed, conditions)]
+        rubric, steps = self._rubric(task_id), [twin.episode() for twin in self._replayed(task_id, journal, seed, conditions)]
         return None if rubric is None else shaped(rubric, steps, discount, ask, seed)
 
     def replay(
@@ -268,7 +270,7 @@ class Environment:
     ) -> Episode:
         """The episode that a journal's calls and words make of this room."""
         *_, twin = self._replayed(task_id, journal, seed, conditions)
-        return twin._episode()
+        return twin.episode()
 
     def _rubric(self, task_id: str) -> Rubric | None:
         """The task's rubric, read once; None where it has none here."""
@@ -280,10 +282,7 @@ class Environment:
         self, task_id: str, journal: Iterable[dict[str, Any]], seed: int, conditions: Iterable[str]
     ) -> Iterator[Environment]:
         """A room of its own in which the journal is done again: before its first step and after each, the same one."""
-        twin = self.fork()
-        twin.reset(task_id, seed, conditions=conditions)
-        twin._limits = None  # the journal was written under them
-        twin._ask = None
+        twin = self.replaying(task_id, seed, conditions)
         yield twin
         for row in journal:  # from the untrusted side: a row that is no step is none
             kind, tool, content = row.get("kind"), row.get("tool"), row.get("content")
@@ -294,8 +293,8 @@ class Environment:
                 twin.say(content)
             yield twin
 
-    def _episode(self) -> Episode:
-        """What this episode comes to, as far as the room itself answered it."""
+    def episode(self) -> Episode:
+        """The episode so far as a grader sees it, as far as the room itself answered it."""
         now, begun = self._room.fork(), Room(self._world, self._programs, self._room.view)
 
         def look(name: str) -> tuple[str | None, str | None]:
@@ -303,6 +302,24 @@ class Environment:
             return begun.document((kind, key)), now.document((kind, key))
 
         return Episode(self.journal, self.difference(), self.leaned, self._writes, look)
+
+    def replaying(self, task_id: str, seed: int = 0, conditions: Iterable[str] = ()) -> Environment:
+        """A twin at the beginning of a task, for who plays a journal again: without limits, and without a model."""
+        twin = self.fork()
+        twin.reset(task_id, seed, conditions=conditions)
+        twin._limits = None  # the journal was written under them
+        twin._ask = None
+        return twin
+
+    @property
+    def writes(self) -> frozenset[str]:
+        """Names of the tools that may change the world."""
+        return self._writes
+
+    @property
+    def world(self) -> World:
+        """What the room knows: facts and answers on record, shared by all its episodes and changed by none."""
+        return self._world
 
     def _answer(self, tool: str, arguments: dict[str, Any]) -> tuple[Result, dict[str, Any]]:
         """The answer, or the failure that keeps the call from reaching the room; and what was drawn, for the journal."""

@@ -39,7 +39,7 @@ def test_answers_what_is_on_record_and_says_unknown_otherwise(env: Environment) 
     assert env.call("read_sign", {"at": "gate"}) == ("Mind the gap\n — 雨", False, "recorded")
     unknown = env.call("read_sign", {"at": "roof"})
     assert (unknown.tier, unknown.is_error) == ("unknown", True)
-    assert '{"at":"gate"}' in unknown.content
+    assert "gate" not in unknown.content, "who does a task is told nothing of what others asked"
     missing = env.call("close_door", {"door": "7"})
     assert missing.tier == "unknown" and "open_door, read_sign" in missing.content
     assert env.call("read_sign", ["gate"]).tier == "unknown"
@@ -90,7 +90,7 @@ def test_the_user_says_what_was_said_and_then_nothing(env: Environment) -> None:
     assert [env.say("which?"), env.say("and?")] == ["The seventh, please.", None]
 
 
-def test_an_unknown_names_the_calls_that_share_most_with_it(tmp_path: Path) -> None:
+def test_an_unknown_of_the_open_room_names_the_calls_that_share_most_with_it(tmp_path: Path) -> None:
     directory = write_room(tmp_path / "house")
     rows = [json.loads(line) for line in (directory / "recorded.jsonl").read_text("utf-8").splitlines()]
     sign = next(row for row in rows if row["tool"] == "read_sign")
@@ -98,7 +98,7 @@ def test_an_unknown_names_the_calls_that_share_most_with_it(tmp_path: Path) -> N
     rows += [sign | {"arguments": canonical(each)} for each in asked]
     (directory / "recorded.jsonl").write_text("".join(canonical(row) + "\n" for row in rows))
     unknown = Environment.load(directory)
-    unknown.reset(TASK)
+    unknown.reset(None)
     told = unknown.call("read_sign", {"a": "010x", "by": "night", "z": "x"})
     assert told.tier == "unknown" and told.is_error
     assert told.content.endswith(": " + ", ".join(canonical(asked[n]) for n in (40, 11, 10)))
