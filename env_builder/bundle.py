@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from env_builder.audit.report import Report
 from env_builder.rooms import INSTANT, Rows
 from env_builder.rubrics import SCHEMA, validated
 from env_builder.runtime.canonical import canonical, digest
@@ -60,6 +61,8 @@ class Bundle(NamedTuple):
     """Length of the longest session, from which the limit on steps is made."""
     coverage: dict[str, Any]
     """What the room can answer around its tasks (`env_builder.coverage`)."""
+    sessions: pl.DataFrame
+    """(task_id, session_id, probability, steps as JSON): what else is known of how the tasks were done, for the audit."""
     conditions: list[dict[str, Any]]
     """How long tools take and how often they fail by themselves (`env_builder.conditions`)."""
 
@@ -74,19 +77,46 @@ class Digests(NamedTuple):
 def write(bundle: Bundle, environment: Path, rewards: Path, image: dict[str, Any]) -> Digests:
     """Write both directories anew, whole or not at all for a reader that looks for the manifest first."""
     _renew(rewards)
-    rewards_digest = _write_rewards(bundle, rewards)
-    digests = Digests(write_room(bundle, environment, image), rewards_digest)
-    _write_json(rewards / "rewards.json", {
-        "format": REWARDS_FORMAT, "environment": bundle.name, "content_digest": digests.content_digest,
-        "rewards_digest": digests.rewards_digest, "n_rubrics": bundle.rubrics.height,
-    })
-    return digests
+    _write_rewards(bundle, rewards)
+    content_digest = write_room(bundle, environment, image)
+    return Digests(content_digest, _seal(bundle, rewards, content_digest))
+
+
+def publish(bundle: Bundle, environment: Path, rewards: Path, audit: Report, image: dict[str, Any]) -> Digests:
+    """The same two directories, written before, with the tasks of `bundle` alone and with the audit that they stood."""
+    _renew(rewards)
+    _write_rewards(bundle, rewards)
+    kept = set(bundle.tasks["task_id"])
+    _write_lines(rewards / "audit.jsonl", (row for row in audit.rows if row["task_id"] in kept))
+    _write_json(rewards / "audit.json", audit.totals)
+    (environment / MANIFEST).unlink(missing_ok=True)
+    _write_lines(environment / "tasks.jsonl", _tasks(bundle))
+    content_digest = _write_manifest(bundle, environment, image)
+    return Digests(content_digest, _seal(bundle, rewards, content_digest))
+
+
+def copy_room(bundle: Bundle, source: Path, environment: Path, image: dict[str, Any]) -> str:
+    """A copy of the room in `source`, with the tasks of `bundle` in the place of its own; gives its content digest."""
+    _renew(environment)
+    shutil.copytree(source, environment, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MANIFEST, "tasks.jsonl"))
+    environment.chmod(0o700)
+    _write_lines(environment / "tasks.jsonl", _tasks(bundle))
+    return _write_manifest(bundle, environment, image)
+
+
+def stands(environment: Path, content_digest: str) -> bool:
+    """Does a whole environment with this content stand there, byte for byte?"""
+    return (environment / MANIFEST).is_file() and _content_digest(environment) == content_digest
 
 
 def write_room(bundle: Bundle, environment: Path, image: dict[str, Any]) -> str:
     """Write the room alone; gives its content digest."""
     _renew(environment)
     _write_content(bundle, environment)
+    return _write_manifest(bundle, environment, image)
+
+
+def _write_manifest(bundle: Bundle, environment: Path, image: dict[str, Any]) -> str:
     content_digest = _content_digest(environment)
     _write_json(environment / MANIFEST, {
         "format": FORMAT, "name": bundle.name, "service": bundle.service, "starts_from": bundle.starts_from,
@@ -94,6 +124,16 @@ def write_room(bundle: Bundle, environment: Path, image: dict[str, Any]) -> str:
         "n_tasks": bundle.tasks.height, "n_tools": bundle.tools.height, "seeded": True, "coverage": bundle.coverage,
     })
     return content_digest
+
+
+def _seal(bundle: Bundle, rewards: Path, content_digest: str) -> str:
+    """Write what names the grader's side, last; gives its digest."""
+    rewards_digest = _digest_of(_files(rewards))
+    _write_json(rewards / "rewards.json", {
+        "format": REWARDS_FORMAT, "environment": bundle.name, "content_digest": content_digest,
+        "rewards_digest": rewards_digest, "n_rubrics": bundle.rubrics.height,
+    })
+    return rewards_digest
 
 
 def _renew(directory: Path) -> None:
@@ -105,7 +145,8 @@ def _renew(directory: Path) -> None:
 def set_image(environment: Path, image: dict[str, Any]) -> None:
     """Note in the manifest what became of the image."""
     manifest = json.loads((environment / MANIFEST).read_text("utf-8"))
-    _write_json(environment / MANIFEST, manifest | {"image": image})
+    if manifest["image"] != image:
+        _write_json(environment / MANIFEST, manifest | {"image": image})
 
 
 def _write_content(bundle: Bundle, directory: Path) -> None:
@@ -119,8 +160,8 @@ def _write_content(bundle: Bundle, directory: Path) -> None:
     (directory / "Dockerfile").write_text(DOCKERFILE, "utf-8")
 
 
-def _write_rewards(bundle: Bundle, directory: Path) -> str:
-    """The grader's side; gives its digest."""
+def _write_rewards(bundle: Bundle, directory: Path) -> None:
+    """The grader's side."""
     rubrics = bundle.rubrics.sort("task_id").to_dicts()
     _write_lines(directory / "rubrics.jsonl", (
         _document(row["rubric_id"], row["task_id"], row["checks"]) for row in rubrics
@@ -128,8 +169,10 @@ def _write_rewards(bundle: Bundle, directory: Path) -> str:
     _write_lines(directory / "solutions.jsonl", (
         {"task_id": row["task_id"], "steps": json.loads(row["solution"])} for row in rubrics
     ))
+    _write_lines(directory / "sessions.jsonl", (
+        row | {"steps": json.loads(row["steps"])} for row in bundle.sessions.sort("task_id", "session_id").to_dicts()
+    ))
     _write_json(directory / SCHEMA, schema())
-    return _digest_of(_files(directory))
 
 
 @lru_cache(maxsize=8192)

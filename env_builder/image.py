@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from env_builder.archive import ROOM_USER, read_manifest, room_layer, write_base, write_on_top
+from env_builder.archive import ENTRYPOINT, ROOM_USER, read_manifest, room_layer, write_base, write_on_top
 from env_builder.room import Room, arguments, begun
 from env_builder.runtime.canonical import digest
 from warehouse.errors import InputError, Unavailable
@@ -102,6 +102,9 @@ def build(directory: Path, base: str | None = None) -> ImageResult:
         return ImageResult(None, None, str(error))
     layer = room_layer(directory)
     tag = f"traceroom/{read_manifest(directory)['content_digest'][:32]}:{digest(name)[:12]}"
+    standing = _standing(client, tag, below, layer)
+    if standing is not None:
+        return ImageResult(standing, name, None)
     with tempfile.TemporaryDirectory() as scratch:
         saved, archive = Path(scratch, "base.tar"), Path(scratch, "image.tar")
         with saved.open("wb") as stream:
@@ -231,6 +234,21 @@ def _base(client: DockerClient, name: str | None) -> tuple[Image, str]:
         digests = image.attrs.get("RepoDigests") or [f"{wanted}@{image.id}"]
         wanted = str(digests[0])
     return image, wanted
+
+
+def _standing(client: DockerClient, tag: str, below: Image, layer: bytes) -> str | None:
+    """Id of the image of this name where the engine has it already, of just these layers and this way to run; else None."""
+    from docker.errors import ImageNotFound
+
+    try:
+        image = client.images.get(tag)
+    except ImageNotFound:
+        return None
+    about, base = image.attrs, below.attrs
+    layers = [*(base["RootFS"].get("Layers") or []), f"sha256:{digest(layer)}"]
+    runs = (about["Config"].get("User"), about["Config"].get("Entrypoint"))
+    same = about["RootFS"].get("Layers") == layers and runs == (f"{ROOM_USER}:{ROOM_USER}", ENTRYPOINT)
+    return str(image.id) if same else None
 
 
 def _load(client: DockerClient, archive: Path) -> str:

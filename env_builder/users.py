@@ -57,6 +57,24 @@ def solutions(tasks: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={"task_id": pl.String(), "solution": pl.String()}).sort("task_id")
 
 
+def sessions_of(tasks: pl.DataFrame, turns: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
+    """(task_id, session_id, probability, steps) of all sessions of the tasks but the one that gives the solution.
+
+    `outcomes`: (session_id, probability); `steps`: JSON as in `solutions`. Sorted by task_id, session_id.
+    """
+    others = tasks.select("task_id", "session_ids", "starts_at", "segment_of").explode("session_ids").rename(
+        {"session_ids": "session_id"}).drop_nulls("session_id").join(
+        primary(tasks).select("task_id", "session_id"), on=["task_id", "session_id"], how="anti")
+    one = pl.concat_list("session_id")
+    alone = others.with_columns(
+        pl.concat_str("task_id", "session_id", separator=" ").alias("task_id"), one.alias("session_ids"),
+        one.alias("good_session_ids"))
+    steps = solutions(alone, turns).rename({"task_id": "both", "solution": "steps"})
+    return others.with_columns(pl.concat_str("task_id", "session_id", separator=" ").alias("both")).join(
+        steps, on="both").join(outcomes.select("session_id", "probability"), on="session_id", how="left").select(
+        "task_id", "session_id", "probability", "steps").sort("task_id", "session_id")
+
+
 def primary(tasks: pl.DataFrame) -> pl.DataFrame:
     """(task_id, session_id, starts_at, segment_of): the session that gives each task its words."""
     best = pl.coalesce(pl.col("good_session_ids").list.first(), pl.col("session_ids").list.first(), "segment_of")

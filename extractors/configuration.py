@@ -92,6 +92,17 @@ class Gates(_Section):
     """A family whose probabilities of success are further off than this, on average, gets no reward."""
 
 
+class Audit(_Section):
+    """What is tried on each task before it is published, and what is taken for known of its sessions."""
+
+    mutants: int = Field(default=1, ge=0)
+    """Changes of the solution that are played, of each kind and act, beside leaving an act out and doing it twice."""
+    bad_below: float = Field(default=0.1, ge=0, le=1)
+    """A session with a smaller probability of success is known to be bad: a reward that lets it through is withheld."""
+    good_from: float = Field(default=0.9, ge=0, le=1)
+    """A session with at least this probability is known to be good: a reward that stops it is withheld."""
+
+
 class OutcomeSources(_Section):
     """What is known of how sessions went."""
 
@@ -127,6 +138,7 @@ class Configuration(_Section):
     sources: list[Source] = Field(default_factory=list)
     sessions: Sessions = Sessions()
     gates: Gates = Gates()
+    audit: Audit = Audit()
     outcomes: OutcomeSources = OutcomeSources()
     behaviour: BehaviourSources = BehaviourSources()
     goals: Goals = Goals()
@@ -174,7 +186,7 @@ def _mend(error: ValidationError) -> str:
         return "name what to bind as docs/environment.md says: python:module:function, http:ADDRESS, mcp:ADDRESS, mcp:COMMAND"
     if first["type"] != "extra_forbidden":
         return "correct its value"
-    sections: dict[str, type[_Section]] = {"sources": Source, "sessions": Sessions, "gates": Gates,
+    sections: dict[str, type[_Section]] = {"sources": Source, "sessions": Sessions, "gates": Gates, "audit": Audit,
                                             "outcomes": OutcomeSources, "behaviour": BehaviourSources, "goals": Goals}
     section = sections.get(str(first["loc"][0]), Configuration) if len(first["loc"]) > 1 else Configuration
     return f"remove it, or use one of: {', '.join(section.model_fields)}"

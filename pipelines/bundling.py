@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from env_builder import bundle, image, rooms, users, verify
+from env_builder.audit import Depth
 from env_builder.bundle import MANIFEST, Bundle
 from env_builder.conditions import conditions
 from env_builder.coverage import coverage
@@ -42,6 +43,7 @@ class Tables(NamedTuple):
     behaviours: pl.DataFrame
     tasks: pl.DataFrame
     rubrics: pl.DataFrame
+    outcomes: pl.DataFrame
     starts_from: dict[str, str]
 
 
@@ -88,7 +90,7 @@ def _tables(store: Store) -> Tables:
     return Tables(
         store.table("core.sessions"), store.table("core.turns"), store.table("core.tools"), store.table("mart.facts"),
         store.table("mart.recorded"), store.table("mart.behaviours"), store.table("mart.tasks"), store.table("mart.rubrics"),
-        dict(store.read("select service, starts_from from mart.services").iter_rows()))
+        store.table("mart.outcomes"), dict(store.read("select service, starts_from from mart.services").iter_rows()))
 
 
 def _of_service(
@@ -99,17 +101,22 @@ def _of_service(
     draft = _with(whole, whole.rubrics["task_id"].to_list())
     room, grader = drafts / "environments" / name, drafts / "rewards" / name
     bundle.write(draft, room, grader, _no_image("it is not published yet"))
-    found = verify.verify(room, grader)
-    _withhold(_without(whole, found.task_ids), drafts, settings)
+    found = verify.verify(room, grader, depth=depth_of(settings))
+    _withhold(_without(whole, found.task_ids), room, drafts, settings)
     if not found.task_ids:
         return None, pl.concat([found.verdicts, _verdict(
             STAGE, name, False, "no_task_holds", f"None of {draft.tasks.height} tasks of {service} holds; see stage verify")])
     published = _with(draft, found.task_ids)
-    digests = bundle.write(published, room, grader, _no_image("it was not asked for"))
+    digests = bundle.publish(published, room, grader, found.report, _no_image("it was not asked for"))
+    place = settings.environments / name
+    stands = bundle.stands(place, digests.content_digest)  # only the reward changed: the room and its image stay as they are
     made = image.build(room, settings.base_image) if settings.image else image.ImageResult(None, None, "--no-image was given")
-    bundle.set_image(room, {"base": made.base, "image_id": made.image_id} if made.image_id else _no_image(made.left or ""))
     move(grader, settings.rewards / name)
-    move(room, settings.environments / name)
+    bundle.set_image(
+        place if stands else room,
+        {"base": made.base, "image_id": made.image_id} if made.image_id else _no_image(made.left or ""))
+    if not stands:
+        move(room, place)
     row = EnvironmentRow(
         environment=name, service=service, content_digest=digests.content_digest, rewards_digest=digests.rewards_digest,
         image_id=made.image_id, image_left=made.left, n_tasks=len(found.task_ids), n_tools=published.tools.height)
@@ -120,28 +127,36 @@ def _of_service(
     return row, pl.concat([found.verdicts, *says])
 
 
-def _withhold(rest: Bundle, drafts: Path, settings: Settings) -> None:
-    """The room of the tasks without a verified reward, or none where every task has one."""
+def _withhold(rest: Bundle, draft: Path, drafts: Path, settings: Settings) -> None:
+    """The room of the tasks without a verified reward, or none where every task has one. `draft`: a room of the same service."""
     place = settings.withheld / rest.name
     if rest.tasks.is_empty():
         shutil.rmtree(place, ignore_errors=True)
         return
     room = drafts / "withheld" / rest.name
-    bundle.write_room(rest, room, _no_image("its tasks have no verified reward"))
-    move(room, place)
+    content_digest = bundle.copy_room(rest, draft, room, _no_image("its tasks have no verified reward"))
+    if not bundle.stands(place, content_digest):
+        move(room, place)
+
+
+def depth_of(settings: Settings) -> Depth:
+    """How much an everyday run tries on each task, and what it takes for known of sessions."""
+    told = settings.configured.audit
+    return Depth(mutants=told.mutants, bad_below=told.bad_below, good_from=told.good_from)
 
 
 def _with(whole: Bundle, task_ids: list[str]) -> Bundle:
     """The same bundle with these tasks alone."""
     chosen = pl.col("task_id").is_in(task_ids)
     return whole._replace(
-        tasks=whole.tasks.filter(chosen), scripts=whole.scripts.filter(chosen), rubrics=whole.rubrics.filter(chosen))
+        tasks=whole.tasks.filter(chosen), scripts=whole.scripts.filter(chosen), rubrics=whole.rubrics.filter(chosen),
+        sessions=whole.sessions.filter(chosen))
 
 
 def _without(whole: Bundle, task_ids: list[str]) -> Bundle:
     """The same bundle without these tasks, and without any reward."""
     others = set(whole.tasks["task_id"]) - set(task_ids)
-    return _with(whole, sorted(others))._replace(rubrics=whole.rubrics.clear())
+    return _with(whole, sorted(others))._replace(rubrics=whole.rubrics.clear(), sessions=whole.sessions.clear())
 
 
 def _bundle(tables: Tables, service: str, name: str) -> Bundle:
@@ -156,6 +171,7 @@ def _bundle(tables: Tables, service: str, name: str) -> Bundle:
         name, service, tables.starts_from.get(service, "shared"),
         rows, tables.tools.filter(own), tasks, users.scripts(tasks, turns), rubrics,
         longest if isinstance(longest, int) else 0, coverage(rows, tasks, turns),
+        users.sessions_of(tasks.join(rubrics, on="task_id", how="semi"), turns, tables.outcomes),
         conditions(turns, {row["tool"]: row["effect"] for row in rows.programs}))
 
 

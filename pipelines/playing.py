@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from env_builder import verify
+from env_builder.audit import DEEP
 from env_builder.runtime import Environment
 from pipelines.resources import Ask
 from warehouse.errors import EnvironmentBroken, InputError, Missing
@@ -127,8 +128,9 @@ def graded(room: Room) -> dict[str, Any] | None:
     return {"reward": grade.reward, "checks": [check._asdict() for check in grade.checks]}
 
 
-def verified(path: Path, rewards: Path | None) -> dict[str, Any]:
-    """{"n_tasks", "tasks": ids that hold, "verdicts", "plays"} of the environment at `path`."""
-    found = verify.verify(path, rewards or path.parent.parent / "rewards" / path.name)
+def verified(path: Path, rewards: Path | None, deep: bool = False) -> dict[str, Any]:
+    """{"n_tasks", "tasks": ids that hold, "verdicts", "plays", "audit"} of the environment at `path`."""
+    depth = DEEP if deep else None
+    found = verify.verify(path, rewards or path.parent.parent / "rewards" / path.name, depth=depth)
     return {"n_tasks": found.verdicts.height, "tasks": found.task_ids, "verdicts": found.verdicts.to_dicts(),
-            "plays": found.plays.to_dicts()}
+            "plays": found.plays.to_dicts(), "audit": found.report.totals}

@@ -189,8 +189,8 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "rewards", ("mart.rubrics",), ("sessions", "world", "outcomes", "tasks"), rewards, ("[gates]", "[outcomes]")),
     Stage(
-        "environments", ("mart.environments",), ("sessions", "world", "tasks", "rewards"), environments,
-        ("image", "base_image"), holds=environments_hold),
+        "environments", ("mart.environments",), ("sessions", "world", "outcomes", "tasks", "rewards"),
+        environments, ("image", "base_image", "[audit]"), holds=environments_hold),
     Stage(
         "datasets", ("mart.datasets",), ("sessions", "outcomes", "tasks", "environments"), datasets, holds=datasets_hold),
     Stage(

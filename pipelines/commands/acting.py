@@ -127,14 +127,25 @@ def _show_grade(grade: dict[str, Any] | None) -> None:
         say(f"  {'[green]✓[/]' if check['passed'] else '[red]✗[/]'} {escape(check['says'])} [dim]{check['role']}[/]")
 
 
-def verify(environment: Directory, rewards: Rewards = None, json: Json = False) -> None:
-    """Prove an environment again: the known solution earns 1, doing nothing 0, and twice the same is the same."""
+def verify(
+    environment: Directory,
+    rewards: Rewards = None,
+    deep: Annotated[bool, typer.Option("--deep", help="Try everything: more changes of each act, every attacker.")] = False,
+    json: Json = False,
+) -> None:
+    """Prove an environment again: the known solution earns 1, twice the same is the same, and nobody else gets through.
+
+    Played against each task: its recorded sessions, attackers, and the solution with an act left out, done twice, added,
+    done to another thing, or with another value.
+    """
     from pipelines.playing import verified
 
     rows_of(environment)
-    found = verified(environment, rewards)
+    found = verified(environment, rewards, deep)
     if json:
         data(found)
+    table("Players", [
+        {"player": name, **counts} for name, counts in found["audit"]["tried"]["players"].items() if counts["n"]])
     table("Left", [row for row in found["verdicts"] if not row["kept"]])
     n_hold, n_tasks = len(found["tasks"]), found["n_tasks"]
     say(f"[bold]{n_hold}[/] of {n_tasks} tasks hold")

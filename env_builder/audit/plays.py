@@ -1,0 +1,123 @@
+"""Plays against one task: journals that share their beginning with the known solution, each played from where they part.
+
+In: the room, a task, its rubric and the journal of its solution. Out: episodes as a grader's replay makes them.
+A journal is a list of rows; those of the solution are taken over as they are (`is`), so that a play begins at the room as it
+stood before the first act that differs, and only acts are carried out again: what the solution looked up keeps its answer.
+Sees: the end state, acts and words of a play. Does not see: that a look-up would have answered otherwise after another
+act; so whatever gets through is played once more as a whole (`whole`), and only then counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from env_builder.runtime import Environment
+from env_builder.runtime.ends import EndState, end_state, unreached
+from env_builder.runtime.records import Episode, Task
+
+Row = dict[str, Any]
+Journal = Sequence[Row]
+Kind = Literal["solution", "session", "attacker", "mutant"]
+PASSES = 0.5
+"""Reward above which a play has got through."""
+
+
+class Play(NamedTuple):
+    """Who tried what on a task, and what it was worth."""
+
+    player: str
+    kind: Kind
+    reward: float | None
+    """None: unscored, the room cannot tell."""
+    should: Literal["pass", "fail"] | None
+    """What a right reward does with it; None: nobody knows, or it is the solution in other words."""
+    says: str = ""
+    """What it did."""
+
+    @property
+    def passed(self) -> bool:
+        """Did it get through?"""
+        return self.reward is not None and self.reward > PASSES
+
+
+def call(tool: str, arguments: Mapping[str, Any]) -> Row:
+    """A step of a journal that is yet to be played."""
+    return {"kind": "call", "tool": tool, "arguments": dict(arguments)}
+
+
+def say(text: str) -> Row:
+    """Words of a journal."""
+    return {"kind": "say", "content": text, "reply": None}
+
+
+def journal_of(steps: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """The journal that a solution's or a session's steps ({"tool", "arguments"} | {"say"}) ask for."""
+    return [say(step["say"]) if "say" in step else call(step["tool"], step["arguments"]) for step in steps]
+
+
+class Replayed:
+    """The known solution, played as the grader plays it, and the room as it stood before each of its acts."""
+
+    def __init__(self, environment: Environment, task: Task, journal: Journal) -> None:
+        self.environment = environment
+        self.task = task
+        self.writes = environment.writes
+        twin = environment.replaying(task.task_id)
+        self._forks: list[tuple[int, Environment]] = [(0, twin.fork())]
+        for row in journal:
+            if row["kind"] == "say":
+                twin.say(row["content"])
+            elif row["kind"] == "call":
+                if row["tool"] in self.writes:
+                    self._forks.append((len(twin.journal), twin.fork()))
+                twin.call(row["tool"], row["arguments"])
+        self._forks.append((len(twin.journal), twin))
+        self.journal: list[Row] = list(twin.journal)
+        self.episode = Episode(twin.journal, twin.difference(), twin.leaned, self.writes)
+        self._ends = [self.end_of(self.episode)]
+
+    @property
+    def acts(self) -> list[int]:
+        """Places in the journal of the acts that worked."""
+        return [place for place, row in enumerate(self.journal)
+                if row["kind"] == "call" and row["tool"] in self.writes and not row["is_error"]]
+
+    def before(self, place: int) -> tuple[int, Environment]:
+        """(where it stands, the room there): the last one kept at or before this place of the journal; a fork."""
+        at, room = next((at, room) for at, room in reversed(self._forks) if at <= place)
+        return at, room.fork()
+
+    def play(self, rows: Journal) -> Episode:
+        """The episode of these rows."""
+        shared = 0
+        while shared < min(len(rows), len(self.journal)) and rows[shared] is self.journal[shared]:
+            shared += 1
+        start, room = self.before(shared)
+        known = {id(row) for row in self.journal}
+        played = list(rows[:start])
+        for row in rows[start:]:
+            own = id(row) in known
+            if row["kind"] == "say" or (own and row["tool"] not in self.writes):
+                played.append(row)
+            else:
+                result = room.call(row["tool"], row["arguments"])
+                played.append(call(row["tool"], row["arguments"]) | result._asdict())
+        return Episode(tuple(played), room.difference(), room.leaned, self.writes)
+
+    def whole(self, rows: Journal) -> Episode:
+        """The episode of these rows, every one played."""
+        return self.environment.replay(self.task.task_id, rows)
+
+    def end_of(self, episode: Episode) -> EndState:
+        """Where an episode ends, whatever the rubric says of it."""
+        return end_state(episode.difference, {})
+
+    def accept(self, episode: Episode) -> None:
+        """Take the end of a session that is known to be good for as right as the solution's."""
+        self._ends.append(self.end_of(episode))
+
+    def is_right(self, episode: Episode) -> bool:
+        """Does it end like the solution, or like a session that is known to be good?"""
+        found = self.end_of(episode)
+        return any(not unreached(end, found) and not unreached(found, end) for end in self._ends)

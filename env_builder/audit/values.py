@@ -1,0 +1,176 @@
+"""What else could stand at a place of a call's arguments: values that a careless agent might take.
+
+In: the room's calls on record, its known things and its tools' schemas; what the agent was shown. Out: other values, the
+likeliest mistakes first: what it was shown of the same shape, other things of the class, what others gave there.
+Sees: names (keys of known things, words with a digit that the agent was shown), texts, numbers, truths, lists.
+Does not see: what a value means, so that another way to write the same counts as another; free text (eight words and more on
+average) is left alone, for two good sessions never write it the same way.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from env_builder.runtime import Environment
+from env_builder.runtime.answers import parsed
+from env_builder.runtime.canonical import canonical, digest
+from env_builder.runtime.relevance import ids
+
+Path = tuple[str | int, ...]
+Place = tuple[str | None, ...]
+"""A path with None for every element of a list."""
+FREE_TEXT_WORDS = 8
+"""Mean number of words from which an argument's values count as free text."""
+MOST_VALUES = 400
+"""Values of one place that are kept."""
+_LETTERS, _DIGIT = re.compile(r"[^\W\d_]+"), re.compile(r"\d")
+
+
+class Plausible:
+    """Values on record in a room, by where they stood."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._world = environment.world
+        self._schemas: dict[str, Any] = {tool["name"]: tool.get("inputSchema") or {} for tool in environment.tools}
+        self._calls: dict[str, list[dict[str, Any]]] = {}
+        self._seen: dict[str, dict[Place, dict[str, Any]]] = {}
+        self._templates: dict[str, list[dict[str, Any]]] = {}
+        self._class_of: dict[str, str] = {}
+        self._keys: dict[str, list[str]] = {}
+        for kind, key in sorted(self._world.facts):
+            self._class_of.setdefault(key, kind)
+            self._keys.setdefault(kind, []).append(key)
+        self._key_of = {key.casefold(): key for key in self._class_of}
+        self._keys = {kind: sorted(keys, key=digest)[:MOST_VALUES] for kind, keys in self._keys.items()}
+
+    def calls(self, tool: str) -> list[dict[str, Any]]:
+        """Arguments of the tool's calls on record, by a fixed order that says nothing."""
+        if tool not in self._calls:
+            self._calls[tool] = [json.loads(text) for text in sorted(self._world.asked.get(tool, ()), key=digest)]
+        return self._calls[tool]
+
+    def templates(self, tool: str) -> list[dict[str, Any]]:
+        """Arguments of the tool, one of each shape: as on record, and what its schema asks for."""
+        if tool not in self._templates:
+            wanted = self._schemas.get(tool, {}).get("required") or list(self._schemas.get(tool, {}).get("properties") or {})
+            shapes = {canonical([place_of(path) for path, _ in leaves(each)]): each
+                      for each in [dict.fromkeys(wanted, ""), *self.calls(tool)]}
+            self._templates[tool] = list(shapes.values())
+        return self._templates[tool]
+
+    def named(self, words: Iterable[str]) -> list[str]:
+        """The known things that these words, in lower case, name."""
+        return [self._key_of[word] for word in words if word in self._key_of]
+
+    def seen(self, tool: str, place: Place) -> list[Any]:
+        """Values that the tool's calls on record had there, by a fixed order that says nothing."""
+        if tool not in self._seen:
+            found: dict[Place, dict[str, Any]] = defaultdict(dict)
+            for arguments in self.calls(tool):
+                for path, value in leaves(arguments):
+                    found[place_of(path)].setdefault(canonical(value), value)
+            self._seen[tool] = {
+                where: {text: values[text] for text in sorted(values, key=digest)[:MOST_VALUES]} for where, values in found.items()}
+        return list(self._seen[tool].get(place, {}).values())
+
+    def is_free(self, tool: str, place: Place) -> bool:
+        """Is it free text?"""
+        words = [len(value.split()) if isinstance(value, str) else 0 for value in self.seen(tool, place)]
+        return bool(words) and sum(words) >= FREE_TEXT_WORDS * len(words)
+
+    def is_name(self, value: Any, shown: Iterable[str]) -> bool:
+        """Does the value name a thing?"""
+        text = str(value)
+        return isinstance(value, str | int) and not isinstance(value, bool) and (
+            text in self._class_of or (any(map(str.isdigit, text)) and text in shown))
+
+    def others(self, tool: str, path: Path, value: Any, shown: Sequence[str]) -> Iterator[Any]:
+        """Other values for this place, the likeliest mistakes first, each once. `shown`: words that the agent saw."""
+        place, taken = place_of(path), {canonical(value)}
+        for other in self._candidates(tool, place, value, shown):
+            text = canonical(other)
+            if text not in taken:
+                taken.add(text)
+                yield other
+
+    def _candidates(self, tool: str, place: Place, value: Any, shown: Sequence[str]) -> Iterator[Any]:
+        seen = [other for other in self.seen(tool, place) if type(other) is type(value)]
+        if self.is_name(value, shown) and isinstance(value, str):
+            own = self._class_of.get(value)
+            yield from (word for word in shown if own is None and alike(word, value))
+            yield from (word for word in shown if own is not None and self._class_of.get(word) == own)
+            yield from seen[:MOST_VALUES // 2]
+            yield from self._keys.get(own, ()) if own is not None else ()
+        elif isinstance(value, bool):
+            yield not value
+        else:
+            yield from self._listed(tool, place)
+            yield from seen
+            if isinstance(value, int | float):
+                yield from (value + 1, value * 2)
+
+    def _listed(self, tool: str, place: Place) -> list[Any]:
+        """Values that the tool's schema lists for this place."""
+        schema = self._schemas.get(tool, {})
+        for name in place:
+            inner = schema.get("items") if name is None else (schema.get("properties") or {}).get(name)
+            schema = inner if isinstance(inner, dict) else {}
+        found = schema.get("enum")
+        return list(found) if isinstance(found, list) else []
+
+    def is_optional(self, tool: str, name: str) -> bool:
+        """May the argument be left out, as the schema or a call on record says?"""
+        schema = self._schemas.get(tool, {})
+        if name in schema.get("required", ()):
+            return False
+        return name in (schema.get("properties") or {}) or any(name not in arguments for arguments in self.calls(tool))
+
+
+def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """(path, scalar) of a JSON value, in its order."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from leaves(item, (*path, name))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from leaves(item, (*path, index))
+    else:
+        yield path, value
+
+
+def place_of(path: Path) -> Place:
+    """The path with None for every element of a list."""
+    return tuple(None if isinstance(step, int) else step for step in path)
+
+
+def put(value: Any, path: Path, new: Any) -> Any:
+    """The JSON value with `new` at a path."""
+    if not path:
+        return new
+    if isinstance(value, dict):
+        return {name: put(item, path[1:], new) if name == path[0] else item for name, item in value.items()}
+    return [put(item, path[1:], new) if index == path[0] else item for index, item in enumerate(value)]
+
+
+def shown_in(texts: Iterable[str]) -> list[str]:
+    """Words with a digit that these texts show, in a fixed order."""
+    found: set[str] = set()
+    for text in texts:
+        value = parsed(text)
+        found |= ids(text if value is None else value)
+    return sorted(found, key=digest)
+
+
+def alike(one: str, other: str) -> bool:
+    """Have two words the same shape: as many digits in the same places among letters and signs?"""
+    return one == other or _shape(one) == _shape(other)
+
+
+@lru_cache(16384)
+def _shape(word: str) -> str:
+    return _DIGIT.sub("9", _LETTERS.sub("a", word))
