@@ -22,6 +22,7 @@ from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.environment import FORMAT
 from env_builder.runtime.rubrics import FORMAT as RUBRIC_FORMAT
 from env_builder.runtime.rubrics import schema
+from env_builder.users import SESSIONS
 
 REWARDS_FORMAT = "traceroom-rewards/1"
 RUNTIME = Path(__file__).parent / "runtime"
@@ -61,10 +62,10 @@ class Bundle(NamedTuple):
     """Length of the longest session, from which the limit on steps is made."""
     coverage: dict[str, Any]
     """What the room can answer around its tasks (`env_builder.coverage`)."""
-    sessions: pl.DataFrame
-    """(task_id, session_id, probability, steps as JSON): what else is known of how the tasks were done, for the audit."""
     conditions: list[dict[str, Any]]
     """How long tools take and how often they fail by themselves (`env_builder.conditions`)."""
+    sessions: pl.DataFrame = pl.DataFrame(schema=SESSIONS)
+    """What else is known of how the tasks were done, for the audit (`users.sessions_of`)."""
 
 
 class Digests(NamedTuple):

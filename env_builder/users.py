@@ -15,6 +15,8 @@ from env_builder.runtime.canonical import canonical
 
 SCHEMA = {"task_id": pl.String(), "session_id": pl.String(), "opening": pl.String(), "user_turns": pl.String()}
 
+SESSIONS = {"task_id": pl.String(), "session_id": pl.String(), "probability": pl.Float64(), "steps": pl.String()}
+
 
 def scripts(tasks: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
     """`opening` (JSON list of {"role", "content"}) and `user_turns` (JSON list of texts) of every task of `tasks`.

@@ -20,6 +20,7 @@ from env_builder.audit.plays import Play
 from env_builder.audit.report import Report, report
 from env_builder.audit.values import Plausible
 from env_builder.runtime import Environment
+from env_builder.runtime.rubrics import Rubric
 from warehouse.errors import EnvironmentBroken, Missing
 from warehouse.records import Verdict, frame
 
@@ -74,7 +75,8 @@ def verify(
             raise Missing.named("task", task_id, known)
         if task_id in side.rubrics and task_id in side.solutions:
             sessions = side.sessions.get(task_id, [])
-            subject = Subject(environment, known[task_id], side.rubrics[task_id], side.solutions[task_id], sessions)
+            rubric = Rubric.read(side.rubrics[task_id])
+            subject = Subject(environment, known[task_id], rubric, side.solutions[task_id], sessions)
             found[task_id] = audit(subject, values, depth)
         else:
             found[task_id] = Audited(NO_RUBRIC, [])

@@ -128,7 +128,7 @@ def _of_service(
 
 
 def _withhold(rest: Bundle, draft: Path, drafts: Path, settings: Settings) -> None:
-    """The room of the tasks without a verified reward, or none where every task has one. `draft`: a room of the same service."""
+    """The room of the tasks without a verified reward, or none where every task has one. `draft`: its service's room."""
     place = settings.withheld / rest.name
     if rest.tasks.is_empty():
         shutil.rmtree(place, ignore_errors=True)
@@ -171,8 +171,8 @@ def _bundle(tables: Tables, service: str, name: str) -> Bundle:
         name, service, tables.starts_from.get(service, "shared"),
         rows, tables.tools.filter(own), tasks, users.scripts(tasks, turns), rubrics,
         longest if isinstance(longest, int) else 0, coverage(rows, tasks, turns),
-        users.sessions_of(tasks.join(rubrics, on="task_id", how="semi"), turns, tables.outcomes),
-        conditions(turns, {row["tool"]: row["effect"] for row in rows.programs}))
+        conditions(turns, {row["tool"]: row["effect"] for row in rows.programs}),
+        users.sessions_of(tasks.join(rubrics, on="task_id", how="semi"), turns, tables.outcomes))
 
 
 def names_of(services: Iterable[str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from env_builder.audit.attackers import Attack, Attackers
 from env_builder.audit.mutants import Maker
@@ -21,11 +21,17 @@ from env_builder.runtime import Environment
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.grading import grade
 from env_builder.runtime.records import Episode, Grade, Task
+from env_builder.runtime.rubrics import Rubric
 
 ODDS = 0.001
 """Probabilities nearer to 0 or 1 than this count as this near."""
-NOT_DECIDED = ("state", "must_not_write")
+REFUSES = "must_not_write"
+"""Kind of gate by which a rubric says outright that the right answer is to change nothing."""
+BY_END = ("state", REFUSES)
 """Kinds of gates that see the end state alone: who ends like one that they stop is stopped too."""
+
+REFUSAL = "changing nothing is right here, and looking and telling is all that there is to it"
+"""Why telling everything is shown and does not decide where the rubric asks for a refusal (docs/rewards.md)."""
 
 
 class Depth(NamedTuple):
@@ -73,7 +79,7 @@ class Subject(NamedTuple):
 
     environment: Environment
     task: Task
-    rubric: dict[str, Any]
+    rubric: Rubric
     solution: list[dict[str, Any]]
     sessions: Sequence[Session]
 
@@ -106,9 +112,7 @@ def _solve(subject: Subject) -> tuple[list[Row], Grade]:
         else:
             environment.call(row["tool"], row["arguments"])
     environment.finish()
-    steps = environment.journal
-    episode = Episode(steps, environment.difference(), environment.leaned, environment.writes)
-    return list(steps), grade(subject.rubric, episode)
+    return list(environment.journal), grade(subject.rubric, environment.episode())
 
 
 def _sessions(subject: Subject, solved: Replayed, depth: Depth) -> Iterator[Play]:
@@ -127,22 +131,27 @@ def _sessions(subject: Subject, solved: Replayed, depth: Depth) -> Iterator[Play
 
 def _attackers(subject: Subject, attackers: Attackers, solved: Replayed, depth: Depth) -> Iterator[Play]:
     """Each attacker; those who change nothing are not asked again where doing nothing is stopped for its end."""
-    stopped = False
+    stopped = refuses = False
     for attack in attackers.idle():
         got = grade(subject.rubric, solved.play(attack.rows))
         if attack.name == "silent":
-            stopped = any(check.kind in NOT_DECIDED and check.role == "gate" and not check.passed for check in got.checks)
+            ends = [check for check in got.checks if check.kind in BY_END and check.role == "gate"]
+            stopped = any(check.passed is False for check in ends)
+            refuses = any(check.kind == REFUSES for check in ends)
         yield Play(attack.name, "attacker", got.reward, "fail")
     if depth.every or not stopped:
         for attack in attackers.looking(depth.looks):
-            yield _attack(subject, solved, attack, "fail")
+            excepted = attack.name == "list_everything" and refuses
+            yield _attack(subject, solved, attack, "excepted" if excepted else "fail")
     for attack in attackers.acting() if depth.every else ():
         yield _attack(subject, solved, attack, None)
 
 
-def _attack(subject: Subject, solved: Replayed, attack: Attack, should: str | None) -> Play:
+def _attack(subject: Subject, solved: Replayed, attack: Attack, should: Literal["fail", "excepted"] | None) -> Play:
     """`should` None: fail, unless it ends where it should."""
     episode, reward = _graded(subject, solved, attack.rows)
+    if should == "excepted":
+        return Play(attack.name, "attacker", reward, None, REFUSAL)
     wrong = should == "fail" or not solved.is_right(episode)
     return Play(attack.name, "attacker", reward, "fail" if wrong else None)
 

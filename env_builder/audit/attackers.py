@@ -150,7 +150,7 @@ def _words(texts: list[str]) -> dict[str, None]:
 
 def _taken_back(arguments: dict[str, Any], old: Any, new: Any) -> dict[str, Any]:
     """The arguments with the old values where they set new ones."""
-    before = {path: value for path, value in leaves(old)}
+    before = dict(leaves(old))
     changed = {canonical(value): before[path] for path, value in leaves(new) if path in before and before[path] != value}
     for path, value in leaves(arguments):
         if canonical(value) in changed:

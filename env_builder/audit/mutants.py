@@ -1,9 +1,9 @@
 """Mutants: the known solution with one thing changed that a right reward must notice.
 
 In: the solution, replayed, and what else could stand in its calls. Out: journals, each by one operator:
-`dropped` (an act is left out), `doubled` (done twice: as it was, or with another value), `added` (another act that works is done too), `swapped` (another thing
-of the same kind is acted on), `argument` (another value, an element more or less, an optional argument left out).
-Which of many possible mutants are played is decided by their hashes: the same ones each time, and no neighbours.
+`dropped` (an act is left out), `doubled` (done twice: as it was, or with another value), `added` (another act that works is
+done too), `swapped` (another thing of the same kind is acted on), `argument` (another value, an element more or less, an
+optional argument left out). Which of many possible mutants are played is decided by hashes: the same ones each time.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from env_builder.runtime.canonical import canonical, digest
 
 Operator = Literal["dropped", "doubled", "added", "swapped", "argument"]
 OPERATORS: tuple[Operator, ...] = ("dropped", "doubled", "added", "swapped", "argument")
+Changes = Iterator[tuple[dict[str, Any], str]]
+"""Changed arguments, and what was changed."""
 TRIES = 6
 """Calls that are tried for each act that is to be added."""
 
@@ -43,15 +45,17 @@ class Maker:
         self.shown = shown_in([*heard, *solved.task.user_turns, *answers])
 
     def mutants(self, most: int) -> Iterator[Mutant]:
-        """At most `most` with other values by each operator an act, and `most` added ones; every act dropped, and doubled."""
+        """At most `most` with other values by each operator an act (one less of the doubled), and `most` added ones; every act
+        dropped, and doubled as it is."""
         journal = self._solved.journal
         for place in self._solved.acts:
             row, before, after = journal[place], journal[:place], journal[place + 1:]
             yield Mutant("dropped", place, [*before, *after], "")
             yield Mutant("doubled", place, [*before, row, call(row["tool"], row["arguments"]), *after], "")
-            for arguments, says in islice(chain(self._swapped(row), self._changed(row)), most):
+            for arguments, says in islice(chain(self._swapped(row), self._changed(row)), most - 1):
                 yield Mutant("doubled", place, [*before, row, call(row["tool"], arguments), *after], f"again with {says}")
-            for operator, changes in (("swapped", self._swapped(row)), ("argument", self._changed(row))):
+            both: tuple[tuple[Operator, Changes], ...] = (("swapped", self._swapped(row)), ("argument", self._changed(row)))
+            for operator, changes in both:
                 for arguments, says in islice(changes, most):
                     yield Mutant(operator, place, [*before, call(row["tool"], arguments), *after], says)
         for row in islice(self.added(), most):
@@ -87,10 +91,10 @@ class Maker:
                 arguments = put(arguments, path, near[int(digest(value)[:4], 16) % len(near)])
         return arguments
 
-    def _swapped(self, row: Row) -> Iterator[tuple[dict[str, Any], str]]:
+    def _swapped(self, row: Row) -> Changes:
         return self._instead(row, [(path, value) for path, value in leaves(row["arguments"]) if self._names(value)])
 
-    def _changed(self, row: Row) -> Iterator[tuple[dict[str, Any], str]]:
+    def _changed(self, row: Row) -> Changes:
         """Other values in turn with other lists and without optional arguments."""
         tool, arguments = row["tool"], row["arguments"]
         plain = [(path, value) for path, value in leaves(arguments)
@@ -101,9 +105,9 @@ class Maker:
     def _names(self, value: Any) -> bool:
         return self._values.is_name(value, self.shown)
 
-    def _instead(self, row: Row, spots: Iterable[tuple[Path, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
+    def _instead(self, row: Row, spots: Iterable[tuple[Path, Any]]) -> Changes:
         """The arguments with another value at one of the spots; every spot once before any twice."""
-        def at(path: Path, value: Any) -> Iterator[tuple[dict[str, Any], str]]:
+        def at(path: Path, value: Any) -> Changes:
             for other in self._values.others(row["tool"], path, value, self.shown):
                 yield put(row["arguments"], path, other), f"{'.'.join(map(str, path))}: {canonical(other)}"[:120]
 
@@ -111,7 +115,7 @@ class Maker:
         ways = zip_longest(*(at(path, value) for path, value in ordered))
         yield from (one for one in chain.from_iterable(ways) if one is not None)
 
-    def _lists(self, arguments: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    def _lists(self, arguments: dict[str, Any]) -> Changes:
         """Lists with an element less, and with one more."""
         for name, value in arguments.items():
             if not isinstance(value, list) or not value:
@@ -122,7 +126,7 @@ class Maker:
                          and alike(word, value[0])), value[0])
             yield arguments | {name: [*value, more]}, f"{name} with {canonical(more)} more"
 
-    def _without(self, tool: str, arguments: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    def _without(self, tool: str, arguments: dict[str, Any]) -> Changes:
         for name in sorted(arguments):
             if self._values.is_optional(tool, name):
                 yield {other: value for other, value in arguments.items() if other != name}, f"without {name}"

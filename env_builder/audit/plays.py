@@ -74,7 +74,7 @@ class Replayed:
                 twin.call(row["tool"], row["arguments"])
         self._forks.append((len(twin.journal), twin))
         self.journal: list[Row] = list(twin.journal)
-        self.episode = Episode(twin.journal, twin.difference(), twin.leaned, self.writes)
+        self.episode = twin.episode()
         self._ends = [self.end_of(self.episode)]
 
     @property
@@ -103,7 +103,7 @@ class Replayed:
             else:
                 result = room.call(row["tool"], row["arguments"])
                 played.append(call(row["tool"], row["arguments"]) | result._asdict())
-        return Episode(tuple(played), room.difference(), room.leaned, self.writes)
+        return room.episode()._replace(journal=tuple(played))
 
     def whole(self, rows: Journal) -> Episode:
         """The episode of these rows, every one played."""

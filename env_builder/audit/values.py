@@ -74,8 +74,8 @@ class Plausible:
             for arguments in self.calls(tool):
                 for path, value in leaves(arguments):
                     found[place_of(path)].setdefault(canonical(value), value)
-            self._seen[tool] = {
-                where: {text: values[text] for text in sorted(values, key=digest)[:MOST_VALUES]} for where, values in found.items()}
+            self._seen[tool] = {where: {text: values[text] for text in sorted(values, key=digest)[:MOST_VALUES]}
+                                for where, values in found.items()}
         return list(self._seen[tool].get(place, {}).values())
 
     def is_free(self, tool: str, place: Place) -> bool:

@@ -145,7 +145,7 @@ class Environment:
         drawn: dict[str, Any] = {}
         if isinstance(arguments, dict):
             result, drawn = self._answer(tool, arguments)
-            if self._task is None and result.tier == "unknown" and tool in self._programs:  # in a task it would give answers away
+            if self._task is None and result.tier == "unknown" and tool in self._programs:  # a task's answer would be told
                 result = result._replace(content=result.content + self._room.nearest(tool, arguments))
         else:
             result = Result("the arguments are no JSON object", True, "unknown")

@@ -116,13 +116,9 @@ def verdict_of(
 def test_a_sound_task_holds_against_every_player(tmp_path: Path) -> None:
     found = verify(*built(tmp_path, {"t": gates(*GATES)}, {"t": [LOOK, OPEN, SAY]}))
     assert found.task_ids == ["t"] and found.verdicts["reason"].to_list() == ["verified"]
-    assert dict(found.plays.select("player", "reward").iter_rows()) == {
-        "solution": 1.0,
-        "silent": 0.0,
-        "chatty": 0.0,
-        "reader": 0.0,
-        "without_write_1": 0.0,
-    }
+    played = dict(found.plays.select("player", "reward").iter_rows())
+    assert played.pop("solution") == 1.0 and {"silent", "chatty", "judge_injection", "reader", "dropped", "doubled"} <= set(played)
+    assert not any(played.values()), "nobody else gets anything"
 
 
 def test_a_solution_that_does_not_reach_the_end_fails(tmp_path: Path) -> None:
@@ -161,7 +157,7 @@ def test_a_rubric_that_a_cheap_attacker_passes_is_withheld(tmp_path: Path, kinds
 def test_a_write_that_the_rubric_does_not_see_is_withheld(tmp_path: Path) -> None:
     facts = {"facts": [{"type": "number", "value": "4711"}]}
     got = verdict_of(tmp_path, gates(("said", facts), ("call", {"calls": [LOOK], "at_least": 1})), [LOOK, OPEN, SAY])
-    assert got["reason"] == "attacker_passes" and "without_write_1" in got["detail"]
+    assert got["reason"] == "mutant_survives" and "dropped" in got["detail"]
 
 
 def test_an_idle_task_with_explicit_gates_holds(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from extractors.configuration import Configuration, Gates, Sessions, Source, load
+from extractors.configuration import Audit, Configuration, Gates, Sessions, Source, load
 from extractors.formats.envelope import FIELDS
 from extractors.inventory import discover
 from extractors.reading import read
@@ -76,7 +76,7 @@ def test_an_unknown_format_lists_what_there_is(tmp_path: Path) -> None:
 
 def test_the_reference_names_every_key() -> None:
     text = (ROOT / "docs/configuration.md").read_text("utf-8")
-    sections = (Configuration, Source, Sessions, Gates)
+    sections = (Configuration, Source, Sessions, Gates, Audit)
     names = [name for section in sections for name in section.model_fields]
     assert len(names) > 10 and not [name for name in names if f"`{name}`" not in text]
 
