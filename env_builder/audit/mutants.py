@@ -64,7 +64,7 @@ class Maker:
 
     def added(self) -> Iterator[Row]:
         """Acts beyond the solution's that work at its end and change something."""
-        at, end = self._solved.before(len(self._solved.journal))
+        _, end = self._solved.before(len(self._solved.journal))
         there = end.difference()
         tools = sorted(self._solved.writes, key=lambda tool: digest(f"{self._solved.task.task_id} {tool}"))
         tried = chain.from_iterable(zip_longest(*(islice(self._acts(tool), TRIES) for tool in tools)))

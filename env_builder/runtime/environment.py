@@ -146,7 +146,7 @@ class Environment:
         if isinstance(arguments, dict):
             result, drawn = self._answer(tool, arguments)
             if self._task is None and result.tier == "unknown" and tool in self._programs:  # a task's answer would be told
-                result = result._replace(content=result.content + self._room.nearest(tool, arguments))
+                result = result._replace(content=result.content + self._nearest(tool, arguments))
         else:
             result = Result("the arguments are no JSON object", True, "unknown")
         content, is_error, tier = result
@@ -335,6 +335,11 @@ class Environment:
         drawn = {**({"fault": True} if fault else {}), **({"expired": True} if expired else {}),
                  **({"paged": True} if page else {}), **({} if took is None else {"latency_ms": took})}
         return page or result, drawn
+
+    def _nearest(self, tool: str, arguments: dict[str, Any]) -> str:
+        """What to add to an unknown answer for who builds: the calls on record that are most like it."""
+        near = [asked for asked, _ in self._room.examples(tool, arguments)]
+        return "; nearest calls on record: " + ", ".join(near) if near else "; no call of it is on record"
 
     def _begin(self, task: Task | None, view: View) -> None:
         self._task = task

@@ -396,8 +396,3 @@ class Room:
         draws = self._seed is None and any("volatile" in rule for rule in program["rules"])
         mend = "; it draws names or tells the time: the condition `fresh` lets it answer with others" if draws else ""
         return f"unknown: no evidence of what {tool} answers to {key} here{mend}"
-
-    def nearest(self, tool: str, arguments: dict[str, Any]) -> str:
-        """What to add to an unknown answer for who builds: the calls on record that are most like it."""
-        near = self._world.nearest(tool, canonical(arguments))
-        return "; nearest calls on record: " + ", ".join(near) if near else "; no call of it is on record"

@@ -117,7 +117,8 @@ def test_a_sound_task_holds_against_every_player(tmp_path: Path) -> None:
     found = verify(*built(tmp_path, {"t": gates(*GATES)}, {"t": [LOOK, OPEN, SAY]}))
     assert found.task_ids == ["t"] and found.verdicts["reason"].to_list() == ["verified"]
     played = dict(found.plays.select("player", "reward").iter_rows())
-    assert played.pop("solution") == 1.0 and {"silent", "chatty", "judge_injection", "reader", "dropped", "doubled"} <= set(played)
+    assert played.pop("solution") == 1.0
+    assert {"silent", "chatty", "judge_injection", "reader", "dropped", "doubled"} <= set(played)
     assert not any(played.values()), "nobody else gets anything"
 
 
