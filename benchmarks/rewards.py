@@ -22,10 +22,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from rewards_data import Asked
 from rewards_sessions import probes, sessions
+from rewards_speed import speed
 from rewards_trials import trials
 
 PARTS: dict[str, Callable[[Asked], dict[str, float]]] = {
-    "trials": trials, "sessions": sessions, "probes": probes,
+    "trials": trials, "sessions": sessions, "probes": probes, "speed": speed,
 }
 """Name of a part -> its figures; empty where DATA cannot be measured by it."""
 

@@ -23,7 +23,7 @@ EndState = tuple[dict[str, str | None], Mapping[tuple[str, str], int]]
 
 
 def end_state(difference: Mapping[str, Any], parameters: Mapping[str, Any]) -> EndState:
-    """Documents by name in a normal form, acts counted.
+    """Documents by name, acts in a normal form, counted; `unreached` compares documents by what they mean.
 
     Of `parameters`: "masked" (tool -> names of arguments that do not count), "aside" (tools that change nothing that
     counts: notes and hand-overs).
@@ -31,18 +31,24 @@ def end_state(difference: Mapping[str, Any], parameters: Mapping[str, Any]) -> E
     if difference.get("made") or difference.get("volatile"):
         difference = _lasting(difference)
     free, aside = parameters.get("masked", {}), parameters.get("aside", ())
-    documents = {name: _meaning(text) for name, text in difference.get("documents", {}).items()}
+    documents = dict(difference.get("documents", {}))
     made = [(tool, arguments) for tool, arguments in difference.get("acts", ()) if tool not in aside]
     return documents, Counter((tool, _masked(arguments, tuple(free.get(tool, ())))) for tool, arguments in made)
 
 
 def unreached(wanted: EndState, found: EndState) -> list[list[str]]:
     """What of `wanted` is not in `found`: names of documents, and acts with their arguments, sorted."""
+    there, done = found
     documents = [["document", name] for name, value in wanted[0].items()
-                 if name not in found[0] or found[0][name] != value]
-    acts = [["act", tool, arguments] for (tool, arguments), times in wanted[1].items()
-            if found[1].get((tool, arguments), 0) < times]
-    return sorted(documents) + sorted(acts)
+                 if name not in there or (there[name] != value and _meaning(there[name]) != _meaning(value))]
+    acts = [["act", *act] for act, times in wanted[1].items() if done.get(act, 0) < times]
+    return (sorted(documents) if len(documents) > 1 else documents) + (sorted(acts) if len(acts) > 1 else acts)
+
+
+def beyond(found: EndState, wanted: EndState) -> list[list[str]]:
+    """What was changed that `wanted` does not speak of, sorted: documents it does not name, and acts that are too many."""
+    documents = [["document", name] for name in sorted(found[0].keys() - wanted[0].keys())]
+    return documents + unreached(({}, found[1]), ({}, wanted[1]))
 
 
 def _lasting(difference: Mapping[str, Any]) -> dict[str, Any]:

@@ -38,9 +38,9 @@ def grade(
     read = rubric if isinstance(rubric, Rubric) else Rubric.read(rubric)
     seen = Seen(episode, ask, seed)
     judged = [(check, check.judged_by.judge(check.parameters, seen)) for check in read.checks]
-    verdicts = tuple(
+    verdicts = tuple([
         CheckVerdict(check.check_id, check.kind, check.role, check.weight, found.passed, check.says, found.evidence)
-        for check, found in judged)
+        for check, found in judged])
     best = reward_of(judged, mode, True)
     worst = reward_of(judged, mode, False) if any(found.swayed for _, found in judged) else best
     return Grade(best if best == worst else None, verdicts)

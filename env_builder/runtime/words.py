@@ -18,6 +18,9 @@ Fact = tuple[str, str]
 LONGEST_TEXT = 200_000
 """Characters of a text that are read: a flood of words costs no more than this."""
 
+BEFORE, AFTER = 20, 28
+"""Characters before and after digits that may belong to the same date: "of September", "of September, 2024"."""
+
 LONGEST_NUMBER = 24
 """Characters of a number that is read: longer ones are no quantity that anybody is told."""
 
@@ -31,10 +34,13 @@ _MONTH_FIRST = re.compile(rf"\b{_MONTH}\s{{1,2}}{_DAY}\b{_YEAR}", re.IGNORECASE 
 _DAY_FIRST = re.compile(rf"(?<![\w]){_DAY}\s{{1,2}}(?:of\s)?{_MONTH}{_YEAR}", re.IGNORECASE | re.ASCII)
 _PARTS = re.compile(r"(?<![\d/.])(\d{1,2})([/.])(\d{1,2})\2(\d{4}|\d{2})(?![\d/])", re.ASCII)
 _CLOCK = re.compile(r"(?<!\d)\d{1,2}:\d{2}(?::\d{2})?(?:\.\d+)?", re.ASCII)
-_ID = re.compile(r"(?<![^\W_])[^\W_]+(?:[_\-.@][^\W_]+)*", re.ASCII)
+_ID = re.compile(r"(?<![^\W_])(?=[\w\-.@]*\d)[^\W_]+(?:[_\-.@][^\W_]+)*", re.ASCII)
 _MEASURE = re.compile(r"\d+(?:[.,]\d+)?-?[a-z]+", re.IGNORECASE | re.ASCII)
 _NUMBER = re.compile(r"(?<![^\W_])\d+(?:[.,]\d+)*(?![^\W_])", re.ASCII)
-_DIGIT = re.compile(r"\d", re.ASCII)
+_DIGITS = re.compile(r"\d+", re.ASCII)
+_TEN = frozenset("0123456789")
+_APART = " \n\n\n "
+"""More blanks than stand within anything that is read."""
 _GROUP_SPACE = re.compile(r"(?<=\d)[\u00a0\u202f](?=\d{3}(?!\d))", re.ASCII)
 
 
@@ -42,18 +48,45 @@ _GROUP_SPACE = re.compile(r"(?<=\d)[\u00a0\u202f](?=\d{3}(?!\d))", re.ASCII)
 def facts_in(text: str) -> frozenset[Fact]:
     """Facts that `text` states: ("number", "1234.5"), ("date", "2024-05-15" or "--05-15"), ("id", "hat123")."""
     found: set[Fact] = set()
-    if _DIGIT.search(text, 0, LONGEST_TEXT) is None:
-        return frozenset()
-    rest = _GROUP_SPACE.sub(",", text[:LONGEST_TEXT])
+    rest = text[:LONGEST_TEXT]
+    if "\u00a0" in rest or "\u202f" in rest:
+        rest = _GROUP_SPACE.sub(",", rest)
+    if _names_month(rest) and _names_month(near := near_digits(rest)):
+        rest = _ISO.sub(lambda m: _take(found, [(m[1], m[2], m[3])]), near)
+        rest = _MONTH_FIRST.sub(lambda m: _take(found, [(m[3], _month(m[1]), m[2])]), rest)
+        rest = _DAY_FIRST.sub(lambda m: _take(found, [(m[3], _month(m[2]), m[1])]), rest)
+    rest = " ".join([word for word in rest.split() if not word.isalpha() and not _TEN.isdisjoint(word)])  # no more blanks
+    if not rest:
+        return frozenset(found)
     rest = _ISO.sub(lambda m: _take(found, [(m[1], m[2], m[3])]), rest)
-    rest = _MONTH_FIRST.sub(lambda m: _take(found, [(m[3], _month(m[1]), m[2])]), rest)
-    rest = _DAY_FIRST.sub(lambda m: _take(found, [(m[3], _month(m[2]), m[1])]), rest)
     rest = _PARTS.sub(lambda m: _take(found, [(_year(m[4]), m[1], m[3]), (_year(m[4]), m[3], m[1])]), rest)
-    rest = _CLOCK.sub(" ", rest)
+    rest = _CLOCK.sub(" ", rest) if ":" in rest else rest
     rest = _ID.sub(lambda m: _take_id(found, m[0]), rest)
-    for match in _NUMBER.finditer(rest):
-        found.update(("number", value) for value in _values(match[0]))
+    for token in _NUMBER.findall(rest):
+        found.update([("number", value) for value in _values(token)])
     return frozenset(found)
+
+
+def _names_month(text: str) -> bool:
+    small = text.lower()
+    return any(month in small for month in _MONTHS)
+
+
+def near_digits(text: str) -> str:
+    """The parts of a text that hold a digit, with as much beside it as a date can have, cut at blanks: all that is searched."""
+    parts, begin, end = [], 0, -1
+    for match in _DIGITS.finditer(text):
+        first, last = match.span()
+        if last > end:
+            since = text.rfind(" ", 0, max(0, first - BEFORE)) + 1
+            if since > end:  # beyond the part so far
+                if end >= 0:
+                    parts.append(text[begin:end])
+                begin = since
+        end = text.find(" ", last + AFTER)
+        if end < 0:
+            return _APART.join((*parts, text[begin:]))
+    return _APART.join((*parts, text[begin:end])) if end >= 0 else ""
 
 
 def holds(fact: Fact, heard: frozenset[Fact]) -> bool:
@@ -62,15 +95,17 @@ def holds(fact: Fact, heard: frozenset[Fact]) -> bool:
     A fact --05-15 names no year and is told by a date of any year.
     """
     kind, value = fact
-    if fact in heard:
-        return True
-    if kind == "date":
-        if value.startswith("--"):
-            return any(other == "date" and told.endswith(value[1:]) for other, told in heard)
-        return ("date", f"--{value[-5:]}") in heard
-    if kind == "number":
-        return any(("number", form) in heard for form in number_forms(value))
-    return False
+    if kind == "date" and value.startswith("--"):
+        return any(other == "date" and told.endswith(value[1:]) for other, told in heard)
+    return not forms_of(fact).isdisjoint(heard)
+
+
+def forms_of(fact: Fact) -> frozenset[Fact]:
+    """Facts any of which states this one, but for a day without a year, which a date of any year states."""
+    kind, value = fact
+    if kind == "date" and not value.startswith("--"):
+        return frozenset((fact, ("date", f"--{value[-5:]}")))
+    return frozenset((fact, *(("number", form) for form in number_forms(value)))) if kind == "number" else frozenset((fact,))
 
 
 def number_forms(value: str) -> tuple[str, ...]:
@@ -106,15 +141,12 @@ def _take(found: set[Fact], readings: list[tuple[str | None, str, str]]) -> str:
 
 
 def _take_id(found: set[Fact], token: str) -> str:
-    if token.isalpha():
-        return token
-    has_digit = any(c.isdigit() for c in token)
-    has_letter = any(c.isalpha() for c in token)
-    if has_digit and has_letter and len(token) >= 4 and not _MEASURE.fullmatch(token):
+    if token.isdigit():
+        if len(token) >= 7:
+            found.add(("id", token))
+    elif len(token) >= 4 and token.lower() != token.upper() and not _TEN.isdisjoint(token) and not _MEASURE.fullmatch(token):
         found.add(("id", token.casefold()))
         return " "
-    if token.isdigit() and len(token) >= 7:
-        found.add(("id", token))
     return token
 
 
@@ -135,19 +167,25 @@ def _values(token: str) -> list[str]:
         mark = "." if token.rfind(".") > token.rfind(",") else ","
         whole, fraction = token.rsplit(mark, 1)
         other = "," if mark == "." else "."
-        return [_normal(Decimal(f"{whole.replace(other, '')}.{fraction}"))] if whole.count(mark) == 0 else []
+        return [_written(whole.replace(other, ""), fraction)] if whole.count(mark) == 0 else []
     if not commas and not dots:
-        return [_normal(Decimal(token))]
+        return [_written(token)]
     mark = "," if commas else "."
     head, *groups = token.split(mark)
     thousands = len(head) <= 3 and all(len(group) == 3 for group in groups)
-    whole = _normal(Decimal("".join([head, *groups])))
+    whole = _written("".join([head, *groups]))
     if len(groups) == 1:
-        fraction = _normal(Decimal(f"{head}.{groups[0]}"))
+        fraction = _written(head, groups[0])
         if not thousands:
             return [fraction]
         return [whole] if mark == "," else [fraction, whole]
-    return [whole] if thousands else [_normal(Decimal(part)) for part in (head, *groups) if mark == ","]
+    return [whole] if thousands else [_written(part) for part in (head, *groups) if mark == ","]
+
+
+def _written(whole: str, fraction: str = "") -> str:
+    """The normal form of digits, without zeros that say nothing."""
+    whole, fraction = whole.lstrip("0") or "0", fraction.rstrip("0")
+    return f"{whole}.{fraction}" if fraction else whole
 
 
 def _normal(number: Decimal) -> str:

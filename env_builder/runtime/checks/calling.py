@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ..ends import same
 from ..schemas import fields
 from .kind import Found, Kind, Parameters, Row, Schema, Seen, clip
-from .patterns import ABSENT, PATTERN, PATTERNS, Pattern, found_at, matching, pattern_of
+from .patterns import ABSENT, PATTERN, PATTERNS, Pattern, count, found_at, matching, pattern_of
 from .sequences import TEMPLATES, Marks
 from .telling import COUNT, FACTS, Facts, facts_of, heard
 
@@ -30,31 +30,32 @@ class Calls(NamedTuple):
     at_least: int | None
     at_most: int | None
     times: int | None
+    bounded: bool
+    """Is there any bound?"""
 
 
 def _calls(parameters: Parameters) -> Calls:
     numbers = [None if name not in parameters else int(parameters[name]) for name in ("at_least", "at_most", "times_at_least")]
-    return Calls([pattern_of(call) for call in parameters["calls"]], *numbers)
+    return Calls([pattern_of(call) for call in parameters["calls"]], *numbers, any(n is not None for n in numbers))
 
 
 def _call(calls: Calls, seen: Seen) -> Found:
-    counts = [sum(1 for _ in matching(pattern, seen)) for pattern in calls.patterns]
-    made, times = sum(count > 0 for count in counts), sum(counts)
-    bounds = (calls.at_least, calls.at_most, calls.times)
-    passed = bool(calls.patterns) and any(bound is not None for bound in bounds)
+    counts = [count(pattern, seen) for pattern in calls.patterns]
+    made, times = len(counts) - counts.count(0), sum(counts)
+    passed = bool(counts) and calls.bounded
     share = None
     if calls.at_least is not None:
         needed = max(1, calls.at_least)
         passed, share = passed and made >= needed, min(1.0, made / needed)
     passed = passed and (calls.times is None or times >= max(1, calls.times))
     passed = passed and (calls.at_most is None or times <= calls.at_most)
-    left = [pattern.written for pattern, count in zip(calls.patterns, counts, strict=True) if not count]
+    left = [pattern.written for pattern, n in zip(calls.patterns, counts, strict=True) if not n]
     return Found(passed, {"made": made, "times": times, "not_made": clip(left)}, _swayed(calls.patterns, seen), share)
 
 
 def _swayed(patterns: list[Pattern], seen: Seen) -> bool:
     """Was a call among these answered `unknown` that may have changed the world? Then nobody knows whether it was done."""
-    return any(pattern.matches(row, seen) for row in seen.leaned for pattern in patterns)
+    return bool(seen.leaned) and any(pattern.matches(row, seen) for row in seen.leaned for pattern in patterns)
 
 
 class Order(NamedTuple):

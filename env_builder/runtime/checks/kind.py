@@ -105,15 +105,21 @@ class Seen:
         return facts_in(self.words)
 
     @cached_property
+    def days(self) -> frozenset[Fact]:
+        """Days of the year that the agent named, each without its year."""
+        return frozenset(("date", f"--{value[-5:]}") for kind, value in self.heard if kind == "date")
+
+    @cached_property
     def plain(self) -> str:
         """The agent's words in small letters, parted by single blanks."""
         return f" {' '.join(self.words.casefold().split())} "
 
     def end(self, loose: Loose) -> EndState:
         """The end state that was reached."""
-        if loose.key not in self._ends:
-            self._ends[loose.key] = end_state(self.episode.difference, loose.parameters)
-        return self._ends[loose.key]
+        key = loose.key if self.episode.difference.get("acts") else ""
+        if key not in self._ends:
+            self._ends[key] = end_state(self.episode.difference, loose.parameters)
+        return self._ends[key]
 
     def document(self, name: str) -> tuple[str | None, str | None]:
         """JSON text of the document `class/key` at the episode's beginning and at its end, None where it is not known."""
@@ -138,4 +144,4 @@ class Seen:
 
 def clip(items: list[Any]) -> list[Any]:
     """As many of them as evidence holds."""
-    return items[:LONGEST_EVIDENCE]
+    return items if len(items) <= LONGEST_EVIDENCE else items[:LONGEST_EVIDENCE]

@@ -78,6 +78,13 @@ def pattern_of(written: Parameters) -> Pattern:
                    written.get("effect"), written.get("outcome", "done"), said)
 
 
+def count(pattern: Pattern, seen: Seen) -> int:
+    """How many steps match."""
+    if pattern.outcome == "done" and pattern.tools is not None and seen.done.keys().isdisjoint(pattern.tools):
+        return 0
+    return sum(1 for _ in matching(pattern, seen))
+
+
 def matching(pattern: Pattern, seen: Seen) -> Iterator[tuple[int, Row]]:
     """(place, row) of the steps that match, in order."""
     if pattern.phrases is not None:

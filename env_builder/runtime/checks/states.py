@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..ends import EndState, end_state, unreached
+from ..ends import EndState, beyond, end_state, unreached
 from ..schemas import fields, mapping
 from .kind import Found, Kind, Loose, Parameters, Schema, Seen, clip
 
@@ -38,30 +38,27 @@ def _ends(parameters: Parameters) -> Ends:
 
 def _state(ends: Ends, seen: Seen) -> Found:
     found = seen.end(ends.loose)
-    missing = [unreached(wanted, found) for wanted in ends.accepted]
-    reached = [index for index, left in enumerate(missing) if not left]
-    shares = [1 - len(left) / max(1, _size(wanted)) for wanted, left in zip(ends.accepted, missing, strict=True)]
-    evidence = {"reached": reached, "missing": clip(min(missing, key=len, default=[]))}
-    return Found(bool(reached), evidence, _leans(ends.loose, seen), max(shares, default=0.0))
-
-
-def _size(end: EndState) -> int:
-    return len(end[0]) + len(end[1])
+    reached: list[int] = []
+    nearest: list[list[str]] | None = None
+    share = 0.0
+    for index, wanted in enumerate(ends.accepted):
+        left = unreached(wanted, found)
+        if not left:
+            reached.append(index)
+        share = max(share, 1 - len(left) / (len(wanted[0]) + len(wanted[1]) or 1))
+        nearest = left if nearest is None or len(left) < len(nearest) else nearest
+    return Found(bool(reached), {"reached": reached, "missing": clip(nearest or [])}, _leans(ends.loose, seen), share)
 
 
 def _untouched(ends: Ends, seen: Seen) -> Found:
-    found = seen.end(ends.loose)
-    reached = [wanted for wanted in ends.accepted if not unreached(wanted, found)]
-    beyond = [unreached(_within(found, wanted), wanted) for wanted in reached or ends.accepted]
-    passed = any(not left for left in beyond)
+    """The values of documents that an end state names are the matter of the check `state`."""
+    found, accepted = seen.end(ends.loose), ends.accepted
+    if len(accepted) > 1:
+        accepted = [wanted for wanted in accepted if not unreached(wanted, found)] or accepted
+    more = [beyond(found, wanted) for wanted in accepted]
+    passed = not all(more)
     swayed = _leans(ends.loose, seen) and (passed or not _too_many_acts(ends, found))
-    return Found(passed, {"beyond": clip(min(beyond, key=len, default=[]))}, swayed)
-
-
-def _within(found: EndState, wanted: EndState) -> EndState:
-    """`found`, with the documents that `wanted` names taken as wanted: their values are the state check's matter."""
-    documents, acts = found
-    return {name: wanted[0].get(name, value) for name, value in documents.items()}, acts
+    return Found(passed, {"beyond": clip(min(more, key=len) if more else [])}, swayed)
 
 
 def _too_many_acts(ends: Ends, found: EndState) -> bool:
@@ -76,7 +73,7 @@ def _must_not_write(loose: Loose, seen: Seen) -> Found:
 
 
 def _leans(loose: Loose, seen: Seen) -> bool:
-    return seen.leans(loose.parameters.get("aside", ()))
+    return bool(seen.leaned) and seen.leans(loose.parameters.get("aside", ()))
 
 
 KINDS: dict[str, Kind] = {

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..schemas import fields
-from ..words import LONGEST_TEXT, Fact, fact_of, holds
+from ..words import LONGEST_TEXT, Fact, fact_of, forms_of
 from .kind import Found, Kind, Parameters, Schema, Seen, clip
 from .patterns import PATTERNS, Pattern, matching, pattern_of
 
@@ -29,21 +29,29 @@ class Facts(NamedTuple):
 
     written: list[dict[str, str]]
     facts: list[Fact]
+    forms: list[frozenset[Fact]]
+    """Of each fact, those any of which states it; of words none."""
     at_least: int
 
 
 def facts_of(parameters: Parameters) -> Facts:
     """The facts that a rubric writes. ValueError where one cannot be read."""
     facts = [fact_of(fact["type"], fact["value"]) for fact in parameters["facts"]]
-    return Facts(parameters["facts"], facts, int(parameters.get("at_least", len(facts))))
+    forms = [frozenset() if fact[0] == "words" else forms_of(fact) for fact in facts]
+    return Facts(parameters["facts"], facts, forms, int(parameters.get("at_least", len(facts))))
 
 
-def _told(fact: Fact, seen: Seen) -> bool:
-    return fact[1] in seen.plain if fact[0] == "words" else holds(fact, seen.heard)
+def _told(wanted: Facts, seen: Seen) -> list[bool]:
+    """Of each fact whether the agent told it."""
+    if not seen.said:
+        return [False] * len(wanted.facts)
+    heard = seen.heard
+    return [fact[1] in seen.plain if not forms else fact in seen.days if fact[1][:2] == "--" else not forms.isdisjoint(heard)
+            for fact, forms in zip(wanted.facts, wanted.forms, strict=True)]
 
 
 def _said(wanted: Facts, seen: Seen) -> Found:
-    told = [bool(seen.said) and _told(fact, seen) for fact in wanted.facts]
+    told = _told(wanted, seen)
     needed, n = max(1, wanted.at_least), sum(told)
     missing = [fact for fact, is_told in zip(wanted.written, told, strict=True) if not is_told]
     evidence = {"told": n, "needed": wanted.at_least, "missing": clip(missing)}
@@ -61,11 +69,11 @@ def _not_said(forbidden: Facts, seen: Seen) -> Found:
 
 def heard(forbidden: Facts, seen: Seen) -> list[dict[str, str]]:
     """Those of the facts that the agent told, though it put blanks or dashes into them."""
-    if not seen.said:
+    if not seen.said or not forbidden.facts:
         return []
-    squeezed = _squeezed(seen.words[:LONGEST_TEXT]) if forbidden.facts else ""
-    return [written for fact, written in zip(forbidden.facts, forbidden.written, strict=True)
-            if _told(fact, seen) or (len(short := _squeezed(fact[1])) >= SQUEEZED and short in squeezed)]
+    squeezed = _squeezed(seen.words[:LONGEST_TEXT])
+    return [written for fact, written, told in zip(forbidden.facts, forbidden.written, _told(forbidden, seen), strict=True)
+            if told or (len(short := _squeezed(fact[1])) >= SQUEEZED and short in squeezed)]
 
 
 def _squeezed(text: str) -> str:

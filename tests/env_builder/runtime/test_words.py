@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from env_builder.runtime import words
 from env_builder.runtime.words import fact_of, facts_in, holds
 
 
@@ -84,3 +85,26 @@ def test_every_day_is_found_in_words_and_in_iso(day: date) -> None:
     fact = fact_of("date", day.isoformat())
     assert holds(fact, facts_in(day.isoformat()))
     assert holds(fact, facts_in(f"{day:%B} {day.day}, {day.year:04}")) and holds(fact, facts_in(f"{day.day} {day:%b}"))
+
+
+PIECES = st.sampled_from([
+    "May", "may I", "Sept.", "of", "the", "15th", "15", "2024", "2024-05-15", "05/15/2024", "15.05.24", "1,234.50", "7",
+    "AB-1234", "a-b-c", "x@y.z9", "10:30", "2kg", "1\u00a0234", ",", ", ", " ", "  ", "\n", ".", "-", "_", "#W1234567",
+    "00012.500", "hello" * 9,
+])  # fmt: skip
+
+
+@given(st.lists(PIECES, max_size=25), st.sampled_from(["", " "]))
+def test_what_is_far_from_digits_says_nothing(pieces: list[str], between: str) -> None:
+    """Searching the parts with digits alone finds what searching the whole text does."""
+    text = between.join(pieces)
+    found: set[words.Fact] = set()
+    rest = words._GROUP_SPACE.sub(",", text)
+    rest = words._ISO.sub(lambda m: words._take(found, [(m[1], m[2], m[3])]), rest)
+    rest = words._MONTH_FIRST.sub(lambda m: words._take(found, [(m[3], words._month(m[1]), m[2])]), rest)
+    rest = words._DAY_FIRST.sub(lambda m: words._take(found, [(m[3], words._month(m[2]), m[1])]), rest)
+    year = words._year
+    rest = words._PARTS.sub(lambda m: words._take(found, [(year(m[4]), m[1], m[3]), (year(m[4]), m[3], m[1])]), rest)
+    rest = words._ID.sub(lambda m: words._take_id(found, m[0]), words._CLOCK.sub(" ", rest))
+    found.update(("number", value) for token in words._NUMBER.findall(rest) for value in words._values(token))
+    assert facts_in(text) == found
