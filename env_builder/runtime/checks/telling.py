@@ -105,7 +105,7 @@ def _promised(promise: Promise, seen: Seen) -> Found:
     claimed = list(_claims(promise, seen))
     if not claimed:
         return Found(True, {"claimed": []})
-    done = [place for pattern in promise.calls for place, _ in matching(pattern, seen)]
+    done = [place for pattern in promise.calls for place, row in matching(pattern, seen) if row not in seen.leaned]
     empty = [text for place, text in claimed if not any(at < place or not promise.before for at in done)]
     swayed = bool(empty) and any(pattern.matches(row, seen) for pattern in promise.calls for row in seen.leaned)
     return Found(not empty, {"claimed": clip(empty)}, swayed)
