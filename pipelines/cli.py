@@ -12,7 +12,7 @@ import traceback
 
 import typer
 
-from pipelines.commands import acting, building, looking, sniffing
+from pipelines.commands import acting, building, grading, looking, sniffing
 from pipelines.screen import say
 from warehouse.errors import TraceroomError
 
@@ -26,6 +26,7 @@ app.command("show")(looking.show)
 app.command("sniff")(sniffing.sniff)
 app.command("tasks")(looking.tasks)
 app.command("play")(acting.play)
+app.command("grade")(grading.grade)
 app.command("verify")(acting.verify)
 app.command("serve")(acting.serve)
 app.command("export")(building.export)

@@ -9,11 +9,12 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from env_builder import verify
 from env_builder.audit import DEEP
 from env_builder.runtime import Environment
+from env_builder.runtime.records import Grade
 from pipelines.resources import Ask
 from warehouse.errors import EnvironmentBroken, InputError, Missing
 
@@ -49,11 +50,7 @@ def begin(
     `conditions`: names as `Environment.reset` takes them; `bindings`: tool -> source as `Environment.bind` takes
     them; `ask`: a model that answers what would be `unknown`.
     """
-    try:
-        environment = Environment.load(str(path), rewards=str(rewards) if rewards else None)
-    except (OSError, ValueError, KeyError) as error:
-        raise EnvironmentBroken(
-            f"the environment cannot be loaded ({error})", str(path), "build it again with: traceroom run") from error
+    environment = _load(path, rewards)
     try:
         for tool, source in (bindings or {}).items():
             environment.bind(tool, source)
@@ -62,6 +59,14 @@ def begin(
     except (KeyError, ValueError, ImportError, AttributeError, OSError) as error:
         said = error if isinstance(error, OSError) or not error.args else error.args[0]
         raise InputError(f"the room cannot begin so ({said})", str(path), "see docs/environment.md") from error
+
+
+def _load(path: Path, rewards: Path | None) -> Environment:
+    try:
+        return Environment.load(str(path), rewards=str(rewards) if rewards else None)
+    except (OSError, ValueError, KeyError) as error:
+        raise EnvironmentBroken(
+            f"the environment cannot be loaded ({error})", str(path), "build it again with: traceroom run") from error
 
 
 def scripted(path: Path) -> Iterator[Move]:
@@ -120,12 +125,58 @@ def played(room: Room, moves: Iterable[Move]) -> Iterator[dict[str, Any]]:
     room.environment.finish()
 
 
-def graded(room: Room) -> dict[str, Any] | None:
-    """{"reward", "checks"} of the episode; None where its task has no verified reward."""
-    grade = room.environment.grade()
-    if grade.reward is None and not grade.checks:
-        return None
-    return {"reward": grade.reward, "checks": [check._asdict() for check in grade.checks]}
+def graded(room: Room, mode: str = "eval", ask: Ask | None = None) -> dict[str, Any] | None:
+    """{"reward", "tally", "checks"} of the episode; None where its task has no verified reward. `ask`: for judges."""
+    try:
+        grade = room.environment.grade(mode, ask)
+    except ValueError as error:
+        raise InputError(f"the episode cannot be graded ({error})", mend="see docs/rewards.md") from error
+    return None if grade.reward is None and not grade.checks else _told(grade)
+
+
+def _told(grade: Grade) -> dict[str, Any]:
+    return {"reward": grade.reward, "tally": grade.tally, "checks": [check._asdict() for check in grade.checks]}
+
+
+class Asked(NamedTuple):
+    """How journals are to be graded."""
+
+    mode: str = "eval"
+    ask: Ask | None = None
+    """The model that judges ask."""
+    discount: float | None = None
+    """Of later rewards, where those of steps are wanted too."""
+
+
+def graded_journals(
+    path: Path, rewards: Path | None, journals: Path, bindings: Mapping[str, str], asked: Asked
+) -> Iterator[dict[str, Any]]:
+    """{"task_id", "seed", "reward", "tally", "checks", and "steps" where asked for} of each line of a file of journals.
+
+    Raises InputError with file and line. What a line says of task, seed and conditions is the word of who served it.
+    """
+    if not journals.is_file():
+        raise InputError("there is no such file of journals", str(journals), "write one with: traceroom serve --journals FILE")
+    environment = _load(path, rewards)
+    for tool, source in bindings.items():
+        environment.bind(tool, source)
+    known = {task.task_id for task in environment.tasks}
+    for number, line in enumerate(journals.read_text("utf-8").splitlines(), 1):
+        where = f"{journals}, line {number}"
+        try:
+            row = json.loads(line)
+            task_id, journal, rolled = row["task_id"], row["journal"], (row.get("seed", 0), tuple(row.get("conditions", ())))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"this is no journal ({error})", where, "take the lines as traceroom serve wrote them") from error
+        if task_id not in known:
+            raise Missing.named("task", str(task_id), known, f"the line is {where}")
+        try:
+            grade = environment.grade_journal(task_id, journal, *rolled, asked.mode, asked.ask)
+            steps = {} if asked.discount is None else {
+                "steps": environment.shaped(task_id, journal, *rolled, asked.discount, asked.ask)}
+        except ValueError as error:
+            raise InputError(f"the episode cannot be graded ({error})", where, "see docs/rewards.md") from error
+        yield {"task_id": task_id, "seed": rolled[0], **_told(grade), **steps}
 
 
 def verified(path: Path, rewards: Path | None, deep: bool = False) -> dict[str, Any]:

@@ -41,14 +41,16 @@ def unreached(wanted: EndState, found: EndState) -> list[list[str]]:
     there, done = found
     documents = [["document", name] for name, value in wanted[0].items()
                  if name not in there or (there[name] != value and _meaning(there[name]) != _meaning(value))]
-    acts = [["act", *act] for act, times in wanted[1].items() if done.get(act, 0) < times]
+    acts = [["act", *act] for act, times in wanted[1].items() if done.get(act, 0) < times] if wanted[1] else []
     return (sorted(documents) if len(documents) > 1 else documents) + (sorted(acts) if len(acts) > 1 else acts)
 
 
 def beyond(found: EndState, wanted: EndState) -> list[list[str]]:
     """What was changed that `wanted` does not speak of, sorted: documents it does not name, and acts that are too many."""
-    documents = [["document", name] for name in sorted(found[0].keys() - wanted[0].keys())]
-    return documents + unreached(({}, found[1]), ({}, wanted[1]))
+    named, counted = wanted
+    documents = [["document", name] for name in found[0] if name not in named]
+    acts = [["act", *act] for act, times in found[1].items() if counted.get(act, 0) < times] if found[1] else []
+    return (sorted(documents) if len(documents) > 1 else documents) + (sorted(acts) if len(acts) > 1 else acts)
 
 
 def _lasting(difference: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,8 +18,8 @@ Fact = tuple[str, str]
 LONGEST_TEXT = 200_000
 """Characters of a text that are read: a flood of words costs no more than this."""
 
-BEFORE, AFTER = 20, 28
-"""Characters before and after digits that may belong to the same date: "of September", "of September, 2024"."""
+BEFORE, AFTER = 16, 32
+"""Characters before and after the beginning of a month's name that may belong to the same date: "15th of September, 2024"."""
 
 LONGEST_NUMBER = 24
 """Characters of a number that is read: longer ones are no quantity that anybody is told."""
@@ -37,10 +37,8 @@ _CLOCK = re.compile(r"(?<!\d)\d{1,2}:\d{2}(?::\d{2})?(?:\.\d+)?", re.ASCII)
 _ID = re.compile(r"(?<![^\W_])(?=[\w\-.@]*\d)[^\W_]+(?:[_\-.@][^\W_]+)*", re.ASCII)
 _MEASURE = re.compile(r"\d+(?:[.,]\d+)?-?[a-z]+", re.IGNORECASE | re.ASCII)
 _NUMBER = re.compile(r"(?<![^\W_])\d+(?:[.,]\d+)*(?![^\W_])", re.ASCII)
-_DIGITS = re.compile(r"\d+", re.ASCII)
+_DIGIT = re.compile(r"\d", re.ASCII)
 _TEN = frozenset("0123456789")
-_APART = " \n\n\n "
-"""More blanks than stand within anything that is read."""
 _GROUP_SPACE = re.compile(r"(?<=\d)[\u00a0\u202f](?=\d{3}(?!\d))", re.ASCII)
 
 
@@ -51,10 +49,7 @@ def facts_in(text: str) -> frozenset[Fact]:
     rest = text[:LONGEST_TEXT]
     if "\u00a0" in rest or "\u202f" in rest:
         rest = _GROUP_SPACE.sub(",", rest)
-    if _names_month(rest) and _names_month(near := near_digits(rest)):
-        rest = _ISO.sub(lambda m: _take(found, [(m[1], m[2], m[3])]), near)
-        rest = _MONTH_FIRST.sub(lambda m: _take(found, [(m[3], _month(m[1]), m[2])]), rest)
-        rest = _DAY_FIRST.sub(lambda m: _take(found, [(m[3], _month(m[2]), m[1])]), rest)
+    rest = _without_months(found, rest)
     rest = " ".join([word for word in rest.split() if not word.isalpha() and not _TEN.isdisjoint(word)])  # no more blanks
     if not rest:
         return frozenset(found)
@@ -67,26 +62,40 @@ def facts_in(text: str) -> frozenset[Fact]:
     return frozenset(found)
 
 
-def _names_month(text: str) -> bool:
+def _without_months(found: set[Fact], text: str) -> str:
+    """The text without the dates that name a month, which are taken: only what stands about such a name is searched."""
     small = text.lower()
-    return any(month in small for month in _MONTHS)
+    if len(small) != len(text):  # a letter that is two small ones
+        small = "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+    parts, done = [], 0
+    for begin, end in _about_months(small):
+        part = text[begin:end]
+        if _DIGIT.search(part):
+            part = _ISO.sub(lambda m: _take(found, [(m[1], m[2], m[3])]), part)
+            part = _MONTH_FIRST.sub(lambda m: _take(found, [(m[3], _month(m[1]), m[2])]), part)
+            part = _DAY_FIRST.sub(lambda m: _take(found, [(m[3], _month(m[2]), m[1])]), part)
+            parts += [text[done:begin], part]
+            done = end
+    return "".join((*parts, text[done:])) if parts else text
 
 
-def near_digits(text: str) -> str:
-    """The parts of a text that hold a digit, with as much beside it as a date can have, cut at blanks: all that is searched."""
-    parts, begin, end = [], 0, -1
-    for match in _DIGITS.finditer(text):
-        first, last = match.span()
-        if last > end:
-            since = text.rfind(" ", 0, max(0, first - BEFORE)) + 1
-            if since > end:  # beyond the part so far
-                if end >= 0:
-                    parts.append(text[begin:end])
-                begin = since
-        end = text.find(" ", last + AFTER)
-        if end < 0:
-            return _APART.join((*parts, text[begin:]))
-    return _APART.join((*parts, text[begin:end])) if end >= 0 else ""
+def _about_months(small: str) -> list[tuple[int, int]]:
+    """(begin, end) about the names of months, cut at blanks, in order and apart."""
+    places = []
+    for month in _MONTHS:
+        at = small.find(month)
+        while at >= 0:
+            places.append(at)
+            at = small.find(month, at + 1)
+    spans: list[tuple[int, int]] = []
+    for at in sorted(places):
+        begin, end = small.rfind(" ", 0, max(0, at - BEFORE)) + 1, small.find(" ", at + AFTER)
+        end = len(small) if end < 0 else end
+        if spans and begin <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
+        else:
+            spans.append((begin, end))
+    return spans
 
 
 def holds(fact: Fact, heard: frozenset[Fact]) -> bool:

@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from env_builder.runtime.conditions import SWITCHES
 from pipelines.commands.building import Json
+from pipelines.commands.grading import Mode
 from pipelines.reading import rows_of
 from pipelines.screen import data, say, table
 from warehouse.errors import GateFailed, InputError, Missing
@@ -39,6 +40,7 @@ def play(
     bind: Bind = None,
     config: Config = None,
     ask: Asked = False,
+    mode: Mode = "eval",
     rewards: Rewards = None,
     json: Json = False,
 ) -> None:
@@ -58,7 +60,7 @@ def play(
     for step in playing.played(room, moves):
         steps.append(step)
         _show_step(step)
-    grade = playing.graded(room)
+    grade = playing.graded(room, mode, outside.live(ask))
     _show_grade(grade)
     if json:
         data({"environment": str(environment), "task_id": task_id, "steps": steps, "ended": room.ended, "grade": grade})
@@ -122,9 +124,10 @@ def _show_grade(grade: dict[str, Any] | None) -> None:
         return
     reward = grade["reward"]
     unscored = "none[/]: the episode leaned on answers that nobody knows"
-    say("\n[bold]reward " + (unscored if reward is None else f"{reward:g}[/]"))
+    say("\n[bold]reward " + (unscored if reward is None else f"{reward:g}[/]") + f", {grade['tally']}")
     for check in grade["checks"]:
-        say(f"  {'[green]✓[/]' if check['passed'] else '[red]✗[/]'} {escape(check['says'])} [dim]{check['role']}[/]")
+        mark = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[yellow]?[/]"}[check["passed"]]
+        say(f"  {mark} {escape(check['says'])} [dim]{check['role']}[/]")
 
 
 def verify(

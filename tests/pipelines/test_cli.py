@@ -18,7 +18,7 @@ from pipelines.summary import ORDER
 from tests.pipelines.conftest import ROOT, Traceroom, environ
 from warehouse.errors import Missing
 
-COMMANDS = ("run", "show", "tasks", "play", "verify", "serve", "export", "base-image")
+COMMANDS = ("run", "show", "tasks", "play", "grade", "verify", "serve", "export", "base-image")
 
 
 @pytest.fixture
@@ -137,6 +137,28 @@ def test_an_empty_script_earns_nothing(environment: Path, tmp_path: Path, tracer
     task_id = rows(environment / "tasks.jsonl")[0]["task_id"]
     played = json.loads(traceroom("play", environment, task_id, "--script", tmp_path / "nothing.jsonl", "--json").stdout)
     assert played["grade"]["reward"] == 0.0 and played["steps"] == [] and played["ended"] == "terminated"
+
+
+def test_journals_are_graded_in_two_modes_and_step_by_step(environment: Path, tmp_path: Path, traceroom: Traceroom) -> None:
+    task_id = rows(environment / "tasks.jsonl")[0]["task_id"]
+    solution = script(environment, tmp_path / "solution.jsonl", task_id)
+    played = json.loads(traceroom("play", environment, task_id, "--script", solution, "--json").stdout)
+    lines = [{"task_id": task_id, "seed": 0, "journal": journal} for journal in (played["steps"], [{"kind": "finish"}])]
+    journals = tmp_path / "journals.jsonl"
+    journals.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    done = traceroom("grade", environment, journals, "--mode", "train", "--steps", "--json")
+    assert done.returncode == 0, done.stderr
+    solved, idle = json.loads(done.stdout)
+    assert (solved["reward"], idle["reward"]) == (1.0, 0.0) and "2 of 2 episodes scored" in done.stderr
+    assert solved["tally"] == f"{len(solved['checks'])}/{len(solved['checks'])} checks passed"
+    assert len(solved["steps"]) == len(played["steps"]) and len(idle["steps"]) == 1
+    assert sum(solved["steps"]) - sum(idle["steps"]) == pytest.approx(1.0), "what shaping adds is the same for both"
+    journals.write_text(json.dumps({"task_id": task_id}) + "\n", "utf-8")
+    for arguments, said in ((("--mode", "test"), "this is no journal"), ((), "line 1")):
+        refused = traceroom("grade", environment, journals, *arguments)
+        assert refused.returncode == 2 and said in refused.stderr
+    journals.write_text(json.dumps(lines[0]) + "\n", "utf-8")
+    assert "no mode 'test'; there are: eval, train" in traceroom("grade", environment, journals, "--mode", "test").stderr
 
 
 def test_a_person_types(environment: Path) -> None:

@@ -35,8 +35,10 @@ class Calls(NamedTuple):
 
 
 def _calls(parameters: Parameters) -> Calls:
-    numbers = [None if name not in parameters else int(parameters[name]) for name in ("at_least", "at_most", "times_at_least")]
-    return Calls([pattern_of(call) for call in parameters["calls"]], *numbers, any(n is not None for n in numbers))
+    least, most, times = (
+        None if name not in parameters else int(parameters[name]) for name in ("at_least", "at_most", "times_at_least"))
+    bounded = any(n is not None for n in (least, most, times))
+    return Calls([pattern_of(call) for call in parameters["calls"]], least, most, times, bounded)
 
 
 def _call(calls: Calls, seen: Seen) -> Found:

@@ -47,6 +47,8 @@ class Pattern(NamedTuple):
     outcome: str
     phrases: list[str] | None
     """Phrases of words of the agent, empty: any words; None: it speaks of calls."""
+    tool: str | None
+    """The one tool that it speaks of, where it speaks of calls of one that were done."""
 
     def matches(self, row: Row, seen: Seen, place: int | None = None) -> bool:
         """Is it a call of this tool with such arguments, whatever became of it? `place`: where it stands in the journal."""
@@ -61,7 +63,8 @@ class Pattern(NamedTuple):
         for name, value in self.named:
             if name not in given or not same(given[name], value):
                 return False
-        return all(_allowed(constraint, found_at(given, name), seen, place) for name, constraint in self.where)
+        return not self.where or all(
+            _allowed(constraint, found_at(given, name), seen, place) for name, constraint in self.where)
 
 
 def pattern_of(written: Parameters) -> Pattern:
@@ -74,15 +77,17 @@ def pattern_of(written: Parameters) -> Pattern:
     tool = written.get("tool")
     tools = None if tool is None else frozenset([tool] if isinstance(tool, str) else tool)
     said = None if phrases is None else [] if phrases is True else [" ".join(each.casefold().split()) for each in phrases]
+    one = tool if isinstance(tool, str) and written.get("outcome", "done") == "done" else None
     return Pattern(written, tools, list(written.get("arguments", {}).items()), list(written.get("where", {}).items()),
-                   written.get("effect"), written.get("outcome", "done"), said)
+                   written.get("effect"), written.get("outcome", "done"), said, one)
 
 
 def count(pattern: Pattern, seen: Seen) -> int:
     """How many steps match."""
-    if pattern.outcome == "done" and pattern.tools is not None and seen.done.keys().isdisjoint(pattern.tools):
-        return 0
-    return sum(1 for _ in matching(pattern, seen))
+    if pattern.tool is None:
+        return sum(1 for _ in matching(pattern, seen))
+    steps = seen.done.get(pattern.tool)
+    return sum([pattern.matches(row, seen, place) for place, row in steps]) if steps else 0
 
 
 def matching(pattern: Pattern, seen: Seen) -> Iterator[tuple[int, Row]]:

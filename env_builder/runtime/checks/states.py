@@ -45,20 +45,25 @@ def _state(ends: Ends, seen: Seen) -> Found:
         left = unreached(wanted, found)
         if not left:
             reached.append(index)
-        share = max(share, 1 - len(left) / (len(wanted[0]) + len(wanted[1]) or 1))
-        nearest = left if nearest is None or len(left) < len(nearest) else nearest
+        if nearest is None or len(left) < len(nearest):
+            nearest = left
+        near = 1 - len(left) / (len(wanted[0]) + len(wanted[1]) or 1)
+        share = near if near > share else share
     return Found(bool(reached), {"reached": reached, "missing": clip(nearest or [])}, _leans(ends.loose, seen), share)
 
 
 def _untouched(ends: Ends, seen: Seen) -> Found:
     """The values of documents that an end state names are the matter of the check `state`."""
     found, accepted = seen.end(ends.loose), ends.accepted
+    if len(accepted) == 1 and not seen.leaned:
+        more = beyond(found, accepted[0])
+        return Found(not more, {"beyond": clip(more)})
     if len(accepted) > 1:
         accepted = [wanted for wanted in accepted if not unreached(wanted, found)] or accepted
-    more = [beyond(found, wanted) for wanted in accepted]
-    passed = not all(more)
+    least = [beyond(found, wanted) for wanted in accepted]
+    passed = not all(least)
     swayed = _leans(ends.loose, seen) and (passed or not _too_many_acts(ends, found))
-    return Found(passed, {"beyond": clip(min(more, key=len) if more else [])}, swayed)
+    return Found(passed, {"beyond": clip(min(least, key=len) if least else [])}, swayed)
 
 
 def _too_many_acts(ends: Ends, found: EndState) -> bool:
