@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
+from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +16,7 @@ from jsonschema import Draft202012Validator
 
 from env_builder.rubrics import validated
 from env_builder.runtime.canonical import canonical
-from env_builder.runtime.checks import OWN, kind_of, kinds
+from env_builder.runtime.checks import OWN, Kind, kind_of, kinds
 from env_builder.runtime.checks.kind import Seen
 from env_builder.runtime.grading import grade
 from env_builder.runtime.records import Episode
@@ -53,8 +57,6 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
 def examples(name: str) -> list[dict[str, Any]]:
     if name in OWN:
         return EXAMPLES[name]
-    import sys
-
     found: list[dict[str, Any]] = vars(sys.modules[kind_of(name).judge.__module__])["EXAMPLES"]
     return found
 
@@ -115,14 +117,49 @@ READY = [(name, given, kind_of(name), kind_of(name).prepare(given)) for name, gi
 def test_every_kind_keeps_the_contract(played: Episode) -> None:
     """Deterministic, never raises, JSON evidence, and the other verdict only where something was not known."""
     for name, parameters, kind, ready in READY:
-        found = kind.judge(ready, Seen(played))
-        again = kind.judge(kind.prepare(json.loads(canonical(parameters))), Seen(played))
-        assert canonical(found.evidence) == canonical(again.evidence), name
-        assert found[:1] + found[2:] == again[:1] + again[2:], name
-        assert found.passed in (True, False, None), name
-        assert found.share is None or 0 <= found.share <= 1, name
-        assert not found.swayed or played.leaned or found.passed is None, name
-        assert found.passed is not None or found.swayed, name
+        keeps(name, parameters, kind, ready, played)
+
+
+def keeps(name: str, parameters: dict[str, Any], kind: Kind, ready: Any, played: Episode) -> None:
+    found = kind.judge(ready, Seen(played))
+    again = kind.judge(kind.prepare(json.loads(canonical(parameters))), Seen(played))
+    assert canonical(found.evidence) == canonical(again.evidence), name
+    assert found[:1] + found[2:] == again[:1] + again[2:], name
+    assert found.passed in (True, False, None), name
+    assert found.share is None or 0 <= found.share <= 1, name
+    assert not found.swayed or played.leaned or found.passed is None, name
+    assert found.passed is not None or found.swayed, name
+
+
+def test_the_kind_of_the_manual_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package with the manual's own lines: found, held to the contract, and it tells more from less."""
+    manual = (ROOT / "docs" / "rewards.md").read_text("utf-8").split("## Another kind")[1]
+    code, points = (re.findall(rf"```{language}\n(.*?)```", manual, re.S)[0] for language in ("python", "toml"))
+    assert len(code.splitlines()) < 50
+    (tmp_path / "my_package").mkdir()
+    (tmp_path / "my_package" / "__init__.py").touch()
+    (tmp_path / "my_package" / "total.py").write_text(code, "utf-8")
+    about = tmp_path / "my_package-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1\n", "utf-8")
+    declared = re.sub(r'\[project.entry-points."(.*)"\]', r"[\1]", points).replace('"', "")
+    (about / "entry_points.txt").write_text(declared, "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert "total" in kinds() and "total" not in OWN
+    try:
+        kind, (given,) = kind_of("total"), examples("total")
+        keeps_it = settings(max_examples=40, deadline=None)(hypothesis.given(hostile)(
+            lambda played: keeps("total", given, kind, kind.prepare(given), played)))
+        keeps_it()
+        for amount, reward in ((100, 1.0), (100.5, 0.0)):
+            paid = {"kind": "call", "tool": "pay", "arguments": {"amount": amount}, "content": "", "is_error": False}
+            document = validated(rubric("total", given))
+            assert grade(document, Episode((paid,), {"documents": {}, "acts": []}, (), frozenset())).reward == reward
+        with pytest.raises(ValueError, match="'most', which is not known; there are: argument, at_most, call"):
+            Rubric.read(rubric("total", {**given, "most": 1}))
+    finally:
+        kind_of.cache_clear()
+        sys.modules.pop("my_package.total")
 
 
 @pytest.mark.parametrize("name", kinds())
