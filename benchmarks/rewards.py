@@ -21,12 +21,15 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from rewards_data import Asked
+from rewards_mutants import attackers, mutants
+from rewards_rebuilt import rebuilt
 from rewards_sessions import probes, sessions
 from rewards_speed import speed
 from rewards_trials import trials
 
 PARTS: dict[str, Callable[[Asked], dict[str, float]]] = {
     "trials": trials, "sessions": sessions, "probes": probes, "speed": speed,
+    "mutants": mutants, "attackers": attackers, "rebuilt": rebuilt,
 }
 """Name of a part -> its figures; empty where DATA cannot be measured by it."""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from env_builder import behaviour, bundle, world
+from env_builder.audit.report import Report
 from env_builder.rooms import rows_of
 from env_builder.runtime import Environment
 from env_builder.users import scripts
@@ -66,6 +67,22 @@ def test_a_changed_reward_touches_nothing_of_the_room(draft: bundle.Bundle, tmp_
     assert files(tmp_path / "1" / "room") == files(tmp_path / "2" / "room")
     assert one.content_digest == other.content_digest
     assert one.rewards_digest != other.rewards_digest
+
+
+def test_what_is_published_of_a_draft_is_what_would_be_written_anew(draft: bundle.Bundle, tmp_path: Path) -> None:
+    room, grader = tmp_path / "room", tmp_path / "grader"
+    bundle.write(draft, room, grader, LEFT)
+    fewer = draft._replace(tasks=draft.tasks.head(3))
+    audit = Report([{"task_id": "task-s0001", "plays": []}, {"task_id": "gone", "plays": []}], {"format": "f"})
+    published = bundle.publish(fewer, room, grader, audit, LEFT)
+    anew = bundle.write_room(fewer, tmp_path / "anew", LEFT)
+    assert published.content_digest == anew and files(room) == files(tmp_path / "anew")
+    assert [json.loads(line)["task_id"] for line in (grader / "audit.jsonl").read_text("utf-8").splitlines()] == ["task-s0001"]
+    assert bundle.stands(room, anew) and not bundle.stands(tmp_path / "nowhere", anew)
+    assert bundle.copy_room(draft, room, tmp_path / "copy", LEFT) != anew
+    assert stat.S_IMODE((tmp_path / "copy").stat().st_mode) == 0o700
+    (room / "world.jsonl").write_text("{}", "utf-8")
+    assert not bundle.stands(room, anew), "a room that was changed does not stand"
 
 
 def test_a_changed_task_changes_the_digest(draft: bundle.Bundle, tmp_path: Path) -> None:

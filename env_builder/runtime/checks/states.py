@@ -49,7 +49,17 @@ def _state(ends: Ends, seen: Seen) -> Found:
             nearest = left
         near = 1 - len(left) / (len(wanted[0]) + len(wanted[1]) or 1)
         share = near if near > share else share
-    return Found(bool(reached), {"reached": reached, "missing": clip(nearest or [])}, _leans(ends.loose, seen), share)
+    swayed = _leans(ends.loose, seen) and not all(
+        _surely_missing(unreached(wanted, found), seen) for wanted in ends.accepted)
+    return Found(bool(reached), {"reached": reached, "missing": clip(nearest or [])}, swayed, share)
+
+
+def _surely_missing(left: list[list[str]], seen: Seen) -> bool:
+    """Is something not there, whatever the unknown answers were: a document that no such act can touch, another tool's act?"""
+    leaned = {row["tool"] for row in seen.leaned}
+    look = seen.episode.look
+    return any(
+        look is not None and look(item[1])[1] is not None if item[0] == "document" else item[1] not in leaned for item in left)
 
 
 def _untouched(ends: Ends, seen: Seen) -> Found:

@@ -192,6 +192,10 @@ def test_an_unknown_answer_leaves_the_outcome_open_only_where_it_hangs_on_it() -
     assert judge(episode(row, leaned=(row,)), *END, check("spoke")).reward == 0.0
     assert judge(episode(row, difference=LETTER, leaned=(row,)), *END).reward == 0.0, "acts do not go away"
     assert judge(episode(say("x"), row, leaned=(row,)), check("spoke")).reward == 1.0
+    known = episode(row, leaned=(row,))._replace(look=lambda name: ('{"open":false}', '{"open":false}'))
+    assert judge(known, *END).reward == 0.0, "a thing that no such act can touch is not what it should be"
+    touched = known._replace(look=lambda name: ('{"open":false}', None))
+    assert judge(touched, *END).reward is None, "what it may have touched nobody knows"
     note = call("note", "unknown", failed=True)
     aside = [check(kind, accepted=[OPEN], aside=["note"]) for kind in ("state", "untouched")]
     assert judge(episode(note, difference=OPEN, leaned=(note,)), *aside).reward == 1.0
