@@ -6,17 +6,21 @@ module is loaded when a rubric first names one of its kinds.
 
 from __future__ import annotations
 
-from functools import cache
+import json
+from functools import cache, lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
+from ..canonical import canonical
 from ..schemas import refusal
 from .kind import Ask, Found, Kind, Schema, Seen
 
 __all__ = ["GROUP", "Ask", "Found", "Kind", "Schema", "Seen", "kind_of", "kinds", "prepared"]
 
 GROUP = "traceroom.checks"
+KEPT = 512
+"""Checks that are kept as they were read."""
 OWN = {
     "state": "states", "untouched": "states", "must_not_write": "states", "said": "telling", "spoke": "telling",
     "not_said": "telling", "promised": "telling", "call": "calling", "order": "calling", "honeypot": "calling",
@@ -48,7 +52,18 @@ def kind_of(name: str) -> Kind:
 def prepared(name: str, parameters: Any) -> tuple[Kind, Any]:
     """The kind, and the parameters as it takes them. ValueError with one sentence where it refuses them."""
     kind = kind_of(name)
-    wrong = refusal({"type": "object", **kind.parameters}, parameters, "parameters")
+    try:
+        text = canonical(parameters)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError("parameters cannot be written as JSON, or go too deep") from error
+    return kind, _prepared(name, text)
+
+
+@lru_cache(maxsize=KEPT)
+def _prepared(name: str, parameters: str) -> Any:
+    """From the text, so that nobody can change what is kept: the same check of the same task is often met again."""
+    kind, given = kind_of(name), json.loads(parameters)
+    wrong = refusal({"type": "object", **kind.parameters}, given, "parameters")
     if wrong:
         raise ValueError(wrong)
-    return kind, kind.prepare(parameters)
+    return kind.prepare(given)

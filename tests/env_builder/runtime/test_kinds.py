@@ -228,7 +228,8 @@ def test_a_kind_that_is_not_there_is_named_with_those_that_are() -> None:
     with pytest.raises(ValueError, match=r"check c \(mood\): no kind 'mood'; there are: call, combine, "):
         grade(rubric("mood", {}), Episode((), END, (), frozenset()))
     deep: dict[str, Any] = {"how": "all", "checks": [{"kind": "spoke", "parameters": {}}]}
-    for _ in range(3000):
-        deep = {"how": "all", "checks": [{"kind": "combine", "parameters": deep}]}
-    with pytest.raises(ValueError, match="no deeper than 8"):
-        Rubric.read(rubric("combine", deep))
+    for levels, said in ((9, "no deeper than 8"), (3000, "too deep")):
+        for _ in range(levels):
+            deep = {"how": "all", "checks": [{"kind": "combine", "parameters": deep}]}
+        with pytest.raises(ValueError, match=said):
+            Rubric.read(rubric("combine", deep))
