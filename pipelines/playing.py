@@ -165,7 +165,8 @@ def graded_journals(
         where = f"{journals}, line {number}"
         try:
             row = json.loads(line)
-            task_id, journal, rolled = row["task_id"], row["journal"], (row.get("seed", 0), tuple(row.get("conditions", ())))
+            task_id, journal = row["task_id"], list(row["journal"])
+            rolled = (row.get("seed", 0), tuple(row.get("conditions", ())))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"this is no journal ({error})", where, "take the lines as traceroom serve wrote them") from error
         if task_id not in known:

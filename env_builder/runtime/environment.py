@@ -285,6 +285,7 @@ class Environment:
         twin = self.replaying(task_id, seed, conditions)
         yield twin
         for row in journal:  # from the untrusted side: a row that is no step is none
+            row = row if isinstance(row, dict) else {}
             kind, tool, content = row.get("kind"), row.get("tool"), row.get("content")
             if kind == "call" and isinstance(tool, str):
                 arguments = row.get("arguments")

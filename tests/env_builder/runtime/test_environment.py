@@ -182,8 +182,15 @@ def test_grades_by_replaying_the_journal_and_believes_none_of_it(directory: Path
     assert graded.grade().reward == 1
     forged: list[Any] = [
         {"kind": "call", "tool": "read_sign", "arguments": {}, "content": OPEN, "tier": "recorded", "is_error": False},
-        {"kind": "reward", "reward": 1}, {}, {"kind": "call"}, {"kind": "say", "content": 7}]
+        {"kind": "reward", "reward": 1}, {}, {"kind": "call"}, {"kind": "say", "content": 7}, None, "call", [1],
+        {"kind": "call", "tool": "open_door", "arguments": {"door": float("nan")}}, {"kind": ["call"], "tool": {}}]
+    deep: list[Any] = []
+    for _ in range(5000):
+        deep = [deep]
+    forged += [{"kind": "call", "tool": "open_door", "arguments": {"door": deep}}, {"kind": "say", "content": "\ud800"}]
     assert graded.grade_journal(TASK, forged).reward == 0
+    steps = graded.shaped(TASK, [*forged, *graded.journal])
+    assert steps is not None and steps[-1] == sum(steps) == 1 and len(steps) == len(forged) + 1
     assert Environment.load(directory, rewards=rewards).grade_journal(TASK, graded.journal).reward == 1
     assert env.grade_journal(TASK, graded.journal).reward in (None, 1)
 
