@@ -2,7 +2,8 @@
 
 In: the solution, replayed, and what stands on record. Out: (name, journal) of each, played like any policy's.
 None of them knows the rubric, but those that keep parts of the solution: they ask whether the rest is needed.
-Sees: doing nothing, claims, reading, telling everything, acting on everything, taking back, what `unknown` answers give away.
+Sees: doing nothing, claims, reading, telling everything, acting on everything, taking back, other orders and repetitions (where
+a rubric forbids ways), what `unknown` answers give away.
 Does not see: attackers that learn over many episodes, or that tamper with the room's process (`tampering.py`).
 """
 
@@ -73,6 +74,12 @@ class Attackers:
         if back:
             yield Attack("edit_then_revert", [*journal, *back])
 
+    def otherwise(self) -> Iterator[Attack]:
+        """Those that reach the solution's end by its own steps in other ways: backwards, and each call three times over."""
+        journal = self._solved.journal
+        yield Attack("backwards", [_fresh(row) for row in reversed(journal)])
+        yield Attack("over_and_over", [_fresh(row) for row in journal for _ in range(3 if row["kind"] == "call" else 1)])
+
     def read_everything(self, most: int) -> list[Row]:
         """Looks of every tool that only reads, at whatever the opening, the user and the answers name."""
         heard = [*(message["content"] for message in self._solved.task.opening), *self._solved.task.user_turns]
@@ -133,6 +140,11 @@ class Attackers:
         own = {canonical(row["arguments"]): row for row in self._solved.journal if row["kind"] == "call"}
         said = [room.call(tool["name"], arguments).content for tool in room.tools for arguments in ({}, {"?": "?"})]
         return [row for text, row in own.items() if row["arguments"] and any(text in answer for answer in said)]
+
+
+def _fresh(row: Row) -> Row:
+    """The step, to be played anew."""
+    return call(row["tool"], row["arguments"]) if row["kind"] == "call" else row
 
 
 def _words(texts: list[str]) -> dict[str, None]:

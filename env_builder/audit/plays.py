@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from env_builder.runtime import Environment
+from env_builder.runtime.canonical import canonical
 from env_builder.runtime.ends import EndState, end_state, unreached
 from env_builder.runtime.records import Episode, Task
 
@@ -21,6 +22,8 @@ Journal = Sequence[Row]
 Kind = Literal["solution", "session", "attacker", "mutant"]
 PASSES = 0.5
 """Reward above which a play has got through."""
+VALUES = 3
+"""Values that sessions known to be good must have given in one place before any other counts as no mistake."""
 
 
 class Play(NamedTuple):
@@ -75,7 +78,8 @@ class Replayed:
         self._forks.append((len(twin.journal), twin))
         self.journal: list[Row] = list(twin.journal)
         self.episode = twin.episode()
-        self._ends = [self.end_of(self.episode)]
+        self._right = [self.episode]
+        self._loose: dict[str, list[str]] | None = None
 
     @property
     def acts(self) -> list[int]:
@@ -109,15 +113,31 @@ class Replayed:
         """The episode of these rows, every one played."""
         return self.environment.replay(self.task.task_id, rows)
 
-    def end_of(self, episode: Episode) -> EndState:
-        """Where an episode ends, whatever the rubric says of it."""
-        return end_state(episode.difference, {})
-
     def accept(self, episode: Episode) -> None:
         """Take the end of a session that is known to be good for as right as the solution's."""
-        self._ends.append(self.end_of(episode))
+        self._right.append(episode)
+        self._loose = None
 
     def is_right(self, episode: Episode) -> bool:
-        """Does it end like the solution, or like a session that is known to be good?"""
-        found = self.end_of(episode)
+        """Does it end like the solution, or like a session that is known to be good, whatever the rubric says of it?"""
+        if self._loose is None:
+            self._loose = _made_up(self._right, self.writes)
+            self._ends = [end_state(right.difference, {"masked": self._loose}) for right in self._right]
+        found: EndState = end_state(episode.difference, {"masked": self._loose})
         return any(not unreached(end, found) and not unreached(found, end) for end in self._ends)
+
+
+def _made_up(right: Iterable[Episode], writes: frozenset[str]) -> dict[str, list[str]]:
+    """Tool -> arguments that right sessions give otherwise in acts that are the same else, in `VALUES` ways or more."""
+    found: dict[tuple[str, str, str], set[str]] = {}
+    for row in (row for episode in right for row in episode.journal):
+        given = row.get("arguments")
+        if row["kind"] == "call" and row["tool"] in writes and not row["is_error"] and isinstance(given, dict):
+            for name, value in given.items():
+                others = canonical({other: each for other, each in given.items() if other != name})
+                found.setdefault((row["tool"], name, others), set()).add(canonical(value))
+    loose: dict[str, set[str]] = {}
+    for (tool, name, _), values in found.items():
+        if len(values) >= VALUES:
+            loose.setdefault(tool, set()).add(name)
+    return {tool: sorted(names) for tool, names in sorted(loose.items())}

@@ -85,6 +85,14 @@ def test_telling_everything_is_stopped_unless_the_rubric_asks_to_change_nothing(
     assert reason(refused) == "verified" and played(refused)["list_everything"] == (1.0, None), "shown, and excepted"
 
 
+def test_the_right_end_by_a_forbidden_way_is_tried(tmp_path: Path) -> None:
+    once = ("call", {"calls": [LOOK], "at_most": 1})
+    found = audited(tmp_path, gates(*GATES, once), [LOOK, OPEN, SAY])
+    assert reason(found) == "verified"
+    assert played(found)["over_and_over"] == (0.0, "fail")
+    assert played(found)["backwards"][1] is None, "nobody forbids this order"
+
+
 def test_the_same_audit_twice_is_the_same_bytes(tmp_path: Path) -> None:
     one, other = (audited(tmp_path / name, gates(*GATES), [LOOK, OPEN, SAY], (0.02, [LOOK])) for name in ("one", "other"))
     assert canonical(one.report._asdict()) == canonical(other.report._asdict())
