@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -22,8 +22,24 @@ from env_builder.world.calls import Call, calls_of
 SMALLEST_NUMBER = 10
 """Whole numbers below are said in every other sentence, and say nothing."""
 
-Row = tuple[str, str | None, str | None, str]
-"""(kind, role, text, event id) of a turn."""
+Row = tuple[str, str | None, str | None, str, int]
+"""(kind, role, text, event id, position) of a turn."""
+SAY = ""
+"""Stands for words of the agent among the names of tools."""
+
+
+class Step(NamedTuple):
+    """Something that the agent did and that worked."""
+
+    position: int
+    event_id: str
+    tool: str
+    """`SAY`: it spoke."""
+    text: str
+    """What it said."""
+    arguments: dict[str, Any]
+    acts: bool
+    """May it have changed the world?"""
 Difference = dict[str, Any]
 
 
@@ -56,13 +72,29 @@ class Witness:
     @cached_property
     def words(self) -> list[tuple[str, str]]:
         """(event id, text) of what the agent said."""
-        return [(event_id, text) for kind, role, text, event_id in self._rows
+        return [(step.event_id, step.text) for step in self.steps if step.tool == SAY]
+
+    @cached_property
+    def steps(self) -> list[Step]:
+        """Its words and the calls that succeeded, in order."""
+        said = [Step(position, event_id, SAY, text, {}, False) for kind, role, text, event_id, position in self._rows
                 if kind == "message" and role == "assistant" and text and text.strip()]
+        done = [Step(call.position, call.event_id, call.tool, "", call.arguments, call.tool not in self._reads)
+                for call in self.calls if not call.failed]
+        return sorted([*said, *done], key=lambda step: step.position)
 
     def told_by(self, facts: Iterable[Fact]) -> list[str]:
         """Event ids of the words that state one of `facts`."""
         wanted = frozenset(facts)
         return [event_id for event_id, text in self.words if wanted & _forms(facts_in(text))]
+
+    @cached_property
+    def places(self) -> dict[str, list[int]]:
+        """Tool -> positions of its steps, in order."""
+        found: dict[str, list[int]] = {}
+        for step in self.steps:
+            found.setdefault(step.tool, []).append(step.position)
+        return found
 
     @property
     def ended(self) -> list[str]:
@@ -72,7 +104,7 @@ class Witness:
     @cached_property
     def changes(self) -> list[str]:
         """Event ids of the calls that succeeded and are not known to read only."""
-        return [call.event_id for call in self.calls if call.tool not in self._reads and not call.failed]
+        return [step.event_id for step in self.steps if step.acts]
 
     @cached_property
     def told(self) -> frozenset[Fact]:
@@ -90,7 +122,7 @@ class Witness:
         drawn = (key for _, key in (self.difference or {}).get("made", ()))
         known = set(_forms(facts_in(" ".join(drawn))))  # another episode's names are others
         told = []
-        for kind, role, text, _ in self._rows:
+        for kind, role, text, *_ in self._rows:
             facts = _forms(facts_in(text or ""))
             if kind == "call":
                 given |= facts
@@ -111,8 +143,8 @@ def witnesses(
     for call in calls_of(own):
         calls.setdefault(call.session_id, []).append(call)
     rows: dict[str, list[Row]] = {}
-    for session_id, *row in own.select("session_id", "kind", "role", "content", "turn_id").iter_rows():
-        rows.setdefault(session_id, []).append((row[0], row[1], row[2], row[3]))
+    for session_id, *row in own.select("session_id", "kind", "role", "content", "turn_id", "position").iter_rows():
+        rows.setdefault(session_id, []).append((row[0], row[1], row[2], row[3], row[4]))
     service = dict(own.select("session_id", "service").unique().iter_rows())
     reads: dict[str, set[str]] = {}
     for name, tool in effects.filter(pl.col("effect") == "read").select("service", "tool").iter_rows():
