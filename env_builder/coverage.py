@@ -72,8 +72,7 @@ def coverage(rows: Rows, tasks: pl.DataFrame, turns: pl.DataFrame) -> dict[str, 
     for task in chosen:
         starts_at = task["starts_at"].strftime("%Y-%m-%dT%H:%M:%S.%fZ") if task["starts_at"] else None
         for call in _candidates(task["session_ids"], around, shapes):
-            ask = room.fork()
-            ask.view = View(starts_at, frozenset(task["session_ids"]))
+            ask = room.fork(View(starts_at, frozenset(task["session_ids"])))
             arguments = json.loads(call.key)
             tier = ask.call(call.tool, arguments).tier
             by_tool[call.tool][tier] += 1

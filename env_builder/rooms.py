@@ -84,8 +84,7 @@ def _calls(turns: pl.DataFrame) -> Iterator[tuple[str, list[tuple[str, str | Non
 
 def _played(empty: Room, view: View, calls: list[tuple[str, str | None, str | None]]) -> str | None:
     """The difference that the calls make, None where an act is not answered as it was logged."""
-    room = empty.fork()
-    room.view = view
+    room = empty.fork(view)
     for tool, arguments, content in calls:
         if arguments is None or content is None:
             continue

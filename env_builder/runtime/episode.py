@@ -67,12 +67,14 @@ class Room:
         self._seed = seed
         return self
 
-    def fork(self) -> Room:
-        """The same state, independent from here on. Nothing is copied: what is shared is never changed in place."""
+    def fork(self, view: View | None = None) -> Room:
+        """The same state, or that of another view, independent from here on. What is shared is never changed in place."""
         self._taught_is_shared = True
         twin = object.__new__(Room)
         for name in Room.__slots__:
             setattr(twin, name, getattr(self, name))
+        if view is not None:
+            twin.view, twin._begun = view, {}
         return twin
 
     @property
@@ -86,11 +88,9 @@ class Room:
 
     def again(self, view: View, anew: bool) -> Room:
         """The next episode, which takes over what this one was taught. `anew`: from the state that this one began from."""
-        taught = self._taught.copy() if self._taught_is_shared else self._taught
-        self._taught = Taught()
-        twin = self.fork()
-        twin._taught, twin._taught_is_shared, twin.view = taught, False, view
-        twin._begun = {}
+        taught, self._taught = self._taught.copy() if self._taught_is_shared else self._taught, Taught()
+        twin = self.fork(view)
+        twin._taught, twin._taught_is_shared = taught, False
         if anew:
             twin._overlay, twin.acts, twin._last, twin._naming = Overlay(), (), None, NOTHING_NAMED
             twin._taught.begin_anew()

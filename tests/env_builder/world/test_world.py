@@ -126,6 +126,10 @@ def test_knows_what_each_session_changed() -> None:
     changed = {session_id for session_id, text in found.iter_rows() if text and '"documents":{}' not in text}
     assert found.height == 120
     assert found["difference"].null_count() == 0
+    for name in sorted(changed)[-3:]:
+        alone = logged.sessions.filter(logged.sessions["session_id"] == name)
+        told = differences(alone, logged.turns, built.facts, built.recorded, behaviour.induce(built, empty(Tool)))
+        assert told.row(0) in found.rows(), "what a session changed hangs on no other session"
     assert opened <= changed <= acted
     assert len(opened) > 10
 
