@@ -6,12 +6,17 @@ Sees: what `witness.py` and `checks.py` see. Does not see: whether a rubric can 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import polars as pl
 
-from env_builder.rewards.checks import CERTAIN, agreed, checks_of, nothing_to_reward
+from env_builder.rewards.checks import CERTAIN, agreed, checks_of, fooled_by, nothing_to_reward
+from env_builder.rewards.families import Case, habit_checks, habits
+from env_builder.rewards.judging import first_that_passes, merged
 from env_builder.rewards.loose import FreeText, free_text
+from env_builder.rewards.persons import Said
+from env_builder.rewards.policies import Ask, Proposed, read_policies
 from env_builder.rewards.witness import Witness, witnesses
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.users import solutions
@@ -20,6 +25,8 @@ from warehouse.records import Check, Rubric, Verdict, frame
 BAD_BELOW = 0.5
 """Probability of success below which a session speaks against a check."""
 NO_FREE_TEXT = FreeText({}, [])
+MOST_FAMILIES = 20
+"""Families that a verdict names."""
 MOST = 0.5
 """Share of a service's sessions that are as good as certain, from which one that is not is in doubt."""
 
@@ -36,40 +43,87 @@ class Rewards(NamedTuple):
 
 def mine(
     tasks: pl.DataFrame, sessions: pl.DataFrame, turns: pl.DataFrame, outcomes: pl.DataFrame,
-    differences: pl.DataFrame, effects: pl.DataFrame,
+    differences: pl.DataFrame, effects: pl.DataFrame, said: Iterable[Said] = (), ask: Ask | None = None,
 ) -> Rewards:
     """A rubric for every task of `tasks` that has a good session whose end state is known.
 
     `differences`: (session_id, difference: canonical JSON of {"documents", "acts"}, null where the room cannot tell);
-    `effects`: (service, tool, effect). Rows in = rubrics + verdicts that are not kept.
+    `effects`: (service, tool, effect); `said`: what persons add, by the family's id; `ask`: a model that reads policies.
+    Rows in = rubrics + verdicts that are not kept (verdicts on policies and persons' families are beside these).
     """
     named = tasks.select(pl.concat_list("session_ids", "good_session_ids").alias("session_id")).explode("session_id")
     known = sessions.join(named.unique(), on="session_id", how="semi")["session_id"]
     seen = witnesses(known, turns, outcomes, differences, effects)
-    free = free_text(turns, tasks, effects)
-    decided = _decided(sessions, outcomes)
-    good: dict[str, list[Witness]] = {}
-    verdicts = []
-    for task_id, service, good_ids in tasks.select("task_id", "service", "good_session_ids").iter_rows():
-        clear = [seen[name] for name in good_ids if name in seen and seen[name].difference is not None]
-        text = free.get(service, NO_FREE_TEXT)
-        good[task_id] = agreed(clear, text)
-        verdict = _why(task_id, good_ids, clear, good[task_id], text, service in decided)
-        verdicts.append(verdict)
-        if not verdict.kept:
-            good[task_id] = []
-    agreeing = [[one.session_id for one in good[name]] for name in tasks["task_id"]]
-    solved = tasks.with_columns(pl.Series("good_session_ids", agreeing, dtype=pl.List(pl.String())))
-    steps = dict(solutions(solved, turns).iter_rows())
-    rubrics = []
-    for task_id, service, session_ids, good_ids in tasks.select(
-        "task_id", "service", "session_ids", "good_session_ids"
+    free, decided = free_text(turns, tasks, effects), _decided(sessions, outcomes)
+    cases, verdicts = [], []
+    for task_id, service, family, *sides in tasks.select(
+        "task_id", "service", "family", "session_ids", "good_session_ids"
     ).iter_rows():
-        if good[task_id]:
-            bad = _bad(session_ids, good_ids, seen)
-            checks = checks_of(good[task_id], bad, free.get(service, NO_FREE_TEXT))
-            rubrics.append(_rubric(task_id, service, checks, steps[task_id]))
-    return Rewards(frame(Rubric, rubrics).sort("task_id"), frame(Verdict, verdicts).sort("subject"))
+        free_here = free.get(service, NO_FREE_TEXT)
+        case, verdict = _case(task_id, service, family, sides[0], sides[1], seen, free_here, service in decided)
+        cases.append(case)
+        verdicts.append(verdict)
+    writes = _writes(effects)
+    policies = read_policies(cases, turns, writes, ask) if ask else Proposed([], [])
+    spoken = _spoken([*said, *policies.said])
+    mined = _rubrics(cases, free, spoken, writes, tasks, turns)
+    others = [*policies.verdicts, *_unheard(said, cases)]
+    return Rewards(frame(Rubric, mined).sort("task_id"), frame(Verdict, [*verdicts, *others]).sort("subject"))
+
+
+def _case(
+    task_id: str, service: str, family: str, session_ids: list[str], good_ids: list[str], seen: dict[str, Witness],
+    free: FreeText, decided: bool,
+) -> tuple[Case, Verdict]:
+    clear = [seen[name] for name in good_ids if name in seen and seen[name].difference is not None]
+    good = agreed(clear, free)
+    verdict = _why(task_id, good_ids, clear, good, free, decided)
+    good = good if verdict.kept else []
+    return Case(task_id, service, family, good, _bad(session_ids, [one.session_id for one in good], seen)), verdict
+
+
+def _rubrics(
+    cases: list[Case], free: dict[str, FreeText], spoken: dict[str, list[Said]], writes: dict[str, frozenset[str]],
+    tasks: pl.DataFrame, turns: pl.DataFrame,
+) -> list[Rubric]:
+    known, found, best = habits(cases), {}, {}
+    for case in cases:
+        text, acting = free.get(case.service, NO_FREE_TEXT), writes.get(case.service, frozenset())
+        own = [each for each in (*spoken.get(case.family, ()), *spoken.get(case.service, ()))
+               if case.task_id in (each.check.tasks or (case.task_id,))]
+        best[case.task_id] = [one.session_id for one in first_that_passes(case.good, own, acting)]
+        if case.good:
+            fooled = fooled_by(case.good, case.bad, text)
+            checks = [*checks_of(case.good, case.bad, fooled, text), *habit_checks(case, known)]
+            found[case.task_id] = case.service, merged(checks, own, case.good, case.bad, acting)
+    agreeing = pl.Series("good_session_ids", [best[name] for name in tasks["task_id"]], dtype=pl.List(pl.String()))
+    steps = dict(solutions(tasks.with_columns(agreeing), turns).iter_rows())
+    return [_rubric(task_id, service, checks, steps[task_id]) for task_id, (service, checks) in found.items()]
+
+
+def _spoken(said: Iterable[Said]) -> dict[str, list[Said]]:
+    """What is said, by the family or the service that it is said of."""
+    found: dict[str, list[Said]] = {}
+    for each in said:
+        found.setdefault(each.family, []).append(each)
+    return found
+
+
+def _unheard(said: Iterable[Said], cases: list[Case]) -> list[Verdict]:
+    """Files of persons that speak of no family that there is."""
+    families = sorted({case.family for case in cases})
+    gone = {each.by["file"]: each.family for each in said if each.family not in families}
+    return [Verdict(stage="rewards", subject=name, kept=False, reason="no_such_family",
+                    detail=f"There is no family {family!r}; there are: {', '.join(families[:MOST_FAMILIES])}.")
+            for name, family in sorted(gone.items())]
+
+
+def _writes(effects: pl.DataFrame) -> dict[str, frozenset[str]]:
+    """Service -> its tools that may change the world."""
+    found: dict[str, set[str]] = {}
+    for service, tool in effects.filter(pl.col("effect") != "read").select("service", "tool").iter_rows():
+        found.setdefault(service, set()).add(tool)
+    return {service: frozenset(tools) for service, tools in found.items()}
 
 
 def _bad(session_ids: list[str], good_ids: list[str], seen: dict[str, Witness]) -> list[Witness]:

@@ -61,18 +61,24 @@ def nothing_to_reward(good: list[Witness], free: FreeText) -> bool:
     return all(changes_nothing(end, _loose(good, free)) for end, _ in ends) and not any(one.spoke for one in good)
 
 
-def checks_of(good: list[Witness], bad: list[Witness], free: FreeText) -> list[Check]:
-    """The checks of a task, sorted by id. `good` is not empty, and each of them has a difference."""
+def fooled_by(good: list[Witness], bad: list[Witness], free: FreeText) -> list[Witness]:
+    """The bad sessions that reached an accepted end too."""
+    parameters = _loose([*good, *bad], free)
+    ends = _ends(good, parameters)
+    return [one for one in bad if one.difference is not None
+            and any(ends_alike(one.difference, end, parameters) for end, _ in ends)]
+
+
+def checks_of(good: list[Witness], bad: list[Witness], fooled: list[Witness], free: FreeText) -> list[Check]:
+    """The checks of a task by its own sessions. `good` is not empty, and each of them has a difference."""
     parameters = _loose([*good, *bad], free)
     ends = _ends(good, parameters)
     idle = [changes_nothing(end, parameters) for end, _ in ends]
-    fooled = [one for one in bad if one.difference is not None
-              and any(ends_alike(one.difference, end, parameters) for end, _ in ends)]
     checks = _end_checks(ends, good, fooled, parameters, all(idle))
     checks += _told_checks(good, fooled, any(idle))
     if any(idle):
         checks += _idle_checks(good, free)
-    return sorted(checks, key=lambda one: one.check_id)
+    return checks
 
 
 def _loose(sessions: list[Witness], free: FreeText) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from env_builder.runtime.canonical import canonical
 
 FEWEST = 5
 """Good sessions in which a rule has something to say, from which it is one."""
-MOST_RULES = 10
+MOST_RULES = 5
 """Rules of a group."""
 MOST_VALUES = 5
 """Values of an argument that are few."""

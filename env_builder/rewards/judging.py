@@ -1,9 +1,9 @@
 """Checks of any kind held against recorded sessions, by the grader's own code, and merged into mined rubrics.
 
-In: checks that a person or a policy says, the witnesses of a task. Out: the task's checks with these among them. A session is an
-episode as it was logged: its words, its calls with their answers, what it changed where the room can tell.
-Sees: what the grader sees of an episode. Does not see: documents of the world before and after (checks of kind `sql` and `file` on
-recorded sessions find nothing).
+In: checks that a person or a policy says, the witnesses of a task. Out: the task's checks with these among them. A session is
+an episode as it was logged: its words, its calls with their answers, what it changed where the room can tell.
+Sees: what the grader sees of an episode. Does not see: documents of the world before and after (checks of kind `sql` and `file`
+on recorded sessions find nothing).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What a person knows that no log shows: checks written by hand, a TOML file a family.
 
-In: the texts of `rubrics/<family>.toml` files. Out: `Said` checks; what a file gets wrong is one sentence that names file and field.
-A check of a person is merged into every rubric of its family (or of the tasks that it names), with the sessions that bear it out
-and those that speak against it, and is audited with the rubric as if it had been mined.
+In: the texts of `rubrics/<family>.toml` files. Out: `Said` checks; what a file gets wrong is one sentence that names file and
+field. A check of a person is merged into every rubric of its family (or of the tasks that it names), with the sessions that
+bear it out and those that speak against it, and is audited with the rubric as if it had been mined.
 
     [[checks]]
     kind = "order"                      # any kind that there is (docs/rewards.md)
@@ -92,5 +92,6 @@ def _rubric(name: str, text: str) -> PersonRubric:
         try:
             prepared(check.kind, check.parameters)
         except ValueError as error:
-            raise InputError(f"field 'checks.{number}.parameters': {error}", name, "correct it as docs/rewards.md says") from error
+            what = f"field 'checks.{number}.parameters': {error}"
+            raise InputError(what, name, "correct it as docs/rewards.md says") from error
     return rubric

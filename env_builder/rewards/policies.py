@@ -1,9 +1,9 @@
 """Checks that a policy text proposes: a system prompt in the logs, read by a language model, held against the sessions.
 
-In: the instructions that a service's sessions begin with, its tools, its good and bad sessions, and `ask` (a prompt in, text out).
-Out: `Said` checks and a verdict a proposal. A proposal is taken where it is a check that there is, its quote stands in the
-policy, nearly all good sessions keep it, and a bad one breaks it; it is reported, never counted: who wrote the policy knows why, but
-what reads it may err. The text is data to the model, fenced by a mark made from itself.
+In: the instructions that a service's sessions begin with, its tools, its good and bad sessions, and `ask` (a prompt in, text
+out). Out: `Said` checks and a verdict a proposal. A proposal is taken where it is a check that there is, its quote stands in
+the policy, nearly all good sessions keep it, and a bad one breaks it; it is reported, never counted: who wrote the policy knows
+why, but what reads it may err. The text is data to the model, fenced by a mark made from itself.
 Sees: the longest instructions that most sessions share. Does not see: rules that no session broke.
 """
 
@@ -12,10 +12,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import NamedTuple
 
+import polars as pl
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from env_builder.rewards.families import Case
 from env_builder.rewards.judging import holds
 from env_builder.rewards.persons import PersonCheck, Said
 from env_builder.rewards.witness import Witness
@@ -71,6 +74,27 @@ def proposals(service: str, policy: str, tools: list[str], good: list[Witness], 
         verdicts.append(_verdict(service, number, not fault, "proposal_refused" if fault else "proposal_taken",
                                  fault or f"{row['says']}"))
     return Proposed(said, verdicts)
+
+
+def read_policies(
+    cases: Iterable[Case], turns: pl.DataFrame, writes: dict[str, frozenset[str]], ask: Ask
+) -> Proposed:
+    """The checks of every service's policy; a service without instructions in its log has none."""
+    told = list(cases)
+    found = Proposed([], [])
+    spoke = pl.col("role").is_in(["system", "developer"]) & pl.col("content").is_not_null()
+    for service in sorted({case.service for case in told}):
+        own = turns.filter(pl.col("service") == service)
+        first = own.filter(spoke).sort("session_id", "position").unique("session_id", keep="first", maintain_order=True)
+        policy = policy_of(first["content"])
+        good, bad = ({one.session_id: one for case in told if case.service == service for one in side(case)}
+                     for side in (attrgetter("good"), attrgetter("bad")))
+        if policy and good:
+            tools = sorted(set(own["tool"].drop_nulls()))
+            made = proposals(service, policy, tools, [good[name] for name in sorted(good)], [bad[name] for name in sorted(bad)],
+                             writes.get(service, frozenset()), ask)
+            found = Proposed([*found.said, *made.said], [*found.verdicts, *made.verdicts])
+    return found
 
 
 def policy_of(texts: Iterable[str]) -> str:
