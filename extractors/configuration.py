@@ -18,6 +18,8 @@ from extractors.formats.mapped_item import TABLES
 from extractors.formats.mapped_words import KINDS, ROLES
 from warehouse.errors import InputError
 
+RUBRICS = "rubrics"
+"""Folder of persons' checks beside the configuration file."""
 Switch = Literal["on", "off"]
 
 
@@ -126,6 +128,16 @@ class Goals(_Section):
     """Whether the model of TRACEROOM_MODEL names families and words goals (docs/mining.md)."""
 
 
+class RewardSources(_Section):
+    """What rewards are made from, beside the sessions."""
+
+    rubrics: str | None = None
+    """Folder of checks that persons wrote, a TOML file a family, from the configuration file's folder; default: the folder
+    `rubrics` beside it, where there is one (docs/configuration.md)."""
+    ask: bool = False
+    """Whether the model of TRACEROOM_MODEL reads policies for checks (docs/rewards.md)."""
+
+
 Binding = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.-]*:.+$")]
 """KIND:WHAT."""
 
@@ -142,6 +154,7 @@ class Configuration(_Section):
     outcomes: OutcomeSources = OutcomeSources()
     behaviour: BehaviourSources = BehaviourSources()
     goals: Goals = Goals()
+    rewards: RewardSources = RewardSources()
     bindings: dict[str, Binding] = Field(default_factory=dict)
     """Tool -> `KIND:WHAT`: the real thing that answers in a rollout what is not on record (docs/environment.md)."""
 
@@ -167,7 +180,10 @@ def load(path: Path | str) -> Configuration:
                for source in found.sources]
     folder = found.behaviour.programs
     behaviour = found.behaviour.model_copy(update={"programs": str((path.parent / folder).resolve())} if folder else {})
-    return found.model_copy(update={"sources": sources, "behaviour": behaviour})
+    beside = path.parent / (found.rewards.rubrics or RUBRICS)
+    rubrics = str(beside.resolve()) if found.rewards.rubrics or beside.is_dir() else None
+    rewards = found.rewards.model_copy(update={"rubrics": rubrics})
+    return found.model_copy(update={"sources": sources, "behaviour": behaviour, "rewards": rewards})
 
 
 def _problem(error: ValidationError) -> str:
@@ -187,6 +203,7 @@ def _mend(error: ValidationError) -> str:
     if first["type"] != "extra_forbidden":
         return "correct its value"
     sections: dict[str, type[_Section]] = {"sources": Source, "sessions": Sessions, "gates": Gates, "audit": Audit,
-                                            "outcomes": OutcomeSources, "behaviour": BehaviourSources, "goals": Goals}
+                                            "outcomes": OutcomeSources, "behaviour": BehaviourSources, "goals": Goals,
+                                            "rewards": RewardSources}
     section = sections.get(str(first["loc"][0]), Configuration) if len(first["loc"]) > 1 else Configuration
     return f"remove it, or use one of: {', '.join(section.model_fields)}"

@@ -86,6 +86,12 @@ class Settings(BaseModel):
         """The model that names families, empty where none is asked."""
         return model_name() if self.configured.goals.ask else ""
 
+    @property
+    def rewards_text(self) -> str:
+        """What else rewards are made from: checks that persons wrote, and the model that is asked."""
+        told = self.configured.rewards
+        return json.dumps([rubrics(told.rubrics), model_name() if told.ask else ""], sort_keys=True)
+
     def told(self, name: str) -> Any:
         """What a stage reads, as a JSON value: a setting by its name, or a `[section]` of the configuration file."""
         if name.startswith("["):
@@ -101,11 +107,13 @@ class Settings(BaseModel):
             raise InputError("there is no such file", self.configuration, "give --config the path of a TOML file")
         if self.configuration:
             told = self.configured
-            for asks, what in ((told.behaviour.ask, "write programs"), (told.goals.ask, "name goals")):
+            for asks, what in ((told.behaviour.ask, "write programs"), (told.goals.ask, "name goals"),
+                               (told.rewards.ask, "read policies")):
                 if asks and not model_name():
                     raise InputError(f"no model is configured to {what}", self.configuration,
                                      "set TRACEROOM_MODEL and TRACEROOM_MODEL_URL, or take ask = true away")
             programs(told.behaviour.programs)
+            rubrics(told.rewards.rubrics)
         if Path(self.out).is_file():
             raise InputError("this is a file", self.out, "give --out a folder")
         return self
@@ -118,6 +126,15 @@ def programs(folder: str | None) -> dict[str, str]:
     if not Path(folder).is_dir():
         raise InputError("there is no such folder of programs", folder, "correct programs in [behaviour], or make it")
     return {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in sorted(Path(folder).rglob("*.json"))}
+
+
+def rubrics(folder: str | None) -> dict[str, str]:
+    """Name -> text of the TOML files in a folder of persons' checks. Raises InputError where there is no such folder."""
+    if folder is None:
+        return {}
+    if not Path(folder).is_dir():
+        raise InputError("there is no such folder of rubrics", folder, "correct rubrics in [rewards], or make it")
+    return {path.name: path.read_text("utf-8") for path in sorted(Path(folder).glob("*.toml"))}
 
 
 def model_name() -> str:

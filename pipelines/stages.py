@@ -118,15 +118,15 @@ def tasks(store: Store, settings: Settings) -> Counts:
 
 def rewards(store: Store, settings: Settings) -> Counts:
     """A rubric for each task, mined from what good and bad sessions changed, each played in its own room."""
-    from env_builder.rewards import mine
     from env_builder.rooms import differences
     from env_builder.world.faults import without
     from extractors.outcomes.gate import hold_back, measure
+    from pipelines.rewarding import rewards_of
 
     sessions, turns = store.table("core.sessions"), without(store.table("core.turns"), _effects(store))
     played = differences(
         sessions, turns, store.table("mart.facts"), store.table("mart.recorded"), store.table("mart.behaviours"))
-    mined = mine(store.table("mart.tasks"), sessions, turns, store.table("mart.outcomes"), played, _effects(store))
+    mined = rewards_of(store, settings, sessions, turns, played, _effects(store))
     told = configuration_of(settings)
     measures = measure(
         store.table("mart.tasks"), store.table("mart.outcomes"), store.table("core.feedback"), told.outcomes.reviews)
@@ -187,7 +187,8 @@ STAGES: tuple[Stage, ...] = (
         "tasks", ("mart.tasks", "mart.families", "mart.leakage"), ("sessions", "world", "goals", "outcomes"), tasks,
         ("[gates]",)),
     Stage(
-        "rewards", ("mart.rubrics",), ("sessions", "world", "outcomes", "tasks"), rewards, ("[gates]", "[outcomes]")),
+        "rewards", ("mart.rubrics",), ("sessions", "world", "names", "outcomes", "tasks"), rewards,
+        ("[gates]", "[outcomes]", "rewards_text")),
     Stage(
         "environments", ("mart.environments",), ("sessions", "world", "outcomes", "tasks", "rewards"),
         environments, ("image", "base_image", "[audit]"), holds=environments_hold),

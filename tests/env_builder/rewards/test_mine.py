@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import polars as pl
 import pytest
 
 from env_builder.rewards import Rewards, mine
+from env_builder.rewards.persons import Said
+from env_builder.rewards.policies import Ask
 from env_builder.runtime.grading import grade
 from env_builder.runtime.records import Episode
 from warehouse.records import Outcome, Session, Task, Turn, frame
@@ -37,8 +40,8 @@ class Desk:
         empty: dict[str, Any] = dict.fromkeys(Turn.model_fields)
         for position, step in enumerate(steps):
             row = {**empty, "turn_id": f"{name}{position}", "session_id": name, "service": "main", "position": position}
-            if step[0] in ("user", "agent"):
-                role = "user" if step[0] == "user" else "assistant"
+            if step[0] in ("user", "agent", "system"):
+                role = "assistant" if step[0] == "agent" else step[0]
                 row |= {"kind": "message", "role": role, "content": step[1]}
             else:
                 row |= {"kind": "call", "role": "assistant", "tool": step[0], "content": step[2]}
@@ -47,7 +50,7 @@ class Desk:
         self.outcomes.append({"session_id": name, "probability": probability, "signals": "[]"})
         self.differences.append((name, None if end is None else json.dumps(end)))
 
-    def mined(self) -> Rewards:
+    def mined(self, said: Iterable[Said] = (), ask: Ask | None = None) -> Rewards:
         names = [row["session_id"] for row in self.outcomes]
         good = [row["session_id"] for row in self.outcomes if (row["probability"] or 0) > 0.5]
         empty: dict[str, Any] = dict.fromkeys(Task.model_fields)
@@ -65,6 +68,7 @@ class Desk:
                 [("main", "look", "read"), ("main", "open", "write"), ("main", "escalate", "unknown")],
                 schema=["service", "tool", "effect"], orient="row",
             ),
+            said, ask,
         )
 
     def rubric(self) -> dict[str, Any]:
