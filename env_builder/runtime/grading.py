@@ -12,14 +12,15 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from .checks import Ask, Found, Seen
+from .checks import Ask, Seen
 from .records import CheckVerdict, Episode, Grade
-from .rubrics import Check, Rubric
+from .rubrics import Rubric
 
 MODES = ("eval", "train")
 """`eval`: in [0, 1]. `train`: in [-1, 1], penalties go below 0."""
 
-Judged = list[tuple[Check, Found]]
+Judged = list[tuple[str, float, bool | None, bool]]
+"""Of each check its role and weight, whether it passed, and whether that hangs on what nobody knows."""
 
 
 def grade(
@@ -37,13 +38,15 @@ def grade(
         raise ValueError(f"no mode {mode!r}; there are: {', '.join(MODES)}")
     read = rubric if isinstance(rubric, Rubric) else Rubric.read(rubric)
     seen = Seen(episode, ask, seed)
-    judged = [(check, check.judged_by.judge(check.parameters, seen)) for check in read.checks]
-    verdicts = tuple([
-        CheckVerdict(check.check_id, check.kind, check.role, check.weight, found.passed, check.says, found.evidence)
-        for check, found in judged])
+    verdicts, judged, any_swayed = [], [], False
+    for check_id, kind, role, weight, says, judge, parameters in read.checks:
+        passed, evidence, swayed, _ = judge(parameters, seen)
+        verdicts.append(CheckVerdict(check_id, kind, role, weight, passed, says, evidence))
+        judged.append((role, weight, passed, swayed))
+        any_swayed = any_swayed or swayed
     best = reward_of(judged, mode, True)
-    worst = reward_of(judged, mode, False) if any(found.swayed for _, found in judged) else best
-    return Grade(best if best == worst else None, verdicts)
+    worst = reward_of(judged, mode, False) if any_swayed else best
+    return Grade(best if best == worst else None, tuple(verdicts))
 
 
 def reward_of(judged: Judged, mode: str, at_best: bool) -> float:
@@ -51,17 +54,17 @@ def reward_of(judged: Judged, mode: str, at_best: bool) -> float:
     gates = True
     n_gates = n_scores = 0
     total = reached = lost = 0.0
-    for check, found in judged:
-        held = at_best if found.swayed else found.passed
-        if check.role == "gate":
+    for role, weight, passed, swayed in judged:
+        held = at_best if swayed else passed
+        if role == "gate":
             n_gates += 1
             gates = gates and bool(held)
-        elif check.role == "score":
+        elif role == "score":
             n_scores += 1
-            total += check.weight
-            reached += check.weight if held else 0.0
-        elif check.role == "penalty" and not held:
-            lost += check.weight
+            total += weight
+            reached += weight if held else 0.0
+        elif role == "penalty" and not held:
+            lost += weight
     reward = 0.0
     if gates and (n_gates or n_scores):
         reward = reached / total if total else float(n_gates > 0 and not n_scores)
@@ -79,7 +82,7 @@ def potential(rubric: Rubric, episode: Episode) -> float:
     if not total:
         return 0.0
     seen = Seen(episode)
-    founds = ((check.weight, check.judged_by.judge(check.parameters, seen)) for check in checks)
+    founds = ((check.weight, check.judge(check.parameters, seen)) for check in checks)
     return sum(weight * (float(bool(found.passed)) if found.share is None else found.share) for weight, found in founds) / total
 
 

@@ -7,9 +7,10 @@ rubric.schema.json beside every rubrics.jsonl).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .checks import OWN, Kind, kind_of, prepared
+from .checks import OWN, Found, Seen, kind_of, prepared
 from .schemas import fields, refusal
 
 FORMAT = "traceroom-rubric/1"
@@ -37,7 +38,8 @@ class Check(NamedTuple):
     role: str
     weight: float
     says: str
-    judged_by: Kind
+    judge: Callable[[Any, Seen], Found]
+    """That of its kind."""
     parameters: Any
 
 
@@ -64,7 +66,7 @@ def _check(check: dict[str, Any]) -> Check:
     except ValueError as error:
         raise ValueError(f"check {check['check_id']} ({name}): {error}") from error
     weight, says = float(check.get("weight", 1.0)), check.get("says", "")
-    return Check(check["check_id"], name, check["role"], weight, says, kind, parameters)
+    return Check(check["check_id"], name, check["role"], weight, says, kind.judge, parameters)
 
 
 def schema() -> Schema:
