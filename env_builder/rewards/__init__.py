@@ -63,10 +63,10 @@ def mine(
         case, verdict = _case(task_id, service, family, sides[0], sides[1], seen, free_here, service in decided)
         cases.append(case)
         verdicts.append(verdict)
-    writes = _writes(effects)
+    writes = _tools(effects.filter(pl.col("effect") != "read"))
     policies = read_policies(cases, turns, writes, ask) if ask else Proposed([], [])
     spoken = _spoken([*said, *policies.said])
-    mined = _rubrics(cases, free, spoken, writes, tasks, turns)
+    mined = _rubrics(cases, free, spoken, writes, _tools(effects.filter(pl.col("effect") == "write")), tasks, turns)
     others = [*policies.verdicts, *_unheard(said, cases)]
     return Rewards(frame(Rubric, mined).sort("task_id"), frame(Verdict, [*verdicts, *others]).sort("subject"))
 
@@ -84,7 +84,7 @@ def _case(
 
 def _rubrics(
     cases: list[Case], free: dict[str, FreeText], spoken: dict[str, list[Said]], writes: dict[str, frozenset[str]],
-    tasks: pl.DataFrame, turns: pl.DataFrame,
+    acts: dict[str, frozenset[str]], tasks: pl.DataFrame, turns: pl.DataFrame,
 ) -> list[Rubric]:
     known, found, best = habits(cases), {}, {}
     for case in cases:
@@ -94,7 +94,7 @@ def _rubrics(
         best[case.task_id] = [one.session_id for one in first_that_passes(case.good, own, acting)]
         if case.good:
             fooled = fooled_by(case.good, case.bad, text)
-            checks = [*checks_of(case.good, case.bad, fooled, text), *habit_checks(case, known)]
+            checks = [*checks_of(case.good, case.bad, fooled, text, acts.get(case.service, ())), *habit_checks(case, known)]
             found[case.task_id] = case.service, merged(checks, own, case.good, case.bad, acting)
     agreeing = pl.Series("good_session_ids", [best[name] for name in tasks["task_id"]], dtype=pl.List(pl.String()))
     steps = dict(solutions(tasks.with_columns(agreeing), turns).iter_rows())
@@ -118,10 +118,10 @@ def _unheard(said: Iterable[Said], cases: list[Case]) -> list[Verdict]:
             for name, family in sorted(gone.items())]
 
 
-def _writes(effects: pl.DataFrame) -> dict[str, frozenset[str]]:
-    """Service -> its tools that may change the world."""
+def _tools(effects: pl.DataFrame) -> dict[str, frozenset[str]]:
+    """Service -> its tools."""
     found: dict[str, set[str]] = {}
-    for service, tool in effects.filter(pl.col("effect") != "read").select("service", "tool").iter_rows():
+    for service, tool in effects.select("service", "tool").iter_rows():
         found.setdefault(service, set()).add(tool)
     return {service: frozenset(tools) for service, tools in found.items()}
 

@@ -5,6 +5,7 @@ See what the episode changed, as the grader's own replay reached it; not in whic
 
 from __future__ import annotations
 
+import json
 from typing import NamedTuple
 
 from ..ends import EndState, beyond, end_state, unreached
@@ -55,11 +56,17 @@ def _state(ends: Ends, seen: Seen) -> Found:
 
 
 def _surely_missing(left: list[list[str]], seen: Seen) -> bool:
-    """Is something not there, whatever the unknown answers were: a document that no such act can touch, another tool's act?"""
+    """Is something not there, whatever the unknown answers were: a document that no such act can touch, another tool's act?
+
+    A document that the episode changed before and that such an act names is none of these: what was changed once can be again.
+    """
     leaned = {row["tool"] for row in seen.leaned}
+    named = "\n".join(json.dumps(row["arguments"], ensure_ascii=False) for row in seen.leaned)
+    again = {name for name in seen.episode.difference.get("documents", ()) if name.partition("/")[2] in named}
     look = seen.episode.look
     return any(
-        look is not None and look(item[1])[1] is not None if item[0] == "document" else item[1] not in leaned for item in left)
+        look is not None and look(item[1])[1] is not None and item[1] not in again
+        if item[0] == "document" else item[1] not in leaned for item in left)
 
 
 def _untouched(ends: Ends, seen: Seen) -> Found:
