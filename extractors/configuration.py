@@ -138,6 +138,15 @@ class RewardSources(_Section):
     """Whether the model of TRACEROOM_MODEL reads policies for checks (docs/rewards.md)."""
 
 
+class NewTasks(_Section):
+    """Tasks whose solution nobody logged (docs/rewards.md)."""
+
+    failures: bool = True
+    """Whether sessions that went wrong become tasks, solved along the way of good ones."""
+    per_family: int = Field(default=4, ge=0)
+    """Instances about other things that are made of each family at most; 0: none."""
+
+
 Binding = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.-]*:.+$")]
 """KIND:WHAT."""
 
@@ -155,6 +164,7 @@ class Configuration(_Section):
     behaviour: BehaviourSources = BehaviourSources()
     goals: Goals = Goals()
     rewards: RewardSources = RewardSources()
+    variants: NewTasks = NewTasks()
     bindings: dict[str, Binding] = Field(default_factory=dict)
     """Tool -> `KIND:WHAT`: the real thing that answers in a rollout what is not on record (docs/environment.md)."""
 
@@ -204,6 +214,6 @@ def _mend(error: ValidationError) -> str:
         return "correct its value"
     sections: dict[str, type[_Section]] = {"sources": Source, "sessions": Sessions, "gates": Gates, "audit": Audit,
                                             "outcomes": OutcomeSources, "behaviour": BehaviourSources, "goals": Goals,
-                                            "rewards": RewardSources}
+                                            "rewards": RewardSources, "variants": NewTasks}
     section = sections.get(str(first["loc"][0]), Configuration) if len(first["loc"]) > 1 else Configuration
     return f"remove it, or use one of: {', '.join(section.model_fields)}"

@@ -44,6 +44,7 @@ class Tables(NamedTuple):
     tasks: pl.DataFrame
     rubrics: pl.DataFrame
     outcomes: pl.DataFrame
+    variants: pl.DataFrame
     starts_from: dict[str, str]
 
 
@@ -74,12 +75,11 @@ def environments(store: Store, settings: Settings) -> Counts:
 def hold(store: Store, settings: Settings) -> bool:
     """Do the directories still stand as they were written, by what their manifests say?"""
     rows = store.table("mart.environments")
-    published = dict(rows.select("service", "n_tasks").iter_rows())
-    found = dict(store.read("select service, count(*) from mart.tasks group by all order by all").iter_rows())
-    if any(
-        n > published.get(service, 0) and _digest(settings.withheld / name) is None
-        for (service, n), name in zip(found.items(), names_of(found).values(), strict=True)
-    ):
+    left = dict(store.read(
+        "select service, count(*) filter (task_id not in (select subject from mart.verdicts where stage = 'verify' and kept)) "
+        "from mart.tasks group by service order by service").iter_rows())
+    places = zip(left.values(), names_of(left).values(), strict=True)
+    if any(n and _digest(settings.withheld / name) is None for n, name in places):
         return False
     return all(
         _digest(settings.environments / row["environment"]) == row["content_digest"]
@@ -90,7 +90,8 @@ def _tables(store: Store) -> Tables:
     return Tables(
         store.table("core.sessions"), store.table("core.turns"), store.table("core.tools"), store.table("mart.facts"),
         store.table("mart.recorded"), store.table("mart.behaviours"), store.table("mart.tasks"), store.table("mart.rubrics"),
-        store.table("mart.outcomes"), dict(store.read("select service, starts_from from mart.services").iter_rows()))
+        store.table("mart.outcomes"), store.table("mart.variants"),
+        dict(store.read("select service, starts_from from mart.services").iter_rows()))
 
 
 def _of_service(
@@ -102,7 +103,7 @@ def _of_service(
     room, grader = drafts / "environments" / name, drafts / "rewards" / name
     bundle.write(draft, room, grader, _no_image("it is not published yet"))
     found = verify.verify(room, grader, depth=depth_of(settings))
-    _withhold(_without(whole, found.task_ids), room, drafts, settings)
+    _withhold(_left(tables, whole, found.task_ids), room, drafts, settings)
     if not found.task_ids:
         return None, pl.concat([found.verdicts, _verdict(
             STAGE, name, False, "no_task_holds", f"None of {draft.tasks.height} tasks of {service} holds; see stage verify")])
@@ -153,26 +154,34 @@ def _with(whole: Bundle, task_ids: list[str]) -> Bundle:
         sessions=whole.sessions.filter(chosen))
 
 
-def _without(whole: Bundle, task_ids: list[str]) -> Bundle:
-    """The same bundle without these tasks, and without any reward."""
-    others = set(whole.tasks["task_id"]) - set(task_ids)
-    return _with(whole, sorted(others))._replace(rubrics=whole.rubrics.clear(), sessions=whole.sessions.clear())
+def _left(tables: Tables, whole: Bundle, task_ids: list[str]) -> Bundle:
+    """The same bundle with the logged tasks that are not among these, as they were logged and without any reward."""
+    tasks = tables.tasks.filter((pl.col("service") == whole.service) & ~pl.col("task_id").is_in(task_ids))
+    return whole._replace(
+        tasks=tasks, scripts=users.scripts(tasks, tables.turns), rubrics=whole.rubrics.clear(), sessions=whole.sessions.clear())
 
 
 def _bundle(tables: Tables, service: str, name: str) -> Bundle:
     """Everything of a service: all its tasks, and the rubrics of those that have one."""
     own = pl.col("service") == service
-    rubrics = tables.rubrics.filter(own)
-    tasks = tables.tasks.filter(own)
+    tasks, made = tables.tasks.filter(own), tables.variants.filter(own)
+    rubrics = pl.concat([tables.rubrics.filter(own), made.select(tables.rubrics.columns)]).sort("task_id")
     turns = tables.turns.filter(own)
     rows = rooms.rows_of(service, tables.facts, tables.recorded, tables.behaviours)
     longest = turns.group_by("session_id").len()["len"].max()
     return Bundle(
         name, service, tables.starts_from.get(service, "shared"),
-        rows, tables.tools.filter(own), tasks, users.scripts(tasks, turns), rubrics,
+        rows, tables.tools.filter(own), *_with_variants(tasks, users.scripts(tasks, turns), made), rubrics,
         longest if isinstance(longest, int) else 0, coverage(rows, tasks, turns),
         conditions(turns, {row["tool"]: row["effect"] for row in rows.programs}),
         users.sessions_of(tasks.join(rubrics, on="task_id", how="semi"), turns, tables.outcomes))
+
+
+def _with_variants(tasks: pl.DataFrame, scripts: pl.DataFrame, made: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Tasks and scripts with the variants of `made` beside them, or in the place of those that they solve."""
+    others = ~pl.col("task_id").is_in(made["task_id"].implode())
+    return (pl.concat([tasks.filter(others), made], how="diagonal").select(tasks.columns).sort("task_id"),
+            pl.concat([scripts.filter(others), made], how="diagonal").select(scripts.columns).sort("task_id"))
 
 
 def names_of(services: Iterable[str]) -> dict[str, str]:

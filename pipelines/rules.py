@@ -68,9 +68,14 @@ RULES: tuple[Rule, ...] = (
         "select task_id, s as session_id from (select task_id, unnest(good_session_ids) as s from mart.tasks) "
         "left join mart.outcomes on session_id = s where probability is null"),
     Rule(
+        "no_failure_goes_untried", "mart.variants", "Every task without a known success is solved, or has a verdict.",
+        "select task_id from mart.tasks where len(good_session_ids) = 0 and task_id not in (select task_id from mart.variants) "
+        "and task_id not in (select subject from mart.verdicts where stage = 'variants' and not kept)"),
+    Rule(
         "only_verified_tasks_are_published", "mart.environments", "An environment holds the tasks that verified, and no other.",
         "select environment, n_tasks, coalesce(n_verified, 0) as n_verified from mart.environments left join ("
-        "select service, count(*) as n_verified from mart.tasks join mart.verdicts on subject = task_id "
+        "select service, count(*) as n_verified from (select task_id, service from mart.tasks union "
+        "select task_id, service from mart.variants) join mart.verdicts on subject = task_id "
         "where stage = 'verify' and kept group by service) using (service) where n_tasks != coalesce(n_verified, 0)"),
     _resolves("core.events", "record_id", "raw.records", "record_id"),
     _resolves("core.events", "file_id", "raw.files", "file_id"),
@@ -80,6 +85,7 @@ RULES: tuple[Rule, ...] = (
     _resolves("mart.outcomes", "session_id", "core.sessions", "session_id"),
     _resolves("mart.tasks", "family", "mart.families", "family"),
     _resolves("mart.rubrics", "task_id", "mart.tasks", "task_id"),
+    _resolves("mart.variants", "derived_from", "mart.tasks", "task_id"),
     _resolves("mart.facts", "event_id", "core.events", "event_id"),
     _resolves("mart.recorded", "event_id", "core.events", "event_id"),
     Rule(

@@ -137,6 +137,26 @@ def rewards(store: Store, settings: Settings) -> Counts:
             "n_untold": played["difference"].null_count()}
 
 
+def variants(store: Store, settings: Settings) -> Counts:
+    """New tasks: failures solved along the way of good sessions, and known solutions bound to other things."""
+    from env_builder.variants import Tables, make
+    from env_builder.world.faults import without
+    from extractors.outcomes.gate import hold_back, measure
+
+    told = configuration_of(settings)
+    tasks, outcomes = store.table("mart.tasks"), store.table("mart.outcomes")
+    made = make(Tables(
+        tasks, store.table("mart.goals"), store.table("mart.families"), store.table("core.sessions"),
+        without(store.table("core.turns"), _effects(store)), outcomes, store.table("mart.facts"),
+        store.table("mart.recorded"), store.table("mart.behaviours")), told.variants.failures, told.variants.per_family)
+    measures = measure(tasks, outcomes, store.table("core.feedback"), told.outcomes.reviews)
+    kept, held = hold_back(made.variants, made.variants, measures, told.gates.min_auroc, told.gates.max_ece)
+    untrusted = frame(Verdict, held).with_columns(stage=pl.lit("variants"))
+    leave(store, "variants", pl.concat([untrusted, made.verdicts.join(untrusted, on="subject", how="anti")]))
+    store.replace("mart.variants", kept)
+    return {f"n_from_{way}": kept.filter(pl.col("made_from") == way).height for way in ("failure", "rebinding")}
+
+
 def environments(store: Store, settings: Settings) -> Counts:
     """A directory for each service with tasks that hold: its room, its grader's side, and its image where an engine is."""
     from pipelines.bundling import environments as write
@@ -190,12 +210,16 @@ STAGES: tuple[Stage, ...] = (
         "rewards", ("mart.rubrics",), ("sessions", "world", "names", "outcomes", "tasks"), rewards,
         ("[gates]", "[outcomes]", "rewards_text")),
     Stage(
-        "environments", ("mart.environments",), ("sessions", "world", "outcomes", "tasks", "rewards"),
+        "variants", ("mart.variants",), ("sessions", "world", "goals", "outcomes", "tasks", "rewards"), variants,
+        ("[gates]", "[outcomes]", "[variants]")),
+    Stage(
+        "environments", ("mart.environments",), ("sessions", "world", "outcomes", "tasks", "rewards", "variants"),
         environments, ("image", "base_image", "[audit]"), holds=environments_hold),
     Stage(
         "datasets", ("mart.datasets",), ("sessions", "outcomes", "tasks", "environments"), datasets, holds=datasets_hold),
     Stage(
         "funnel", ("mart.verdicts",),
-        ("extract", "sessions", "world", "goals", "names", "outcomes", "tasks", "rewards", "environments", "datasets"), funnel,
+        ("extract", "sessions", "world", "goals", "names", "outcomes", "tasks", "rewards", "variants", "environments",
+         "datasets"), funnel,
         always=True, last=True),
 )

@@ -9,8 +9,8 @@ from pipelines.settings import Settings
 from warehouse.store import Store
 
 ORDER = (
-    "extract", "sessions", "drift", "world", "behaviour", "goals", "outcomes", "tasks", "rewards", "verify", "environments",
-    "image", "datasets")
+    "extract", "sessions", "drift", "world", "behaviour", "goals", "outcomes", "tasks", "rewards", "variants", "verify",
+    "environments", "image", "datasets")
 """Stages in the order that a session goes through them; others come after."""
 
 RAW = 200
@@ -30,12 +30,22 @@ def summary(settings: Settings) -> dict[str, Any]:
             "n_calls": store.read("select count(*) from core.turns where kind = 'call'").item(),
             "n_tools": store.count("core.tools"),
             "n_tasks": store.count("mart.tasks"),
-            "n_published": sum(environment["n_tasks"] for environment in environments),
+            **_published(store),
             "environments": environments,
             "datasets": sorted(str(path) for path in settings.datasets.rglob("*") if path.is_file()),
             "changed": _changed(store),
             "left": _in_order(store.read("select stage, reason, n from mart.funnel where not kept").to_dicts()),
         }
+
+
+def _published(store: Store) -> dict[str, int]:
+    """How many of the tasks are published, how many of these no session did well, and how many new ones were generated."""
+    found = dict(store.read(
+        "select coalesce(made_from, 'task') as way, count(*) from (select task_id from mart.tasks union select task_id from "
+        "mart.variants) join mart.verdicts on subject = task_id left join mart.variants using (task_id) "
+        "where stage = 'verify' and kept group by way").iter_rows())
+    failures, generated = found.get("failure", 0), found.get("rebinding", 0)
+    return {"n_published": found.get("task", 0) + failures, "n_from_failures": failures, "n_generated": generated}
 
 
 def _environment(settings: Settings, row: dict[str, Any]) -> dict[str, Any]:

@@ -325,6 +325,7 @@ class Task(Record):
     """Sessions that the task begins together with, as in the log, sorted."""
     segment_of: str | None
     derived_from: str | None
+    """Task whose known-good way solves this one, which has no known success of its own (`mart.variants`)."""
     starts_at: datetime | None
     """Instant of the world that the task begins in; None: the world has no clock."""
     good_session_ids: list[str]
@@ -519,6 +520,34 @@ class Rubric(Record):
     """JSON list of the known-good episode's steps: {"tool", "arguments"} or {"say"}."""
 
 
+class Variant(Record):
+    """A task whose solution nobody logged (`mart.variants`): played along the way of good sessions."""
+
+    task_id: str
+    """Of a failure: the task's own (`mart.tasks`)."""
+    service: str
+    family: str
+    slots: str
+    goal: str
+    session_ids: list[str]
+    """Sessions that it begins together with; none where it was generated."""
+    starts_at: datetime | None
+    split: Split
+    derived_from: str
+    """Task whose known-good way solves it."""
+    made_from: Literal["failure", "rebinding"]
+    """failure: sessions that went wrong; rebinding: the words and the way of another task, about other things."""
+    opening: str
+    """JSON list of {"role", "content"}."""
+    user_turns: str
+    """JSON list of texts."""
+    rubric_id: str
+    checks: str
+    """JSON list of Check, sorted by check_id."""
+    solution: str
+    """JSON list of steps, as in `Rubric`."""
+
+
 class EnvironmentRow(Record):
     """A published environment (`mart.environments`)."""
 
@@ -551,7 +580,7 @@ class Verdict(Record):
     """What became of one thing at one stage (`mart.verdicts`): nothing vanishes."""
 
     stage: str
-    """extract, sessions, world, outcomes, tasks, rewards, verify, environments, image, datasets."""
+    """extract, sessions, world, outcomes, tasks, rewards, variants, verify, environments, image, datasets."""
     subject: str
     """Id of the file, record, session, task or environment."""
     kept: bool

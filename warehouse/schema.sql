@@ -103,6 +103,11 @@ create table if not exists mart.behaviours (
 create table if not exists mart.rubrics (
     rubric_id varchar primary key, task_id varchar not null, service varchar not null, checks varchar not null,
     solution varchar not null);
+create table if not exists mart.variants (
+    task_id varchar primary key, service varchar not null, family varchar not null, slots varchar not null,
+    goal varchar not null, session_ids varchar[] not null, starts_at timestamptz, split varchar not null,
+    derived_from varchar not null, made_from varchar not null, opening varchar not null, user_turns varchar not null,
+    rubric_id varchar not null, checks varchar not null, solution varchar not null);
 create table if not exists mart.environments (
     environment varchar primary key, service varchar not null, content_digest varchar not null,
     rewards_digest varchar not null, image_id varchar, image_left varchar, n_tasks bigint not null,

@@ -77,6 +77,9 @@ def _tell(made: dict[str, Any]) -> None:
     proof = ", each verified (the known solution earns 1, doing nothing 0, twice the same)"
     say(f"[bold]{made['n_tasks']:,}[/] tasks found, [bold green]{made['n_published']:,}[/] published"
         + (proof if made["n_published"] else ": what was left, and why, stands below"))
+    if made["n_from_failures"] or made["n_generated"]:
+        say(f"[bold]{made['n_from_failures']:,}[/] of them of sessions that went wrong, solved along the way of good ones; "
+            f"and [bold green]{made['n_generated']:,}[/] new ones about other things")
     say(f"in {made['seconds']:.1f} s" + ("" if len(fresh) > 2 else ": nothing new, what was there stands") + "\n")
     for row in made["environments"]:
         image = escape(row["image_id"][:19] if row["image_id"] else f"left: {row['image_left']}")

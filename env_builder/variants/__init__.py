@@ -1,0 +1,210 @@
+"""New tasks: failures replayed as they should have gone, and solutions bound to other things.
+
+In: tasks, goals and families, sessions with their turns, and the world. Out: a `Variant` a task with the rubric that is mined
+from its played solution as others are from logged ones, and a verdict on every task without a known success and on every new
+instance that was tried. Sees: what `failures.py` and `rebinding.py` see. Does not see: whether a rubric can be fooled;
+`verify.py` plays against variants as against all others.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from env_builder.rewards import mine
+from env_builder.rooms import INSTANT, rows_of
+from env_builder.runtime.canonical import canonical, digest
+from env_builder.runtime.episode import Room
+from env_builder.runtime.world import View, World
+from env_builder.users import scripts
+from env_builder.variants.binding import Unbound
+from env_builder.variants.failures import Derived, Goal, Known, derive, end_of, ended_so
+from env_builder.variants.moves import ACTS, Move, frame_of, moves_of, turns_of
+from env_builder.variants.ways import Form, sources_of, ways_of
+from warehouse.records import Outcome, Variant, Verdict, frame
+
+STAGE = "variants"
+_BAD = 0.5
+"""Probability of success below which a session speaks against the end that it reached."""
+_ROUTINE = 0.9
+"""Share of a family's good sessions that an act is in which belongs to the routine."""
+_FEW = 5
+"""Fewer good sessions than this make no routine."""
+
+Row = dict[str, Any]
+
+
+class Variants(NamedTuple):
+    """What `make` gives."""
+
+    variants: pl.DataFrame
+    """Frame of `Variant`, by task_id."""
+    verdicts: pl.DataFrame
+    """Frame of `Verdict`: one row a task without a known success, and a new instance that was tried."""
+
+
+class Made(NamedTuple):
+    """A task with a session that nobody logged."""
+
+    task: Row
+    """Of `Task`; `good_session_ids` is that session."""
+    way: str
+    """`failure` or `rebinding`."""
+    derived: Derived
+
+
+class Tables(NamedTuple):
+    """What variants are made of, as the warehouse holds it."""
+
+    tasks: pl.DataFrame
+    goals: pl.DataFrame
+    families: pl.DataFrame
+    sessions: pl.DataFrame
+    turns: pl.DataFrame
+    outcomes: pl.DataFrame
+    facts: pl.DataFrame
+    recorded: pl.DataFrame
+    behaviours: pl.DataFrame
+
+
+def make(tables: Tables, failures: bool = True, per_family: int = 0) -> Variants:
+    """New tasks of every service: `failures` as tasks, and at most `per_family` instances of a family about other things.
+
+    Every task without a known success, and every new instance that was tried, is a variant or has a verdict that is not kept.
+    """
+    made: list[Made] = []
+    left: list[Verdict] = []
+    for service in tables.tasks["service"].unique().sort():
+        own = Tables(*(each.filter(pl.col("service") == service) if "service" in each.columns else each for each in tables))
+        for task, found in _failures(own, str(service), failures):
+            if isinstance(found, Derived):
+                made.append(Made(task, "failure", found))
+            else:
+                left.append(_verdict(task["task_id"], False, found.reason, found.detail))
+    variants, unrewarded = _rewarded(made, tables)
+    kept = [_verdict(task_id, True, f"from_{way}", f"Solved as {lent} was.") for task_id, way, lent in variants.select(
+        "task_id", "made_from", "derived_from").iter_rows()]
+    return Variants(variants, frame(Verdict, [*left, *unrewarded, *kept]).sort("subject"))
+
+
+def _failures(own: Tables, service: str, asked: bool) -> Iterator[tuple[Row, Derived | Unbound]]:
+    """Each task without a known success, with the session that solves it or why there is none."""
+    failed = own.tasks.filter(pl.col("good_session_ids").list.len() == 0).sort("task_id")
+    if failed.is_empty():
+        return
+    if not asked:
+        yield from ((task, Unbound("not_asked_for", "[variants] says failures = false.")) for task in failed.to_dicts())
+        return
+    starts_at = dict(failed.select("task_id", pl.col("starts_at").dt.strftime(INSTANT)).iter_rows())
+    known = _known(own, service)
+    chance = dict(own.outcomes.select("session_id", "probability").iter_rows())
+    for task in failed.to_dicts():
+        begun = known.begun(starts_at[task["task_id"]], frozenset(task["session_ids"]))
+        first: Unbound | None = None
+        for session_id in sorted(task["session_ids"], key=lambda name: (-(chance.get(name) or 0.0), name)):
+            try:
+                derived = derive(known, task["family"], session_id, begun)
+            except Unbound as unbound:
+                first = first or unbound
+                continue
+            bad = (name for name in task["session_ids"] if (chance.get(name) or 0.0) < _BAD)
+            if ended_so(derived, (end_of(known, known.moves.get(name, []), begun) for name in bad)):
+                first = first or Unbound("ends_as_it_failed", "A session that ended so is not known to have gone well.")
+                continue
+            yield task, derived
+            break
+        else:
+            yield task, first or Unbound("nothing_to_change", "No session of it has a goal.")
+
+
+def _known(own: Tables, service: str) -> Known:
+    rows = rows_of(service, own.facts, own.recorded, own.behaviours)
+    room = Room(World(rows.facts, rows.recorded), {row["tool"]: row for row in rows.programs}, View(None, frozenset()))
+    effects = {row["tool"]: row["effect"] for row in rows.programs}
+    moves = moves_of(own.turns, own.sessions["session_id"])
+    good = own.tasks.select("session_ids", "starts_at", pl.col("good_session_ids").alias("session_id")).explode(
+        "session_id").drop_nulls("session_id").with_columns(pl.col("starts_at").dt.strftime(INSTANT))
+    columns = ("session_ids", "starts_at", "session_id")
+    views = {name: View(at, frozenset(ids)) for ids, at, name in good.select(columns).iter_rows()}
+    acting = frozenset(tool for tool, effect in effects.items() if effect in ACTS)
+    well = {name: moves[name] for name in sorted(views) if name in moves}
+    goals: dict[str, list[Goal]] = defaultdict(list)
+    for session_id, asks, slots in own.goals.sort("session_id", "place").select("session_id", "asks", "slots").iter_rows():
+        goals[session_id].append(Goal(asks, json.loads(slots)))
+    begun = Known(room, effects, {}, {}, {}, {}, goals, moves).begun
+    return Known(
+        room, effects, ways_of(acting, well, lambda name: begun(*views[name])), sources_of(own.families["signature"]),
+        _looks(well, effects), _routines(own.families, acting), goals, moves)
+
+
+def _looks(good: Mapping[str, list[Move]], effects: Mapping[str, str]) -> dict[str, tuple[Form, ...]]:
+    """Forms of the arguments of tools that only look, the most usual first."""
+    given: dict[str, dict[frozenset[str], list[Form]]] = defaultdict(lambda: defaultdict(list))
+    for session_id, moves in good.items():
+        for move in moves:
+            if move.arguments and not move.failed and effects.get(move.tool) == "read":
+                names = frozenset(move.arguments)
+                given[move.tool][names].append(Form(names, move.arguments, session_id))
+    return {tool: tuple(found[0] for _, found in sorted(forms.items(), key=lambda item: (-len(item[1]), sorted(item[0]))))
+            for tool, forms in given.items()}
+
+
+def _routines(families: pl.DataFrame, acting: frozenset[str]) -> dict[str, tuple[str, ...]]:
+    found = {}
+    for family, asks, n_good, signature in families.select("family", "asks", "n_good", "signature").iter_rows():
+        named = set(json.loads(asks))
+        usual = [entry["tool"] for entry in json.loads(signature) if entry["tool"] in acting - named
+                 and entry["n_sessions"] >= max(_ROUTINE * n_good, _FEW)]
+        found[family] = tuple(usual)
+    return found
+
+
+def _rewarded(made: list[Made], tables: Tables) -> tuple[pl.DataFrame, list[Verdict]]:
+    """Variants with the rubrics that are mined from their sessions, and a verdict on each that gives none."""
+    if not made:
+        return frame(Variant, []), []
+    ids = {each.task["task_id"]: _session_id(each.task["task_id"]) for each in made}
+    turns = frame_of([row for each in made for row in turns_of(
+        ids[each.task["task_id"]], each.task["service"], each.derived.moves)])
+    tasks = tables.tasks.clear().vstack(pl.DataFrame(
+        [each.task | {"good_session_ids": [ids[each.task["task_id"]]]} for each in made],
+        schema=tables.tasks.schema))
+    of_session = dict(tables.outcomes.select("session_id", "probability").iter_rows())
+    chances = [{"session_id": ids[each.task["task_id"]], "probability": of_session.get(each.derived.lent_by), "signals": "[]",
+                "model": ""} for each in made]
+    ends = pl.DataFrame({"session_id": [ids[each.task["task_id"]] for each in made],
+                         "difference": [canonical(each.derived.difference) for each in made]})
+    known = pl.concat([tables.sessions.select("session_id"), ends.select("session_id")])
+    mined = mine(
+        tasks, known, pl.concat([tables.turns, turns]), pl.concat([tables.outcomes, frame(Outcome, chances)]), ends,
+        tables.behaviours.select("service", "tool", "effect"))
+    words = {row["task_id"]: row for row in scripts(tasks, turns).to_dicts()}
+    rubrics = {row["task_id"]: row for row in mined.rubrics.to_dicts()}
+    task_of = dict(tables.tasks.explode("good_session_ids").drop_nulls("good_session_ids").select(
+        "good_session_ids", "task_id").iter_rows())
+    rows = [_variant(each, ids[each.task["task_id"]], rubrics[each.task["task_id"]], words[each.task["task_id"]], task_of)
+            for each in made if each.task["task_id"] in rubrics]
+    left = mined.verdicts.filter(~pl.col("kept")).with_columns(stage=pl.lit(STAGE))
+    return frame(Variant, rows).sort("task_id"), [Verdict(**row) for row in left.to_dicts()]
+
+
+def _variant(made: Made, session_id: str, rubric: Row, words: Row, task_of: Mapping[str, str]) -> Row:
+    lent = made.derived.lent_by
+    told = {name: made.task[name] for name in ("task_id", "service", "family", "slots", "goal", "session_ids", "split")}
+    checks = rubric["checks"].replace(session_id, lent)
+    return told | {
+        "starts_at": made.task["starts_at"], "derived_from": task_of[lent], "made_from": made.way, "opening": words["opening"],
+        "user_turns": words["user_turns"], "checks": checks, "solution": rubric["solution"],
+        "rubric_id": digest(canonical([made.task["task_id"], checks, rubric["solution"]]))}
+
+
+def _session_id(task_id: str) -> str:
+    return digest(f"a session that nobody logged {task_id}")[:32]
+
+
+def _verdict(subject: str, kept: bool, reason: str, detail: str) -> Verdict:
+    return Verdict(stage=STAGE, subject=subject, kept=kept, reason=reason, detail=detail)
