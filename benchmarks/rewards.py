@@ -26,10 +26,11 @@ from rewards_rebuilt import rebuilt
 from rewards_sessions import probes, sessions
 from rewards_speed import speed
 from rewards_trials import trials
+from rewards_variants import variants
 
 PARTS: dict[str, Callable[[Asked], dict[str, float]]] = {
     "trials": trials, "sessions": sessions, "probes": probes, "speed": speed,
-    "mutants": mutants, "attackers": attackers, "rebuilt": rebuilt,
+    "mutants": mutants, "attackers": attackers, "rebuilt": rebuilt, "variants": variants,
 }
 """Name of a part -> its figures; empty where DATA cannot be measured by it."""
 

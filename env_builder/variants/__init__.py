@@ -22,7 +22,7 @@ from env_builder.runtime.episode import Room
 from env_builder.runtime.world import View, World
 from env_builder.users import scripts
 from env_builder.variants.binding import Unbound
-from env_builder.variants.failures import Derived, Goal, Known, derive, end_of, ended_so
+from env_builder.variants.failures import Derived, Goal, Known, derive, end_of, ended_so, proofs
 from env_builder.variants.moves import ACTS, Move, frame_of, moves_of, turns_of
 from env_builder.variants.ways import Form, sources_of, ways_of
 from warehouse.records import Outcome, Variant, Verdict, frame
@@ -126,19 +126,20 @@ def _known(own: Tables, service: str) -> Known:
     room = Room(World(rows.facts, rows.recorded), {row["tool"]: row for row in rows.programs}, View(None, frozenset()))
     effects = {row["tool"]: row["effect"] for row in rows.programs}
     moves = moves_of(own.turns, own.sessions["session_id"])
-    good = own.tasks.select("session_ids", "starts_at", pl.col("good_session_ids").alias("session_id")).explode(
+    good = own.tasks.select("family", "session_ids", "starts_at", pl.col("good_session_ids").alias("session_id")).explode(
         "session_id").drop_nulls("session_id").with_columns(pl.col("starts_at").dt.strftime(INSTANT))
-    columns = ("session_ids", "starts_at", "session_id")
-    views = {name: View(at, frozenset(ids)) for ids, at, name in good.select(columns).iter_rows()}
+    columns = ("family", "session_ids", "starts_at", "session_id")
+    views = {name: (family, at, frozenset(ids)) for family, ids, at, name in good.select(columns).iter_rows()}
     acting = frozenset(tool for tool, effect in effects.items() if effect in ACTS)
     well = {name: moves[name] for name in sorted(views) if name in moves}
     goals: dict[str, list[Goal]] = defaultdict(list)
     for session_id, asks, slots in own.goals.sort("session_id", "place").select("session_id", "asks", "slots").iter_rows():
         goals[session_id].append(Goal(asks, json.loads(slots)))
-    begun = Known(room, effects, {}, {}, {}, {}, goals, moves).begun
-    return Known(
-        room, effects, ways_of(acting, well, lambda name: begun(*views[name])), sources_of(own.families["signature"]),
-        _looks(well, effects), _routines(own.families, acting), goals, moves)
+    empty = Known(room, effects, {}, {}, {}, {}, {}, goals, moves)
+    known = empty._replace(
+        ways=ways_of(acting, well, lambda name: empty.begun(*views[name][1:])), sources=sources_of(own.families["signature"]),
+        looks=_looks(well, effects), routine=_routines(own.families, acting))
+    return known._replace(proven=proofs(known, {name: (view[0], known.begun(*view[1:])) for name, view in views.items()}))
 
 
 def _looks(good: Mapping[str, list[Move]], effects: Mapping[str, str]) -> dict[str, tuple[Form, ...]]:

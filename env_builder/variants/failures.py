@@ -12,11 +12,12 @@ the lines, tasks whose right answer is to refuse or to tell.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from env_builder.rewards.witness import ends_alike
-from env_builder.runtime.canonical import canonical
+from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.episode import Room
 from env_builder.runtime.world import View
 from env_builder.variants.binding import Bound, Shown, Unbound, bind, in_order
@@ -26,6 +27,10 @@ from env_builder.variants.ways import Form, Sources, Way, touched_by
 _READS = ("read", "pure", "constant")
 _DEEPEST = 3
 """Looks that lead to looks, at most."""
+PROOFS, N_PROOFS = 3, 40
+"""Good sessions that it takes to prove a way, and that are looked at, by their hash."""
+PROVEN = 0.9
+"""Share of them that must have done just what their words lead to."""
 
 
 class Goal(NamedTuple):
@@ -46,6 +51,8 @@ class Known(NamedTuple):
     sources: Sources
     looks: Mapping[str, tuple[Form, ...]]
     """Tool that only looks -> forms of its arguments in good sessions."""
+    proven: Mapping[str, tuple[int, int]]
+    """Tool that acts -> good sessions that were asked for it, and how many of them did just what `acts_wanted` says."""
     routine: Mapping[str, tuple[str, ...]]
     """Family -> tools that act in nearly all its good sessions, whatever is asked."""
     goals: Mapping[str, list[Goal]]
@@ -81,7 +88,11 @@ class Derived(NamedTuple):
 def derive(known: Known, family: str, session_id: str, begun: Room) -> Derived:
     """The session `session_id` as it should have gone, from the room `begun`. Raises Unbound, with why it cannot be told."""
     moves = known.moves.get(session_id, [])
-    wanted = _wanted(known, family, session_id, moves, begun)
+    wanted = acts_wanted(known, family, session_id, begun)
+    for act in wanted:
+        n, n_right = known.proven.get(act.tool, (0, 0))
+        if n < PROOFS or n_right < PROVEN * n:
+            raise Unbound("way_not_proven", f"Of {n} good sessions, {n_right} did with {act.tool} just what their words lead to.")
     until = _until(known, moves, wanted)
     play = Play(begun)
     left = _along(known, play, moves[:until], wanted)
@@ -106,9 +117,27 @@ def end_of(known: Known, moves: list[Move], begun: Room) -> dict[str, Any]:
     return room.difference()
 
 
-def _wanted(known: Known, family: str, session_id: str, moves: list[Move], begun: Room) -> list[Wanted]:
-    """The acts that the goals ask for, in order, and those of the routine after them."""
-    goals = known.goals.get(session_id, [])
+def proofs(known: Known, of_session: Mapping[str, tuple[str, Room]]) -> dict[str, tuple[int, int]]:
+    """`Known.proven`, from good sessions: (family, its room as it begins). What was not asked for, and was done, counts against."""
+    seen: dict[str, list[bool]] = defaultdict(list)
+    for session_id, (family, begun) in sorted(of_session.items(), key=lambda item: digest(item[0])):
+        tools = {goal.asks for goal in known.goals.get(session_id, ()) if goal.asks in known.ways}
+        if all(len(seen[tool]) >= N_PROOFS for tool in tools):
+            continue
+        done = sorted(_plain(move.tool, move.arguments) for move in known.moves.get(session_id, ())
+                      if move.arguments is not None and not move.failed and known.effects.get(move.tool) in ACTS)
+        try:
+            wanted = acts_wanted(known, family, session_id, begun)
+        except Unbound:
+            continue
+        for tool in tools:
+            seen[tool].append(sorted(_plain(act.tool, act.arguments) for act in wanted) == done)
+    return {tool: (len(right), sum(right)) for tool, right in seen.items()}
+
+
+def acts_wanted(known: Known, family: str, session_id: str, begun: Room) -> list[Wanted]:
+    """The acts that a session's goals ask for, in order, and those of the routine after them. Raises Unbound."""
+    moves, goals = known.moves.get(session_id, []), known.goals.get(session_id, [])
     asked = [(goal.asks, goal.slots) for goal in goals if known.effects.get(goal.asks) in ACTS]
     if not asked:
         raise Unbound("nothing_to_change", "Its goals name no act; what it should have been told is not known.")

@@ -158,6 +158,7 @@ def test_an_asset_shows_counts_funnel_and_rows(home: Path, instance: DagsterInst
     ("delete from mart.tasks where task_id in (select min(task_id) from mart.tasks)", "no_session_goes_without_task"),
     ("update core.turns set position = position + 1 where position > 3", "positions_have_no_gaps"),
     ("update mart.rubrics set task_id = 'nobody'", "task_id_of_rubrics_resolves"),
+    ("delete from mart.verdicts where stage = 'variants'", "no_failure_goes_untried"),
     ("update mart.outcomes set probability = null", "good_sessions_are_judged"),
     ("update mart.verdicts set kept = false where stage = 'verify'", "only_verified_tasks_are_published"),
     ("update mart.environments set n_tasks = n_tasks + 1", "only_verified_tasks_are_published"),

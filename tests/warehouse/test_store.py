@@ -27,6 +27,7 @@ TABLES = {
     "mart.tasks": records.Task, "mart.families": records.Family, "mart.goals": records.Goal,
     "mart.names": records.FamilyName, "mart.sentences": records.Sentence, "mart.facts": records.Fact,
     "mart.recorded": records.Recorded, "mart.behaviours": records.Behaviour, "mart.rubrics": records.Rubric,
+    "mart.variants": records.Variant,
     "mart.environments": records.EnvironmentRow, "mart.datasets": records.Dataset, "mart.verdicts": records.Verdict,
 }
 
