@@ -328,14 +328,12 @@ class Room:
         """May the tool change the world, as far as anybody knows?"""
         return self._programs.get(tool, UNKNOWN)["effect"] in ACTING
 
-    def changed(self) -> dict[Name, str | None]:
-        """JSON text of the things that are no longer as they were, None of those that are gone."""
-        items = self._overlay.items().items()
-        return {name: text for name, (text, _) in items if text != self._at_first(name)}
-
     def difference(self) -> dict[str, Any]:
         """What the episode changed (docs/environment.md)."""
-        documents = {"/".join(name): text for name, text in self.changed().items()}
+        documents = {}
+        for name, (text, _) in self._overlay.items().items():
+            if text != self._at_first(name):
+                documents["/".join(name)] = text
         acts = sorted([act.tool, act.key] for act in self.acts if act.known and not act.documents)
         drawn_names = sorted(act.named for act in self.acts if act.named and "/".join(act.named) in documents)
         return {"documents": documents, "acts": acts, **({"made": drawn_names} if drawn_names else {}),

@@ -92,7 +92,7 @@ def derive(known: Known, family: str, session_id: str, begun: Room) -> Derived:
     for act in wanted:
         n, n_right = known.proven.get(act.tool, (0, 0))
         if n < PROOFS or n_right < PROVEN * n:
-            raise Unbound("way_not_proven", f"Of {n} good sessions, {n_right} did with {act.tool} just what their words lead to.")
+            raise Unbound("way_not_proven", f"Of {n} good sessions, {n_right} did with {act.tool} what their words lead to.")
     until = _until(known, moves, wanted)
     play = Play(begun)
     left = _along(known, play, moves[:until], wanted)
@@ -118,7 +118,7 @@ def end_of(known: Known, moves: list[Move], begun: Room) -> dict[str, Any]:
 
 
 def proofs(known: Known, of_session: Mapping[str, tuple[str, Room]]) -> dict[str, tuple[int, int]]:
-    """`Known.proven`, from good sessions: (family, its room as it begins). What was not asked for, and was done, counts against."""
+    """`Known.proven`, from good sessions: (family, its room as it begins). What was done unasked counts against."""
     seen: dict[str, list[bool]] = defaultdict(list)
     for session_id, (family, begun) in sorted(of_session.items(), key=lambda item: digest(item[0])):
         tools = {goal.asks for goal in known.goals.get(session_id, ()) if goal.asks in known.ways}

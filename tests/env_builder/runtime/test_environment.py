@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from env_builder.runtime import Environment
 from env_builder.runtime.canonical import canonical
+from env_builder.runtime.episode import Room
 from env_builder.runtime.world import Overlay, View, World
 from tests.rooms import CLOSED, OPEN, TASK, write_room
 
@@ -253,6 +254,11 @@ def test_a_world_is_looked_at_from_an_instant_and_a_session() -> None:
     assert [seen[at, "s0"] for at in ("2031-01", "2031-02", "2031-03", None)] == ["old", None, "new", "old"]
     assert {seen[at, "s1"] for at in ("2031-01", "2031-02", "2031-03", None)} == {"mine"}
     assert json.loads(CLOSED)["state"] == "closed"
+    room = Room(world, {}, View("2031-03", frozenset()))
+    assert room.document(("door", "7")) == "new"
+    twin = room.fork()
+    twin.view = View("2031-01", frozenset())
+    assert (twin.document(("door", "7")), room.document(("door", "7"))) == ("old", "new"), "nothing is remembered across views"
 
 
 def test_one_of_many_sessions_that_saw_something_else_does_not_speak_for_the_others() -> None:
