@@ -107,11 +107,11 @@ def _played(room: Room, moves: list[Move], acting: frozenset[str]) -> list[tuple
 
 def touched_by(before: Room, after: Room) -> Touched:
     """What became of documents, and acts of unknown effect, between two states of an episode."""
-    first = before.changed()
+    first = before.mark.overlay.items()
     found: Touched = {}
-    for name, text in after.changed().items():
-        if first.get(name, "") != text:
-            old = before.document(name)
+    for name, (text, since) in after.mark.overlay.items().items():
+        old = before.document(name)
+        if first.get(name) != (text, since) and text != old:
             what = "made" if old is None else "removed" if text is None else "changed"
             found[name[0], what] = found.get((name[0], what), frozenset()) | _fields(old, text)
     for act in after.acts[len(before.acts):]:
