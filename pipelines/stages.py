@@ -146,8 +146,8 @@ def variants(store: Store, settings: Settings) -> Counts:
     told = configuration_of(settings)
     tasks, outcomes = store.table("mart.tasks"), store.table("mart.outcomes")
     made = make(Tables(
-        tasks, store.table("mart.goals"), store.table("mart.families"), store.table("core.sessions"),
-        without(store.table("core.turns"), _effects(store)), outcomes, store.table("mart.facts"),
+        tasks, store.table("mart.rubrics"), store.table("mart.goals"), store.table("mart.families"),
+        store.table("core.sessions"), without(store.table("core.turns"), _effects(store)), outcomes, store.table("mart.facts"),
         store.table("mart.recorded"), store.table("mart.behaviours")), told.variants.failures, told.variants.per_family)
     measures = measure(tasks, outcomes, store.table("core.feedback"), told.outcomes.reviews)
     kept, held = hold_back(made.variants, made.variants, measures, told.gates.min_auroc, told.gates.max_ece)

@@ -25,7 +25,7 @@ from env_builder.variants.binding import Unbound
 from env_builder.variants.failures import Derived, Goal, Known, derive, end_of, ended_so, proofs
 from env_builder.variants.moves import ACTS, Move, frame_of, moves_of, turns_of
 from env_builder.variants.ways import Form, sources_of, ways_of
-from warehouse.records import Outcome, Variant, Verdict, frame
+from warehouse.records import Outcome, Session, Variant, Verdict, frame
 
 STAGE = "variants"
 _BAD = 0.5
@@ -61,6 +61,8 @@ class Tables(NamedTuple):
     """What variants are made of, as the warehouse holds it."""
 
     tasks: pl.DataFrame
+    rubrics: pl.DataFrame
+    """Of tasks with a known success that counts."""
     goals: pl.DataFrame
     families: pl.DataFrame
     sessions: pl.DataFrame
@@ -92,8 +94,8 @@ def make(tables: Tables, failures: bool = True, per_family: int = 0) -> Variants
 
 
 def _failures(own: Tables, service: str, asked: bool) -> Iterator[tuple[Row, Derived | Unbound]]:
-    """Each task without a known success, with the session that solves it or why there is none."""
-    failed = own.tasks.filter(pl.col("good_session_ids").list.len() == 0).sort("task_id")
+    """Each task that no known success gives a rubric, with the session that solves it or why there is none."""
+    failed = own.tasks.join(own.rubrics, on="task_id", how="anti").sort("task_id")
     if failed.is_empty():
         return
     if not asked:
@@ -113,7 +115,7 @@ def _failures(own: Tables, service: str, asked: bool) -> Iterator[tuple[Row, Der
                 continue
             bad = (name for name in task["session_ids"] if (chance.get(name) or 0.0) < _BAD)
             if ended_so(derived, (end_of(known, known.moves.get(name, []), begun) for name in bad)):
-                first = first or Unbound("ends_as_it_failed", "A session that ended so is not known to have gone well.")
+                first = first or Unbound("ends_as_it_failed", "A session that ended so is known not to have gone well.")
                 continue
             yield task, derived
             break
@@ -174,12 +176,12 @@ def _rewarded(made: list[Made], tables: Tables) -> tuple[pl.DataFrame, list[Verd
     tasks = tables.tasks.clear().vstack(pl.DataFrame(
         [each.task | {"good_session_ids": [ids[each.task["task_id"]]]} for each in made],
         schema=tables.tasks.schema))
-    of_session = dict(tables.outcomes.select("session_id", "probability").iter_rows())
-    chances = [{"session_id": ids[each.task["task_id"]], "probability": of_session.get(each.derived.lent_by), "signals": "[]",
-                "model": ""} for each in made]
+    chances = [{"session_id": ids[each.task["task_id"]], "probability": each.derived.sure, "signals": "[]", "model": ""}
+               for each in made]
     ends = pl.DataFrame({"session_id": [ids[each.task["task_id"]] for each in made],
                          "difference": [canonical(each.derived.difference) for each in made]})
-    known = pl.concat([tables.sessions.select("session_id"), ends.select("session_id")])
+    played = frame(Session, [{"session_id": ids[each.task["task_id"]], "service": each.task["service"]} for each in made])
+    known = pl.concat([tables.sessions, played])
     mined = mine(
         tasks, known, pl.concat([tables.turns, turns]), pl.concat([tables.outcomes, frame(Outcome, chances)]), ends,
         tables.behaviours.select("service", "tool", "effect"))
