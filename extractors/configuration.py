@@ -143,7 +143,7 @@ class NewTasks(_Section):
 
     failures: bool = True
     """Whether sessions that went wrong become tasks, solved along the way of good ones."""
-    per_family: int = Field(default=4, ge=0)
+    per_family: int = Field(default=2, ge=0)
     """Instances about other things that are made of each family at most; 0: none."""
 
 

@@ -24,6 +24,7 @@ from env_builder.users import scripts
 from env_builder.variants.binding import Unbound
 from env_builder.variants.failures import Derived, Goal, Known, derive, end_of, ended_so, proofs
 from env_builder.variants.moves import ACTS, Move, frame_of, moves_of, turns_of
+from env_builder.variants.rebinding import Donor, Things, rebound, said_only
 from env_builder.variants.ways import Form, sources_of, ways_of
 from warehouse.records import Outcome, Session, Variant, Verdict, frame
 
@@ -32,6 +33,8 @@ _BAD = 0.5
 """Probability of success below which a session speaks against the end that it reached."""
 _ROUTINE = 0.9
 """Share of a family's good sessions that an act is in which belongs to the routine."""
+_DONORS = 12
+"""Tasks of a family that lend their words and their way, by their hash."""
 _FEW = 5
 """Fewer good sessions than this make no routine."""
 
@@ -82,9 +85,12 @@ def make(tables: Tables, failures: bool = True, per_family: int = 0) -> Variants
     left: list[Verdict] = []
     for service in tables.tasks["service"].unique().sort():
         own = Tables(*(each.filter(pl.col("service") == service) if "service" in each.columns else each for each in tables))
-        for task, found in _failures(own, str(service), failures):
+        known = _known(own, str(service))
+        tried = [("failure", *each) for each in _failures(own, known, failures)]
+        tried += [("rebinding", *each) for each in _rebound(own, known, str(service), per_family)]
+        for way, task, found in tried:
             if isinstance(found, Derived):
-                made.append(Made(task, "failure", found))
+                made.append(Made(task, way, found))
             else:
                 left.append(_verdict(task["task_id"], False, found.reason, found.detail))
     variants, unrewarded = _rewarded(made, tables)
@@ -93,16 +99,13 @@ def make(tables: Tables, failures: bool = True, per_family: int = 0) -> Variants
     return Variants(variants, frame(Verdict, [*left, *unrewarded, *kept]).sort("subject"))
 
 
-def _failures(own: Tables, service: str, asked: bool) -> Iterator[tuple[Row, Derived | Unbound]]:
+def _failures(own: Tables, known: Known, asked: bool) -> Iterator[tuple[Row, Derived | Unbound]]:
     """Each task that no known success gives a rubric, with the session that solves it or why there is none."""
     failed = own.tasks.join(own.rubrics, on="task_id", how="anti").sort("task_id")
-    if failed.is_empty():
-        return
     if not asked:
         yield from ((task, Unbound("not_asked_for", "[variants] says failures = false.")) for task in failed.to_dicts())
         return
     starts_at = dict(failed.select("task_id", pl.col("starts_at").dt.strftime(INSTANT)).iter_rows())
-    known = _known(own, service)
     chance = dict(own.outcomes.select("session_id", "probability").iter_rows())
     for task in failed.to_dicts():
         begun = known.begun(starts_at[task["task_id"]], frozenset(task["session_ids"]))
@@ -121,6 +124,27 @@ def _failures(own: Tables, service: str, asked: bool) -> Iterator[tuple[Row, Der
             break
         else:
             yield task, first or Unbound("nothing_to_change", "No session of it has a goal.")
+
+
+def _rebound(own: Tables, known: Known, service: str, n: int) -> Iterator[tuple[Row, Derived | Unbound]]:
+    """New tasks of each family about other things, and why others that were tried are none."""
+    if not n:
+        return
+    sides = {name: side for ids, side in own.tasks.select("session_ids", "split").iter_rows() for name in ids}
+    stamped = own.tasks.with_columns(pl.col("starts_at").dt.strftime(INSTANT).alias("instant"))
+    instants = dict(stamped.sort("task_id").group_by("split").agg(pl.col("instant").sort()).iter_rows())
+    things = Things(known, own.facts.select("entity_class", "key").unique().iter_rows(), sides, instants)
+    chance = dict(own.outcomes.select("session_id", "probability").iter_rows())
+    rewarded = stamped.join(own.rubrics, on="task_id", how="semi").filter(pl.col("good_session_ids").list.len() > 0)
+    donors: dict[str, list[Donor]] = defaultdict(list)
+    for task in rewarded.drop("instant").join(stamped.select("task_id", "instant"), on="task_id").to_dicts():
+        best, instant = task["good_session_ids"][0], task.pop("instant")
+        begun = known.begun(instant, frozenset(task["session_ids"]))
+        donors[task["family"]].append(Donor(task, instant, begun, known.moves.get(best, []), best, chance.get(best) or 0.0))
+    chosen = [sorted(found, key=lambda donor: digest(donor.task["task_id"]))[:_DONORS] for _, found in sorted(donors.items())]
+    said = said_only(known, (donor for found in chosen for donor in found))
+    for found in chosen:
+        yield from rebound(known, found, things, said, n)
 
 
 def _known(own: Tables, service: str) -> Known:

@@ -11,7 +11,6 @@ the lines, tasks whose right answer is to refuse or to tell.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.episode import Room
 from env_builder.runtime.world import View
 from env_builder.variants.binding import Bound, Shown, Unbound, bind, in_order
+from env_builder.variants.counterparts import texts_of
 from env_builder.variants.moves import ACTS, Arguments, Move, Play
 from env_builder.variants.ways import Form, Sources, Way, touched_by
 
@@ -127,8 +127,7 @@ def proofs(known: Known, of_session: Mapping[str, tuple[str, Room]]) -> dict[str
         tools = {goal.asks for goal in known.goals.get(session_id, ()) if goal.asks in known.ways}
         if all(len(seen[tool]) >= N_PROOFS for tool in tools):
             continue
-        done = [(move.tool, move.arguments) for move in known.moves.get(session_id, ())
-                if move.arguments is not None and not move.failed and known.effects.get(move.tool) in ACTS]
+        done = _done(known, known.moves.get(session_id, []))
         try:
             wanted = acts_wanted(known, family, session_id, begun)
         except Unbound:
@@ -138,6 +137,16 @@ def proofs(known: Known, of_session: Mapping[str, tuple[str, Room]]) -> dict[str
         for tool in tools:
             seen[tool].append(not unasked and _acts_of(tool, told) == _acts_of(tool, done))
     return {tool: (len(right), sum(right)) for tool, right in seen.items()}
+
+
+def same_acts(known: Known, moves: list[Move], wanted: list[Wanted]) -> bool:
+    """Did a session do what is wanted, and nothing else?"""
+    return sorted(_plain(*act) for act in _done(known, moves)) == sorted(_plain(act.tool, act.arguments) for act in wanted)
+
+
+def _done(known: Known, moves: list[Move]) -> list[tuple[str, Arguments]]:
+    return [(move.tool, move.arguments) for move in moves
+            if move.arguments is not None and not move.failed and known.effects.get(move.tool) in ACTS]
 
 
 def _acts_of(tool: str, acts: list[tuple[str, Arguments]]) -> list[str]:
@@ -249,19 +258,11 @@ def _do(known: Known, play: Play, act: Wanted, requestor: str | None = None) -> 
 def _later(moves: list[Move], until: int, wanted: list[Wanted]) -> Iterator[Move]:
     """What the user said later on that an act needs: nobody can do without it."""
     heard = " ".join(move.text for move in moves[:until] if move.role == "user").lower()
-    needed = {text.lower() for act in wanted for text in _texts(act.arguments)}
+    needed = {text.lower() for act in wanted for text in texts_of(act.arguments)}
     missing = {text for text in needed if text not in heard}
     said = [move for move in moves[until:] if move.role == "user"]
     last = max((place for place, move in enumerate(said) if any(text in move.text.lower() for text in missing)), default=-1)
     yield from said[:last + 1]
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, dict | list):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from _texts(inner)
-    elif isinstance(value, str | int | float) and not isinstance(value, bool):
-        yield value if isinstance(value, str) else json.dumps(value)
 
 
 def _plain(tool: str, arguments: Arguments) -> str:

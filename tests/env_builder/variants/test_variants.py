@@ -1,0 +1,125 @@
+"""New tasks out of a house with doors: good sessions open the door that is asked for, failed ones another or none."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import polars as pl
+import pytest
+
+from env_builder.runtime.canonical import canonical
+from env_builder.variants import Tables, Variants, make
+from warehouse.records import Behaviour, Fact, Family, Goal, Outcome, Recorded, Rubric, Session, Task, Turn, frame
+
+BEGAN = datetime(2031, 4, 1, tzinfo=UTC)
+CLOSED = '{{"door": "{0}", "keeper": "{1}", "state": "closed"}}'
+OPENED = '{{"door": "{0}", "keeper": "{1}", "state": "open"}}'
+KEEPERS = {f"D{n}": f"keeper{n}" for n in range(10, 40)}
+GOOD = {f"g{n}": f"D{n}" for n in range(10, 22)}
+
+
+def row(record: Any, **values: Any) -> dict[str, Any]:
+    return dict.fromkeys(record.model_fields) | values
+
+
+def turns(session_id: str, asked: str, opened: list[str]) -> list[dict[str, Any]]:
+    own = {"session_id": session_id, "service": "house"}
+    shown = CLOSED.format(asked, KEEPERS[asked])
+    moves: list[dict[str, Any]] = [
+        {"kind": "message", "role": "user", "content": f"Please open {asked} for {KEEPERS[asked]}."},
+        {"kind": "call", "tool": "look", "arguments": canonical({"door": asked}), "content": shown},
+        {"kind": "message", "role": "assistant", "content": f"Shall I open {asked}?"},
+        {"kind": "message", "role": "user", "content": "Yes."}]
+    moves += [{"kind": "call", "tool": "open", "arguments": canonical({"door": door}), "is_error": False,
+               "content": OPENED.format(door, KEEPERS[door])} for door in opened]
+    moves += [
+        {"kind": "message", "role": "assistant", "content": "Done."}, {"kind": "message", "role": "user", "content": "Hm."}]
+    return [row(Turn, turn_id=f"{session_id}.{place}", position=place, **own, **move) for place, move in enumerate(moves)]
+
+
+def tables(failed: dict[str, tuple[str, list[str]]], held_out: str = "") -> Tables:
+    """Good sessions that do as asked, and `failed`: session -> (door asked for, doors opened)."""
+    sessions = {name: (door, [door]) for name, door in GOOD.items()} | failed
+    starts = {name: BEGAN + timedelta(hours=place) for place, name in enumerate(sessions)}
+    tasks = [row(
+        Task, task_id=f"t-{name}", service="house", family="f", slots=canonical({"open.door": asked}), session_ids=[name],
+        goal=f"Please open {asked}.", good_session_ids=[name] if name in GOOD else [], starts_at=starts[name], ways="[]", asked_for="[]",
+        split="held_out" if name == held_out else "train", told="[]", signature="[]") for name, (asked, _) in sessions.items()]
+    outcomes = [row(Outcome, session_id=name, probability=0.99 if name in GOOD else 0.01, signals="[]") for name in sessions]
+    facts = [row(
+        Fact, fact_id=door, service="house", entity_class="door", key=door, value=CLOSED.format(door, keeper), known="seen",
+        event_id="e") for door, keeper in KEEPERS.items()]
+    recorded = [row(
+        Recorded, recorded_id=f"{tool} {door}", service="house", tool=tool, arguments=canonical({"door": door}), is_error=False,
+        content=text.format(door, keeper), after="[]", event_id="e", effects=canonical(
+            [{"class": "door", "key": door, "value": text.format(door, keeper)}] if tool == "open" else []))
+        for door, keeper in KEEPERS.items() for tool, text in (("look", CLOSED), ("open", OPENED))]
+    behaviours = [row(
+        Behaviour, service="house", tool=tool, effect=effect, n_support=9, n_against=0, program=canonical(
+            {"tool": tool, "effect": effect, "rules": [{"rule": "recorded"}], "relation": {}}))
+        for tool, effect in (("look", "read"), ("open", "write"))]
+    return Tables(
+        frame(Task, tasks), frame(Rubric, [row(Rubric, task_id=f"t-{name}", service="house") for name in GOOD]),
+        frame(Goal, [row(
+            Goal, goal_id=name, session_id=name, service="house", place=0, begins=0, ends=9, kind="k", asks="open", family="f",
+            goal="g", slots=canonical({"door": asked})) for name, (asked, _) in sessions.items()]),
+        frame(Family, [row(Family, family="f", service="house", asks='["open"]', goal="g", n_good=5, signature="[]")]),
+        frame(Session, [row(Session, session_id=name, service="house", started_at=starts[name]) for name in sessions]),
+        frame(Turn, [one for name, (asked, opened) in sessions.items() for one in turns(name, asked, opened)]),
+        frame(Outcome, outcomes), frame(Fact, facts), frame(Recorded, recorded), frame(Behaviour, behaviours))
+
+
+def reasons(found: Variants) -> dict[str, str]:
+    return dict(found.verdicts.select("subject", "reason").iter_rows())
+
+
+def test_a_session_that_went_wrong_is_solved_as_good_ones_were() -> None:
+    found = make(tables({"b1": ("D35", ["D36"]), "b2": ("D37", [])}))
+    assert reasons(found) == {"t-b1": "from_failure", "t-b2": "from_failure"}
+    for task_id, session_id, door in (("t-b1", "b1", "D35"), ("t-b2", "b2", "D37")):
+        made = found.variants.filter(pl.col("task_id") == task_id).row(0, named=True)
+        steps = json.loads(made["solution"])
+        assert [step for step in steps if step.get("tool") == "open"] == [{"tool": "open", "arguments": {"door": door}}]
+        assert {"tool": "look", "arguments": {"door": door}} in steps, "it goes along with the session until that goes wrong"
+        assert not any(step.get("say") == "Done." for step in steps) and "Hm." not in made["user_turns"]
+        assert made["session_ids"] == [session_id] and made["derived_from"].removeprefix("t-") in GOOD
+        state = next(check for check in json.loads(made["checks"]) if check["kind"] == "state")
+        assert list(state["parameters"]["accepted"][0]["documents"]) == [f"door/{door}"]
+        assert set(state["provenance"]["supporting"]) <= set(GOOD), "who lent the way speaks for it"
+
+
+@pytest.mark.parametrize(("harm", "reason"), [
+    ([], "ends_as_it_failed"),
+    ([pl.col("slots").str.replace("D35", "D99")], "does_not_play"),
+    ([pl.col("slots").str.replace("door", "gate")], "no_way"),
+    ([pl.when(pl.col("session_id") == "b1").then(pl.lit("look")).otherwise("asks").alias("asks")], "nothing_to_change"),
+    ([pl.col("slots").str.replace("D1", "D2")], "way_not_proven"),
+])
+def test_what_does_not_bear_the_way_out_is_left_with_its_reason(harm: list[pl.Expr], reason: str) -> None:
+    given = tables({"b1": ("D35", ["D35"])})
+    found = make(given._replace(goals=given.goals.with_columns(*harm)))
+    assert reasons(found) == {"t-b1": reason} and found.variants.is_empty()
+
+
+def test_a_way_about_other_things_is_a_task_of_its_own() -> None:
+    found = make(tables({}), per_family=3)
+    assert found.variants.height == 3 and set(found.variants["made_from"]) == {"rebinding"}
+    for made in found.variants.to_dicts():
+        call = next(step for step in json.loads(made["solution"]) if step.get("tool") == "open")
+        door, donor = call["arguments"]["door"], GOOD[made["derived_from"].removeprefix("t-")]
+        assert door != donor and made["session_ids"] == [] and made["goal"] == f"Please open {door}."
+        assert json.loads(made["opening"])[0]["content"] == f"Please open {door} for {KEEPERS[door]}."
+        assert json.loads(made["slots"]) == {"open.door": door} and donor not in made["solution"]
+    assert make(tables({}), per_family=3).variants.equals(found.variants), "the same logs give the same tasks"
+
+
+def test_no_task_is_about_things_of_another_side_of_the_split() -> None:
+    given = tables({"b1": ("D35", ["D36"])}, held_out="b1")
+    found = make(given, per_family=9).variants
+    sides = {"held_out": {"D35", "D36"}, "train": set(GOOD.values())}
+    for made in found.to_dicts():
+        doors = {step["arguments"]["door"] for step in json.loads(made["solution"]) if "tool" in step}
+        assert not doors & sides["train" if made["split"] == "held_out" else "held_out"]
+    assert found.filter(pl.col("task_id") == "t-b1")["split"].to_list() == ["held_out"]
