@@ -60,13 +60,14 @@ def solutions(tasks: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
 
 
 def sessions_of(tasks: pl.DataFrame, turns: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
-    """(task_id, session_id, probability, steps) of all sessions of the tasks but the one that gives the solution.
+    """(task_id, session_id, probability, steps) of all sessions of the tasks but the good one that gives the solution.
 
     `outcomes`: (session_id, probability); `steps`: JSON as in `solutions`. Sorted by task_id, session_id.
     """
     others = tasks.select("task_id", "session_ids", "starts_at", "segment_of").explode("session_ids").rename(
         {"session_ids": "session_id"}).drop_nulls("session_id").join(
-        primary(tasks).select("task_id", "session_id"), on=["task_id", "session_id"], how="anti")
+        primary(tasks.filter(pl.col("good_session_ids").list.len() > 0)).select("task_id", "session_id"),
+        on=["task_id", "session_id"], how="anti")
     one = pl.concat_list("session_id")
     alone = others.with_columns(
         pl.concat_str("task_id", "session_id", separator=" ").alias("task_id"), one.alias("session_ids"),

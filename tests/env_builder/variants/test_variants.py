@@ -45,7 +45,8 @@ def tables(failed: dict[str, tuple[str, list[str]]], held_out: str = "") -> Tabl
     starts = {name: BEGAN + timedelta(hours=place) for place, name in enumerate(sessions)}
     tasks = [row(
         Task, task_id=f"t-{name}", service="house", family="f", slots=canonical({"open.door": asked}), session_ids=[name],
-        goal=f"Please open {asked}.", good_session_ids=[name] if name in GOOD else [], starts_at=starts[name], ways="[]", asked_for="[]",
+        goal=f"Please open {asked}.", good_session_ids=[name] if name in GOOD else [], starts_at=starts[name],
+        ways="[]", asked_for="[]",
         split="held_out" if name == held_out else "train", told="[]", signature="[]") for name, (asked, _) in sessions.items()]
     outcomes = [row(Outcome, session_id=name, probability=0.99 if name in GOOD else 0.01, signals="[]") for name in sessions]
     facts = [row(
