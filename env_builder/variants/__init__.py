@@ -215,7 +215,8 @@ def _rewarded(made: list[Made], tables: Tables) -> tuple[pl.DataFrame, list[Verd
         "good_session_ids", "task_id").iter_rows())
     rows = [_variant(each, ids[each.task["task_id"]], rubrics[each.task["task_id"]], words[each.task["task_id"]], task_of)
             for each in made if each.task["task_id"] in rubrics]
-    left = mined.verdicts.filter(~pl.col("kept")).with_columns(stage=pl.lit(STAGE))
+    own = pl.col("subject").is_in(list(ids))
+    left = mined.verdicts.filter(own & ~pl.col("kept")).with_columns(stage=pl.lit(STAGE))
     return frame(Variant, rows).sort("task_id"), [Verdict(**row) for row in left.to_dicts()]
 
 

@@ -61,9 +61,7 @@ class Known(NamedTuple):
 
     def begun(self, starts_at: str | None, session_ids: frozenset[str]) -> Room:
         """The room as of an instant, in the view of sessions."""
-        room = self.room.fork()
-        room.view = View(starts_at, session_ids)
-        return room
+        return self.room.fork(View(starts_at, session_ids))
 
 
 class Wanted(NamedTuple):

@@ -256,8 +256,7 @@ def test_a_world_is_looked_at_from_an_instant_and_a_session() -> None:
     assert json.loads(CLOSED)["state"] == "closed"
     room = Room(world, {}, View("2031-03", frozenset()))
     assert room.document(("door", "7")) == "new"
-    twin = room.fork()
-    twin.view = View("2031-01", frozenset())
+    twin = room.fork(View("2031-01", frozenset()))
     assert (twin.document(("door", "7")), room.document(("door", "7"))) == ("old", "new"), "nothing is remembered across views"
 
 
