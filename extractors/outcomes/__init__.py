@@ -2,8 +2,8 @@
 
 In: sessions, turns, feedback, and what tools do. Out: a frame of `Outcome`, one row a session, and verdicts. Signals
 are small functions that vote on a session or abstain (`signals`); `combining` makes a probability of the votes, `manner` looks
-for words that go with it. Each module says what it sees and does not see. That something was written at all has no sign, and is
-no signal.
+for words and amounts that go with it. Each module says what it sees and does not see. That something was written at all has no
+sign of its own.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from extractors.outcomes.calibration import calibrated, interval
 from extractors.outcomes.combining import Combined, combine
 from extractors.outcomes.evidence import VOTES, Evidence, gather
 from extractors.outcomes.feedback import from_feedback
-from extractors.outcomes.manner import manner
+from extractors.outcomes.manner import amount, manner
 from extractors.outcomes.signals import Signal, registered
 from warehouse.records import Outcome, SignalWorth, Verdict, empty, frame, frame_schema
 
 _NO_EFFECTS = {"service": pl.String(), "tool": pl.String(), "effect": pl.String()}
-_MANNER = Signal("manner", lambda seen: pl.DataFrame(schema=VOTES), "manner", graded=True)
-"""A signal that looks at the others' probabilities, and so comes after them."""
+_LEARNT = {"amount": amount, "manner": manner}
+"""Signals that look at the others' probabilities, and so come after them."""
 
 
 class Outcomes(NamedTuple):
@@ -68,8 +68,9 @@ def judge(
     votes = votes.join(sessions.select("session_id"), on="session_id", how="semi")
     services = _services(sessions, turns, votes, seen)
     first = combine(votes, services, signals, found)
-    votes = pl.concat([votes, _named(_MANNER.name, manner(seen, first.probabilities))])
-    combined = combine(votes, services, {**signals, _MANNER.name: _MANNER}, found)
+    votes = pl.concat([votes, *(_named(name, learn(seen, first.probabilities)) for name, learn in _LEARNT.items())])
+    later = {name: Signal(name, lambda seen: pl.DataFrame(schema=VOTES), name, graded=True) for name in _LEARNT}
+    combined = combine(votes, services, {**signals, **later}, found)
     outcomes = _outcomes(sessions, votes, _published(combined, found))
     left = _left(outcomes.filter(pl.col("probability").is_null()))
     return Outcomes(outcomes, left, _worth(combined, Counter(services.values())))

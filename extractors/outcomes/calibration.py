@@ -24,7 +24,7 @@ FEWEST = 20
 MANY = 200
 """Reviewed sessions from which on the calibration may have steps."""
 
-_KEPT = 2.0
+_KEPT = 10.0
 """How much the line is drawn to leave probabilities as they are, in reviewed sessions of log odds 1."""
 
 _ROUNDS = 30
@@ -69,7 +69,7 @@ def _on_line(chances: Mapping[str, float], slope: float, shift: float) -> dict[s
 def line(chances: Sequence[float], good: Sequence[bool]) -> tuple[float, float]:
     """Slope and shift in log odds that fit the outcomes best: Newton's method, each step halved until it betters the fit."""
     odds, right = np.array([_odds(chance) for chance in chances]), np.array(good, dtype=np.float64)
-    held = np.diag([_KEPT, _KEPT / 2])
+    held = np.diag([_KEPT, _KEPT])
     left, at = np.array([1.0, 0.0]), np.array([1.0, 0.0])
 
     def misfit(at: np.ndarray) -> float:

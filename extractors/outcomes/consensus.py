@@ -12,9 +12,10 @@ estimated without labels they run to the degenerate answer that all is wrong). S
 say more than two that wrote nothing, and a request on which all sessions differ is taken for one that goes wrong.
 
 Sees: tool and arguments of successful writes; without texts for people, and without arguments that hardly two sessions of a
-request share, where there are enough to tell. Where there are enough, it is also looked at how much of what the others wrote
-a session wrote: ends that are nowhere the same to the letter agree in part. Does not see: an answer that changes nothing, and
-the right end state where most do the same wrong thing. It abstains on a request that only one session makes.
+request share, where there are enough to tell. Where there are enough, it is also looked at how much of what the others wrote a
+session wrote: ends that are nowhere the same to the letter agree in part. Does not see: an answer that changes nothing, and the
+right end state where most do the same wrong thing. It abstains on a request that only one session makes, and on sessions that
+never got as far as a call (`results.unserved`): they have come to no end.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import math
 import polars as pl
 
 from extractors.outcomes.evidence import VOTES, Evidence, votes
+from extractors.outcomes.results import unserved
 
 RIGHT, WRONG = 1.0, 1.0
 """Beta distribution of the rates at which requests are done right."""
@@ -37,7 +39,7 @@ _IDLE_RIGHT = 0.4
 _OTHERS = 8.0
 """End states that a wrong session is taken to choose among, and requests among those never seen."""
 
-_TEMPER = 0.4
+_TEMPER = 0.35
 """What is left of the log odds: sessions of a request are not independent (the same model errs the same way again)."""
 
 _PROSE = r"\s\S+\s\S+\s"
@@ -57,7 +59,7 @@ _IN_PART = 2.0
 
 def end_state(seen: Evidence) -> pl.DataFrame:
     """How likely the session's end state is the right one, as -1..1, given those of the other sessions of its request."""
-    requests = seen.requests
+    requests = seen.requests.join(unserved(seen), on="session_id", how="anti")
     if requests.is_empty():
         return pl.DataFrame(schema=VOTES)
     states = requests.join(_states(seen, requests), on="session_id", how="left").with_columns(pl.col("state").fill_null(""))

@@ -1,10 +1,13 @@
-"""What tests and builds said last, and what the agent says it did though nothing acted.
+"""What tests and builds said last, what the agent says it did though nothing acted, and sessions in which nothing was called.
 
 Sees: summaries of test runners and builds and exit codes in answers of tools; English claims in the first person or the
-passive. Does not see: tests that check nothing, and claims in other words.
+passive; whether any call came back with success. Does not see: tests that check nothing, claims in other words, and the
+request that words alone answer.
 """
 
 from __future__ import annotations
+
+import math
 
 import polars as pl
 
@@ -22,6 +25,23 @@ _CLAIM = (
     r"(?:has|have) (?:now |just |successfully |already )?been \w+ed)\b"
 )
 _NO_CLAIM = r"(?i)\b(?:has|have)(?: not|n't) been\b|\b(?:received|reviewed|checked|confirmed|looked|located|noted|verified)\b"
+
+_CALLING = 0.8
+"""Share of a service's sessions with a call that worked, from which on a session without one is taken for not served."""
+
+_UNSERVED = -1.0
+"""Log odds of a session that was not served."""
+
+
+def unserved(seen: Evidence) -> pl.DataFrame:
+    """A probability below one half, as -1..1, where no call worked, in a service that works with calls."""
+    works = seen.calls.filter(~pl.col("failed")).select("session_id", pl.lit(True).alias("called")).unique()
+    of = seen.asked.select("session_id", "service").join(works, on="session_id", how="left").with_columns(
+        pl.col("called").fill_null(False))
+    rows = of.filter(~pl.col("called") & (pl.col("called").mean().over("service") >= _CALLING))
+    turns = seen.turns.group_by("session_id", maintain_order=True).agg(pl.col("turn_id").last())
+    vote = round(2.0 / (1.0 + math.exp(-_UNSERVED)) - 1.0, 6)
+    return votes(rows.join(turns, on="session_id"), vote, "nothing was looked up or done", pl.concat_list("turn_id"))
 
 
 def tests(seen: Evidence) -> pl.DataFrame:

@@ -23,7 +23,7 @@ from extractors.outcomes.effort import effort
 from extractors.outcomes.endings import complaint, error_last, handover, repeats, thanks, unanswered
 from extractors.outcomes.evidence import Evidence
 from extractors.outcomes.feedback import from_feedback
-from extractors.outcomes.results import claimed, tests
+from extractors.outcomes.results import claimed, tests, unserved
 from warehouse.errors import InputError
 
 GROUP = "traceroom.signals"
@@ -61,6 +61,7 @@ OURS = (
     Signal("said_otherwise", said_otherwise, "asked_done", 2.0),
     Signal("thanks", thanks, "thanks", 0.2),
     Signal("unanswered", unanswered, "trouble", 1.0),
+    Signal("unserved", unserved, "unserved", graded=True),
     Signal("undone", undone, "aftermath"),
     Signal("untraced", untraced, "asked_done", 2.0),
 )

@@ -5,8 +5,10 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from extractors.outcomes.consensus import in_part, right
+from extractors.outcomes.consensus import end_state, in_part, right
 from extractors.outcomes.evidence import VOTES, gather
+from extractors.outcomes.manner import amount, manner
+from extractors.outcomes.results import unserved
 from extractors.outcomes.signals import OURS, Signal, registered
 from extractors.tasks import goals_of
 from tests.extractors.outcomes.test_outcomes import EFFECTS, RESET, feedback, frames, session
@@ -48,7 +50,7 @@ def test_a_signal_abstains_where_there_is_nothing(signal: Signal) -> None:
 
 def test_the_right_end_state_is_the_one_that_is_hard_to_reach_by_chance() -> None:
     agreed, alone = right({"sold": 2, "": 1})
-    assert agreed > 0.6 > 0.5 > alone
+    assert agreed > 0.55 > 0.5 > alone
     tied, idle = right({"sold": 12, "": 12})
     assert tied > 0.7 and idle < 0.3, "many ways to err end in nothing; only the right one in the same long order"
     assert right({"": 3})[0] > 0.5, "where nobody writes, nothing was to be written"
@@ -67,3 +69,32 @@ def test_a_session_that_wrote_a_part_of_what_others_wrote_stands_between() -> No
     few = sessions["session_id"].head(7)
     kept = turns.filter(pl.col("session_id").is_in(few.implode()))
     assert in_part(gather(sessions.head(7), kept, feedback(), EFFECTS, RESET)).is_empty()
+
+
+def test_a_session_that_never_got_as_far_as_a_call_has_come_to_no_end() -> None:
+    ask = ("user", "please paint the north wall of hut77x blue")
+    served = [session(f"s{i}", ask, ("look", {}, "grey"), ("assistant", "it may not be painted")) for i in range(8)]
+    broken = [session(name, ask, *steps, ("assistant", "which hut?"))
+              for name, steps in (("off", ()), ("failed", [("look", {}, "Error: no")]))]
+    seen = gather(*frames(*served, *broken), feedback(), EFFECTS, RESET)
+    assert dict(unserved(seen).select("session_id", pl.col("vote") < -0.3).iter_rows()) == {"off": True, "failed": True}
+    assert end_state(seen)["session_id"].to_list() == [f"s{i}" for i in range(8)]
+    chatty = gather(*frames(*served[:4], *broken), feedback(), EFFECTS, RESET)
+    assert unserved(chatty).is_empty() and end_state(chatty).height == 6, "words alone are an answer there"
+
+
+@pytest.mark.parametrize("better", ["wrote", "looked"])
+def test_what_doing_much_is_worth_is_learnt_from_other_requests(better: str) -> None:
+    def asking(n: int) -> tuple[str, str]:
+        return ("user", f"please see to the wall of hut{n:02}x{n:02}")
+
+    wrote = [session(f"wrote{n}", asking(n), ("paint", {"n": n}, "ok"), ("assistant", "ok")) for n in range(10)]
+    looked = [session(f"looked{n}", asking(n), ("look", {"n": n}, "ok"), ("assistant", "ok")) for n in range(10)]
+    seen = gather(*frames(*wrote, *looked), feedback(), EFFECTS, {"shop": "shared"})
+    names = seen.asked["session_id"].to_list()
+    told = pl.DataFrame({"session_id": names, "probability": [0.7 if name.startswith(better) else 0.4 for name in names]})
+    for learn in (amount, manner):
+        votes = dict(learn(seen, told).select("session_id", "vote").iter_rows())
+        assert all((votes[name] > 0) == name.startswith(better) for name in names), learn
+    alike = gather(*frames(*wrote), feedback(), EFFECTS, {"shop": "shared"})
+    assert amount(alike, told).is_empty() and manner(alike, told).is_empty(), "what all do and say tells nobody apart"
