@@ -7,6 +7,7 @@
 `brier_skill` score. Figures, all over sessions with a known outcome:
 
 - `success_auroc` with `…_low`/`…_high`, the 95 % interval of a bootstrap over tasks; `…_undisputed` without labels in dispute;
+  `coverage`: share of sessions that were given a probability; the others count in every figure with the mean of all that were;
 - `ece_excess`: expected calibration error (10 equal bins) minus its mean over 200 draws of outcomes from the probabilities
   themselves; `brier_skill` against the true base rate; `success_ece` the plain error;
 - `…_50`: the same after 50 sessions of one half of the tasks were reviewed, scored on the other half; mean of 5 seeds;
@@ -204,15 +205,19 @@ def _rows(made: Made, truth: dict[str, Truth]) -> dict[str, float]:
 
 
 def _aligned(truth: dict[str, Truth], judged: dict[str, dict[str, Any]]) -> tuple[list[bool], list[float], list[str]]:
-    """Outcome, probability and task of every session that is known and was not abstained on, in one order."""
-    ids = sorted(s for s in truth if s in judged and judged[s]["probability"] is not None)
-    return [truth[s].good for s in ids], [judged[s]["probability"] for s in ids], [truth[s].task for s in ids]
+    """Outcome, probability and task of every session that is known, in one order; abstained: the mean of all that were not."""
+    ids = sorted(s for s in truth if s in judged)
+    told = [p for s in ids if (p := judged[s]["probability"]) is not None]
+    mean = sum(told) / len(told) if told else 0.5
+    chance = [mean if (p := judged[s]["probability"]) is None else p for s in ids]
+    return [truth[s].good for s in ids], chance, [truth[s].task for s in ids]
 
 
 def _discrimination(truth: dict[str, Truth], judged: dict[str, dict[str, Any]], name: str) -> dict[str, float]:
     good, chance, task = _aligned(truth, judged)
     low, high = scoring.interval(good, chance, task, scoring.auroc)
-    covered = {"coverage": len(good) / len(truth)} if name == "success_auroc" else {}
+    n_told = sum(session in judged and judged[session]["probability"] is not None for session in truth)
+    covered = {"coverage": n_told / len(truth)} if name == "success_auroc" else {}
     return {name: scoring.auroc(good, chance), f"{name}_low": low, f"{name}_high": high, **covered}
 
 
@@ -268,7 +273,7 @@ def _band(made: Made, truth: dict[str, Truth]) -> dict[str, float]:
         judged = _judged(_only(made, chosen))
         rest = {task: [truth[s].good for s in ids if s not in seen[task]] for task, ids in tasks.items()}
         middling = {task for task, good in rest.items() if BAND[0] <= sum(good) / len(good) <= BAND[1]}
-        chances = {task: [judged[s]["probability"] for s in ids] for task, ids in seen.items()}
+        chances = {task: [p for s in ids if (p := judged[s]["probability"]) is not None] for task, ids in seen.items()}
         ours.append(_hits(chances, middling))
         prior = prior_of(chances)
         told = {task: rate_of(probabilities, prior) for task, probabilities in chances.items()}

@@ -25,6 +25,8 @@ from extractors.outcomes.signals import Signal, registered
 from warehouse.records import Outcome, SignalWorth, Verdict, empty, frame, frame_schema
 
 _NO_EFFECTS = {"service": pl.String(), "tool": pl.String(), "effect": pl.String()}
+_TOLD = ("probability", "low", "high", "blind")
+"""What an abstention leaves out."""
 _LEARNT = {"amount": amount, "manner": manner}
 """Signals that look at the others' probabilities, and so come after them."""
 
@@ -50,7 +52,7 @@ def judge(
     goals: pl.DataFrame | None = None,
     row_changes: pl.DataFrame | None = None,
 ) -> Outcomes:
-    """Judge every session. One with turns and no vote has the base rate; one without turns has None and a verdict.
+    """Judge every session. One that no signal speaks of, learnt ones aside, has no probability but a verdict that says why.
 
     `effects`: frame of service, tool, effect; without it nothing is known to write, and signals about writes abstain.
     `starts_from`: service -> `reset` or `shared`; only sessions of a `reset` service are compared by their end state.
@@ -67,12 +69,15 @@ def judge(
     votes = pl.concat([_named(name, signal.see(seen)) for name, signal in signals.items()])
     votes = votes.join(sessions.select("session_id"), on="session_id", how="semi")
     services = _services(sessions, turns, votes, seen)
+    spoken_of = votes.filter(pl.col("vote") != 0)["session_id"].to_list()
     first = combine(votes, services, signals, found)
     votes = pl.concat([votes, *(_named(name, learn(seen, first.probabilities)) for name, learn in _LEARNT.items())])
     later = {name: Signal(name, lambda seen: pl.DataFrame(schema=VOTES), name, graded=True) for name in _LEARNT}
     combined = combine(votes, services, {**signals, **later}, found)
-    outcomes = _outcomes(sessions, votes, _published(combined, found))
-    left = _left(outcomes.filter(pl.col("probability").is_null()))
+    published = _published(combined, found)
+    told = pl.when(pl.col("session_id").is_in({*spoken_of, *found})).then(pl.col(_TOLD)).name.keep()
+    outcomes = _outcomes(sessions, votes, published.with_columns(told))
+    left = _left(outcomes.filter(pl.col("probability").is_null())["session_id"].to_list(), services)
     return Outcomes(outcomes, left, _worth(combined, Counter(services.values())))
 
 
@@ -143,17 +148,11 @@ def _json(signals: Iterable[dict[str, Any]]) -> str:
     return json.dumps(list(signals), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def _left(rows: pl.DataFrame) -> pl.DataFrame:
-    return frame(
-        Verdict,
-        [
-            Verdict(
-                stage="outcomes",
-                subject=session_id,
-                kept=False,
-                reason="nothing_to_judge",
-                detail=f"session {session_id} has no turns and no feedback; look for the log that holds them",
-            )
-            for session_id in rows["session_id"].to_list()
-        ],
-    )
+def _left(sessions: Iterable[str], services: Mapping[str, str]) -> pl.DataFrame:
+    """Verdicts on the sessions that were abstained on."""
+    nothing = "session {} has no turns and no feedback; look for the log that holds them"
+    silent = "no signal speaks of session {}, so its success is not guessed; rate or review some sessions of its service"
+    return frame(Verdict, [
+        Verdict(stage="outcomes", subject=session, kept=False, reason=reason, detail=detail.format(session))
+        for session in sessions
+        for reason, detail in [("no_signal", silent) if session in services else ("nothing_to_judge", nothing)]])

@@ -13,7 +13,8 @@ good is not known, so it is estimated in turn:
   beside for and against.
 
 Graded votes are probabilities already, and count as they are; that of the anchor brings the base rate with it. Where sessions
-were reviewed, how they went is known. Abstention: a session that no group speaks of has the base rate.
+were reviewed, how they went is known. A session that no group speaks of has the base rate, which says nothing of it: `judge`
+abstains there.
 
 Sees: votes. Does not see: signals of different groups that err together (all agents of one model), which makes it too sure.
 """
@@ -71,7 +72,7 @@ class Combined(NamedTuple):
     """What `combine` gives."""
 
     probabilities: pl.DataFrame
-    """session_id, probability, blind (the same without feedback), n_groups: every session of `services`."""
+    """session_id, probability, blind (the same without feedback): every session of `services`."""
     worth: list[Worth]
 
 
@@ -97,14 +98,14 @@ def combine(
     by_service: dict[str, list[str]] = defaultdict(list)
     for session in sorted(services):
         by_service[services[session]].append(session)
-    rows: list[tuple[str, float, float, int]] = []
+    rows: list[tuple[str, float, float]] = []
     worth: list[Worth] = []
     for service, names in sorted(by_service.items()):
         model = _Model({name: sessions[name] for name in names}, fixed, reviews or {})
         model.estimate()
         worth += model.worth(service)
-        rows += [(name, model.chance(name), model.chance(name, _OWN), model.n_groups(name)) for name in names]
-    schema = {"session_id": pl.String, "probability": pl.Float64, "blind": pl.Float64, "n_groups": pl.Int64}
+        rows += [(name, model.chance(name), model.chance(name, _OWN)) for name in names]
+    schema = {"session_id": pl.String, "probability": pl.Float64, "blind": pl.Float64}
     return Combined(pl.DataFrame(rows, schema=schema, orient="row").sort("session_id"), worth)
 
 
@@ -156,10 +157,6 @@ class _Model:
     def chance(self, name: str, without: str | None = None) -> float:
         """Probability of a session."""
         return round(_chance(self.odds(name, without)), 6)
-
-    def n_groups(self, name: str) -> int:
-        """How many groups said something of it."""
-        return len(self.sessions[name].hard) + self.sessions[name].anchored
 
     def estimate(self) -> None:
         """Let weights and base rate find each other."""

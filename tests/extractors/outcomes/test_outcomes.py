@@ -106,7 +106,7 @@ def test_having_written_is_no_signal_by_itself() -> None:
         session("looked", ask, ("look", {"n": 1}, "fine"), ("assistant", "so it is")),
     )
     outcomes = judge(sessions, turns, empty(Feedback), EFFECTS, {"shop": "shared"}).outcomes
-    assert outcomes["probability"].n_unique() == 1
+    assert outcomes["probability"].to_list() == [None, None]
 
 
 def test_end_states_are_compared_in_reset_services_only_and_loners_abstain() -> None:
@@ -219,11 +219,17 @@ def test_tests_claims_and_a_second_request_are_seen() -> None:
     assert (signals_of(seen, "red")["tests"], signals_of(seen, "green")["tests"]) == (-1.0, 1.0)
 
 
-def test_a_session_of_nothing_gets_no_probability_and_a_verdict() -> None:
-    sessions, turns = frames(session("empty"), session("full", ("user", "do that again please"), ("assistant", "ok")))
+def test_a_session_that_nothing_speaks_of_is_abstained_on_and_the_verdict_says_why() -> None:
+    ask = ("user", "do that again please")
+    sessions, turns = frames(session("empty"), session("silent", ask, ("assistant", "ok")),
+                             session("thanked", ask, ("assistant", "ok"), ("user", "thanks")))
     judged = judge(sessions, turns, empty(Feedback), EFFECTS)
-    assert dict(judged.outcomes.select("session_id", "probability").iter_rows()) == {"empty": None, "full": BASE_RATE}
-    assert judged.verdicts.select("subject", "reason").rows() == [("empty", "nothing_to_judge")]
+    rows = {row["session_id"]: row for row in judged.outcomes.to_dicts()}
+    assert rows["thanked"]["probability"] > BASE_RATE
+    assert all(rows[name][each] is None for name in ("empty", "silent") for each in ("probability", "low", "high", "blind"))
+    assert judged.verdicts.select("subject", "reason").rows() == [("empty", "nothing_to_judge"), ("silent", "no_signal")]
+    said = judge(sessions, turns, feedback(("silent", "audit", "good")), EFFECTS, reviews=("audit",))
+    assert dict(said.outcomes.select("session_id", "probability").iter_rows())["silent"] > 0.95, "a review speaks"
 
 
 def test_correlated_votes_of_a_group_count_once() -> None:
