@@ -25,7 +25,7 @@ _STEPS = 200
 
 _PLACES = [(step + 0.5) / _STEPS for step in range(_STEPS)]
 
-_STRENGTH = (1.0, 3.0)
+_STRENGTH = (1.0, 2.5)
 """Least and most sessions that the other tasks count for: probabilities are careful, and make tasks look more alike than they
 are."""
 
