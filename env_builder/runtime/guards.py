@@ -49,15 +49,10 @@ def length_of(value: Any) -> int | None:
 def is_within(before: dict[str, Any], value: Any) -> bool:
     """Does every scalar of the value stand somewhere in the document?"""
     sought = set(leaves(value))
-    left: list[Any] = [before]
-    while left and sought:
-        one = left.pop()
-        if isinstance(one, dict):
-            left += reversed(one.values())
-        elif isinstance(one, list):
-            left += reversed(one)
-        else:
-            sought.discard(one)
+    for leaf in leaves(before):
+        if not sought:
+            break
+        sought.discard(leaf)
     return not sought
 
 

@@ -18,11 +18,8 @@ NAME_LENGTH = 40
 _WORD = re.compile(r"[^\s,;:!?\"'()\[\]{}]+")
 
 
-def leaves(value: Any) -> list[Any]:
+def leaves(value: Any) -> Iterator[Any]:
     """The scalars of a JSON value, depth first."""
-    if not isinstance(value, dict | list):
-        return [value]
-    found: list[Any] = []
     left = [value]
     while left:
         one = left.pop()
@@ -31,8 +28,7 @@ def leaves(value: Any) -> list[Any]:
         elif isinstance(one, list):
             left += reversed(one)
         else:
-            found.append(one)
-    return found
+            yield one
 
 
 def ids(value: Any) -> frozenset[str]:
