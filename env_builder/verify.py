@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,25 +55,48 @@ class _Side(NamedTuple):
 
 def verify(
     directory: str | Path, rewards: str | Path, task_ids: Iterable[str] | None = None, depth: Depth | None = None,
+    executor: Executor | None = None, n_beside: int = 1,
 ) -> Verified:
     """Play against the tasks `task_ids` (all by default) of the environment in `directory`, graded by `rewards`.
 
     A task holds when its known solution is worth 1 and the same bytes twice, doing nothing is worth 0, and no attacker, no
     mutant of the solution and no session known to be bad gets more than 0.5. Rows in = tasks that hold + verdicts that are
     not kept. EnvironmentBroken where a file cannot be read, Missing where a task id is not in the environment.
+    `executor`: `n_beside` processes, which take their shares of the tasks; what comes of it is the same.
     """
     depth = depth or Depth()
+    environment, side = _load(directory, rewards)
+    known = {task.task_id: task for task in environment.tasks}
+    asked = sorted(known if task_ids is None else set(task_ids))
+    for task_id in asked:
+        if task_id not in known:
+            raise Missing.named("task", task_id, known)
+    n_shares = 1 + n_beside if executor else 1
+    others = [executor.submit(_share, str(directory), str(rewards), asked[n::n_shares], depth)
+              for n in range(1, n_shares)] if executor else []
+    found = _audited(environment, side, asked[::n_shares], depth)
+    for other in others:
+        found |= other.result()
+    return _verified(dict(sorted(found.items())), side.rubrics, depth)
+
+
+def _load(directory: str | Path, rewards: str | Path) -> tuple[Environment, _Side]:
     try:
-        environment = Environment.load(directory, rewards=rewards)
-        side = _side(Path(rewards))
+        return Environment.load(directory, rewards=rewards), _side(Path(rewards))
     except (OSError, ValueError) as error:
         raise EnvironmentBroken(str(error), str(directory), "build it again with traceroom run") from error
+
+
+def _share(directory: str, rewards: str, task_ids: list[str], depth: Depth) -> dict[str, Audited]:
+    """What comes of these tasks, in a process that has loaded nothing yet."""
+    return _audited(*_load(directory, rewards), task_ids, depth)
+
+
+def _audited(environment: Environment, side: _Side, task_ids: list[str], depth: Depth) -> dict[str, Audited]:
     known = {task.task_id: task for task in environment.tasks}
     values = Plausible(environment)
     found: dict[str, Audited] = {}
-    for task_id in sorted(known if task_ids is None else set(task_ids)):
-        if task_id not in known:
-            raise Missing.named("task", task_id, known)
+    for task_id in task_ids:
         if task_id in side.rubrics and task_id in side.solutions:
             sessions = side.sessions.get(task_id, [])
             rubric = Rubric.read(side.rubrics[task_id])
@@ -80,7 +104,7 @@ def verify(
             found[task_id] = audit(subject, values, depth)
         else:
             found[task_id] = Audited(NO_RUBRIC, [])
-    return _verified(found, side.rubrics, depth)
+    return found
 
 
 def _verified(found: dict[str, Audited], rubrics: dict[str, dict[str, Any]], depth: Depth) -> Verified:

@@ -23,6 +23,7 @@ from env_builder.bundle import MANIFEST, Bundle
 from env_builder.conditions import conditions
 from env_builder.coverage import coverage
 from pipelines import progress
+from pipelines.beside import auditors, n_cores
 from pipelines.engine import Counts
 from pipelines.settings import Settings
 from warehouse.records import EnvironmentRow, Verdict, empty, frame
@@ -102,7 +103,8 @@ def _of_service(
     draft = _with(whole, whole.rubrics["task_id"].to_list())
     room, grader = drafts / "environments" / name, drafts / "rewards" / name
     bundle.write(draft, room, grader, _no_image("it is not published yet"))
-    found = verify.verify(room, grader, depth=depth_of(settings))
+    with auditors(draft.tasks.height) as executor:
+        found = verify.verify(room, grader, depth=depth_of(settings), executor=executor, n_beside=n_cores() - 1)
     _withhold(_left(tables, whole, found.task_ids), room, drafts, settings)
     if not found.task_ids:
         return None, pl.concat([found.verdicts, _verdict(

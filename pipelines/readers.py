@@ -8,10 +8,7 @@ pieces, whatever finished first, and few are in memory at once. A reader ends by
 from __future__ import annotations
 
 import gc
-import multiprocessing
-import os
 import shutil
-import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -29,6 +26,7 @@ import polars as pl
 from extractors.inventory import SourceFile
 from extractors.pieces import PIECE_BYTES, Left, Log, Piece
 from extractors.reading import Reading, left, read_piece
+from pipelines.beside import n_cores, pool
 from warehouse.errors import StoreError, Unavailable
 
 _ENOUGH = 2 * PIECE_BYTES
@@ -53,11 +51,6 @@ class Task(Protocol):
 
 
 T = TypeVar("T", bound=Task)
-
-
-def n_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Parked(NamedTuple):
@@ -157,8 +150,7 @@ class Readers:
         shutil.rmtree(self._folder, ignore_errors=True)   # of a run that was killed
         if self._n_beside > 0:
             self._folder.mkdir(parents=True)
-            self._pool = ProcessPoolExecutor(
-                self._n_beside, multiprocessing.get_context("spawn"), initializer=_end_with, initargs=(os.getpid(),))
+            self._pool = pool(self._n_beside, _begin)
         return self
 
     def __exit__(
@@ -205,13 +197,6 @@ def _fetched(parked: _Parked) -> Reading:
     return replace(parked.reading, records=records, events=events)
 
 
-def _end_with(parent: int) -> None:
-    """End this process when its parent is gone: one that was killed cannot say so."""
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
+def _begin() -> None:
     gc.disable()
     gc.freeze()
-    threading.Thread(target=watch, daemon=True).start()

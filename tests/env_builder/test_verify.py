@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +183,17 @@ def test_a_broken_directory_is_one_sentence(tmp_path: Path) -> None:
         verify(room, rewards)
     with pytest.raises(EnvironmentBroken):
         verify(tmp_path / "nowhere", rewards)
+
+
+def test_shared_among_processes_it_comes_to_the_same(tmp_path: Path) -> None:
+    names = ["a", "b", "c", "d", "e"]
+    solutions = {name: [LOOK, OPEN, SAY] if name != "d" else [LOOK] for name in names}
+    room, rewards = built(tmp_path, {name: gates(*GATES) for name in names if name != "b"}, solutions)
+    alone = verify(room, rewards)
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as executor:
+        shared = verify(room, rewards, executor=executor, n_beside=2)
+    assert shared.task_ids == alone.task_ids == ["a", "c", "e"] and shared.report == alone.report
+    assert shared.plays.equals(alone.plays) and shared.verdicts.equals(alone.verdicts)
 
 
 def test_a_thousand_tasks_take_seconds(tmp_path: Path) -> None:
