@@ -2,9 +2,9 @@
 
 In: the witnesses of a task, good ones (best first) and bad ones. Out: `Check`s.
 Good sessions propose: an end state is accepted where one of them reached it; where they disagree, those that are as
-good as certain, else the one that most reached. Bad sessions dispose: where a bad one reached it too, what all good ones
-told and no bad one did becomes a gate. A task whose right answer may be to change nothing gets gates for what has to be
-done all the same: look up, tell, speak.
+good as certain, else the one that most reached, else the one that is likely right alone. Bad sessions dispose: where a bad
+one reached it too, what all good ones told and no bad one did becomes a gate. A task whose right answer may be to change
+nothing gets gates for what has to be done all the same: look up, tell, speak.
 Sees: end states, look-ups and told facts. Does not see: the order of calls, promises, forbidden disclosures.
 """
 
@@ -36,6 +36,9 @@ MOST_ITEMS = 20
 CERTAIN = 0.9
 """Probability of success from which a session's end state is an alternative whatever the others did."""
 
+LIKELY = 0.6
+"""Probability from which an end that others contradict is taken for the right one."""
+
 Ends = list[tuple[Difference, list[Witness]]]
 """Different end states, each with who reached it."""
 
@@ -51,8 +54,18 @@ def agreed(good: list[Witness], free: FreeText) -> list[Witness]:
     most = max((len(who) for _, who in ends), default=0)
     chosen = certain or [who for _, who in ends if len(who) == most]
     if not certain and len(chosen) > 1:
-        return []
+        chosen = _alone([who for _, who in ends])
     return [one for one in good if any(one in who for who in chosen)]
+
+
+def _alone(ends: list[list[Witness]]) -> list[list[Witness]]:
+    """The end that is likely enough right, with all others wrong; none where there is no such end.
+
+    Sessions that end alike do not bear each other out here: an end is as likely right as its likeliest session. At most one
+    is right, so the chances go as the odds of each, and 1 for none.
+    """
+    odds = [chance / (1 - chance) for chance in (max(one.probability or 0.0 for one in who) for who in ends)]
+    return [who for who, own in zip(ends, odds, strict=True) if own >= LIKELY * (1 + sum(odds))]
 
 
 def nothing_to_reward(good: list[Witness], free: FreeText) -> bool:

@@ -61,12 +61,21 @@ def _surely_missing(left: list[list[str]], seen: Seen) -> bool:
     A document that the episode changed before and that such an act names is none of these: what was changed once can be again.
     """
     leaned = {row["tool"] for row in seen.leaned}
-    named = "\n".join(json.dumps(row["arguments"], ensure_ascii=False) for row in seen.leaned)
-    again = {name for name in seen.episode.difference.get("documents", ()) if name.partition("/")[2] in named}
+    again = _named_again(seen)
     look = seen.episode.look
     return any(
         look is not None and look(item[1])[1] is not None and item[1] not in again
         if item[0] == "document" else item[1] not in leaned for item in left)
+
+
+def _named_again(seen: Seen) -> set[str]:
+    """Documents that the episode changed and an unknown act names; all that it changed where one is too deep to be read."""
+    changed = set(seen.episode.difference.get("documents", ()))
+    try:
+        named = "\n".join(json.dumps(row["arguments"], ensure_ascii=False) for row in seen.leaned)
+    except RecursionError:
+        return changed
+    return {name for name in changed if name.partition("/")[2] in named}
 
 
 def _untouched(ends: Ends, seen: Seen) -> Found:

@@ -124,6 +124,14 @@ def test_where_likely_sessions_disagree_the_most_decide_and_else_nobody() -> Non
     assert {"say": "Done."} in json.loads(mined.rubrics["solution"][0]), "the solution is one that agrees"
 
 
+def test_where_as_many_disagree_one_that_is_likely_right_alone_decides() -> None:
+    desk = Desk()
+    desk.session("one", 0.85, OPENED, ASK, OPEN, ("agent", "Done."))
+    desk.session("two", 0.6, LIFTED, ASK, OPEN, ("agent", "Done."))  # odds 5.7, 1.5 and 1 for none: .70, .18, .12
+    rubric = desk.rubric()
+    assert reward(rubric, OPENED) == 1.0 and reward(rubric, LIFTED) == 0.0
+
+
 def test_a_session_left_open_where_the_others_are_certain_is_no_word_for_what_is_right() -> None:
     desk = Desk()
     desk.session("open", 0.6, OPENED, ASK, OPEN, ("agent", "Done."))
