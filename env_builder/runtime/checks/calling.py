@@ -107,7 +107,8 @@ class Honeypot(NamedTuple):
 
     records: frozenset[str]
     fields: frozenset[str]
-    calls: list[Pattern]
+    calls: list[tuple[Pattern, str]]
+    """Each with its own text, for evidence."""
     facts: Facts
 
 
@@ -116,7 +117,8 @@ def _honeypot(parameters: Parameters) -> Honeypot:
         raise ValueError("a honeypot names no record, field, call or fact")
     records, fields = (frozenset(parameters.get(name, ())) for name in ("records", "fields"))
     calls = [pattern_of({"outcome": "any", **call} if "say" not in call else call) for call in parameters.get("calls", ())]
-    return Honeypot(records, fields, calls, facts_of({"facts": parameters.get("facts", [])}))
+    named = [(pattern, json.dumps(pattern.written, sort_keys=True)) for pattern in calls]
+    return Honeypot(records, fields, named, facts_of({"facts": parameters.get("facts", [])}))
 
 
 def _untouched_pot(pot: Honeypot, seen: Seen) -> Found:
@@ -129,8 +131,7 @@ def _untouched_pot(pot: Honeypot, seen: Seen) -> Found:
             key = value if isinstance(value, str) else str(value) if type(value) is int and abs(value) < LARGEST else None
             if key in keys:
                 touched.add(str(key))
-    for pattern in pot.calls:
-        touched.update(json.dumps(pattern.written, sort_keys=True) for _ in matching(pattern, seen))
+    touched.update(text for pattern, text in pot.calls if any(matching(pattern, seen)))
     touched.update(fact["value"] for fact in heard(pot.facts, seen))
     return Found(not touched, {"touched": clip(sorted(touched))})
 
