@@ -7,7 +7,7 @@ checks of a rubric. A kind is deterministic, reads nothing but what it is handed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -25,6 +25,10 @@ Ask = Callable[[str], str]
 
 LONGEST_EVIDENCE = 20
 """Items of a list that evidence holds."""
+LARGEST = 10**40
+"""Size from which a number is nobody's key."""
+DEEPEST = 32
+"""Levels of an argument that are searched for names."""
 
 
 class Found(NamedTuple):
@@ -114,6 +118,14 @@ class Seen:
         """The agent's words in small letters, parted by single blanks."""
         return f" {' '.join(self.words.casefold().split())} "
 
+    @cached_property
+    def given(self) -> tuple[frozenset[str], frozenset[str]]:
+        """All fields that arguments of calls name, and all names that stand in them as texts or whole numbers."""
+        found = [leaf for _, row in self.calls for leaf in _leaves(row.get("arguments"), "", DEEPEST)]
+        values = frozenset(value if isinstance(value, str) else str(value) for _, value in found
+                           if isinstance(value, str) or (type(value) is int and abs(value) < LARGEST))
+        return frozenset(name for name, _ in found), values
+
     def end(self, loose: Loose) -> EndState:
         """The end state that was reached."""
         key = loose.key if self.episode.difference.get("acts") else ""
@@ -140,6 +152,19 @@ class Seen:
             return False
         counts = self.episode.writes.difference(aside)
         return any(row["tool"] in counts for row in self.leaned)
+
+
+def _leaves(value: Any, name: str, depth: int) -> Iterator[tuple[str, Any]]:
+    """(name of the nearest field, value) of all that stands in a JSON value, its fields' names among the values."""
+    if isinstance(value, dict) and depth:
+        for inner, item in value.items():
+            yield str(inner), inner
+            yield from _leaves(item, str(inner), depth - 1)
+    elif isinstance(value, list) and depth:
+        for item in value:
+            yield from _leaves(item, name, depth - 1)
+    else:
+        yield name, value
 
 
 def clip(items: list[Any]) -> list[Any]:
