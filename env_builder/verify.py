@@ -1,4 +1,4 @@
-"""May a task be published? Its room and its reward are played against, in this process, before anybody else does.
+"""May a task be published? Its room and its reward are played against, before anybody else does.
 
 In: an environment's directory and its rewards'. Out: which tasks hold, who tried what with which reward, a verdict a task, and
 the audit as it ships with the rewards. What is tried on a task, and what it must stand, is in `env_builder.audit`.

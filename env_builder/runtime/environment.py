@@ -142,6 +142,7 @@ class Environment:
         if not self._open():
             return _OVER
         self._marks.append((self._room.mark, self._turn))
+        arguments = arguments if is_json(arguments) else None  # what cannot be written down is nothing that a tool was given
         drawn: dict[str, Any] = {}
         if isinstance(arguments, dict):
             result, drawn = self._answer(tool, arguments)
@@ -288,8 +289,7 @@ class Environment:
             row = row if isinstance(row, dict) else {}
             kind, tool, content = row.get("kind"), row.get("tool"), row.get("content")
             if kind == "call" and isinstance(tool, str):
-                arguments = row.get("arguments")
-                twin.call(tool, arguments if is_json(arguments) else None)
+                twin.call(tool, row.get("arguments"))
             elif kind == "say" and isinstance(content, str):
                 twin.say(content)
             yield twin

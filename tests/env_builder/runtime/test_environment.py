@@ -217,6 +217,17 @@ def test_finds_its_rewards_from_wherever_it_is_named(
         Environment.load(".")
 
 
+def test_arguments_that_cannot_be_written_down_are_nothing(env: Environment) -> None:
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+    for value in (float("nan"), float("inf"), deep, object()):
+        result = env.call("open_door", {"door": value})
+        assert (result.tier, result.is_error) == ("unknown", True) and env.difference() == {"documents": {}, "acts": []}
+        assert env.journal[-1]["arguments"] is None
+    assert env.grade().reward == env.grade_journal(env.tasks[0].task_id, env.journal).reward
+
+
 def test_refuses_what_is_no_environment(tmp_path: Path, directory: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"format": "something-else"}')
     with pytest.raises(ValueError, match="not an environment"):
