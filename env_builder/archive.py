@@ -1,62 +1,60 @@
-"""Image archives, written byte by byte: what an engine loads, with the same bytes for the same content.
+"""Image archives, written byte by byte: what an engine loads and a registry takes, the same bytes for the same content.
 
-In: an environment's directory, the archive of a base image, a layer. Out: an archive with one layer more, and the
-image's configuration, whose sha256 is the image's id. Nothing here speaks to an engine. The format is that of
-`docker save` (https://github.com/moby/docker-image-spec); times are the epoch, owners and modes set, entries sorted.
+In: the archive of a base image, layers, how the image runs. Out: an archive with these layers on top, and the sha256 of the
+image's configuration, which is the image's id. Nothing here speaks to an engine. The archive is both an OCI image layout
+(https://github.com/opencontainers/image-spec) and what `docker save` writes (https://github.com/moby/docker-image-spec);
+layers are not compressed, times are the epoch, entries in one order.
 """
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import hashlib
 import io
 import json
 import platform
+import shutil
 import tarfile
+import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
+from env_builder.layers import AGENT_USER, ROOM_USER, add
 from env_builder.runtime.canonical import canonical, digest
-from warehouse.errors import EnvironmentBroken, InputError
+from warehouse.errors import InputError
 
-ROOM_USER = 10001
-"""The only user that may read what is in a room."""
-ENTRYPOINT = ["python3", "-I", "-S", "-B", "/room/runtime"]
-_OUTSIDE = ("manifest.json", "Dockerfile")
 _EPOCH = "1970-01-01T00:00:00Z"
+_OCI = "application/vnd.oci.image"
+_GZIP = b"\x1f\x8b"
 
 
-def room_layer(directory: Path) -> bytes:
-    """The layer that holds the room: a tar whose bytes depend on the environment's content alone.
+class Way(NamedTuple):
+    """How an image runs."""
 
-    Holds what `content_digest` covers, and of the manifest what follows from that; EnvironmentBroken where a file is not
-    what the manifest says.
-    """
-    manifest = read_manifest(directory)
-    files: dict[str, bytes] = {}
-    covered = {path: expected for path, expected in manifest["files"].items() if path not in _OUTSIDE}
-    for path, expected in sorted(covered.items()):
-        data = (directory / path).read_bytes() if (directory / path).is_file() else b""
-        if digest(data) != expected:
-            place = str(directory / path)
-            raise EnvironmentBroken("the file is not what the manifest says", place, "build the environment again")
-        files[f"room/{path}"] = data
-    inside = {"format": manifest["format"], "content_digest": manifest["content_digest"], "files": covered}
-    files["room/manifest.json"] = canonical(inside).encode() + b"\n"
-    return _tar(files)
+    user: int
+    folder: str
+    entrypoint: tuple[str, ...]
 
 
-def read_manifest(directory: Path) -> dict[str, Any]:
-    """An environment's manifest; EnvironmentBroken where there is none."""
-    path = directory / "manifest.json"
-    if not path.is_file():
-        what = "no manifest.json: not an environment, or one that was not written to its end"
-        raise EnvironmentBroken(what, str(directory), "build it again")
-    manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return manifest
+ROOM_WAY = Way(ROOM_USER, "/room", ("python3", "-I", "-S", "-B", "/room/runtime"))
+"""A room: its runtime, from a folder that nobody else may read."""
+AGENT_WAY = Way(AGENT_USER, "/work", ("python3", "-I", "-S", "-B", "/tools/tools.py", "serve"))
+"""An agent's side: the way to the tools, and a folder of its own."""
 
 
-def write_base(archive: Path, layer: Path, name: str) -> None:
-    """Write the archive of an image of one layer (an uncompressed tar), called `name`."""
+class Blob(NamedTuple):
+    """A part of an image."""
+
+    name: str
+    """sha256 of its bytes, 64 hex digits."""
+    size: int
+    stream: IO[bytes]
+
+
+def write_base(archive: Path, layer: Path, name: str) -> str:
+    """Write the archive of an image of one layer (an uncompressed tar), called `name`; gives the image's id."""
     machine = platform.machine()
     about = {
         "architecture": {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine),
@@ -64,50 +62,61 @@ def write_base(archive: Path, layer: Path, name: str) -> None:
         "config": {"Env": ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"], "Cmd": ["python3"]},
     }
     with layer.open("rb") as stream:
-        difference = "sha256:" + hashlib.file_digest(stream, "sha256").hexdigest()
-        stream.seek(0)
-        with tarfile.open(archive, "w", format=tarfile.PAX_FORMAT) as out:
-            _write_head(out, _document(about, [difference]), 1, name)
-            _add(out, _layer_name(0), stream, layer.stat().st_size)
+        blob = Blob(hashlib.file_digest(stream, "sha256").hexdigest(), layer.stat().st_size, stream)
+        return _write(archive, about, [blob], name)
 
 
-def write_on_top(archive: Path, below: Path, layer: bytes, name: str) -> None:
-    """Write the archive of the image in the archive `below` with one layer more, called `name`."""
-    with tarfile.open(below) as base, tarfile.open(archive, "w", format=tarfile.PAX_FORMAT) as out:
+def write_on_top(archive: Path, below: Path, layers: Sequence[bytes], name: str, way: Way) -> str:
+    """Write the archive of the image in the archive `below` with these layers on top, called `name`; gives its id."""
+    with tarfile.open(below) as base, contextlib.ExitStack() as scratch:
         listed = json.loads(_member(base, "manifest.json").read())[0]
         about = json.loads(_member(base, listed["Config"]).read())
+        blobs = [
+            scratch.enter_context(_plain(_member(base, path), difference))
+            for path, difference in zip(listed["Layers"], about["rootfs"]["diff_ids"], strict=True)]
         about["config"] = {
             "Env": (about.get("config") or {}).get("Env") or [],
-            "User": f"{ROOM_USER}:{ROOM_USER}",
-            "WorkingDir": "/room",
-            "Entrypoint": ENTRYPOINT,
+            "User": f"{way.user}:{way.user}",
+            "WorkingDir": way.folder,
+            "Entrypoint": list(way.entrypoint),
             "Cmd": [],
         }
-        differences = [*about["rootfs"]["diff_ids"], "sha256:" + digest(layer)]
-        _write_head(out, _document(about, differences), len(differences), name)
-        for number, path in enumerate(listed["Layers"]):
-            stream = _member(base, path)
-            _add(out, _layer_name(number), stream, stream.seek(0, io.SEEK_END))
-        _add(out, _layer_name(len(listed["Layers"])), io.BytesIO(layer), len(layer))
+        return _write(archive, about, [*blobs, *(_blob(layer) for layer in layers)], name)
 
 
-def _document(about: dict[str, Any], diff_ids: list[str]) -> bytes:
-    """An image's configuration; its sha256 is the image's id."""
+def _write(archive: Path, about: dict[str, Any], layers: list[Blob], name: str) -> str:
+    """Write an archive; gives the image's id, `sha256:…` of its configuration."""
     kept = {key: about[key] for key in ("architecture", "os", "variant", "config") if key in about}
-    history = [{"created": _EPOCH, "created_by": "traceroom"} for _ in diff_ids]
-    rootfs = {"type": "layers", "diff_ids": diff_ids}
-    return canonical({**kept, "created": _EPOCH, "history": history, "rootfs": rootfs}).encode()
+    rootfs = {"type": "layers", "diff_ids": [f"sha256:{layer.name}" for layer in layers]}
+    history = [{"created": _EPOCH, "created_by": "traceroom"} for _ in layers]
+    config = _blob(canonical({**kept, "created": _EPOCH, "history": history, "rootfs": rootfs}).encode())
+    manifest = _blob(canonical({
+        "schemaVersion": 2, "mediaType": f"{_OCI}.manifest.v1+json", "config": _described(config, "config.v1+json"),
+        "layers": [_described(layer, "layer.v1.tar") for layer in layers]}).encode())
+    called = {"io.containerd.image.name": name, "org.opencontainers.image.ref.name": name.rpartition(":")[2]}
+    index = {"schemaVersion": 2, "manifests": [{**_described(manifest, "manifest.v1+json"), "annotations": called}]}
+    listed = {"Config": _place(config), "RepoTags": [name], "Layers": [_place(layer) for layer in layers]}
+    with tarfile.open(archive, "w", format=tarfile.PAX_FORMAT) as out:
+        heads = {"oci-layout": {"imageLayoutVersion": "1.0.0"}, "index.json": index, "manifest.json": [listed]}
+        for path, document in heads.items():
+            head = _blob(canonical(document).encode())
+            add(out, path, head.stream, head.size)
+        for blob in {blob.name: blob for blob in (manifest, config, *layers)}.values():
+            blob.stream.seek(0)
+            add(out, _place(blob), blob.stream, blob.size)
+    return f"sha256:{config.name}"
 
 
-def _write_head(out: tarfile.TarFile, document: bytes, n_layers: int, name: str) -> None:
-    config = digest(document) + ".json"
-    listed = [{"Config": config, "RepoTags": [name], "Layers": [_layer_name(number) for number in range(n_layers)]}]
-    for path, data in ((config, document), ("manifest.json", canonical(listed).encode())):
-        _add(out, path, io.BytesIO(data), len(data))
+def _described(blob: Blob, kind: str) -> dict[str, Any]:
+    return {"mediaType": f"{_OCI}.{kind}", "digest": f"sha256:{blob.name}", "size": blob.size}
 
 
-def _layer_name(number: int) -> str:
-    return f"{number:03}/layer.tar"
+def _place(blob: Blob) -> str:
+    return f"blobs/sha256/{blob.name}"
+
+
+def _blob(data: bytes) -> Blob:
+    return Blob(digest(data), len(data), io.BytesIO(data))
 
 
 def _member(archive: tarfile.TarFile, path: str) -> IO[bytes]:
@@ -117,25 +126,15 @@ def _member(archive: tarfile.TarFile, path: str) -> IO[bytes]:
     return stream
 
 
-def _tar(files: dict[str, bytes]) -> bytes:
-    """A layer: the files and their folders, sorted, owned by the room's user and readable by it alone."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as out:
-        folders = {str(parent) for path in files for parent in Path(path).parents} - {"."}
-        for name in sorted([*files, *folders]):
-            data = files.get(name)
-            _add(out, name, io.BytesIO(data or b""), None if data is None else len(data), owner=ROOM_USER)
-    return buffer.getvalue()
-
-
-def _add(out: tarfile.TarFile, name: str, stream: IO[bytes], size: int | None, owner: int = 0) -> None:
-    """Add a file of `size` bytes, or with None a folder."""
-    entry = tarfile.TarInfo(name)
-    entry.uid = entry.gid = owner
-    entry.mode = (0o500 if size is None else 0o400) if owner else 0o644
-    if size is None:
-        entry.type = tarfile.DIRTYPE
-    else:
-        entry.size = size
+@contextlib.contextmanager
+def _plain(stream: IO[bytes], difference: str) -> Iterator[Blob]:
+    """A layer of the base, without the compression that some engines keep it in: its bytes are those that `difference`
+    names, whichever engine gave them."""
+    packed = stream.read(2) == _GZIP
     stream.seek(0)
-    out.addfile(entry, stream)
+    if not packed:
+        yield Blob(difference.removeprefix("sha256:"), stream.seek(0, io.SEEK_END), stream)
+        return
+    with tempfile.TemporaryFile() as plain, gzip.open(stream) as unpacked:
+        shutil.copyfileobj(unpacked, plain)
+        yield Blob(difference.removeprefix("sha256:"), plain.tell(), plain)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from env_builder.audit.report import Report
+from env_builder.layers import room_digest
 from env_builder.rooms import INSTANT, Rows
 from env_builder.rubrics import SCHEMA, validated
 from env_builder.runtime.canonical import canonical, digest
@@ -35,7 +36,9 @@ SECONDS = 3600.0
 DOCKERFILE = """\
 ARG BASE
 FROM ${BASE}
-COPY . /room
+COPY runtime /room/runtime
+COPY recorded.jsonl world.jsonl /room/
+COPY behaviour.jsonl conditions.jsonl manifest.json tools.jsonl /room/
 RUN chmod -R a-w,go-rwx /room && chown -R 10001:10001 /room
 USER 10001:10001
 WORKDIR /room
@@ -118,10 +121,10 @@ def write_room(bundle: Bundle, environment: Path, image: dict[str, Any]) -> str:
 
 
 def _write_manifest(bundle: Bundle, environment: Path, image: dict[str, Any]) -> str:
-    content_digest = _content_digest(environment)
+    content_digest, files = _content_digest(environment), _files(environment)
     _write_json(environment / MANIFEST, {
         "format": FORMAT, "name": bundle.name, "service": bundle.service, "starts_from": bundle.starts_from,
-        "content_digest": content_digest, "files": _files(environment), "image": image,
+        "content_digest": content_digest, "room_digest": room_digest(files), "files": files, "image": image,
         "n_tasks": bundle.tasks.height, "n_tools": bundle.tools.height, "seeded": True, "coverage": bundle.coverage,
     })
     return content_digest

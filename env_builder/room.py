@@ -12,13 +12,14 @@ import os
 import select
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 
-from env_builder.archive import read_manifest
+from env_builder.layers import read_manifest
 from warehouse.errors import InputError, Unavailable
 
 ANSWER_S = 60.0
@@ -53,25 +54,27 @@ class Carrier(Protocol):
         """End the room; twice is once."""
 
 
-class Room:
-    """The host's end of one room; one caller at a time."""
+Tasks = Callable[[str], dict[str, Any]]
+"""A task's id -> its row of tasks.jsonl; InputError where there is none."""
 
-    def __init__(self, carrier: Carrier, name: str) -> None:
-        self._carrier = carrier
+
+class Room:
+    """The host's end of one room; of several callers one after the other."""
+
+    def __init__(self, carrier: Carrier, name: str, tasks: Tasks | None = None) -> None:
+        """`tasks`: where the room has none of its own (in an image), those that it is handed as its episodes begin."""
+        self.carrier = carrier
+        """What its bytes go over."""
         self._name = name
+        self._tasks = tasks
+        self._alone = threading.Lock()
         self._pending = b""
         self._n_sent = 0
 
     def request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         """Result of one request; InputError where the room refuses it, Unavailable where the room is gone."""
         self._n_sent += 1
-        message = {"jsonrpc": "2.0", "id": self._n_sent, "method": method, "params": params or {}}
-        try:
-            self._carrier.send(json.dumps(message).encode() + b"\n")
-            reply = json.loads(self._line())
-        except (OSError, ValueError) as error:
-            said = self._carrier.last_words()
-            raise Unavailable(f"the room is gone ({said or error})", self._name, "start it again") from error
+        reply = self._exchange({"jsonrpc": "2.0", "id": self._n_sent, "method": method, "params": params or {}})
         if "error" in reply:
             raise InputError(f"the room refuses {method}: {reply['error']['message']}", self._name)
         result: dict[str, Any] = reply["result"]
@@ -109,7 +112,13 @@ class Room:
 
     def reset(self, task_id: str | None, seed: int = 0, conditions: Sequence[str] = ()) -> dict[str, Any]:
         """Begin an episode: {"messages", "tools", "limits"}; needs a room with control."""
-        return self.request("traceroom/reset", {"task_id": task_id, "seed": seed, "conditions": list(conditions)})
+        handed = {} if self._tasks is None or task_id is None else {"task": self._tasks(task_id)}
+        return self.request("traceroom/reset", {"task_id": task_id, **handed, "seed": seed, "conditions": list(conditions)})
+
+    def pass_on(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The room's reply to an agent's own request, as it stands; Unavailable where the room is gone. What an agent may ask
+        at all is for the caller to say."""
+        return self._exchange(message)
 
     def say(self, text: str) -> str | None:
         """The user's answer, or None when the user has nothing more to say; needs a room with control."""
@@ -128,7 +137,7 @@ class Room:
 
     def close(self) -> None:
         """End the room."""
-        self._carrier.close()
+        self.carrier.close()
 
     def __enter__(self) -> Self:
         return self
@@ -138,11 +147,22 @@ class Room:
     ) -> None:
         self.close()
 
+    def _exchange(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The reply to a request; who asks from another thread waits."""
+        try:
+            with self._alone:
+                self.carrier.send(json.dumps(message).encode() + b"\n")
+                reply: dict[str, Any] = json.loads(self._line())
+        except (OSError, ValueError) as error:
+            said = self.carrier.last_words()
+            raise Unavailable(f"the room is gone ({said or error})", self._name, "start it again") from error
+        return reply
+
     def _line(self) -> bytes:
         ends = time.monotonic() + ANSWER_S
         parts = [self._pending]
         while b"\n" not in parts[-1]:
-            data = self._carrier.receive(max(0.0, ends - time.monotonic()))
+            data = self.carrier.receive(max(0.0, ends - time.monotonic()))
             if not data:
                 raise OSError("it ended")
             parts.append(data)

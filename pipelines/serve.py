@@ -37,7 +37,6 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from env_builder import image
-from env_builder.archive import read_manifest
 from env_builder.room import Answer, Room, start_process
 from pipelines.resources import Ask
 from warehouse.errors import InputError, TraceroomError, Unavailable
@@ -206,12 +205,8 @@ def _beginner(environment: Path, container: bool, bindings: Mapping[str, str]) -
     if bindings:
         what = "a room in a container reaches nothing that is bound"
         raise InputError(what, ", ".join(bindings), "serve without --container")
-    made = read_manifest(environment).get("image") or {}
-    image_id = made.get("image_id")
-    if image_id is None:
-        what = f"the environment has no image ({made.get('left', 'none was made')})"
-        raise InputError(what, str(environment), "run `traceroom run` with an engine, or serve without --container")
-    return lambda: image.start(image_id)
+    image.image_of(environment)
+    return lambda: image.start(environment)
 
 
 def _call(room: Room, tool: str, arguments: dict[str, Any], ask: Ask | None) -> Answer:

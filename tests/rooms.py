@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from env_builder.layers import room_digest
 from env_builder.runtime.canonical import canonical, digest
 
 TASK = "t" * 64
@@ -45,7 +46,8 @@ def write_room(directory: Path, dockerfile: str = "FROM scratch\n") -> Path:
     covered = "".join(f"{path}\0{found}\n" for path, found in sorted(files.items()) if path != "Dockerfile")
     (directory / "manifest.json").write_text(canonical({
         "format": "traceroom-environment/1", "name": directory.name, "service": directory.name, "files": files,
-        "content_digest": digest(covered), "image": {"left": f"not asked for in {directory}"}}))
+        "content_digest": digest(covered), "room_digest": room_digest(files),
+        "image": {"left": f"not asked for in {directory}"}}))
     return directory
 
 

@@ -39,7 +39,7 @@ def start(request: pytest.FixtureRequest, sample_environment: Path) -> Iterator[
     result = image.build(sample_environment, request.getfixturevalue("base_image"))
     assert result.image_id, result.left
     image_id = result.image_id
-    yield lambda task_id: image.start(image_id, task_id)
+    yield lambda task_id: image.start(sample_environment, task_id, image_id=image_id)
 
 
 def played(room: Room, steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -114,5 +114,5 @@ def test_the_image_can_be_built_from_the_dockerfile_too(sample_environment: Path
     client = image.engine()
     built, _ = client.images.build(path=str(sample_environment), buildargs={"BASE": base_image}, rm=True)
     task_id = rows(sample_environment / "tasks.jsonl")[0]["task_id"]
-    with image.start(str(built.id), task_id) as room:
+    with image.start(sample_environment, task_id, image_id=str(built.id)) as room:
         assert [tool["name"] for tool in room.tools()] == [row["name"] for row in rows(sample_environment / "tools.jsonl")]

@@ -25,7 +25,7 @@ BELOW = {
 }
 DOORS = {
     "duckdb": ("warehouse/store.py",),
-    "docker": ("env_builder/image.py",),
+    "docker": ("env_builder/image/",),
     "openai": ("pipelines/resources.py",),
     "dagster": ("pipelines/",),
     "typer": ("pipelines/",),

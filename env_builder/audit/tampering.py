@@ -1,8 +1,8 @@
 """Tampering: what a program inside a room's container can change, and what it can find.
 
-In: an image of a room, and secrets that must not be there (ids and texts of the grader's side). Out: `Tampered`, one finding
-a try. The program runs as the room's own user in a second process of the container, which is more than an agent ever gets: an
-agent speaks MCP and starts nothing there.
+In: an environment with its image, and secrets that must not be there (ids and texts of the grader's side). Out: `Tampered`, one
+finding a try. The program runs as the room's own user in a second process of the container, which is more than an agent ever
+gets: an agent speaks MCP and starts nothing there.
 Sees: writing the world, the runtime, anything that looks like a rubric; setting the clock; a debugger's grip on the room;
 reaching out; every readable file searched for the secrets. Does not see: flaws of the engine and of the kernel.
 What a room that has been taken over claims does not matter to a reward: the grader replays the journal on a world of its own.
@@ -10,13 +10,12 @@ What a room that has been taken over claims does not matter to a reward: the gra
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Iterable
-from typing import Any, NamedTuple, cast
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from env_builder import image
-from env_builder.room import Room, arguments, begun
 from warehouse.errors import Unavailable
 
 PROGRAM = r'''
@@ -61,12 +60,14 @@ def search():
             found += [path + ": " + one[:40] for one in secrets if one.encode() in data]
     return sorted(set(found))
 print(json.dumps({
-    "world": tried(lambda: put("/room/world.jsonl")), "record": tried(lambda: remove("/room/recorded.jsonl")),
+    "world": tried(lambda: put("/room/world.packed")), "record": tried(lambda: remove("/room/recorded.packed")),
     "runtime": tried(lambda: put("/room/runtime/grading.py")), "rubric": tried(lambda: put("/room/rubrics.jsonl")),
     "beside": tried(lambda: os.makedirs("/rewards")), "clock": tried(clock), "room": tried(grip), "outside": tried(reach),
     "found": search()}))
 '''
 """Tries everything, and says what came of it as JSON."""
+TIME_S = 300.0
+"""Seconds that the tries may take."""
 TRIES = ("world", "record", "runtime", "rubric", "beside", "clock", "room", "outside")
 """What nobody in the container may do, by its name in `Tampered.tries`."""
 
@@ -85,14 +86,16 @@ class Tampered(NamedTuple):
         return not self.found and all(self.tries[name] != "allowed" for name in TRIES)
 
 
-def tamper(image_id: str, task_id: str, secrets: Iterable[str]) -> Tampered:
-    """Try everything in a container that plays the task. Unavailable where no engine answers or the program does not run."""
-    carrier = image.ContainerCarrier(image.engine(), image_id, arguments(task_id), image.DEFAULT_LIMITS)
-    with begun(Room(carrier, image_id[:19])), contextlib.closing(image.engine()) as client:
-        container = client.containers.get(carrier.container_id)
-        done = container.exec_run(["python3", "-I", "-S", "-c", PROGRAM, json.dumps(sorted(secrets))], demux=True)
-        said, complained = cast(tuple[bytes | None, bytes | None], done.output)
-        if done.exit_code:
-            raise Unavailable(f"the program does not run ({(complained or b'')[-200:].decode(errors='replace')})", image_id)
-        tries: dict[str, Any] = json.loads(said or b"{}")
+def tamper(directory: Path, task_id: str, secrets: Iterable[str], image_id: str | None = None) -> Tampered:
+    """Try everything in a container that plays the task, of the environment's image or the one that is named.
+
+    Unavailable where no engine answers or the program does not run.
+    """
+    with image.start(directory, task_id, image_id=image_id) as room:
+        if not isinstance(room.carrier, image.ContainerCarrier):
+            raise Unavailable("the room is in no container", str(directory))
+        done = room.carrier.run(["python3", "-I", "-S", "-c", PROGRAM, json.dumps(sorted(secrets))], b"", TIME_S)
+        if done.exit_code != 0:
+            raise Unavailable(f"the program does not run ({done.stderr[-200:].decode(errors='replace')})", str(directory))
+        tries: dict[str, Any] = json.loads(done.stdout)
         return Tampered({name: str(value) for name, value in tries.items() if name != "found"}, list(tries["found"]))

@@ -2,7 +2,8 @@
 
 In: a source `KIND:WHAT`, or a callable that takes an `Ask`. Out: a binding: a callable that takes an `Ask` and gives a `Reply`,
 text, or None where it does not know. Kinds are `python`, `http`, `mcp`, and the entry points of the group `traceroom.bindings`:
-each a function from WHAT to a binding. What a binding answers has the tier `bound`. It is no data of the log: whether two
+each a function from WHAT to a binding. What a kind needs is imported where it is bound: a room without starts sooner. What a
+binding answers has the tier `bound`. It is no data of the log: whether two
 rollouts are the same is up to it, and the grader, who replays a journal, asks it again.
 """
 
@@ -11,15 +12,15 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
-import urllib.error
-import urllib.request
 from collections.abc import Callable
-from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .mcp_client import Connection, connect
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
+
+    from .mcp_client import Connection
 
 GROUP = "traceroom.bindings"
 TIMEOUT_S = 30.0
@@ -60,13 +61,19 @@ def binding(source: str | Binding) -> Binding:
         return own[kind](what)
     if kind not in kinds():
         raise ValueError(f"no binding of the kind {kind!r}; there are: {', '.join(kinds())}")
-    made: Binding = next(point for point in entry_points(group=GROUP) if point.name == kind).load()(what)
+    made: Binding = next(point for point in _points() if point.name == kind).load()(what)
     return made
 
 
 def kinds() -> tuple[str, ...]:
     """The kinds of sources that there are, those of installed packages among them."""
-    return tuple(sorted({"http", "mcp", "python", *(point.name for point in entry_points(group=GROUP))}))
+    return tuple(sorted({"http", "mcp", "python", *(point.name for point in _points())}))
+
+
+def _points() -> EntryPoints:
+    from importlib.metadata import entry_points
+
+    return entry_points(group=GROUP)
 
 
 def python(what: str) -> Binding:
@@ -98,6 +105,8 @@ def _file(path: str) -> ModuleType:
 def http(what: str) -> Binding:
     """An address that takes POST {"tool", "arguments"} and answers with the content; a status from 400 on is a failure.
     OSError where it cannot be reached."""
+    import urllib.error
+    import urllib.request
 
     def call(ask: Ask) -> Reply:
         body = json.dumps({"tool": ask.tool, "arguments": ask.arguments}).encode()
@@ -114,6 +123,8 @@ def http(what: str) -> Binding:
 def mcp(what: str) -> Binding:
     """A tool of the same name on an MCP server: its address (streamable HTTP), or the command that starts it (stdio).
     OSError where the server is gone or refuses."""
+    from .mcp_client import connect
+
     connection: list[Connection] = []
 
     def call(ask: Ask) -> Reply:

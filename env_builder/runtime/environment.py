@@ -17,7 +17,7 @@ from .bindings import Binding, binding
 from .canonical import canonical, digest, is_json
 from .conditions import Conditions
 from .episode import Room
-from .files import rows_of, task_of
+from .files import TASKS, rows_of, task_of
 from .grading import grade, shaped
 from .programs import Program
 from .records import Ended, Episode, Grade, Limits, Observation, Result, Task
@@ -76,7 +76,7 @@ class Environment:
             raise ValueError(f"{directory} is not an environment: manifest.json has no format {FORMAT!r}")
         return cls(
             manifest,
-            [task_of(row) for row in rows_of(directory / "tasks.jsonl")],
+            map(task_of, rows_of(directory / TASKS) if (directory / TASKS).exists() else ()),  # in an image there are none
             list(rows_of(directory / "tools.jsonl")),
             {row["tool"]: row for row in rows_of(directory / "behaviour.jsonl")},
             World(rows_of(directory / "world.jsonl"), rows_of(directory / "recorded.jsonl")),
@@ -85,9 +85,11 @@ class Environment:
         )
 
     def reset(
-        self, task_id: str | None, seed: int = 0, at: str | None = None, conditions: Iterable[str] = ()
+        self, task_id: str | Task | None, seed: int = 0, at: str | None = None, conditions: Iterable[str] = ()
     ) -> Observation:
         """Begin an episode of a task, or with None the open room as of the ISO instant `at`.
+
+        A `Task` in the place of an id is one that the room need not have: a host hands it to a room in a container.
 
         `conditions` switches on, for a task, what tools do in production beside answering, drawn by `seed`: `expiry`,
         `faults`, `fresh`, `latency`, `pages`. Without them every seed plays exactly as recorded.
@@ -99,9 +101,9 @@ class Environment:
         if task_id is None:
             self._open_again(at)
             return Observation([], self.tools, None)
-        if task_id not in self._by_id:
+        task = task_id if isinstance(task_id, Task) else self._by_id.get(task_id)
+        if task is None:
             raise KeyError(f"no task {task_id!r} in this environment; it has {len(self.tasks)}, see Environment.tasks")
-        task = self._by_id[task_id]
         self._begin(task, View(task.starts_at, frozenset(task.session_ids)))
         return Observation([dict(message) for message in task.opening], self.tools, task.limits)
 
@@ -200,7 +202,8 @@ class Environment:
         has said. Two ways to the same state give the same; looking changes nothing.
         """
         task_id = self._task.task_id if self._task else None
-        return digest(canonical([self.manifest["content_digest"], task_id, self._room.difference(), self._turn]))
+        room = self.manifest.get("room_digest") or self.manifest["content_digest"]
+        return digest(canonical([room, task_id, self._room.difference(), self._turn]))
 
     def finish(self) -> None:
         """The agent is done."""

@@ -19,7 +19,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 from .environment import Environment
-from .records import Observation, Result
+from .files import task_of
+from .records import Observation, Result, Task
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """Protocol revisions that begin with `initialize`, oldest to newest."""
@@ -74,7 +75,7 @@ class Server:
         self._methods = {**self._agent, **(self._control if control else {})}
 
     def begin(
-        self, task_id: str | None, seed: int = 0, at: str | None = None, conditions: Sequence[str] = ()
+        self, task_id: str | Task | None, seed: int = 0, at: str | None = None, conditions: Sequence[str] = ()
     ) -> Observation:
         """Reset to a task, or with None to the room without one; KeyError or ValueError where that cannot be."""
         room = self._environment
@@ -193,13 +194,14 @@ class Server:
         return {"tasks": [{"task_id": task.task_id, "split": task.split} for task in self._environment.tasks]}
 
     def _reset(self, params: dict[str, Any]) -> dict[str, Any]:
-        task_id, seed, at = params.get("task_id"), params.get("seed", 0), params.get("at")
+        task_id, task, seed, at = params.get("task_id"), params.get("task"), params.get("seed", 0), params.get("at")
         on = params.get("conditions", [])
         texts = isinstance(on, list) and all(isinstance(name, str) for name in on)
-        if not (isinstance(task_id, str | None) and isinstance(seed, int) and isinstance(at, str | None) and texts):
-            raise Refused(INVALID_PARAMS, "reset takes task_id (text or null), seed (whole number), at (text or null), "
-                                          "conditions (a list of texts)")
-        observation = self.begin(task_id, seed, at, on)
+        if not (isinstance(task_id, str | None) and isinstance(task, dict | None) and isinstance(seed, int)
+                and isinstance(at, str | None) and texts):
+            raise Refused(INVALID_PARAMS, "reset takes task_id (text or null), task (a row of tasks.jsonl or null), seed "
+                                          "(whole number), at (text or null), conditions (a list of texts)")
+        observation = self.begin(_task(task) if task else task_id, seed, at, on)
         limits = observation.limits
         shown = {"steps": limits.steps, "seconds": limits.seconds} if limits else None
         return {"messages": observation.messages, "tools": observation.tools, "limits": shown}
@@ -225,6 +227,13 @@ class Server:
     def _finish(self, params: dict[str, Any]) -> dict[str, Any]:
         self._environment.finish()
         return {"ended": self._environment.ended}
+
+
+def _task(row: dict[str, Any]) -> Task:
+    try:
+        return task_of(row)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise Refused(INVALID_PARAMS, f"the task is no row of tasks.jsonl ({error})") from error
 
 
 def _text(content: str, is_error: bool, meta: dict[str, Any]) -> dict[str, Any]:

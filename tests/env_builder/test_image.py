@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
 import shutil
+import subprocess
+import sys
 import tarfile
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from env_builder import archive, image
-from env_builder.room import Room, arguments
+from env_builder import archive, image, layers
+from env_builder.room import Room
+from tests.conftest import ROOT
 from tests.rooms import OPEN, TASK, write_room
-from warehouse.errors import EnvironmentBroken, Unavailable
+from warehouse.errors import EnvironmentBroken, InputError, Unavailable
 
 
 @pytest.fixture(scope="module")
@@ -28,26 +33,92 @@ def test_the_layer_depends_on_the_content_alone(room: Path, tmp_path: Path) -> N
     elsewhere = write_room(tmp_path / "another_name", dockerfile="FROM other\n")
     for path in sorted(elsewhere.rglob("*"), reverse=True):
         os.utime(path, (1, 1))
-    assert archive.room_layer(elsewhere) == archive.room_layer(room)
-    manifest = json.loads((elsewhere / "manifest.json").read_text())
+    assert layers.layers_of(elsewhere) == layers.layers_of(room)
     world = elsewhere / "world.jsonl"
     world.write_text(world.read_text().replace("closed", "ajar"))
     with pytest.raises(EnvironmentBroken, match=r"world\.jsonl: the file is not what the manifest says"):
-        archive.room_layer(elsewhere)
-    manifest["files"]["world.jsonl"] = archive.digest(world.read_bytes())
-    (elsewhere / "manifest.json").write_text(json.dumps(manifest))
-    assert archive.room_layer(elsewhere) != archive.room_layer(room)
+        layers.layers_of(elsewhere)
+    changed, before = resealed(elsewhere), layers.layers_of(room)
+    assert changed.runtime == before.runtime, "all environments share the runtime's layer"
+    assert changed.world != before.world and changed.behaviour != before.behaviour  # its manifest names the room
 
 
-def test_only_the_rooms_user_may_read_the_layer(room: Path) -> None:
-    with tarfile.open(fileobj=io.BytesIO(archive.room_layer(room))) as layer:
-        entries = layer.getmembers()
-    assert {entry.uid for entry in entries} == {archive.ROOM_USER}
+def resealed(room: Path) -> layers.Layers:
+    """Layers of a room whose files were changed, with a manifest that says so."""
+    manifest = json.loads((room / "manifest.json").read_text())
+    manifest["files"] = {path: archive.digest((room / path).read_bytes()) for path in manifest["files"]}
+    (room / "manifest.json").write_text(json.dumps(manifest))
+    return layers.layers_of(room)
+
+
+@pytest.mark.parametrize(("file", "touched"), [
+    ("tasks.jsonl", set[str]()), ("behaviour.jsonl", {"behaviour"}), ("recorded.jsonl", {"world", "behaviour"}),
+    ("runtime/mcp.py", {"runtime", "behaviour"})])
+def test_a_change_touches_its_own_layer(room: Path, tmp_path: Path, file: str, touched: set[str]) -> None:
+    """And that of the behaviour, which is the smallest and holds what names the room; a task's is none at all."""
+    own = write_room(tmp_path / "own")
+    with (own / file).open("a") as lines:
+        last = (own / file).read_text().splitlines()[-1]
+        lines.write("# another line\n" if file.endswith(".py") else last.replace("t" * 64, "u" * 64) + "\n")
+    before, after = layers.layers_of(room), resealed(own)
+    assert {name for name in layers.Layers._fields if getattr(before, name) != getattr(after, name)} == touched
+
+
+BUILD = """
+import os, sys
+from pathlib import Path
+from env_builder import archive, layers
+if os.geteuid() == 0:
+    os.setuid(int(sys.argv[3]))
+archive.write_base(Path("base.tar"), Path(sys.argv[2]), "base:1")
+made = archive.write_on_top(Path("out.tar"), Path("base.tar"), layers.layers_of(Path(sys.argv[1])), "room:1", archive.ROOM_WAY)
+print(made, archive.digest(Path("out.tar").read_bytes()))
+"""
+
+
+def pythons() -> list[str]:
+    """Every Python of this machine that the project supports; the one that runs the tests among them."""
+    named = [shutil.which(f"python3.{minor}", path=folder) for minor in (11, 12, 13) for folder in (
+        "/usr/bin", "/usr/local/bin", *map(str, Path("~/.pyenv/versions").expanduser().glob(f"3.{minor}.*/bin")))]
+    return sorted({sys.executable, *(path for path in named if path)})
+
+
+def test_the_image_is_the_same_whoever_builds_it() -> None:
+    """Another folder, day, user, umask, time zone, locale, order of hashes, Python."""
+    made = set()
+    for number, python in enumerate([sys.executable, *pythons()]):
+        odd, user = bool(number % 2), 65534 * (number % 2)
+        with tempfile.TemporaryDirectory() as scratch:
+            own = write_room(Path(scratch, str(number), "somewhere"))
+            base = Path(scratch, "layer.tar")
+            with tarfile.open(base, "w") as tar:
+                tar.addfile(tarfile.TarInfo("bin/thing"))
+            for path in (Path(scratch), *Path(scratch).rglob("*")):
+                os.utime(path, (number * 1e8, number * 1e8))
+                path.chmod(0o755 if odd else 0o700)
+                if os.geteuid() == 0:
+                    os.chown(path, user, user)
+            about = {"TZ": f"Etc/GMT-{number}", "LC_ALL": "C" if odd else "C.UTF-8", "PYTHONHASHSEED": str(number)}
+            done = subprocess.run(
+                [python, "-P", "-B", "-c", BUILD, own, base, str(user)], cwd=own.parent, umask=0o077 if odd else 0o002,
+                env={**about, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        made.add(done.stdout)
+    assert len(made) == 1, "image id and archive depend on the content alone"
+
+
+def test_only_the_rooms_user_may_read_the_layers(room: Path) -> None:
+    entries = []
+    for layer in layers.layers_of(room):
+        with tarfile.open(fileobj=io.BytesIO(layer)) as tar:
+            entries += tar.getmembers()
+    assert {entry.uid for entry in entries} == {layers.ROOM_USER}
     assert {entry.mode for entry in entries if entry.isfile()} == {0o400}
     assert {entry.mode for entry in entries if entry.isdir()} == {0o500}
     assert {entry.mtime for entry in entries} == {0}
-    names = [entry.name for entry in entries]
-    assert names == sorted(names) and "room/runtime/mcp.py" in names and "room/Dockerfile" not in names
+    names = {entry.name for entry in entries if entry.isfile()}
+    assert names >= {"room/runtime/mcp.py", "room/world.packed", "room/recorded.packed", "room/behaviour.jsonl"}
+    assert not names & {"room/Dockerfile", "room/tasks.jsonl", "room/world.jsonl"}
 
 
 def test_an_image_on_top_keeps_the_base(room: Path, tmp_path: Path) -> None:
@@ -55,22 +126,45 @@ def test_an_image_on_top_keeps_the_base(room: Path, tmp_path: Path) -> None:
     with tarfile.open(below, "w") as tar:
         tar.addfile(tarfile.TarInfo("bin/thing"))
     archive.write_base(base, below, "base:1")
-    archive.write_on_top(out, base, archive.room_layer(room), "room:1")
+    image_id = archive.write_on_top(out, base, layers.layers_of(room), "room:1", archive.ROOM_WAY)
     with tarfile.open(out) as tar:
         listed: Any = json.load(tar.extractfile("manifest.json") or io.BytesIO())[0]
         document: Any = json.load(tar.extractfile(listed["Config"]) or io.BytesIO())
-        layers = [(tar.extractfile(path) or io.BytesIO()).read() for path in listed["Layers"]]
+        held = [(tar.extractfile(path) or io.BytesIO()).read() for path in listed["Layers"]]
+        index: Any = json.load(tar.extractfile("index.json") or io.BytesIO())["manifests"][0]
+        manifest: Any = json.load(tar.extractfile(f"blobs/sha256/{index['digest'][7:]}") or io.BytesIO())
     assert listed["RepoTags"] == ["room:1"]
-    assert layers == [below.read_bytes(), archive.room_layer(room)]
-    assert document["rootfs"]["diff_ids"] == ["sha256:" + archive.digest(layer) for layer in layers]
-    assert document["config"]["User"] == f"{archive.ROOM_USER}:{archive.ROOM_USER}"
+    assert held == [below.read_bytes(), *layers.layers_of(room)]
+    assert document["rootfs"]["diff_ids"] == ["sha256:" + archive.digest(layer) for layer in held]
+    assert [layer["digest"] for layer in manifest["layers"]] == document["rootfs"]["diff_ids"]
+    assert [layer["size"] for layer in manifest["layers"]] == list(map(len, held))
+    assert manifest["config"]["digest"] == image_id
+    assert document["config"]["User"] == f"{layers.ROOM_USER}:{layers.ROOM_USER}"
     assert document["config"]["Env"][0].startswith("PATH=")
-    assert listed["Config"] == archive.digest(archive.canonical(document)) + ".json"
+    assert listed["Config"] == "blobs/sha256/" + archive.digest(archive.canonical(document))
+    assert image_id == "sha256:" + archive.digest(archive.canonical(document))
+
+
+def test_a_base_that_its_engine_keeps_compressed_gives_the_same_image(room: Path, tmp_path: Path) -> None:
+    below, base, packed = tmp_path / "layer.tar", tmp_path / "base.tar", tmp_path / "packed.tar"
+    with tarfile.open(below, "w") as tar:
+        tar.addfile(tarfile.TarInfo("bin/thing"))
+    archive.write_base(base, below, "base:1")
+    blob = "blobs/sha256/" + archive.digest(below.read_bytes())
+    with tarfile.open(base) as tar, tarfile.open(packed, "w") as out:
+        for entry in tar.getmembers():
+            data = (tar.extractfile(entry) or io.BytesIO()).read()
+            data = gzip.compress(data) if entry.name == blob else data
+            layers.add(out, entry.name, io.BytesIO(data), len(data))
+    made = [tmp_path / "one.tar", tmp_path / "other.tar"]
+    for source, target in zip((base, packed), made, strict=True):
+        archive.write_on_top(target, source, layers.layers_of(room), "room:1", archive.ROOM_WAY)
+    assert made[0].read_bytes() == made[1].read_bytes()
 
 
 def test_a_folder_that_is_no_environment(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentBroken, match=r"no manifest\.json"):
-        archive.room_layer(tmp_path)
+        layers.layers_of(tmp_path)
 
 
 @pytest.mark.parametrize("host", ["unix:///nowhere/docker.sock", "tcp://127.0.0.1:1", "nonsense://"])
@@ -83,7 +177,7 @@ def test_without_an_engine_the_image_is_left_at_once(room: Path, monkeypatch: py
     assert result.left == (
         f"{host}: no Docker engine answers; start one (Debian: apt-get install docker.io), or go on without images.")
     with pytest.raises(Unavailable, match="no Docker engine answers"):
-        image.start("sha256:0", TASK)
+        image.start(room, TASK, image_id="sha256:0")
 
 
 def test_without_mmdebstrap_no_base_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,28 +212,31 @@ def containers() -> set[str | None]:
 
 
 @pytest.mark.docker
-def test_a_room_in_a_container_plays_and_is_gone(built: str) -> None:
-    carrier = image.ContainerCarrier(image.engine(), built, arguments(TASK), image.DEFAULT_LIMITS)
-    room = Room(carrier, "hall")
+def test_a_room_in_a_container_plays_and_is_gone(room: Path, built: str) -> None:
+    hall = image.start(room, TASK, image_id=built)
+    carrier = hall.carrier
+    assert isinstance(carrier, image.ContainerCarrier)
     try:
         assert carrier.container_id in containers()
-        assert room.call("read_sign", {"at": "gate"}).content == "Mind the gap\n — 雨"
-        assert room.call("open_door", {"door": "7"}).content == OPEN
-        assert room.say("Which?") == "The seventh, please."
-        assert [row["kind"] for row in room.journal()] == ["call", "call", "say"]
+        assert hall.call("read_sign", {"at": "gate"}).content == "Mind the gap\n — 雨"
+        assert hall.call("open_door", {"door": "7"}).content == OPEN
+        assert hall.say("Which?") == "The seventh, please."
+        assert [row["kind"] for row in hall.journal()] == ["call", "call", "say"]
     finally:
-        room.close()
+        hall.close()
     assert carrier.container_id not in containers()
     with pytest.raises(Unavailable, match="the room is gone"):
-        room.tools()
+        hall.tools()
 
 
 @pytest.mark.docker
-def test_a_room_that_cannot_begin_says_why(built: str) -> None:
-    with pytest.raises(Unavailable, match="no task 'none' in this environment"):
-        image.start(built, "none")
+def test_a_room_that_cannot_begin_says_why(room: Path, built: str) -> None:
+    with pytest.raises(InputError, match="no task 'none' in this environment"):
+        image.start(room, "none", image_id=built)
     with pytest.raises(Unavailable, match="no such image"):
-        image.start("sha256:" + "0" * 64, TASK)
+        image.start(room, TASK, image_id="sha256:" + "0" * 64)
+    with pytest.raises(InputError, match="the environment has no image"):
+        image.start(room, TASK)
 
 
 PROBE = """
@@ -193,7 +290,7 @@ def probed(room: Path, base_image: str, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.mark.docker
 def test_a_room_is_confined(probed: dict[str, Any]) -> None:
-    assert probed["uid"] == archive.ROOM_USER
+    assert probed["uid"] == layers.ROOM_USER
     assert probed["capabilities"] == 0
     assert probed["no_new_privileges"] == "1"
     assert probed["write_root"] == "OSError"  # read-only file system

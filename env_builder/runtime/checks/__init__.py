@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 from functools import cache, lru_cache
 from importlib import import_module
-from importlib.metadata import entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..canonical import canonical
 from ..schemas import refusal
 from .kind import Ask, Found, Kind, Schema, Seen
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
 
 __all__ = ["GROUP", "Ask", "Found", "Kind", "Schema", "Seen", "kind_of", "kinds", "prepared"]
 
@@ -31,7 +33,13 @@ OWN = {
 
 def kinds() -> tuple[str, ...]:
     """Names of all kinds that there are, those of installed packages among them."""
-    return tuple(sorted({*OWN, *(point.name for point in entry_points(group=GROUP))}))
+    return tuple(sorted({*OWN, *(point.name for point in _points())}))
+
+
+def _points() -> EntryPoints:
+    from importlib.metadata import entry_points  # only where a kind is not ours: a room starts sooner without it
+
+    return entry_points(group=GROUP)
 
 
 @cache
@@ -40,7 +48,7 @@ def kind_of(name: str) -> Kind:
     if name in OWN:
         found: Kind = import_module(f".{OWN[name]}", __name__).KINDS[name]
         return found
-    point = next((point for point in entry_points(group=GROUP) if point.name == name), None)
+    point = next((point for point in _points() if point.name == name), None)
     if point is None:
         raise ValueError(f"no kind {name!r}; there are: {', '.join(kinds())}")
     loaded = point.load()

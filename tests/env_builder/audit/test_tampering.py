@@ -22,7 +22,7 @@ def tampered(tmp_path_factory: pytest.TempPathFactory, base_image: str) -> Tampe
     room = write_room(tmp_path_factory.mktemp("tampering") / "hall")
     made = image.build(room, base_image)
     assert made.image_id, made.left
-    return tamper(made.image_id, TASK, [SECRET])
+    return tamper(room, TASK, [SECRET], made.image_id)
 
 
 @pytest.mark.docker
@@ -46,7 +46,7 @@ def test_a_secret_that_is_there_is_found(tmp_path: Path, base_image: str) -> Non
     (room / "manifest.json").write_text(json.dumps(manifest | {"content_digest": "0" * 64}), "utf-8")
     made = image.build(room, base_image)
     assert made.image_id, made.left
-    found = tamper(made.image_id, TASK, [SECRET])
+    found = tamper(room, TASK, [SECRET], made.image_id)
     assert found.found == [f"/room/tools.jsonl: {SECRET}"] and not found.holds
 
 

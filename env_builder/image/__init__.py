@@ -1,0 +1,236 @@
+"""The environment as a container image, a room running from it, and an agent's container beside it: the one door to Docker.
+
+In: an environment's directory and a base image with Python 3.11 or newer. Out: an image in the engine, whose id depends
+on the base's digest and the room's content alone: the archive that the engine loads is written here (`archive`), so the same
+room gives the same id in any folder, on any day. Tasks are handed to a running room by its host. Layout: docs/containers.md.
+
+What a running container may do: `containers.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from env_builder import debian
+from env_builder.agents import Agent
+from env_builder.archive import AGENT_WAY, ROOM_WAY, Way, write_base, write_on_top
+from env_builder.image.containers import AGENT_LIMITS, DEFAULT_LIMITS, ContainerCarrier, Limits
+from env_builder.layers import agent_layer, layers_of, read_manifest, room_digest
+from env_builder.room import Room, Tasks, arguments, begun
+from env_builder.runtime.canonical import digest
+from env_builder.runtime.files import TASKS, rows_of
+from warehouse.errors import InputError, Unavailable
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+    from docker.models.images import Image
+
+__all__ = [
+    "AGENT_LIMITS", "DEFAULT_BASE", "DEFAULT_LIMITS", "LOCAL_BASE", "ContainerCarrier", "ImageResult", "Limits", "agent",
+    "build", "engine", "has", "image_of", "make_base", "save", "start", "tasks_of"]
+
+DEFAULT_BASE = (
+    "docker.io/library/python:3.11-slim-bookworm"
+    "@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028c637cecc392d97f980d4fec56b"
+)
+"""Python 3.11.16 on Debian 12, the registry's index of all platforms."""
+LOCAL_BASE = "traceroom-base:bookworm"
+"""Name of the base that `traceroom base-image` makes."""
+_NO_ENGINE_MEND = "start one (Debian: apt-get install docker.io), or go on without images"
+
+
+class ImageResult(NamedTuple):
+    """What became of an environment's image."""
+
+    image_id: str | None
+    """`sha256:…` in the engine; None: none was made."""
+    base: str | None
+    """Base with its digest."""
+    left: str | None
+    """Why there is none, in one sentence."""
+
+
+def engine() -> DockerClient:
+    """A client of the engine at DOCKER_HOST (or the usual socket); Unavailable within seconds where none answers."""
+    import docker
+    from docker.errors import DockerException
+
+    try:
+        client = docker.from_env(timeout=5)
+        client.ping()
+    except (DockerException, OSError) as error:
+        raise Unavailable("no Docker engine answers", os.environ.get("DOCKER_HOST", ""), _NO_ENGINE_MEND) from error
+    client.api.timeout = 600
+    return client
+
+
+def has(name: str) -> bool:
+    """Whether the engine has the image; Unavailable where no engine answers."""
+    from docker.errors import ImageNotFound
+
+    with contextlib.closing(engine()) as client:
+        try:
+            client.images.get(name)
+        except ImageNotFound:
+            return False
+    return True
+
+
+def build(directory: Path, base: str | None = None) -> ImageResult:
+    """Image of the environment in `directory`; where no engine or no base is there, why it was left.
+
+    `base` names the base image; without it the engine's own DEFAULT_BASE, else LOCAL_BASE, else DEFAULT_BASE pulled.
+    """
+    try:
+        with contextlib.closing(engine()) as client:
+            below, name = _base(client, base)
+            return ImageResult(_on_top(client, below, _tag(directory, name), layers_of(directory), ROOM_WAY), name, None)
+    except Unavailable as error:
+        return ImageResult(None, None, str(error))
+
+
+def save(directory: Path, archive: Path, base: str | None = None) -> str:
+    """Write the image of the environment in `directory` to `archive`, for another engine or a registry; gives its id.
+
+    Both `docker load` and tools that copy OCI archives to registries read it. Unavailable where no engine has the base.
+    """
+    with contextlib.closing(engine()) as client, tempfile.TemporaryDirectory() as scratch:
+        below, name = _base(client, base)
+        return write_on_top(archive, _saved(below, Path(scratch)), layers_of(directory), _tag(directory, name), ROOM_WAY)
+
+
+def image_of(directory: Path) -> str:
+    """Id of the image that an environment's manifest names; InputError where none was made."""
+    made = read_manifest(directory).get("image") or {}
+    if made.get("image_id") is None:
+        what = f"the environment has no image ({made.get('left', 'none was made')})"
+        raise InputError(what, str(directory), "run `traceroom run` with an engine, or do without containers")
+    return str(made["image_id"])
+
+
+def start(
+    directory: Path, task_id: str | None = None, seed: int = 0, limits: Limits = DEFAULT_LIMITS, image_id: str | None = None
+) -> Room:
+    """A room with control, in a container that goes when the room is closed; its tasks are those of `directory`, and its
+    image that of the manifest where `image_id` names no other. Unavailable where it does not begin, InputError where it has no
+    such task."""
+    image_id, tasks = image_id or image_of(directory), tasks_of(directory)
+    if task_id is not None:
+        tasks(task_id)
+    carrier = ContainerCarrier(engine(), image_id, arguments(None), limits)
+    room = begun(Room(carrier, image_id[:19], tasks))
+    if task_id is not None:
+        room.reset(task_id, seed)
+    return room
+
+
+def tasks_of(directory: Path) -> Tasks:
+    """What hands a room in a container its tasks; they are read when the first is asked for."""
+    rows: dict[str, dict[str, Any]] = {}
+
+    def task(task_id: str) -> dict[str, Any]:
+        if not rows:
+            rows.update((row["task_id"], row) for row in rows_of(directory / TASKS))
+        if task_id not in rows:
+            raise InputError(f"no task {task_id!r} in this environment; it has {len(rows)}", str(directory))
+        return rows[task_id]
+
+    return task
+
+
+def agent(room: Room, base: str | None = None, limits: Limits = AGENT_LIMITS) -> Agent:
+    """A container for an agent's own programs, from the image `base` with the way to the room's tools on top.
+
+    Nothing reaches it but what its programs are given and what the room answers. Unavailable where it does not begin.
+    """
+    client = engine()
+    below, name = _base(client, base)
+    image_id = _on_top(client, below, f"traceroom/agent:{digest(name)[:12]}", [agent_layer()], AGENT_WAY)
+    carrier = ContainerCarrier(client, image_id, [], limits, AGENT_WAY)
+    return Agent(carrier, carrier.run, room).begun()
+
+
+def make_base(name: str = LOCAL_BASE, suite: str = "bookworm") -> str:
+    """Make a small base image from Debian packages with mmdebstrap and load it as `name`; returns its id.
+
+    62 MB, some seconds, needs root and a Debian mirror. The same packages give the same id.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        layer, archive = Path(scratch, "layer.tar"), Path(scratch, "image.tar")
+        debian.layer(layer, suite)
+        write_base(archive, layer, name)
+        with contextlib.closing(engine()) as client:
+            return _load(client, archive)
+
+
+def _base(client: DockerClient, name: str | None) -> tuple[Image, str]:
+    """The base image, pulled where it is not here, and its name with its digest."""
+    from docker.errors import DockerException, ImageNotFound
+
+    for candidate in [name] if name else [DEFAULT_BASE, LOCAL_BASE]:
+        with contextlib.suppress(ImageNotFound):
+            image = client.images.get(candidate)
+            return image, candidate if "@sha256:" in candidate else f"{candidate}@{image.id}"
+    wanted = name or DEFAULT_BASE
+    try:
+        image = client.images.pull(wanted)
+    except (DockerException, OSError) as error:
+        mend = "run `traceroom base-image` to make one from Debian packages, or name one that is here"
+        what = f"the base image {wanted.partition('@')[0]} is not here and cannot be pulled"
+        raise Unavailable(what, mend=mend) from error
+    if "@sha256:" not in wanted:
+        digests = image.attrs.get("RepoDigests") or [f"{wanted}@{image.id}"]
+        wanted = str(digests[0])
+    return image, wanted
+
+
+def _tag(directory: Path, base: str) -> str:
+    """What the image is called in an engine: by the room's content, and the base."""
+    return f"traceroom/{room_digest(read_manifest(directory)['files'])[:32]}:{digest(base)[:12]}"
+
+
+def _on_top(client: DockerClient, below: Image, tag: str, layers: Sequence[bytes], way: Way) -> str:
+    """Id of the image with these layers on the base; loaded where the engine does not have it already."""
+    standing = _standing(client, tag, below, layers, way)
+    if standing is not None:
+        return standing
+    with tempfile.TemporaryDirectory() as scratch:
+        archive = Path(scratch, "image.tar")
+        write_on_top(archive, _saved(below, Path(scratch)), layers, tag, way)
+        return _load(client, archive)
+
+
+def _standing(client: DockerClient, tag: str, below: Image, layers: Sequence[bytes], way: Way) -> str | None:
+    """Id of the image of this name where the engine has it already, of just these layers and this way to run; else None."""
+    from docker.errors import ImageNotFound
+
+    try:
+        image = client.images.get(tag)
+    except ImageNotFound:
+        return None
+    about, base = image.attrs, below.attrs
+    wanted = [*(base["RootFS"].get("Layers") or []), *(f"sha256:{digest(layer)}" for layer in layers)]
+    runs = (about["Config"].get("User"), about["Config"].get("Entrypoint"))
+    same = about["RootFS"].get("Layers") == wanted and runs == (f"{way.user}:{way.user}", list(way.entrypoint))
+    return str(image.id) if same else None
+
+
+def _saved(image: Image, folder: Path) -> Path:
+    """The image's archive as the engine gives it."""
+    archive = folder / "base.tar"
+    with archive.open("wb") as stream:
+        stream.writelines(image.save())
+    return archive
+
+
+def _load(client: DockerClient, archive: Path) -> str:
+    with archive.open("rb") as stream:
+        images = client.images.load(stream)
+    if not images:
+        raise InputError("the engine took the image and named none", str(archive))
+    return str(images[0].id)

@@ -1,0 +1,172 @@
+"""A running container: what it may do, and what carries bytes to and from it.
+
+In: a client of the engine, an image, limits. Out: a carrier of its first process's stdio, which runs other programs in it too.
+A room's container has user 10001, an agent's 10002; both a read-only root, no network, no capabilities, no new privileges, and
+limits for memory, processes, processor time, wall time and what can be written. Nothing that it says is kept by the engine, so
+none of it fills the host's disk; the end of the host's connection is the end of its stdin.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from env_builder.agents import Ran
+from env_builder.archive import ROOM_WAY, Way
+from warehouse.errors import Unavailable
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+    from docker.models.containers import Container
+
+MOST_OUTPUT = 1 << 20
+"""Bytes of a program's stdout, and of its stderr, that are kept."""
+
+
+class Limits(NamedTuple):
+    """What a running container may use."""
+
+    memory_mb: int = 512
+    """What is written to its temporary folders counts too."""
+    n_processes: int = 32
+    network: bool = False
+    seconds: float = 7200.0
+    """Wall time, after which the container is ended."""
+    cpus: float = 1.0
+    """Cores that it may keep busy."""
+    scratch_mb: int = 16
+    """What it may write to /tmp, and an agent to its folder as well."""
+
+
+DEFAULT_LIMITS = Limits()
+AGENT_LIMITS = Limits(n_processes=128, scratch_mb=64)
+
+
+class ContainerCarrier:
+    """Carries bytes to and from the first process of a container, and runs others in it."""
+
+    def __init__(
+        self, client: DockerClient, image_id: str, options: list[str], limits: Limits = DEFAULT_LIMITS, way: Way = ROOM_WAY
+    ) -> None:
+        from docker.errors import DockerException, NotFound
+
+        self._client = client
+        self._errors: tuple[type[BaseException], ...] = (DockerException, OSError)
+        self._said = b""
+        try:
+            self._container = _create(client, image_id, options, limits, way)
+        except NotFound as error:
+            raise Unavailable("no such image in the engine", image_id, "build the environment's image again") from error
+        except self._errors as error:
+            raise Unavailable(f"the engine makes no container ({error})", image_id) from error
+        self.container_id = str(self._container.id)
+        self._over = threading.Timer(limits.seconds, self._end, [f"its {limits.seconds:g} s were over"])
+        self._over.daemon = True
+        try:
+            stream = self._container.attach_socket(params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
+            self._frames = _Frames(stream)
+            self._container.start()
+            self._over.start()
+        except self._errors as error:
+            self.close()
+            raise Unavailable(f"the container does not start ({error})", image_id) from error
+
+    def send(self, data: bytes) -> None:
+        """Write all of it."""
+        self._frames.socket.sendall(data)
+
+    def receive(self, timeout_s: float) -> bytes:
+        """Some bytes of the first process's stdout; what it says on stderr is kept aside."""
+        ends = time.monotonic() + timeout_s
+        for channel, data in self._frames.until(ends):
+            if channel == 1:
+                return data
+            self._said = (self._said + data)[-4096:]
+        return b""
+
+    def run(self, program: Sequence[str], stdin: bytes, timeout_s: float) -> Ran:
+        """Run another program in the container, as its user; after `timeout_s` the whole container is ended."""
+        ends = time.monotonic() + timeout_s
+        api, kept = self._client.api, {1: bytearray(), 2: bytearray()}
+        try:
+            made = api.exec_create(self.container_id, list(program), stdin=True)["Id"]
+            frames = _Frames(api.exec_start(made, socket=True))
+            with contextlib.closing(frames.socket):
+                frames.socket.sendall(stdin)
+                frames.socket.shutdown(socket.SHUT_WR)
+                for channel, data in frames.until(ends):
+                    room = MOST_OUTPUT - len(kept[channel])
+                    kept[channel] += data[:max(0, room)]
+            code: int | None = api.exec_inspect(made)["ExitCode"]
+        except TimeoutError:
+            self._end(f"a program took more than {timeout_s:g} s")
+            code = None
+        except self._errors as error:
+            raise Unavailable(f"the container is gone ({self._said.decode(errors='replace') or error})") from error
+        return Ran(code, bytes(kept[1]), bytes(kept[2]))
+
+    def last_words(self) -> str:
+        """Last line on stderr."""
+        with contextlib.suppress(*self._errors):
+            while self.receive(1.0):
+                pass
+        lines = self._said.decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else ""
+
+    def close(self) -> None:
+        """Kill and remove the container."""
+        self._over.cancel()
+        with contextlib.suppress(*self._errors, AttributeError):
+            self._frames.socket.close()
+        with contextlib.suppress(*self._errors):
+            self._container.remove(force=True)
+        self._client.close()
+
+    def _end(self, why: str) -> None:
+        """Kill the container for a reason, which is its last word."""
+        self._said += f"\n{why}".encode()
+        with contextlib.suppress(*self._errors):
+            self._container.kill()
+
+
+class _Frames:
+    """What an engine sends of the two outputs of a process."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        """Held, since who drops it closes the socket."""
+        self.socket: socket.socket = cast(socket.socket, vars(stream).get("_sock", stream))
+
+    def until(self, ends: float) -> Iterator[tuple[int, bytes]]:
+        """(1: stdout, 2: stderr; bytes) until there are no more; TimeoutError at `ends` of the monotonic clock."""
+        while header := self._exactly(8, ends):
+            yield header[0], self._exactly(int.from_bytes(header[4:], "big"), ends)
+
+    def _exactly(self, size: int, ends: float) -> bytes:
+        parts = bytearray()
+        while len(parts) < size:
+            left = ends - time.monotonic()
+            self.socket.settimeout(None if left == float("inf") else max(0.001, left))
+            data = self.socket.recv(size - len(parts))
+            if not data:
+                return b""
+            parts += data
+        return bytes(parts)
+
+
+def _create(client: DockerClient, image_id: str, options: list[str], limits: Limits, way: Way) -> Container:
+    from docker.types import LogConfig, Ulimit
+
+    scratch = f"size={limits.scratch_mb}m,nosuid,nodev"
+    own = {} if way is ROOM_WAY else {way.folder: f"{scratch},exec,mode=0700,uid={way.user},gid={way.user}"}
+    return client.containers.create(
+        image_id, command=options, stdin_open=True, tty=False, auto_remove=True, labels={"traceroom": "room"},
+        user=f"{way.user}:{way.user}", read_only=True, tmpfs={"/tmp": f"{scratch},noexec", **own}, shm_size="1m",
+        network_mode="bridge" if limits.network else "none", cap_drop=["ALL"], security_opt=["no-new-privileges"],
+        mem_limit=f"{limits.memory_mb}m", memswap_limit=f"{limits.memory_mb}m", pids_limit=limits.n_processes,
+        nano_cpus=int(limits.cpus * 1e9), ulimits=[Ulimit(name="core", soft=0, hard=0)], log_config=LogConfig(type="none"),
+    )  # fmt: skip
