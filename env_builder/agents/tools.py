@@ -77,11 +77,12 @@ def serve(place: str = PLACE) -> None:
         sys.stdin.buffer.readline()
         while True:
             for key, _ in ready.select():
-                if key.fileobj is sys.stdin.buffer:  # nothing was asked: the host is gone
-                    return
                 if key.fileobj is listening:
                     _welcome(listening, ready, open_ones)
-                elif isinstance(key.fileobj, socket.socket) and not _heard(key.fileobj, open_ones):
+                elif not isinstance(key.fileobj, socket.socket):  # asked past the socket; or the host is gone
+                    if not sys.stdin.buffer.readline():
+                        return
+                elif not _heard(key.fileobj, open_ones):
                     ready.unregister(key.fileobj)
                     del open_ones[key.fileobj]
                     key.fileobj.close()
