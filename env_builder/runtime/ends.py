@@ -100,12 +100,23 @@ def _without(value: Any, loose: Sequence[Path]) -> Any:
 
 def same(one: Any, other: Any) -> bool:
     """Whether two JSON values are equal: 1 is 1.0, but true is not 1."""
-    if type(one) is type(other) and isinstance(one, str | int):
-        return bool(one == other)
     try:
-        return canonical(_plain(one)) == canonical(_plain(other))
-    except (ValueError, TypeError, RecursionError):  # what is no JSON is like nothing
+        return bool(one == other) and _of_one_kind(one, other)
+    except RecursionError:  # what is too deep to be compared is like nothing
         return False
+
+
+def _of_one_kind(one: Any, other: Any) -> bool:
+    """Whether two values that Python holds for equal are so as JSON: a truth value is no number; what is no JSON is nothing."""
+    if isinstance(one, str):
+        return True
+    if isinstance(one, dict):
+        return all(_of_one_kind(value, other[name]) for name, value in one.items())
+    if isinstance(one, list):
+        return all(map(_of_one_kind, one, other))
+    if isinstance(one, float):
+        return one - one == 0 and not isinstance(other, bool)
+    return one is None or (isinstance(one, bool) == isinstance(other, bool) and isinstance(one, int))
 
 
 @lru_cache(maxsize=4096)

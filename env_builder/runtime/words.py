@@ -27,6 +27,7 @@ LONGEST_NUMBER = 24
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = (r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
           r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?")
+_ANY_MONTH = re.compile("|".join(_MONTHS))
 _DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?:,?\s{1,2}(\d{4}))?(?!\d)"
 _ISO = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)", re.ASCII)
@@ -53,8 +54,10 @@ def facts_in(text: str) -> frozenset[Fact]:
     rest = " ".join([word for word in rest.split() if not word.isalpha() and not _TEN.isdisjoint(word)])  # no more blanks
     if not rest:
         return frozenset(found)
-    rest = _ISO.sub(lambda m: _take(found, [(m[1], m[2], m[3])]), rest)
-    rest = _PARTS.sub(lambda m: _take(found, [(_year(m[4]), m[1], m[3]), (_year(m[4]), m[3], m[1])]), rest)
+    if rest.count("-") > 1:
+        rest = _ISO.sub(lambda m: _take(found, [(m[1], m[2], m[3])]), rest)
+    if "/" in rest or rest.count(".") > 1:
+        rest = _PARTS.sub(lambda m: _take(found, [(_year(m[4]), m[1], m[3]), (_year(m[4]), m[3], m[1])]), rest)
     rest = _CLOCK.sub(" ", rest) if ":" in rest else rest
     rest = _ID.sub(lambda m: _take_id(found, m[0]), rest)
     for token in _NUMBER.findall(rest):
@@ -81,14 +84,8 @@ def _without_months(found: set[Fact], text: str) -> str:
 
 def _about_months(small: str) -> list[tuple[int, int]]:
     """(begin, end) about the names of months, cut at blanks, in order and apart."""
-    places = []
-    for month in _MONTHS:
-        at = small.find(month)
-        while at >= 0:
-            places.append(at)
-            at = small.find(month, at + 1)
     spans: list[tuple[int, int]] = []
-    for at in sorted(places):
+    for at in [month.start() for month in _ANY_MONTH.finditer(small)]:
         begin, end = small.rfind(" ", 0, max(0, at - BEFORE)) + 1, small.find(" ", at + AFTER)
         end = len(small) if end < 0 else end
         if spans and begin <= spans[-1][1]:

@@ -15,7 +15,7 @@ from ..answers import parsed
 from ..canonical import canonical
 from ..ends import EndState, end_state
 from ..records import Episode
-from ..words import Fact, facts_in
+from ..words import LONGEST_TEXT, Fact, facts_in
 
 Parameters = dict[str, Any]
 Schema = dict[str, Any]
@@ -105,13 +105,24 @@ class Seen:
 
     @cached_property
     def heard(self) -> frozenset[Fact]:
-        """Facts that the agent told the user."""
-        return facts_in(self.words)
+        """Facts that the agent told the user, beside each date its day of the year: ("day", "05-15")."""
+        facts = facts_in(self.words)
+        return facts.union([("day", value[-5:]) for kind, value in facts if kind == "date"])
 
     @cached_property
-    def days(self) -> frozenset[Fact]:
-        """Days of the year that the agent named, each without its year."""
-        return frozenset(("date", f"--{value[-5:]}") for kind, value in self.heard if kind == "date")
+    def trace(self) -> list[int]:
+        """Places of all calls that were done, in order."""
+        return sorted({place for steps in self.done.values() for place, _ in steps})
+
+    @cached_property
+    def spoken(self) -> list[int]:
+        """Places of all calls that were done and of all words, in order."""
+        return sorted({*self.trace, *(place for place, _ in self.said)})
+
+    @cached_property
+    def squeezed(self) -> str:
+        """Letters and digits of the agent's words."""
+        return squeezed(self.words[:LONGEST_TEXT])
 
     @cached_property
     def plain(self) -> str:
@@ -165,6 +176,11 @@ def _leaves(value: Any, name: str, depth: int) -> Iterator[tuple[str, Any]]:
             yield from _leaves(item, name, depth - 1)
     else:
         yield name, value
+
+
+def squeezed(text: str) -> str:
+    """The letters and digits alone, in small letters."""
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 def clip(items: list[Any]) -> list[Any]:

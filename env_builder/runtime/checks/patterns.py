@@ -13,7 +13,7 @@ an earlier call that was done (with `each`: in any element of the list there). V
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..ends import same
@@ -48,7 +48,7 @@ class Pattern(NamedTuple):
     phrases: list[str] | None
     """Phrases of words of the agent, empty: any words; None: it speaks of calls."""
     tool: str | None
-    """The one tool that it speaks of, where it speaks of calls of one that were done."""
+    """The one tool that it speaks of, where it speaks of all calls of one that were done."""
 
     def matches(self, row: Row, seen: Seen, place: int | None = None) -> bool:
         """Is it a call of this tool with such arguments, whatever became of it? `place`: where it stands in the journal."""
@@ -57,6 +57,10 @@ class Pattern(NamedTuple):
             return False
         if self.effect is not None and (tool in seen.episode.writes) != (self.effect == "write"):
             return False
+        return self.fits(row, seen, place)
+
+    def fits(self, row: Row, seen: Seen, place: int | None = None) -> bool:
+        """Has a call of this tool such arguments?"""
         given = row.get("arguments")
         if not isinstance(given, dict):
             return not self.named and not self.where
@@ -77,36 +81,36 @@ def pattern_of(written: Parameters) -> Pattern:
     tool = written.get("tool")
     tools = None if tool is None else frozenset([tool] if isinstance(tool, str) else tool)
     said = None if phrases is None else [] if phrases is True else [" ".join(each.casefold().split()) for each in phrases]
-    one = tool if isinstance(tool, str) and written.get("outcome", "done") == "done" else None
+    done_by_one = isinstance(tool, str) and "effect" not in written and written.get("outcome", "done") == "done"
+    one = tool if done_by_one else None
     return Pattern(written, tools, list(written.get("arguments", {}).items()), list(written.get("where", {}).items()),
                    written.get("effect"), written.get("outcome", "done"), said, one)
 
 
 def count(pattern: Pattern, seen: Seen) -> int:
     """How many steps match."""
-    if pattern.tool is None:
-        return sum(1 for _ in matching(pattern, seen))
-    steps = seen.done.get(pattern.tool)
-    return sum([pattern.matches(row, seen, place) for place, row in steps]) if steps else 0
+    return len(matching(pattern, seen))
 
 
-def matching(pattern: Pattern, seen: Seen) -> Iterator[tuple[int, Row]]:
+def matching(pattern: Pattern, seen: Seen) -> list[tuple[int, Row]]:
     """(place, row) of the steps that match, in order."""
+    if pattern.tool is not None:
+        steps = seen.done.get(pattern.tool)
+        if steps is None or not (pattern.named or pattern.where):
+            return steps or []
+        return [step for step in steps if pattern.fits(step[1], seen, step[0])]
     if pattern.phrases is not None:
-        for place, text in seen.said:
-            plain = " ".join(text.casefold().split()) if pattern.phrases else ""
-            if not pattern.phrases or any(phrase in plain for phrase in pattern.phrases):
-                yield place, seen.episode.journal[place]
-        return
-    for place, row in _candidates(pattern, seen):
-        if pattern.matches(row, seen, place):
-            yield place, row
+        return [(place, seen.episode.journal[place]) for place, text in seen.said
+                if not pattern.phrases or _holds(" ".join(text.casefold().split()), pattern.phrases)]
+    return [(place, row) for place, row in _candidates(pattern, seen) if pattern.matches(row, seen, place)]
+
+
+def _holds(plain: str, phrases: list[str]) -> bool:
+    return any(phrase in plain for phrase in phrases)
 
 
 def _candidates(pattern: Pattern, seen: Seen) -> list[tuple[int, Row]]:
     if pattern.outcome == "done" and pattern.tools is not None:
-        if len(pattern.tools) == 1:
-            return seen.done.get(next(iter(pattern.tools)), [])
         return sorted((step for tool in pattern.tools for step in seen.done.get(tool, ())), key=lambda step: step[0])
     if pattern.outcome == "any":
         return seen.calls

@@ -25,11 +25,15 @@ class Marks(NamedTuple):
 
     def after(self, place: int, before: int | None = None) -> bool:
         """Is there a second step after this first one (and before a place)?"""
+        if self.alike is None and before is None:
+            return bool(self.second) and self.second[-1] > place
         later = self.second[bisect_right(self.second, place):None if before is None else bisect_left(self.second, before)]
         return bool(later) if self.alike is None else any(self.alike(place, other) for other in later)
 
     def before(self, place: int, after: int | None = None) -> bool:
         """Is there a first step before this second one (and after a place)?"""
+        if self.alike is None and after is None:
+            return bool(self.first) and self.first[0] < place
         earlier = self.first[0 if after is None else bisect_right(self.first, after):bisect_left(self.first, place)]
         return bool(earlier) if self.alike is None else any(self.alike(other, place) for other in earlier)
 

@@ -30,29 +30,25 @@ class Ends(NamedTuple):
 
     loose: Loose
     accepted: list[EndState]
+    sizes: list[int]
+    """Of each, how many documents and acts it has, at least 1."""
 
 
 def _ends(parameters: Parameters) -> Ends:
     loose = Loose.of(parameters)
-    return Ends(loose, [end_state(wanted, loose.parameters) for wanted in parameters["accepted"]])
+    accepted = [end_state(wanted, loose.parameters) for wanted in parameters["accepted"]]
+    return Ends(loose, accepted, [len(documents) + len(acts) or 1 for documents, acts in accepted])
 
 
 def _state(ends: Ends, seen: Seen) -> Found:
     found = seen.end(ends.loose)
-    reached: list[int] = []
-    nearest: list[list[str]] | None = None
-    share = 0.0
-    for index, wanted in enumerate(ends.accepted):
-        left = unreached(wanted, found)
-        if not left:
-            reached.append(index)
-        if nearest is None or len(left) < len(nearest):
-            nearest = left
-        near = 1 - len(left) / (len(wanted[0]) + len(wanted[1]) or 1)
-        share = near if near > share else share
-    swayed = _leans(ends.loose, seen) and not all(
-        _surely_missing(unreached(wanted, found), seen) for wanted in ends.accepted)
-    return Found(bool(reached), {"reached": reached, "missing": clip(nearest or [])}, swayed, share)
+    missing = [unreached(wanted, found) for wanted in ends.accepted]
+    reached = [index for index, left in enumerate(missing) if not left]
+    swayed = bool(seen.leaned) and _leans(ends.loose, seen) and not all(_surely_missing(left, seen) for left in missing)
+    if reached:
+        return Found(True, {"reached": reached, "missing": []}, swayed, 1.0)
+    share = max((1 - len(left) / size for left, size in zip(missing, ends.sizes, strict=True)), default=0.0)
+    return Found(False, {"reached": [], "missing": clip(min(missing, key=len, default=[]))}, swayed, max(0.0, share))
 
 
 def _surely_missing(left: list[list[str]], seen: Seen) -> bool:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..schemas import fields
 from ..words import LONGEST_TEXT, Fact, fact_of, forms_of
-from .kind import Found, Kind, Parameters, Schema, Seen, clip
+from .kind import Found, Kind, Parameters, Schema, Seen, clip, squeezed
 from .patterns import PATTERNS, Pattern, matching, pattern_of
 
 FACT = fields("type", "value", type={"enum": ["number", "date", "id", "words"]}, value={"type": "string", "minLength": 1})
@@ -31,14 +31,25 @@ class Facts(NamedTuple):
     facts: list[Fact]
     forms: list[frozenset[Fact]]
     """Of each fact, those any of which states it; of words none."""
+    short: list[str]
+    """Of each fact its letters and digits, empty where they are too few to be heard through blanks."""
     at_least: int
 
 
 def facts_of(parameters: Parameters) -> Facts:
     """The facts that a rubric writes. ValueError where one cannot be read."""
     facts = [fact_of(fact["type"], fact["value"]) for fact in parameters["facts"]]
-    forms = [frozenset() if fact[0] == "words" else forms_of(fact) for fact in facts]
-    return Facts(parameters["facts"], facts, forms, int(parameters.get("at_least", len(facts))))
+    forms = [_heard_as(fact) for fact in facts]
+    short = [letters if len(letters := squeezed(value)) >= SQUEEZED else "" for _, value in facts]
+    return Facts(parameters["facts"], facts, forms, short, int(parameters.get("at_least", len(facts))))
+
+
+def _heard_as(fact: Fact) -> frozenset[Fact]:
+    """What of `Seen.heard` states the fact: a day without a year is told by a date of any year; of words nothing."""
+    kind, value = fact
+    if kind == "words":
+        return frozenset()
+    return frozenset({("day", value[-5:])}) if value.startswith("--") else forms_of(fact)
 
 
 def _told(wanted: Facts, seen: Seen) -> list[bool]:
@@ -46,16 +57,16 @@ def _told(wanted: Facts, seen: Seen) -> list[bool]:
     if not seen.said:
         return [False] * len(wanted.facts)
     heard = seen.heard
-    return [fact[1] in seen.plain if not forms else fact in seen.days if fact[1][:2] == "--" else not forms.isdisjoint(heard)
+    return [not forms.isdisjoint(heard) if forms else fact[1] in seen.plain
             for fact, forms in zip(wanted.facts, wanted.forms, strict=True)]
 
 
 def _said(wanted: Facts, seen: Seen) -> Found:
     told = _told(wanted, seen)
-    needed, n = max(1, wanted.at_least), sum(told)
-    missing = [fact for fact, is_told in zip(wanted.written, told, strict=True) if not is_told]
+    needed, n = wanted.at_least or 1, sum(told)
+    missing = [] if n == len(told) else [fact for fact, is_told in zip(wanted.written, told, strict=True) if not is_told]
     evidence = {"told": n, "needed": wanted.at_least, "missing": clip(missing)}
-    return Found(bool(told) and n >= needed, evidence, share=min(1.0, n / needed))
+    return Found(n >= needed, evidence, False, n / needed if n < needed else 1.0)
 
 
 def _spoke(at_least: int, seen: Seen) -> Found:
@@ -71,13 +82,9 @@ def heard(forbidden: Facts, seen: Seen) -> list[dict[str, str]]:
     """Those of the facts that the agent told, though it put blanks or dashes into them."""
     if not seen.said or not forbidden.facts:
         return []
-    squeezed = _squeezed(seen.words[:LONGEST_TEXT])
-    return [written for fact, written, told in zip(forbidden.facts, forbidden.written, _told(forbidden, seen), strict=True)
-            if told or (len(short := _squeezed(fact[1])) >= SQUEEZED and short in squeezed)]
-
-
-def _squeezed(text: str) -> str:
-    return "".join(filter(str.isalnum, text.casefold()))
+    told = _told(forbidden, seen)
+    return [written for written, short, is_told in zip(forbidden.written, forbidden.short, told, strict=True)
+            if is_told or (short and short in seen.squeezed)]
 
 
 class Promise(NamedTuple):
