@@ -5,10 +5,10 @@
 
 ENV: OUT/environments/<name> of a run, with its rewards beside it; by default made from the sample. The known solutions are
 played in seeded random order, each task once a pass, with reset, calls, words and grade; `episodes_s` and `calls_s` are medians
-over passes before each of which everything that was kept of former episodes is dropped, `episodes_s_cached` those in which it
-stays. Forks are taken after every step in a world of 1 MB and one of --gigabytes (1); the figure is that of the worse one.
-State hashes are compared over --resets (1,000,000), between which episodes are played. Tables go to stderr; the last line on
-stdout is one JSON object.
+over passes before each of which everything that was kept of former episodes is dropped (the world's own documents are parsed
+once, at their first look), `episodes_s_cached` those in which it stays. Forks are taken after every step in a world of 1 MB and
+one of --gigabytes (1); the figure is that of the worse one. State hashes are compared over --resets (1,000,000), between which
+episodes are played. Tables go to stderr; the last line on stdout is one JSON object.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from env_builder.runtime import Environment
-from env_builder.runtime.answers import parsed
+from env_builder.runtime.relevance import ids_in
 from tests.conftest import ROOT
 from tests.rooms import TASK, write_room
 
@@ -42,9 +42,9 @@ def test_a_solution_that_is_worth_less_than_1_stops_it(tmp_path: Path) -> None:
 
 
 def test_what_is_kept_is_dropped_and_forks_are_timed_in_both_worlds() -> None:
-    parsed("[1]")
+    ids_in("[1]")
     serving.forget()
-    assert parsed.cache_info().currsize == 0
+    assert ids_in.cache_info().currsize == 0
     figures = serving.forks(0.002)
     assert set(figures) == {f"fork_{quantile}_us{world}" for quantile in ("p50", "p99") for world in ("", "_1mb", "_large")}
     assert 0 < figures["fork_p50_us"] <= figures["fork_p99_us"]

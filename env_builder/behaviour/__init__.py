@@ -28,8 +28,8 @@ from env_builder.behaviour import (
     writes,
 )
 from env_builder.behaviour.sources import Sources
-from env_builder.runtime.acts import ACTING
 from env_builder.runtime.canonical import canonical
+from env_builder.runtime.programs import ACTING
 from env_builder.runtime.tables import Table
 from env_builder.world import Service, World, arithmetic
 from env_builder.world.documents import frame_of

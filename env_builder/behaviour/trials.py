@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from env_builder.runtime.answers import parsed
-from env_builder.runtime.behaviour import Answer, answer, at_instant
+from env_builder.runtime.behaviour import Answer, answer
 from env_builder.runtime.canonical import digest
+from env_builder.runtime.programs import Ready
 from env_builder.runtime.relevance import act_names
 from env_builder.runtime.tables import ROWS, Table, Wanted, agreed
 from env_builder.runtime.world import Name, Row
@@ -89,7 +90,7 @@ def tried(calls: list[Seen], program: dict[str, Any], rows: Mapping[str, Table])
 
 def _said(program: dict[str, Any], one: Seen, rows: Mapping[str, Table]) -> str | None:
     call = one.step.call
-    now = at_instant(program, instant(call.called_at))
+    now = Ready(program).at(instant(call.called_at))
     rules = [rule for rule in now["rules"] if rule["rule"] not in ("recorded", "bound", "find")]
     try:
         found = answer({**now, "rules": rules}, call.key, call.arguments, Before(one, rows))

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .programs import Program
+from .programs import Ready
 from .relevance import names_in
 from .world import Name, Overlay
 
-ACTING = ("write", "outside", "unknown")
-"""Effects of tools that may change the world, or something outside of it."""
-UNKNOWN: Program = {"effect": "unknown", "rules": [], "relation": {}}
+UNKNOWN = Ready({"effect": "unknown", "rules": [], "relation": {}})
 
 
 class Act(NamedTuple):

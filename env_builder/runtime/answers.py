@@ -24,9 +24,36 @@ def parse(content: str) -> Any:
         return None
 
 
-@lru_cache(4096)
+class Document(str):
+    """The text of a document of the world, which is read once: whoever asks again gets the same value."""
+
+    __slots__ = ("_value",)
+    _value: Any
+
+    @classmethod
+    def of(cls, text: str, value: Any) -> Document:
+        """A text whose value is at hand."""
+        document = cls(text)
+        document._value = value
+        return document
+
+    @property
+    def value(self) -> Any:
+        """JSON object or list, or None; nobody may change it."""
+        try:
+            return self._value
+        except AttributeError:
+            self._value = parse(self)
+            return self._value
+
+
 def parsed(text: str) -> Any:
     """The same, kept: whoever asks again gets the same value, which nobody may change."""
+    return text.value if type(text) is Document else _parsed(text)
+
+
+@lru_cache(4096)
+def _parsed(text: str) -> Any:
     return parse(text)
 
 

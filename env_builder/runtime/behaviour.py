@@ -10,15 +10,17 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from .answers import parse, parsed
+from .answers import Document, parse, parsed
 from .arithmetic import written
+from .canonical import styled
 from .effects import consequences
-from .expressions import DONE, Look, Missing, Nowhere, Scope, evaluate, nothing
+from .expressions import DONE, Look, Missing, Nowhere, Scope, evaluate, nothing, value_of
 from .guards import allowed, usual
 from .linked import Untold, refusal
 from .lists import read
 from .misses import finds_nothing
 from .parts import put_together
+from .programs import Ready, completing
 from .records import Tier
 from .refusals import refused
 from .selections import is_unlisted, selected
@@ -72,14 +74,6 @@ class State(Protocol):
 Rule = Callable[[dict[str, Any], str, str, dict[str, Any], State], Answer | None]
 
 
-def at_instant(program: dict[str, Any], instant: str | None) -> dict[str, Any]:
-    """The program with the rules of the version that was in force at the instant; the last one where there is no clock."""
-    for version in program.get("versions", ()) if instant is not None else ():
-        if instant < version["until"]:
-            return {**program, "rules": version["rules"]}
-    return program
-
-
 def answer(program: dict[str, Any], key: str, arguments: dict[str, Any], state: State) -> Answer | None:
     """The tool's answer by its first rule that can give one; `key`: canonical arguments."""
     for rule in program["rules"]:
@@ -94,18 +88,21 @@ def answer(program: dict[str, Any], key: str, arguments: dict[str, Any], state: 
 
 def completed(found: Answer, program: dict[str, Any], key: str, arguments: dict[str, Any], state: State) -> Answer:
     """A real answer with all the documents that the tool's own program knows it to leave behind."""
+    rules = () if found.is_error else program.completing if isinstance(program, Ready) else completing(program)
     documents: dict[Name, str] = {}
-    for rule in () if found.is_error else program["rules"]:
+    for rule in rules:
         if rule["rule"] == "write":
+            if not rule.get("also") and _named(rule, arguments) in dict(found.documents):
+                continue
             same = RULES["write"](rule, program["tool"], key, arguments, state)
             documents |= same.documents if same is not None and same.content == found.content else ()
-        elif rule["rule"] in ("shows", "create", "changes") and rule.get("also"):
+        elif rule["rule"] != "makes":
             made = next((text for name, text in found.documents if name[0] == rule.get("class")), None)
             before = parse(found.content if rule["rule"] == "changes" else made or "")
             if rule["rule"] == "changes" or before is not None:
                 spoken = before if isinstance(before, dict) else {}
                 documents |= consequences(rule["also"], spoken, arguments, state)
-        elif rule["rule"] == "makes":
+        else:
             documents |= _new(rule, found.content, arguments, state)
     return found._replace(documents=tuple((documents | dict(found.documents)).items())) if documents else found
 
@@ -118,14 +115,15 @@ def _new(rule: dict[str, Any], content: str, arguments: dict[str, Any], state: S
         made = {field: evaluate(rule["fields"][field], answer, arguments, state.look) for field in rule["order"]}
     except Missing:
         return ()
-    return (((rule["class"], str(key)), json.dumps(made, **rule["style"])),)
+    return (((rule["class"], str(key)), styled(made, rule["style"])),)
 
 
 def _recorded(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
     row = state.recorded(tool, key, arguments)
     if row is None:
         return None
-    documents = tuple(((effect["class"], effect["key"]), effect["value"]) for effect in row["effects"])
+    effects = row["effects"]
+    documents = tuple([((effect["class"], effect["key"]), effect["value"]) for effect in effects]) if effects else ()
     return Answer(row["content"], row["is_error"], "recorded", documents)
 
 
@@ -257,10 +255,10 @@ def _check(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any],
 def _create(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
     """Make a new thing, field by field, and show it; and change what hangs together with it."""
     new = write(rule, {}, arguments, state.look)
-    named = None if new is None else json.loads(new)[rule["field"]]
+    named = None if new is None else new.value[rule["field"]]
     if new is None or not isinstance(named, str | int) or state.look(rule["class"], str(named)) is not None:
         return None
-    others = consequences(rule.get("also", []), json.loads(new), arguments, state)
+    others = consequences(rule.get("also", []), new.value, arguments, state)
     return Answer(rule["before"] + new + rule["after"], False, "induced", (((rule["class"], str(named)), new), *others))
 
 
@@ -276,7 +274,7 @@ def unmoved(program: dict[str, Any], arguments: dict[str, Any], state: State) ->
         text = None if name is None else state.document(name)
         if name is None or text is None:
             continue
-        before = json.loads(text)
+        before = parsed(text)
         others = consequences(rule.get("also", []), before, arguments, state)
         try:
             if any(before.get(field) == value for field, value in rule.get("done", {}).items()):
@@ -290,7 +288,7 @@ def unmoved(program: dict[str, Any], arguments: dict[str, Any], state: State) ->
     return tuple(found)
 
 
-def write(rule: dict[str, Any], before: dict[str, Any], arguments: dict[str, Any], look: Look = nothing) -> str | None:
+def write(rule: dict[str, Any], before: dict[str, Any], arguments: dict[str, Any], look: Look = nothing) -> Document | None:
     """JSON text of the document that a write rule makes of `before`, None where it does not answer."""
     try:
         return _made(rule, before, arguments, look) if allowed(rule["when"], before, arguments) else None
@@ -298,9 +296,13 @@ def write(rule: dict[str, Any], before: dict[str, Any], arguments: dict[str, Any
         return None
 
 
-def _made(rule: dict[str, Any], before: dict[str, Any], arguments: dict[str, Any], look: Look) -> str:
-    after = {field: evaluate(rule["fields"][field], before, arguments, look) for field in _order(rule, before)}
-    return json.dumps(after, **rule["style"])
+def _made(rule: dict[str, Any], before: dict[str, Any], arguments: dict[str, Any], look: Look) -> Document:
+    fields, scope, after = rule["fields"], Scope(before, arguments, look), {}
+    for field in _order(rule, before):
+        expression = fields[field]
+        kept = expression[0] == "before" and expression[1:] == [field] and field in before
+        after[field] = before[field] if kept else value_of(expression, scope)
+    return Document.of(styled(after, rule["style"]), after)
 
 
 def _named(rule: dict[str, Any], arguments: dict[str, Any]) -> Name | None:

@@ -33,6 +33,9 @@ class Conditions:
 
     def switched(self, seed: int, switches: Iterable[str]) -> Conditions:
         """The same tools, for another episode."""
+        switches = tuple(switches)
+        if seed == self.seed and switches == self.switches:
+            return self
         return Conditions(self._rows.values(), seed, switches)
 
     def fault(self, step: int, tool: str, arguments: dict[str, Any]) -> Result | None:

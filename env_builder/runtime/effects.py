@@ -9,9 +9,10 @@ null: none): once for each of its elements, in which `before` is the element. Wh
 
 from __future__ import annotations
 
-import json
 from typing import Any, Protocol
 
+from .answers import Document
+from .canonical import styled
 from .expressions import Look, Missing, Scope, evaluate, nothing, value_of
 from .world import Name
 
@@ -34,6 +35,8 @@ def consequences(
     also: list[Consequence], before: Any, arguments: dict[str, Any], state: Known
 ) -> tuple[tuple[Name, str], ...]:
     """Texts of all other documents that the write is known to change or to leave alone; those not known are left out."""
+    if not also:
+        return ()
     found: dict[Name, Any] = {}
     styles: dict[Name, dict[str, Any]] = {}
     for one in also:
@@ -47,7 +50,8 @@ def consequences(
             found[name] = None if there is None else applied(one, there, before, arguments, state.look)
         except Unknowable:
             found[name] = None
-    return tuple((name, json.dumps(value, **styles[name])) for name, value in found.items() if value is not None)
+    known = ((name, value) for name, value in found.items() if value is not None)
+    return tuple([(name, Document.of(styled(value, styles[name]), value)) for name, value in known])
 
 
 def applied(one: Consequence, there: Any, before: Any, arguments: dict[str, Any], look: Look = nothing) -> Any:

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from . import live
-from .acts import ACTING, Mark
+from .acts import Mark
 from .bindings import Binding, binding
-from .canonical import canonical, digest, is_json
+from .canonical import canonical, digest, written
 from .conditions import Conditions
 from .episode import Room
 from .files import TASKS, rows_of, task_of
 from .grading import grade, shaped
-from .programs import Program
+from .programs import Program, Programs
 from .records import Ended, Episode, Grade, Limits, Observation, Result, Task
 from .rubrics import Rubric
 from .user import ScriptedUser
@@ -40,8 +40,8 @@ class Environment:
         self.tasks = tuple(tasks)
         self.tools = tools
         self._by_id = {task.task_id: task for task in self.tasks}
-        self._programs = programs
-        self._writes = frozenset(tool for tool, program in programs.items() if program["effect"] in ACTING)
+        self._programs = Programs(programs)
+        self._writes = frozenset(tool for tool, program in self._programs.items() if program.acting)
         self._world = world
         self._rubrics = rubrics
         self._read_rubrics: dict[str, Rubric] = {}
@@ -144,10 +144,14 @@ class Environment:
         if not self._open():
             return _OVER
         self._marks.append((self._room.mark, self._turn))
-        arguments = arguments if is_json(arguments) else None  # what cannot be written down is nothing that a tool was given
+        key = written(arguments)
+        arguments = None if key is None else arguments  # what cannot be written down is nothing that a tool was given
         drawn: dict[str, Any] = {}
         if isinstance(arguments, dict):
-            result, drawn = self._answer(tool, arguments)
+            if self._conditions.switches:
+                result, drawn = self._answer(tool, arguments)
+            else:
+                result = self._room.call(tool, arguments, key)
             if self._task is None and result.tier == "unknown" and tool in self._programs:  # a task's answer would be told
                 result = result._replace(content=result.content + self._nearest(tool, arguments))
         else:
@@ -327,8 +331,6 @@ class Environment:
 
     def _answer(self, tool: str, arguments: dict[str, Any]) -> tuple[Result, dict[str, Any]]:
         """The answer, or the failure that keeps the call from reaching the room; and what was drawn, for the journal."""
-        if not self._conditions.switches:
-            return self._room.call(tool, arguments), {}
         step = len(self._journal)
         fault = self._conditions.fault(step, tool, arguments)
         expired = None if fault else self._conditions.expired(self._journal, tool, arguments)

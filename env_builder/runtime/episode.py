@@ -7,12 +7,12 @@ tools were seen to leave each other alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .acts import ACTING, NOTHING_NAMED, UNKNOWN, Act, Asked, Mark
+from .acts import NOTHING_NAMED, UNKNOWN, Act, Asked, Mark
 from .answers import failed, parse, parsed
-from .behaviour import Answer, answer, at_instant, completed, unmoved
+from .behaviour import Answer, answer, completed, unmoved
 from .bindings import Ask, Binding, Reply
 from .canonical import canonical
 from .clock import after
@@ -20,7 +20,7 @@ from .draws import drawn
 from .expressions import DONE, FRESH, LAST, NOW
 from .implied import Origin
 from .numbering import Form, number_of
-from .programs import Program, drawing, made_by, open_to_bound, rows_rules, shown_by, volatile
+from .programs import Program, Programs, Ready, made_by, open_to_bound, rows_rules, shown_by, unknown
 from .records import Result
 from .relevance import ids, listed_in, matters, names
 from .tables import ROWS, Table, Wanted, agreed
@@ -39,10 +39,10 @@ class Room:
         "_affixes", "_begun", "_bound", "_last", "_n_calls", "_naming", "_overlay", "_programs", "_seed", "_taught",
         "_taught_is_shared", "_world", "acts", "view")
 
-    def __init__(self, world: World, programs: dict[str, Program], view: View) -> None:
+    def __init__(self, world: World, programs: Mapping[str, Program], view: View) -> None:
         self._world = world
-        self._programs = programs
-        self._affixes = {program["class"]: program["affix"] for program in programs.values() if "affix" in program}
+        self._programs = programs if isinstance(programs, Programs) else Programs(programs)
+        self._affixes = self._programs.affixes
         self._overlay = Overlay()
         self._taught = Taught()
         self._taught_is_shared = False
@@ -59,7 +59,8 @@ class Room:
     def bind(self, bound: dict[str, Binding]) -> Room:
         """Answer these tools by what is bound to them where no answer is on record; gives itself."""
         self._bound = bound
-        self._programs = self._programs | {tool: open_to_bound(self._programs[tool]) for tool in bound}
+        if bound:
+            self._programs = Programs(self._programs | {tool: open_to_bound(self._programs[tool]) for tool in bound})
         return self
 
     def drawing(self, seed: int) -> Room:
@@ -96,26 +97,26 @@ class Room:
             twin._taught.begin_anew()
         return twin
 
-    def call(self, tool: str, arguments: dict[str, Any]) -> Result:
-        """Answer a call and take on what it changes."""
+    def call(self, tool: str, arguments: dict[str, Any], key: str | None = None) -> Result:
+        """Answer a call and take on what it changes. `key`: the canonical arguments, where they are at hand."""
         program = self._programs.get(tool)
         if program is None:
             return Result(f"unknown tool {tool!r}; there are: {', '.join(sorted(self._programs))}", True, "unknown")
-        program = at_instant(program, self.view.instant)
-        key = canonical(arguments)
+        program = program.at(self.view.instant)
+        key = canonical(arguments) if key is None else key
         self._n_calls += 1
         self._last = Asked(tool, key, self.acts, self._overlay)
         found = answer(program, key, arguments, self)
         if found is None:
             self._act(program, key, arguments, None, unmoved(program, arguments, self))
-            return Result(self._unknown(tool, key), True, "unknown")
+            return Result(unknown(program, key, self._seed is not None), True, "unknown")
         if not found.is_error:
             self._act(program, key, arguments, found)
         return Result(found.content, found.is_error, found.tier)
 
     def learn(self, tool: str, arguments: dict[str, Any], content: str, passing: bool = False) -> None:
         """Take in what the real tool answered to a call that was just asked here. `passing`: it failed by itself."""
-        program = at_instant(self._programs.get(tool, UNKNOWN | {"tool": tool}), self.view.instant)
+        program = self._programs.get(tool, Ready(UNKNOWN | {"tool": tool})).at(self.view.instant)
         key = canonical(arguments)
         if self._taught_is_shared:
             self._taught, self._taught_is_shared = self._taught.copy(), False
@@ -133,7 +134,7 @@ class Room:
             makes = next((rule for rule in program["rules"] if rule["rule"] == "makes"), None)
             origin = Origin(makes, arguments, answered, self._bare) if makes else None
             self._taught.trace(origin, {self._bare(name): parse(text) for name, text in documents})
-        acting = program["effect"] in ACTING
+        acting = program.acting
         after = self.after(tool, arguments)
         if after is not None:
             effects = [{"class": name[0], "key": name[1], "value": text} for name, text in documents] if acting else []
@@ -152,10 +153,11 @@ class Room:
 
     def document(self, name: Name) -> str | None:
         """JSON text of a thing as the episode has it now, or None where it is not known."""
+        words = None
         if name[0] in self._affixes:
             name, words = self._plain(name)
-        else:
-            words = None
+        if not self.acts and not self._taught.documents:
+            return self._at_first(name)
         text, since = self._overlay.get(name, NEVER)
         told, at = self._taught.documents.get(name, NEVER)
         if at >= since:
@@ -164,7 +166,7 @@ class Room:
             return text
         words = words or frozenset((name[1],))
         for act in self._acts_naming(words, since):
-            if name not in act.documents and matters(self._relation(act, name[0]), act.names, words):
+            if name not in act.documents and matters(self._programs.relation(act.tool, name[0]), act.names, words):
                 return None
         return text
 
@@ -235,14 +237,12 @@ class Room:
 
     def _parts(self, entity_class: str, wanted: Wanted) -> list[TableRow]:
         """Parts of things that nobody may have looked at, as things made from them showed them."""
-        makes = {tool: rule for tool, program in self._programs.items() for rule in program["rules"] if rule["rule"] == "makes"}
         taught = self._taught.implied.get(entity_class)
-        return self._world.implied(entity_class, makes, self._bare).found(wanted) + (taught.found(wanted) if taught else [])
+        known = self._world.implied(entity_class, self._programs.making, self._bare)
+        return known.found(wanted) + (taught.found(wanted) if taught else [])
 
     def _rows(self, entity_class: str, wanted: Wanted) -> list[TableRow]:
-        rules = {
-            tool: rule for tool, program in self._programs.items() for rule in rows_rules(program)
-            if rule["class"] == entity_class}
+        rules = self._programs.listing.get(entity_class, {})
         if not rules:  # all looks at things, as rows of `key` and `document`
             entity_class = entity_class.removesuffix(ROWS)
         base = self._world.table(entity_class, rules)
@@ -267,8 +267,8 @@ class Room:
         after = self.after(tool, arguments)
         if after is None:
             return None
-        row = self._told((tool, key), after) or self._repeated((tool, key), after)
-        return None if row is None or self._outdated(tool, row) else row
+        row = self._told((tool, key), after) or (self._repeated((tool, key), after) if after else None)
+        return None if row is None or (self.acts and self._outdated(tool, row)) else row
 
     def _outdated(self, tool: str, row: Row) -> bool:
         """Did an act since then name something that the answer shows, of a tool that is known to change such answers?"""
@@ -276,12 +276,15 @@ class Room:
             return False
         shown = listed_in(row["content"])
         return any(
-            self._relation(act, tool) == "changes" and [act.tool, act.key] not in row["after"]
+            self._programs.relation(act.tool, tool) == "changes" and [act.tool, act.key] not in row["after"]
             for act in (self._acts_naming(shown, row.get("acts", 0)) if shown else ()) if not act.names.isdisjoint(shown))
 
     def _told(self, question: Name, after: list[list[str]]) -> Row | None:
         """What was answered to the question after just these acts."""
-        taught = [row for row in self._taught.answers.get(question, ()) if row["after"] == after]
+        taught = self._taught.answers.get(question)
+        if taught is None:
+            return self._world.answer(question, self.view, after)
+        taught = [row for row in taught if row["after"] == after]
         own = [row for row in taught if row["session"] is None]
         if own:
             return own[-1]
@@ -320,13 +323,14 @@ class Room:
         if not self.acts:
             return []
         named = names(arguments)
-        entity = self._programs.get(tool, {}).get("class")
-        relevant = [act for act in self._acts_naming(named) if matters(self._relation(act, tool, entity), act.names, named)]
+        entity = self._programs.get(tool, UNKNOWN).get("class")
+        relevant = [act for act in self._acts_naming(named)
+                    if matters(self._programs.relation(act.tool, tool, entity), act.names, named)]
         return sorted([act.tool, act.key] for act in relevant) if all(act.known for act in relevant) else None
 
     def acts_of(self, tool: str) -> bool:
         """May the tool change the world, as far as anybody knows?"""
-        return self._programs.get(tool, UNKNOWN)["effect"] in ACTING
+        return bool(self._programs.get(tool, UNKNOWN).acting)
 
     def difference(self) -> dict[str, Any]:
         """What the episode changed (docs/environment.md)."""
@@ -337,14 +341,7 @@ class Room:
         acts = sorted([act.tool, act.key] for act in self.acts if act.known and not act.documents)
         drawn_names = sorted(act.named for act in self.acts if act.named and "/".join(act.named) in documents)
         return {"documents": documents, "acts": acts, **({"made": drawn_names} if drawn_names else {}),
-                **volatile(self._programs, documents)}
-
-    def _relation(self, act: Act, *looking: str | None) -> str | None:
-        program = self._programs.get(act.tool, {})
-        if program.get("effect") == "outside":
-            return "keeps"
-        relation = program.get("relation", {})
-        return next((relation[name] for name in looking if name in relation), None)
+                **self._programs.volatile_of(documents)}
 
     def _acts_naming(self, words: frozenset[str], since: int = 0) -> list[Act]:
         """Acts that may name one of the words, in order; all of them where there is none."""
@@ -366,33 +363,28 @@ class Room:
         return self._plain(name)[0]
 
     def _act(
-        self, program: Program, key: str, arguments: dict[str, Any], found: Answer | None,
+        self, program: Ready, key: str, arguments: dict[str, Any], found: Answer | None,
         left: tuple[tuple[Name, str], ...] = (), real: bool = False,
     ) -> None:
         """Note what the call did, where it may have done something. `left`: what it did not change, though unanswered.
         `real`: the real tool answered it."""
-        documents = {self._plain(name)[0]: text for name, text in (found.documents if found else left)}
-        if program["effect"] in ACTING or documents:
+        given = found.documents if found else left
+        if not program.acting and not given:
+            return
+        documents = {self._plain(name)[0]: text for name, text in given}
+        if program.acting or documents:
             said = found.content if found else self._reach(arguments)
-            made = self._made(program, documents)
+            made = self._made(program, documents) if program.drawing else None
             self.acts += (Act(program["tool"], key, said, frozenset(documents), found is not None, real, made),)
         if documents:
             self._overlay = self._overlay.over({name: (text, len(self.acts)) for name, text in documents.items()})
 
-    def _made(self, program: Program, documents: Iterable[Name]) -> Name | None:
+    def _made(self, program: Ready, documents: Iterable[Name]) -> Name | None:
         """The thing among these that the tool's program makes under a name drawn at random."""
-        kinds = drawing(program)
-        return next((name for name in documents if name[0] in kinds and self.document(name) is None), None)
+        return next((name for name in documents if name[0] in program.drawing and self.document(name) is None), None)
 
     def _reach(self, arguments: dict[str, Any]) -> frozenset[str]:
         """What an unanswered act may have touched: what its arguments name, and what the things so named name."""
         named = names(arguments)
-        classes = {str(program["class"]) for program in self._programs.values() if program.get("class")}
-        texts = (self.document((kind, name)) for kind in sorted(classes) for name in sorted(named))
+        texts = (self.document((kind, name)) for kind in self._programs.classes for name in sorted(named))
         return named.union(*(ids(parse(text)) for text in texts if text is not None))
-
-    def _unknown(self, tool: str, key: str) -> str:
-        program = at_instant(self._programs[tool], self.view.instant)
-        draws = self._seed is None and any("volatile" in rule for rule in program["rules"])
-        mend = "; it draws names or tells the time: the condition `fresh` lets it answer with others" if draws else ""
-        return f"unknown: no evidence of what {tool} answers to {key} here{mend}"

@@ -89,10 +89,15 @@ def evaluate(expression: list[Any], before: Any, arguments: Any, look: Look = no
 
 def value_of(expression: list[Any], scope: Scope) -> Any:
     """The same in a scope at hand."""
-    operator, *operands = expression
-    if operator == "before":
-        return _at(scope.before, operands)
-    return OPERATORS[operator](operands, scope)
+    operator = expression[0]
+    if operator == "before" or operator == "argument":
+        value = scope[operator == "argument"]
+        for step in expression[1:]:
+            if type(value) is not dict or type(step) is not str or step not in value:
+                return _at(scope[operator == "argument"], expression[1:])
+            value = value[step]
+        return value
+    return expression[1] if operator == "constant" else OPERATORS[operator](expression[1:], scope)
 
 
 def _at(value: Any, path: list[Any]) -> Any:
@@ -110,8 +115,8 @@ def _has(value: Any, step: Any) -> bool:
 
 
 def _inside(operands: list[Any], scope: Scope) -> Any:
-    steps = [value_of(step, scope) if isinstance(step, list) else step for step in operands[1:]]
-    return _at(value_of(operands[0], scope), steps)
+    value, *path = operands
+    return _at(value_of(value, scope), [value_of(step, scope) if type(step) is list else step for step in path])
 
 
 def _document(operands: list[Any], scope: Scope) -> Any:
@@ -138,10 +143,13 @@ def _agree(operands: list[Any], scope: Scope) -> Any:
     values: list[Any] = []
     for operand in operands:
         try:
-            values.append(value_of(operand, scope))
+            value = value_of(operand, scope)
         except Missing:
             continue
-    if not values or any(type(value) is not type(values[0]) or value != values[0] for value in values):
+        if values and (type(value) is not type(values[0]) or value != values[0]):
+            raise Missing("agree")
+        values.append(value)
+    if not values:
         raise Missing("agree")
     return values[0]
 

@@ -35,7 +35,7 @@ def allowed(when: Guards | None, before: dict[str, Any], arguments: dict[str, An
 def usual(when: Guards, arguments: dict[str, Any]) -> bool:
     """Do the guards hold that speak of nothing but the arguments?"""
     return (
-        set(arguments) in [set(names) for names in when["names"]]
+        any(arguments.keys() == set(names) for names in when["names"])
         and all(arguments.get(name) in values for name, values in when["arguments"].items())
         and all(has_fields(arguments.get(name), *fields) for name, fields in when.get("items", {}).items())
     )
@@ -48,11 +48,15 @@ def length_of(value: Any) -> int | None:
 
 def is_within(before: dict[str, Any], value: Any) -> bool:
     """Does every scalar of the value stand somewhere in the document?"""
-    sought = set(leaves(value))
-    for leaf in leaves(before):
-        if not sought:
-            break
-        sought.discard(leaf)
+    sought, left = set(leaves(value)), [before]
+    while left and sought:
+        one = left.pop()
+        if isinstance(one, dict):
+            left += one.values()
+        elif isinstance(one, list):
+            left += one
+        else:
+            sought.discard(one)
     return not sought
 
 

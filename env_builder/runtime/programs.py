@@ -2,13 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 from .answers import parse
 from .world import Name
 
 Program = dict[str, Any]
+Rule = dict[str, Any]
+ACTING = ("write", "outside", "unknown")
+"""Effects of tools that may change the world, or something outside of it."""
+
+
+class Ready(Program):
+    """A program with what follows from its rules, worked out once."""
+
+    @cached_property
+    def acting(self) -> bool:
+        """May it change the world?"""
+        return self["effect"] in ACTING
+
+    @cached_property
+    def completing(self) -> tuple[Rule, ...]:
+        """Its rules that tell what a call leaves behind beside what its answer shows."""
+        return completing(self)
+
+    @cached_property
+    def drawing(self) -> frozenset[str]:
+        """Classes of which it makes new things under names that hang on chance, or on what others made before."""
+        return frozenset(rule["class"] for rule in self["rules"]
+                         if rule["rule"] == "create" and rule["fields"][rule["field"]][0] in ("fresh", "following"))
+
+    @cached_property
+    def versions(self) -> tuple[tuple[str, Ready], ...]:
+        """(until, the program with the rules that were in force till then)."""
+        return tuple((version["until"], Ready({**self, "rules": version["rules"]})) for version in self.get("versions", ()))
+
+    def at(self, instant: str | None) -> Ready:
+        """The program with the rules that were in force at the instant; the last ones where there is no clock."""
+        if instant is not None:
+            for until, version in self.versions:
+                if instant < until:
+                    return version
+        return self
+
+
+class Programs(dict[str, Ready]):
+    """The programs of a room by their tools, and what follows from all of them together, worked out once."""
+
+    def __init__(self, programs: Mapping[str, Program]) -> None:
+        super().__init__({
+            tool: program if isinstance(program, Ready) else Ready(program) for tool, program in programs.items()})
+
+    @cached_property
+    def affixes(self) -> dict[str, tuple[str, str]]:
+        """Class -> what stands before and after a thing's bare key in its full name."""
+        return {program["class"]: program["affix"] for program in self.values() if "affix" in program}
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """Classes of things that tools speak of, sorted."""
+        return tuple(sorted({str(program["class"]) for program in self.values() if program.get("class")}))
+
+    @cached_property
+    def making(self) -> dict[str, Rule]:
+        """Tool -> its rule that says what its acts make."""
+        return {tool: rule for tool, program in self.items() for rule in program["rules"] if rule["rule"] == "makes"}
+
+    @cached_property
+    def listing(self) -> dict[str, dict[str, Rule]]:
+        """Class -> tool -> its rule that says which rows its answers list."""
+        found: dict[str, dict[str, Rule]] = {}
+        for tool, program in self.items():
+            for rule in rows_rules(program):
+                found.setdefault(rule["class"], {})[tool] = rule
+        return found
+
+    @cached_property
+    def volatile(self) -> dict[str, list[Any]]:
+        """Class -> paths of values in its documents that nobody could foretell."""
+        found: dict[str, list[Any]] = {}
+        for _, program in sorted(self.items()):
+            for rule in program["rules"]:
+                if "volatile" in rule and rule.get("class") is not None:
+                    known = found.setdefault(rule["class"], [])
+                    known += [path for path in rule["volatile"] if path not in known]
+        return found
+
+    def relation(self, acting: str, *looking: str | None) -> str | None:
+        """What was seen of an acting tool and the first of those that look: keeps, changes or None (nothing)."""
+        program = self.get(acting)
+        if program is None:
+            return None
+        if program["effect"] == "outside":
+            return "keeps"
+        relation: dict[str, str] = program.get("relation", {})
+        return next((relation[name] for name in looking if name in relation), None)
+
+    def volatile_of(self, documents: Iterable[str]) -> dict[str, Any]:
+        """{"volatile": {class: [path, ...]}} of the classes of these documents (class/key); empty where there are none."""
+        kinds = {name.partition("/")[0] for name in documents} if self.volatile else set()
+        found = {kind: paths for kind, paths in self.volatile.items() if kind in kinds}
+        return {"volatile": found} if found else {}
+
+
+def completing(program: Program) -> tuple[Rule, ...]:
+    """Its rules that tell what a call leaves behind beside what its answer shows."""
+    return tuple(rule for rule in program["rules"]
+                 if rule["rule"] in ("write", "makes") or (rule["rule"] in ("shows", "create", "changes") and rule.get("also")))
 
 
 def rows_rules(program: Program) -> list[dict[str, Any]]:
@@ -45,18 +147,8 @@ def made_by(program: Program) -> frozenset[str]:
     return frozenset(rule["class"] for rule in program["rules"] if rule["rule"] == "create")
 
 
-def drawing(program: Program) -> frozenset[str]:
-    """Classes of which it makes new things under names that hang on chance, or on what others made before."""
-    return frozenset(rule["class"] for rule in program["rules"]
-                     if rule["rule"] == "create" and rule["fields"][rule["field"]][0] in ("fresh", "following"))
-
-
-def volatile(programs: dict[str, Program], documents: Iterable[str]) -> dict[str, Any]:
-    """{"volatile": {class: [path, ...]}} of the classes of these documents (class/key); empty where there are no such paths."""
-    kinds = {name.partition("/")[0] for name in documents}
-    found: dict[str, list[Any]] = {}
-    for _, program in sorted(programs.items()) if kinds else ():
-        for rule in program["rules"]:
-            known = found.setdefault(rule["class"], []) if rule.get("class") in kinds and "volatile" in rule else []
-            known += [path for path in rule.get("volatile", ()) if path not in known]
-    return {"volatile": found} if found else {}
+def unknown(program: Program, key: str, draws: bool) -> str:
+    """What is said to a call that nobody knows the answer to. `draws`: are names and times drawn here?"""
+    could = not draws and any("volatile" in rule for rule in program["rules"])
+    mend = "; it draws names or tells the time: the condition `fresh` lets it answer with others" if could else ""
+    return f"unknown: no evidence of what {program['tool']} answers to {key} here{mend}"

@@ -49,13 +49,16 @@ def refused(rule: dict[str, Any], before: Any, arguments: dict[str, Any], state:
     partly = False
     for message in rule["messages"]:
         held = [holds(condition, rule["class"], before, arguments, state) for condition in message["when"]]
-        possible += [message] if all(held) else []
-        partly |= any(held)
-    said = {one["content"] for one in possible}
-    first = {one["content"] for one in possible if _seen(one, before) and said <= {one["content"], *one["over"]}}
-    if partly and len(first) != 1:
+        if any(held):
+            partly = True
+            possible += [message] if all(held) else []
+    if not partly:
+        return None
+    said: set[str] = {one["content"] for one in possible}
+    first: set[str] = {one["content"] for one in possible if _seen(one, before) and said <= {one["content"], *one["over"]}}
+    if len(first) != 1:
         raise Untold
-    return first.pop() if partly else None
+    return first.pop()
 
 
 def _seen(message: dict[str, Any], before: Any) -> bool:

@@ -35,7 +35,11 @@ def ids(value: Any) -> frozenset[str]:
     """Id-like words of a JSON value: at least three characters with a digit among them; also keys of its objects."""
     words: set[str] = set()
     _gather(value, words)
-    return frozenset(word for word in words if len(word) >= MINIMUM_LENGTH and any(map(str.isdigit, word)))
+    return frozenset([word for word in words if len(word) >= MINIMUM_LENGTH and _has_digit(word)])
+
+
+def _has_digit(word: str) -> bool:
+    return not word.isalpha() and (word.isdigit() or any(map(str.isdigit, word)))
 
 
 def names(arguments: dict[str, Any]) -> frozenset[str]:
@@ -84,7 +88,7 @@ def listed_in(content: str) -> frozenset[str]:
     """Id-like texts in the objects of lists that an answer shows: each names what a row of it speaks of."""
     return frozenset(
         leaf for row in _rows(parse(content)) for leaf in leaves(row)
-        if isinstance(leaf, str) and MINIMUM_LENGTH <= len(leaf) <= NAME_LENGTH and any(map(str.isdigit, leaf)))
+        if isinstance(leaf, str) and MINIMUM_LENGTH <= len(leaf) <= NAME_LENGTH and _has_digit(leaf))
 
 
 def _rows(value: Any) -> Iterator[dict[str, Any]]:

@@ -37,7 +37,8 @@ class Broken(NamedTuple):
 def broken(schema: Schema, arguments: dict[str, Any]) -> list[Broken]:
     """All that the schema forbids in these arguments."""
     found = [Broken("required", name, None, "") for name in schema["required"] if name not in arguments]
-    for name, value in sorted(arguments.items()):
+    for name in sorted(arguments):
+        value = arguments[name]
         if value is None:
             continue
         if name in schema["types"] and not any(is_of(value, kind) for kind in schema["types"][name]):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
-from .answers import parse
+from .answers import Document, parse, parsed
 from .implied import Origin
 from .numbering import Form, Highest, number_of
 from .tables import Table, rows_in
@@ -64,14 +64,27 @@ class Held(NamedTuple):
 
         One of many sessions that saw something else (its answer was cut, wrapped, withheld) does not speak for the others.
         """
-        found = next((row for row in self.by_all if _holds(row, view.instant)), None)
+        found = self._then(view.instant)
         if self.sessions.isdisjoint(view.session_ids):
             return found
-        own = [row for row in self.own if row["session"] in view.session_ids]
-        text, n = Counter(map(_text, own)).most_common(1)[0] if len(own) > 1 else (_text(own[0]), 1)
+        own = self.own if len(self.sessions) == 1 else [row for row in self.own if row["session"] in view.session_ids]
+        if len(own) == 1:
+            return own[0] if found is None or len(view.session_ids) == 1 else found
+        text, n = Counter(map(_text, own)).most_common(1)[0]
         if found is None or 2 * n > len(view.session_ids):
             return next(row for row in own if _text(row) == text)
         return found
+
+
+    def _then(self, instant: str | None) -> Row | None:
+        """The row that speaks for everybody at the instant."""
+        for row in self.by_all:
+            if instant is None:
+                return row
+            since, until = row["from"], row["to"]
+            if (since is None or since <= instant) and (until is None or instant < until):
+                return row
+        return None
 
 
 _UNHEARD_OF = Held((), (), frozenset())
@@ -89,7 +102,7 @@ class World:
         self._keys: dict[str, list[Name]] = defaultdict(list)
         self._highest: dict[tuple[str, str], Highest] = {}
         for row in facts:
-            self.facts[row["class"], row["key"]].append(row)
+            self.facts[row["class"], row["key"]].append({**row, "value": Document(row["value"])})
         for name in self.facts:
             self._keys[name[0]].append(name)
         for row in recorded:
@@ -114,7 +127,7 @@ class World:
     def answer(self, name: Name, view: View, after: list[list[str]]) -> Row | None:
         """The answer on record to this question after just these acts, or None."""
         told = self._told.get(name)
-        held = told.get(str(after)) if told else None
+        held = told.get(str(after) if after else "[]") if told else None
         return held.at(view) if held else None
 
     def told_once(self, name: Name, after: list[list[str]]) -> list[Row]:
@@ -132,7 +145,7 @@ class World:
                             table.add(row)
             for name in self._keys[entity_class]:
                 for fact in self.facts[name]:
-                    table.add({"key": name[1], "document": parse(fact["value"])})
+                    table.add({"key": name[1], "document": parsed(fact["value"])})
         return self._tables[entity_class]
 
     def implied(self, entity_class: str, makes: dict[str, dict[str, Any]], plain: Callable[[Name], Name]) -> Table:
@@ -184,13 +197,6 @@ def agreed_on(rows: list[Row]) -> Row | None:
 def _text(row: Row) -> str:
     text: str = row["content"] if "content" in row else row["value"]
     return text
-
-
-def _holds(row: Row, instant: str | None) -> bool:
-    if instant is None:
-        return True
-    since, until = row["from"], row["to"]
-    return (since is None or since <= instant) and (until is None or instant < until)
 
 
 class Overlay:

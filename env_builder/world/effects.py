@@ -14,9 +14,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from env_builder.runtime.acts import ACTING
 from env_builder.runtime.answers import parse
 from env_builder.runtime.lists import read
+from env_builder.runtime.programs import ACTING
 from env_builder.runtime.relevance import act_names, leaves, listed_in, names
 from env_builder.world import arithmetic, telling
 from env_builder.world.calls import Call

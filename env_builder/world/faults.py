@@ -16,7 +16,7 @@ from itertools import groupby
 
 import polars as pl
 
-from env_builder.runtime.acts import ACTING
+from env_builder.runtime.programs import ACTING
 from env_builder.world import expiries
 from env_builder.world.calls import Call, calls_of
 from env_builder.world.expiries import mould

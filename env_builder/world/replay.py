@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from env_builder.runtime.acts import ACTING
 from env_builder.runtime.answers import parsed
 from env_builder.runtime.draws import drawn
 from env_builder.runtime.episode import Room
 from env_builder.runtime.expressions import FRESH, LAST, NOW, Look, nothing
+from env_builder.runtime.programs import ACTING
 from env_builder.runtime.relevance import matters
 from env_builder.runtime.world import Name, View, World
 from env_builder.world import rows

@@ -172,8 +172,12 @@ def _long_line(rng: random.Random, held: bytes) -> bytes:
 
 
 def _packed(rng: random.Random, held: bytes) -> bytes:
-    made = rng.choice((gzip.compress, zstandard.compress, _zip, _bom, _utf_16))(held)
+    made = rng.choice((_gzip, zstandard.compress, _zip, _bom, _utf_16))(held)
     return made if rng.random() < 0.5 else _flip(rng, made)
+
+
+def _gzip(held: bytes) -> bytes:
+    return gzip.compress(held, mtime=0)
 
 
 def _zip(held: bytes) -> bytes:
