@@ -77,7 +77,7 @@ def _room(store: Store, scratch: Path) -> Environment | None:
     own = pl.col("service") == service
     starts_from = dict(store.read("select service, starts_from from mart.services order by all").iter_rows())[service]
     rows = rooms.rows_of(service, store.table("mart.facts"), store.table("mart.recorded"), store.table("mart.behaviours"))
-    scripts = pl.DataFrame(schema={"task_id": pl.String, "opening": pl.String, "user_turns": pl.String})
+    scripts = pl.DataFrame(schema={"task_id": pl.String, "opening": pl.String, "script": pl.String})
     made = bundle.Bundle(canonical(service), service, starts_from, rows, store.table("core.tools").filter(own), empty(Task),
                          scripts, empty(Rubric), 0, {}, [])
     bundle.write_room(made, scratch, {"left": "a benchmark needs none"})

@@ -58,7 +58,7 @@ class Bundle(NamedTuple):
     tasks: pl.DataFrame
     """Frame of `Task` of the service."""
     scripts: pl.DataFrame
-    """(task_id, opening, user_turns) as JSON."""
+    """(task_id, opening, script) as JSON."""
     rubrics: pl.DataFrame
     """Frame of `Rubric` of the tasks."""
     n_recorded_steps: int
@@ -187,14 +187,14 @@ def _document(rubric_id: str, task_id: str, checks: str) -> dict[str, Any]:
 
 
 def _tasks(bundle: Bundle) -> Iterable[dict[str, Any]]:
-    rows = bundle.tasks.join(bundle.scripts.select("task_id", "opening", "user_turns"), on="task_id", how="left")
+    rows = bundle.tasks.join(bundle.scripts.select("task_id", "opening", "script"), on="task_id", how="left")
     limits = {"steps": max(MINIMUM_STEPS, STEPS_OVER_RECORDED * bundle.n_recorded_steps), "seconds": SECONDS}
     for row in rows.with_columns(pl.col("starts_at").dt.strftime(INSTANT)).sort("task_id").to_dicts():
         yield {
             "task_id": row["task_id"], "session_ids": row["session_ids"], "split": row["split"], "family": row["family"],
             "slots": json.loads(row["slots"]), "goal": row["goal"], "starts_at": row["starts_at"],
             "segment_of": row["segment_of"], "derived_from": row["derived_from"], "limits": limits,
-            "opening": json.loads(row["opening"]), "user": {"turns": json.loads(row["user_turns"])},
+            "opening": json.loads(row["opening"]), "user": json.loads(row["script"]),
         }
 
 

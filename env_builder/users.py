@@ -1,45 +1,68 @@
 """The words around an agent's work: what was said before its first move, and what its user said afterwards.
 
-In: the tasks and the turns of their sessions. Out: a frame with one row a task: its opening and its user's turns, both
-as JSON. Sees: the primary session of a task (its best good one, else the first). Does not see: what the user would have
-said to other questions; `runtime/user.py` only ever replays.
+In: the tasks and the turns of their sessions. Out: a frame with one row a task: its opening and its user's script, both
+as JSON. Sees: the primary session of a task (its best good one, else the first). What the script holds: `scripting.py`.
 """
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import polars as pl
 
 from env_builder.runtime.canonical import canonical
+from env_builder.scripting import Talk, user_rows, values_of
 
-SCHEMA = {"task_id": pl.String(), "session_id": pl.String(), "opening": pl.String(), "user_turns": pl.String()}
+SCHEMA = {"task_id": pl.String(), "session_id": pl.String(), "opening": pl.String(), "script": pl.String()}
 
 SESSIONS = {"task_id": pl.String(), "session_id": pl.String(), "probability": pl.Float64(), "steps": pl.String()}
 
 
 def scripts(tasks: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
-    """`opening` (JSON list of {"role", "content"}) and `user_turns` (JSON list of texts) of every task of `tasks`.
+    """`opening` (JSON list of {"role", "content"}) and `script` (JSON, the task's `user` row) of every task of `tasks`.
 
     The opening holds all messages before the agent's first move: its first call, or its first words after the user's.
     A greeting that comes before the user's first words belongs to the opening. What the user says between two moves
-    of the agent is one turn. A task whose session has no turns gets `[]` twice.
+    of the agent is one turn. A task whose session has no turns gets none of either.
     """
-    parted = part(tasks, turns)
-    words = parted.filter((pl.col("kind") == "message") & pl.col("content").is_not_null())
-    openings = words.filter(pl.col("step") == 0)
-    said = words.filter((pl.col("step") > 0) & (pl.col("role") == "user"))
-    replies = said.group_by("task_id", "step").agg(pl.col("content").sort_by("position").str.join("\n"))
-    opening = openings.group_by("task_id").agg(pl.struct("role", "content").sort_by("position").alias("opening"))
-    user = replies.group_by("task_id").agg(pl.col("content").sort_by("step").alias("user_turns"))
-    joined = primary(tasks).join(opening, on="task_id", how="left").join(user, on="task_id", how="left")
+    talks, openings = _talks(tasks, part(tasks, turns))
+    rows: dict[str, dict[str, Any]] = {}
+    for (_,), own in tasks.sort("service", "task_id").group_by("service", maintain_order=True):
+        rows |= user_rows({task_id: talks[task_id] for task_id in own["task_id"].to_list()})
     texts = [
-        {"task_id": task_id, "session_id": session_id, "opening": canonical(before or []),
-         "user_turns": canonical(after or [])}
-        for task_id, session_id, before, after in
-        joined.select("task_id", "session_id", "opening", "user_turns").iter_rows()
+        {"task_id": task_id, "session_id": session_id, "opening": canonical(openings[task_id]), "script": canonical(rows[task_id])}
+        for task_id, session_id in primary(tasks).select("task_id", "session_id").iter_rows()
     ]
     return pl.DataFrame(texts, schema=SCHEMA).sort("task_id")
+
+
+def _talks(tasks: pl.DataFrame, parted: pl.DataFrame) -> tuple[dict[str, Talk], dict[str, list[dict[str, str]]]]:
+    """Of every task its talk, and its opening."""
+    talks = {task_id: Talk([], [], [[]], [], []) for task_id in tasks["task_id"].to_list()}
+    openings: dict[str, list[dict[str, str]]] = {task_id: [] for task_id in talks}
+    spoke: dict[str, int] = {}
+    columns = ("task_id", "step", "kind", "role", "by_agent", "content", "arguments")
+    for task_id, step, kind, role, by_agent, content, arguments in parted.sort("task_id", "position").select(columns).iter_rows():
+        talk = talks[task_id]
+        if kind == "call":
+            talk.shown.extend(text for text in (arguments, content) if text)
+            if by_agent and arguments is not None:
+                talk.given.extend((len(talk.turns), name, value) for name, value in values_of(arguments))
+        elif kind != "message" or content is None:
+            continue
+        elif step == 0:
+            openings[task_id].append({"role": role, "content": content})
+            talk.opening.extend([content] if role == "user" else [])
+        elif role == "user" and spoke.get(task_id) == step:
+            talk.turns[-1] = f"{talk.turns[-1]}\n{content}"
+        elif role == "user":
+            talk.turns.append(content)
+            talk.heard.append([])
+            spoke[task_id] = step
+        elif by_agent and content.strip():
+            talk.heard[-1].append(content)
+    return talks, openings
 
 
 def solutions(tasks: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:

@@ -539,8 +539,8 @@ class Variant(Record):
     """failure: sessions that went wrong; rebinding: the words and the way of another task, about other things."""
     opening: str
     """JSON list of {"role", "content"}."""
-    user_turns: str
-    """JSON list of texts."""
+    script: str
+    """JSON object: the task's `user` row (docs/environment.md)."""
     rubric_id: str
     checks: str
     """JSON list of Check, sorted by check_id."""

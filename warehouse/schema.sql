@@ -106,7 +106,7 @@ create table if not exists mart.rubrics (
 create table if not exists mart.variants (
     task_id varchar primary key, service varchar not null, family varchar not null, slots varchar not null,
     goal varchar not null, session_ids varchar[] not null, starts_at timestamptz, split varchar not null,
-    derived_from varchar not null, made_from varchar not null, opening varchar not null, user_turns varchar not null,
+    derived_from varchar not null, made_from varchar not null, opening varchar not null, script varchar not null,
     rubric_id varchar not null, checks varchar not null, solution varchar not null);
 create table if not exists mart.environments (
     environment varchar primary key, service varchar not null, content_digest varchar not null,

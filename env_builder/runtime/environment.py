@@ -22,7 +22,7 @@ from .grading import grade, shaped
 from .programs import Program, Programs
 from .records import Ended, Episode, Grade, Limits, Observation, Result, Task
 from .rubrics import Rubric
-from .user import ScriptedUser
+from .user import Said, ScriptedUser, lexicon_of
 from .world import View, World
 
 FORMAT = "traceroom-environment/1"
@@ -48,7 +48,9 @@ class Environment:
         self._conditions = conditions or Conditions()
         self._bound: dict[str, Binding] = {}
         self._ask: Callable[[str], str] | None = None
-        self._turn = 0
+        self._turn = Said()
+        self._users: dict[str | None, ScriptedUser] = {}
+        self._lexicon = lexicon_of(task.user for task in self.tasks)
         self._ended: Ended | None = None
         self._begin(None, View(None, frozenset()))
 
@@ -353,13 +355,20 @@ class Environment:
         self._room = Room(self._world, self._programs, view).bind(self._bound)
         if "fresh" in self._conditions.switches:
             self._room.drawing(self._conditions.seed)
-        self._user = ScriptedUser(task.user_turns if task else ())
-        self._turn = 0
+        self._user = self._user_of(task)
+        self._turn = Said()
         self._journal: list[dict[str, Any]] = []
-        self._marks: list[tuple[Mark, int]] = []
+        self._marks: list[tuple[Mark, Said]] = []
         """How it was before each step of the journal."""
         self._ended = None
         self._began = time.monotonic()
+
+    def _user_of(self, task: Task | None) -> ScriptedUser:
+        """The task's user, made once and shared by all episodes and forks."""
+        name = task.task_id if task else None
+        if name not in self._users:
+            self._users[name] = ScriptedUser(task.user if task else {"turns": []}, task.opening if task else (), self._lexicon)
+        return self._users[name]
 
     def _open_again(self, at: str | None) -> None:
         """Begin in the open room: what it was taught before stays known, as it was before any act of its sessions."""

@@ -36,6 +36,8 @@ class Task:
     """Messages before the agent's first move: {"role", "content"}."""
     user_turns: tuple[str, ...]
     """What the user says after the opening, in order."""
+    user: dict[str, Any] = field(default_factory=lambda: {"turns": []})
+    """The user's script (user.py), as its row gives it."""
     slots: dict[str, Any] = field(default_factory=dict)
     segment_of: str | None = None
     derived_from: str | None = None

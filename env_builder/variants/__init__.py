@@ -226,7 +226,7 @@ def _variant(made: Made, session_id: str, rubric: Row, words: Row, task_of: Mapp
     checks = rubric["checks"].replace(session_id, lent)
     return told | {
         "starts_at": made.task["starts_at"], "derived_from": task_of[lent], "made_from": made.way, "opening": words["opening"],
-        "user_turns": words["user_turns"], "checks": checks, "solution": rubric["solution"],
+        "script": words["script"], "checks": checks, "solution": rubric["solution"],
         "rubric_id": digest(canonical([made.task["task_id"], checks, rubric["solution"]]))}
 
 

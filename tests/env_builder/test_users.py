@@ -7,11 +7,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import polars as pl
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from env_builder.runtime.user import ScriptedUser
 from env_builder.users import scripts, solutions
 from warehouse.records import Task, Turn, frame
 
@@ -59,7 +54,7 @@ def script(turns: list[dict[str, Any]], **more: Any) -> tuple[list[Any], list[An
     row = scripts(tasks, given_turns).row(0, named=True)
     return (
         json.loads(row["opening"]),
-        json.loads(row["user_turns"]),
+        json.loads(row["script"])["turns"],
         json.loads(solutions(tasks, given_turns)["solution"][0]),
     )
 
@@ -144,21 +139,6 @@ def test_rows_in_are_rows_out_in_any_order() -> None:
     one, two = scripts(tasks, turns), scripts(tasks.reverse(), turns.sample(fraction=1.0, shuffle=True, seed=3))
     assert one.equals(two) and one["task_id"].to_list() == ["a", "b"]
     assert scripts(tasks.clear(), turns).height == 0 and isinstance(one, pl.DataFrame)
-
-
-@given(st.lists(st.text(), max_size=6), st.lists(st.text(), max_size=9))
-def test_the_scripted_user_replays_and_never_invents(turns: list[str], words: list[str]) -> None:
-    user, index, heard = ScriptedUser(tuple(turns)), 0, []
-    for word in words:
-        index, reply = user.reply(index, word)
-        heard.append(reply)
-    assert [reply for reply in heard if reply is not None] == turns[: len(words)]
-    assert all(reply is None for reply in heard[len(turns) :])
-
-
-@pytest.mark.parametrize("index", [-1, 2, 99])
-def test_beyond_its_script_the_user_is_silent(index: int) -> None:
-    assert ScriptedUser(("a", "b")).reply(index, "x") == (index, None)
 
 
 def test_messages_without_words_are_no_turns_of_the_user() -> None:

@@ -1,0 +1,179 @@
+"""The script of a task's user, mined from its session: what it tells, when, and what makes it tell that.
+
+In: the words, calls and answers of each task's session in order. Out: the `user` row of each task (docs/environment.md).
+Sees: the agent's question before each turn of the user; which arguments of later calls a turn gave first, and by that which words
+ask for the same in other sessions of the service; what was confirmed, and what of a like form was ever shown.
+Does not see: what a user would have said to questions that nobody asked, and facts told in words alone that no call took up.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from math import log
+from typing import Any, NamedTuple
+
+from env_builder.runtime.asking import chooses, confirms, granted, question, shape, stated, telling
+from env_builder.runtime.relevance import leaves
+from env_builder.runtime.words import Fact
+
+LEAST_PATIENCE = 4
+"""Answers in a row that tell nothing new after which a user leaves, at the least."""
+SHORTEST_VALUE = 2
+LEAST_TIMES, LEAST_SHARE = 3, 0.3
+"""Questions with a word that were answered by a value of an argument, and their share of those with it: then it asks for that."""
+UNHEARD = 1.0
+"""Weight of a word of an argument's name that no question holds."""
+MOST_SEEN = 500
+"""Facts that are kept of what was shown: what else has the form of what the user wants."""
+
+_TOKEN = re.compile(r"[^\W_]+(?:[_\-.@][^\W_]+)*")
+_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_DAY = re.compile(r"\d{4}(-\d{2}-\d{2})")
+
+
+class Talk(NamedTuple):
+    """A task's session, parted where its user speaks."""
+
+    opening: list[str]
+    """Words of the user before the agent's first move."""
+    turns: list[str]
+    heard: list[list[str]]
+    """What the agent said before each turn, since the one before; and after the last."""
+    given: list[tuple[int, str, str]]
+    """(turns told before the call, argument's name, its value) of each value of the agent's calls."""
+    shown: list[str]
+    """Texts of arguments and answers."""
+
+
+class Turned(NamedTuple):
+    """What one turn of a talk is."""
+
+    when: str
+    words: frozenset[str]
+    """Telling words of the question before it."""
+    slots: frozenset[str]
+    """Names of the arguments that it was the first to give."""
+    tells: list[Fact]
+    learnt: list[Fact]
+
+
+def user_rows(talks: Mapping[str, Talk]) -> dict[str, dict[str, Any]]:
+    """The `user` row of each task of one service; {"turns": []} alone where the user says no more than the opening."""
+    turned = {name: _turned(talk) for name, talk in talks.items()}
+    n_of: Counter[str] = Counter()
+    by_slot: dict[str, Counter[str]] = defaultdict(Counter)
+    for one in (each for found in turned.values() for each in found):
+        n_of.update(one.words)
+        for slot in one.slots:
+            by_slot[slot].update(one.words)
+    n = 1 + sum(map(len, turned.values()))
+    words_of = {slot: _words(slot) | {
+        word for word, times in found.items() if times >= LEAST_TIMES and times >= LEAST_SHARE * n_of[word]}
+        for slot, found in by_slot.items()}
+
+    def weighed(words: frozenset[str], slots: frozenset[str]) -> dict[str, float]:
+        asking = words.union(*(words_of.get(slot, _words(slot)) for slot in slots))
+        return {word: round(log(1 + n / (1 + n_of[word])), 2) if n_of[word] else UNHEARD for word in sorted(asking)}
+
+    return {name: _row(talk, turned[name], weighed) for name, talk in talks.items()}
+
+
+def _row(talk: Talk, turned: list[Turned], weighed: Any) -> dict[str, Any]:
+    if not talk.turns:
+        return {"turns": []}
+    script = []
+    for one, heard in zip(turned, talk.heard, strict=False):
+        asks = weighed(one.words, one.slots) if one.when != "unasked" else {}
+        script.append({"heard": heard, "when": one.when if asks or one.when == "confirmed" else "unasked", "asks": asks,
+                       "tells": [list(fact) for fact in one.tells], "learnt": [list(fact) for fact in one.learnt]})
+    wants = _wants(talk, turned)
+    return {"turns": talk.turns, "script": script, "after": talk.heard[-1],
+            "asks": weighed(frozenset(), _first_given(talk, 0, "\n".join(talk.opening))),
+            "wants": [list(fact) for fact in sorted(wants)], "seen": [list(fact) for fact in _seen(talk, wants)],
+            "patience": LEAST_PATIENCE + _longest(not one.tells for one in turned)}
+
+
+def _turned(talk: Talk) -> list[Turned]:
+    """What each turn of the talk is."""
+    own = set(_stated(talk.opening))
+    told: set[Fact] = set()
+    before = "\n".join(talk.opening)
+    found = []
+    for place, (text, heard) in enumerate(zip(talk.turns, talk.heard, strict=False)):
+        told |= _stated(heard)
+        asked = question("\n".join(heard))
+        facts, before = stated(text), "\n".join((before, *heard))
+        slots = _first_given(talk, place + 1, text, before)
+        tells = sorted(facts - own - told) + [("argument", slot) for slot in sorted(slots)]
+        learnt = sorted(fact for fact in (facts & told) - own if fact[0] in ("id", "date"))
+        yes_or_no = bool(asked) and confirms(asked) and not chooses(asked) and granted(text) is not None
+        when = "confirmed" if yes_or_no else "asked" if asked else "unasked"
+        found.append(Turned(when, telling(asked), slots, tells, learnt))
+        own |= facts
+        before = f"{before}\n{text}"
+    return found
+
+
+def _first_given(talk: Talk, n_told: int, text: str, before: str = "") -> frozenset[str]:
+    """Names of the arguments of later calls whose value the text gives and nobody gave before."""
+    small, old = text.casefold(), before.casefold()
+    return frozenset(name for at, name, value in talk.given
+                     if at >= n_told and _holds(small, value) and not _holds(old, value))
+
+
+def _holds(text: str, value: str) -> bool:
+    at = text.find(value)
+    return at >= 0 and not text[at - 1:at].isalnum() and not text[at + len(value):at + len(value) + 1].isalnum()
+
+
+def _wants(talk: Talk, turned: list[Turned]) -> set[Fact]:
+    """What the user asks for: facts of its own words, and of what it said yes to."""
+    granting = [words for one, text, heard in zip(turned, talk.turns, talk.heard, strict=False)
+                if one.when == "confirmed" and granted(text) for words in heard[-1:]]
+    return {fact for fact in _stated([*talk.opening, *talk.turns, *granting]) if shape(fact)}
+
+
+def _seen(talk: Talk, wants: set[Fact]) -> list[Fact]:
+    """What else of the same shapes was said or shown in the session."""
+    shapes = {shape(fact) for fact in wants}
+    said = _stated([words for heard in talk.heard for words in heard])
+    seen = {fact for fact in said.union(*map(_shown, talk.shown)) if shape(fact) in shapes}
+    return sorted(seen - wants)[:MOST_SEEN]
+
+
+@lru_cache(4096)
+def _shown(text: str) -> frozenset[Fact]:
+    """Ids and days of a text of a tool."""
+    ids = {("id", word.casefold()) for word in _TOKEN.findall(text) if len(word) >= 4 and any(sign.isdigit() for sign in word)}
+    return frozenset(ids | {("date", f"-{day}") for day in _DAY.findall(text)})
+
+
+def _stated(texts: Sequence[str]) -> frozenset[Fact]:
+    return frozenset().union(*map(stated, texts))
+
+
+def _longest(flags: Any) -> int:
+    """Length of the longest run of true ones."""
+    longest = run = 0
+    for flag in flags:
+        run = run + 1 if flag else 0
+        longest = max(longest, run)
+    return longest
+
+
+@lru_cache(4096)
+def _words(name: str) -> frozenset[str]:
+    """Telling words of an argument's name."""
+    return telling(_CAPITAL.sub(" ", name).replace("_", " "))
+
+
+def values_of(arguments: str) -> list[tuple[str, str]]:
+    """(name, value) of the scalars of a call's arguments, in small letters; of a list's elements the list's name."""
+    read = json.loads(arguments)
+    pairs = read.items() if isinstance(read, dict) else ()
+    found = ((name, str(leaf).casefold()) for name, value in pairs for leaf in leaves(value) if isinstance(leaf, str | int | float))
+    return [(name, value) for name, value in found if len(value) >= SHORTEST_VALUE]
