@@ -31,6 +31,7 @@ MANIFEST = "manifest.json"
 UNDIGESTED = (MANIFEST, "Dockerfile")
 STEPS_OVER_RECORDED = 4
 MINIMUM_STEPS = 200
+MINIMUM_TOKENS = 100_000
 SECONDS = 3600.0
 
 DOCKERFILE = """\
@@ -69,6 +70,8 @@ class Bundle(NamedTuple):
     """How long tools take and how often they fail by themselves (`env_builder.conditions`)."""
     sessions: pl.DataFrame = pl.DataFrame(schema=SESSIONS)
     """What else is known of how the tasks were done, for the audit (`users.sessions_of`)."""
+    n_recorded_tokens: int = 0
+    """What the longest session takes, as the runtime estimates, from which the limit on tokens is made."""
 
 
 class Digests(NamedTuple):
@@ -188,7 +191,8 @@ def _document(rubric_id: str, task_id: str, checks: str) -> dict[str, Any]:
 
 def _tasks(bundle: Bundle) -> Iterable[dict[str, Any]]:
     rows = bundle.tasks.join(bundle.scripts.select("task_id", "opening", "script"), on="task_id", how="left")
-    limits = {"steps": max(MINIMUM_STEPS, STEPS_OVER_RECORDED * bundle.n_recorded_steps), "seconds": SECONDS}
+    limits = {"steps": max(MINIMUM_STEPS, STEPS_OVER_RECORDED * bundle.n_recorded_steps), "seconds": SECONDS,
+              "tokens": max(MINIMUM_TOKENS, STEPS_OVER_RECORDED * bundle.n_recorded_tokens)}
     for row in rows.with_columns(pl.col("starts_at").dt.strftime(INSTANT)).sort("task_id").to_dicts():
         yield {
             "task_id": row["task_id"], "session_ids": row["session_ids"], "split": row["split"], "family": row["family"],

@@ -1,8 +1,8 @@
 """The script of a task's user, mined from its session: what it tells, when, and what makes it tell that.
 
 In: the words, calls and answers of each task's session in order. Out: the `user` row of each task (docs/environment.md).
-Sees: the agent's question before each turn of the user; which arguments of later calls a turn gave first, and by that which words
-ask for the same in other sessions of the service; what was confirmed, and what of a like form was ever shown.
+Sees: the agent's question before each turn of the user; which arguments of later calls a turn gave first, and by that which
+words ask for the same in other sessions of the service; what was confirmed, and what of a like form was ever shown.
 Does not see: what a user would have said to questions that nobody asked, and facts told in words alone that no call took up.
 """
 
@@ -24,7 +24,7 @@ LEAST_PATIENCE = 4
 """Answers in a row that tell nothing new after which a user leaves, at the least."""
 SHORTEST_VALUE = 2
 LEAST_TIMES, LEAST_SHARE = 3, 0.3
-"""Questions with a word that were answered by a value of an argument, and their share of those with it: then it asks for that."""
+"""Questions with a word that were answered by an argument's value, and their share of those with it: then it asks for that."""
 UNHEARD = 1.0
 """Weight of a word of an argument's name that no question holds."""
 MOST_SEEN = 500
@@ -175,5 +175,5 @@ def values_of(arguments: str) -> list[tuple[str, str]]:
     """(name, value) of the scalars of a call's arguments, in small letters; of a list's elements the list's name."""
     read = json.loads(arguments)
     pairs = read.items() if isinstance(read, dict) else ()
-    found = ((name, str(leaf).casefold()) for name, value in pairs for leaf in leaves(value) if isinstance(leaf, str | int | float))
-    return [(name, value) for name, value in found if len(value) >= SHORTEST_VALUE]
+    found = ((name, leaf) for name, value in pairs for leaf in leaves(value) if isinstance(leaf, str | int | float))
+    return [(name, value) for name, leaf in found for value in [str(leaf).casefold()] if len(value) >= SHORTEST_VALUE]

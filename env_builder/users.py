@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from env_builder.runtime.canonical import canonical
+from env_builder.runtime.talking import CHARACTERS
 from env_builder.scripting import Talk, user_rows, values_of
 
 SCHEMA = {"task_id": pl.String(), "session_id": pl.String(), "opening": pl.String(), "script": pl.String()}
@@ -31,7 +32,8 @@ def scripts(tasks: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
     for (_,), own in tasks.sort("service", "task_id").group_by("service", maintain_order=True):
         rows |= user_rows({task_id: talks[task_id] for task_id in own["task_id"].to_list()})
     texts = [
-        {"task_id": task_id, "session_id": session_id, "opening": canonical(openings[task_id]), "script": canonical(rows[task_id])}
+        {"task_id": task_id, "session_id": session_id, "opening": canonical(openings[task_id]),
+         "script": canonical(rows[task_id])}
         for task_id, session_id in primary(tasks).select("task_id", "session_id").iter_rows()
     ]
     return pl.DataFrame(texts, schema=SCHEMA).sort("task_id")
@@ -43,7 +45,8 @@ def _talks(tasks: pl.DataFrame, parted: pl.DataFrame) -> tuple[dict[str, Talk], 
     openings: dict[str, list[dict[str, str]]] = {task_id: [] for task_id in talks}
     spoke: dict[str, int] = {}
     columns = ("task_id", "step", "kind", "role", "by_agent", "content", "arguments")
-    for task_id, step, kind, role, by_agent, content, arguments in parted.sort("task_id", "position").select(columns).iter_rows():
+    rows = parted.sort("task_id", "position").select(columns).iter_rows()
+    for task_id, step, kind, role, by_agent, content, arguments in rows:
         talk = talks[task_id]
         if kind == "call":
             talk.shown.extend(text for text in (arguments, content) if text)
@@ -99,6 +102,13 @@ def sessions_of(tasks: pl.DataFrame, turns: pl.DataFrame, outcomes: pl.DataFrame
     return others.with_columns(pl.concat_str("task_id", "session_id", separator=" ").alias("both")).join(
         steps, on="both").join(outcomes.select("session_id", "probability"), on="session_id", how="left").select(
         "task_id", "session_id", "probability", "steps").sort("task_id", "session_id")
+
+
+def longest(turns: pl.DataFrame) -> int:
+    """Tokens that the longest session takes, as the runtime estimates them (`runtime/talking.py`)."""
+    signs = pl.sum_horizontal(pl.col("tool", "arguments", "content").str.len_chars().fill_null(0))
+    most = turns.group_by("session_id").agg(signs.sum().alias("signs"))["signs"].max()
+    return -(-most // CHARACTERS) if isinstance(most, int) else 0
 
 
 def primary(tasks: pl.DataFrame) -> pl.DataFrame:

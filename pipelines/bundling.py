@@ -176,7 +176,7 @@ def _bundle(tables: Tables, service: str, name: str) -> Bundle:
         rows, tables.tools.filter(own), *_with_variants(tasks, users.scripts(tasks, turns), made), rubrics,
         longest if isinstance(longest, int) else 0, coverage(rows, tasks, turns),
         conditions(turns, {row["tool"]: row["effect"] for row in rows.programs}),
-        users.sessions_of(tasks.join(rubrics, on="task_id", how="semi"), turns, tables.outcomes))
+        users.sessions_of(tasks.join(rubrics, on="task_id", how="semi"), turns, tables.outcomes), users.longest(turns))
 
 
 def _with_variants(tasks: pl.DataFrame, scripts: pl.DataFrame, made: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -27,26 +27,30 @@ _REQUESTS = re.compile(
 _PARTS = re.compile(r"[^\W_]+|[\W_]+")
 _CONFIRMS = re.compile(
     r"yes ?/ ?no|\(y/n\)|\bconfirm\b|\bproceed\b|\bgo ahead\b|\b(?:is|are) (?:that|this|these|those|it|everything|all) "
-    r"(?:right|correct|ok|okay|fine|accurate)|\bcorrect\?|\bright\?|\b(?:shall|should|may|can) (?:i|we) (?!have|get|know|ask|see|help|assist|be|do)"
+    r"(?:right|correct|ok|okay|fine|accurate)|\bcorrect\?|\bright\?"
+    r"|\b(?:shall|should|may|can) (?:i|we) (?!have|get|know|ask|see|help|assist|be|do)"
     r"|\b(?:would|do) you (?:like|want|wish|agree)\b", re.IGNORECASE)
 _CHOOSES = re.compile(r"\b(?:which|what|whose|where|when|who|how (?:many|much))\b", re.IGNORECASE)
 _OPENS = re.compile(
     r"\bhow (?:can|may|could|else can) (?:i|we)\b|\bwhat (?:can|could|may|else)\b|\b(?:anything|something) (?:else|more)\b"
     r"|\bmore (?:about|information|details|context)\b", re.IGNORECASE)
 _YES = re.compile(
-    r"\W*(?:yes|yep|yeah|yup|ya|sure|ok|okay|correct|right|absolutely|definitely|of course|certainly|please do|go ahead|confirmed|"
-    r"(?:that|this|it)(?:'s| is) (?:right|correct|fine|good)|sounds good|oui|ja|si|sí)\b", re.IGNORECASE)
-_NO = re.compile(r"\W*(?:no|nope|nah|never ?mind|not|don'?t|do not|that'?s not|that is not|wrong|incorrect|nein|non)\b", re.IGNORECASE)
-_STOP = frozenset("""
-a about above after again all also am an and any anything are as ask assist assistance at available be because been before being below
-but by can cannot certainly could dear did do does doing done down each ensure else enter feel few first find for free from further get
-give glad go going great had has have having he hello help her here hers hi him his hold how however i if in information inform into is
-it its just kindly know let like may me might moment more most must my need needed no nor not now of off on once one only or other our
-out over own please proceed provide regarding same see shall share she should so some something specify such sure tell than thank thanks
-that the their them then there these they this those through to too under until up us use using very want was we were what when where
-whether which while who whom whose why will wish with within without would yes yet you your yours able anyone okay well confirm
-correct right ahead select choose detail details ok m t s re ve ll d
-""".split())
+    r"\W*(?:yes|yep|yeah|yup|ya|sure|ok|okay|correct|right|absolutely|definitely|of course|certainly|please do|go ahead"
+    r"|confirmed|(?:that|this|it)(?:'s| is) (?:right|correct|fine|good)|sounds good|oui|ja|si|sí)\b", re.IGNORECASE)
+_NO = re.compile(
+    r"\W*(?:no|nope|nah|never ?mind|not|don'?t|do not|that'?s not|that is not|wrong|incorrect|nein|non)\b", re.IGNORECASE)
+_STOPPED = """
+a able about above after again ahead all also am an and any anyone anything are as ask assist assistance at available be
+because been before being below but by can cannot certainly choose confirm correct could d dear detail details did do does
+doing done down each else ensure enter feel few find first for free from further get give glad go going great had has have
+having he hello help her here hers hi him his hold how however i if in inform information into is it its just kindly know let
+like ll m may me might moment more most must my need needed no nor not now of off ok okay on once one only or other our out
+over own please proceed provide re regarding right s same see select shall share she should so some something specify such
+sure t tell than thank thanks that the their them then there these they this those through to today too under until up us use
+using ve very want was we well were what when where whether which while who whom whose why will wish with within without would
+yes yet you your yours
+"""
+_STOP = frozenset(_STOPPED.split())
 """Words that tell nothing of what is asked for."""
 
 
@@ -113,7 +117,7 @@ def stated(text: str) -> frozenset[Fact]:
 
 
 def shape(fact: Fact) -> str | None:
-    """What facts that may be taken for each other have in common: ids their form, counts what is counted; None: a bare number."""
+    """What facts have in common that may be taken for each other: ids their form, counts what is counted; None: a number."""
     kind, value = fact
     if kind == "id":
         return "id " + "".join(_form(part) for part in _PARTS.findall(value))

@@ -22,14 +22,15 @@ from .grading import grade, shaped
 from .programs import Program, Programs
 from .records import Ended, Episode, Grade, Limits, Observation, Result, Task
 from .rubrics import Rubric
-from .user import Said, ScriptedUser, lexicon_of
+from .talking import Talking
+from .user import Said
 from .world import View, World
 
 FORMAT = "traceroom-environment/1"
 _OVER = Result("the episode has ended; reset the environment to begin another", True, "unknown")
 
 
-class Environment:
+class Environment(Talking):
     """One room with many tasks; an instance plays one episode at a time."""
 
     def __init__(
@@ -47,10 +48,9 @@ class Environment:
         self._read_rubrics: dict[str, Rubric] = {}
         self._conditions = conditions or Conditions()
         self._bound: dict[str, Binding] = {}
+        self._limits: Limits | None = None
         self._ask: Callable[[str], str] | None = None
-        self._turn = Said()
-        self._users: dict[str | None, ScriptedUser] = {}
-        self._lexicon = lexicon_of(task.user for task in self.tasks)
+        self._users_of(self.tasks)
         self._ended: Ended | None = None
         self._begin(None, View(None, frozenset()))
 
@@ -87,7 +87,8 @@ class Environment:
         )
 
     def reset(
-        self, task_id: str | Task | None, seed: int = 0, at: str | None = None, conditions: Iterable[str] = ()
+        self, task_id: str | Task | None, seed: int = 0, at: str | None = None, conditions: Iterable[str] = (),
+        limits: Limits | None = None,
     ) -> Observation:
         """Begin an episode of a task, or with None the open room as of the ISO instant `at`.
 
@@ -95,6 +96,7 @@ class Environment:
 
         `conditions` switches on, for a task, what tools do in production beside answering, drawn by `seed`: `expiry`,
         `faults`, `fresh`, `latency`, `pages`. Without them every seed plays exactly as recorded.
+        `limits`: in the place of the task's own.
         An open room that follows an open room still knows what it was taught: of the state that every session begins
         from, or, where all work on one, of how the world was left (unless `at` goes back in time, or stays while acts were
         played that no real tool answered: what was only played begins anew).
@@ -107,7 +109,8 @@ class Environment:
         if task is None:
             raise KeyError(f"no task {task_id!r} in this environment; it has {len(self.tasks)}, see Environment.tasks")
         self._begin(task, View(task.starts_at, frozenset(task.session_ids)))
-        return Observation([dict(message) for message in task.opening], self.tools, task.limits)
+        self._limits = limits or task.limits
+        return Observation([dict(message) for message in task.opening], self.tools, limits or task.limits)
 
     def bind(self, tool: str, source: str | Binding) -> None:
         """From now on let the real thing answer what is not on record: `python:module:function`, `http:ADDRESS`,
@@ -165,15 +168,6 @@ class Environment:
         prompt = self.prompt() if self._ask else None
         return (self.supply(self._ask(prompt)) if self._ask and prompt else None) or result
 
-    def say(self, text: str) -> str | None:
-        """Tell the user something; the user's answer, or None when the user has nothing more to say."""
-        if not self._open():
-            return None
-        self._marks.append((self._room.mark, self._turn))
-        self._turn, reply = self._user.reply(self._turn, text)
-        self._journal.append({"kind": "say", "content": text, "reply": reply})
-        return reply
-
     def learn(self, tool: str, arguments: dict[str, Any], content: str) -> None:
         """In an open room: take in what the real tool answered to a call that was just asked here."""
         if self._task is not None:
@@ -201,6 +195,7 @@ class Environment:
             mark, self._turn = self._marks[n_steps]
             self._room.back(mark)
             del self._journal[n_steps:], self._marks[n_steps:]
+            self._recount(n_steps)
             self._ended = None
 
     def state_hash(self) -> str:
@@ -215,7 +210,7 @@ class Environment:
         """The agent is done."""
         if self._open():
             self._ended = "terminated"
-            self._marks.append((self._room.mark, self._turn))
+            self._mark()
             self._journal.append({"kind": "finish"})
 
     @property
@@ -351,24 +346,16 @@ class Environment:
 
     def _begin(self, task: Task | None, view: View) -> None:
         self._task = task
-        self._limits: Limits | None = task.limits if task else None
+        self._limits = task.limits if task else None
         self._room = Room(self._world, self._programs, view).bind(self._bound)
         if "fresh" in self._conditions.switches:
             self._room.drawing(self._conditions.seed)
-        self._user = self._user_of(task)
-        self._turn = Said()
-        self._journal: list[dict[str, Any]] = []
+        self._talk(task)
+        self._journal = []
         self._marks: list[tuple[Mark, Said]] = []
         """How it was before each step of the journal."""
         self._ended = None
         self._began = time.monotonic()
-
-    def _user_of(self, task: Task | None) -> ScriptedUser:
-        """The task's user, made once and shared by all episodes and forks."""
-        name = task.task_id if task else None
-        if name not in self._users:
-            self._users[name] = ScriptedUser(task.user if task else {"turns": []}, task.opening if task else (), self._lexicon)
-        return self._users[name]
 
     def _open_again(self, at: str | None) -> None:
         """Begin in the open room: what it was taught before stays known, as it was before any act of its sessions."""
@@ -380,11 +367,16 @@ class Environment:
         if was_open and (anew or since):
             self._room = room.again(view, anew)
 
+    def _mark(self) -> None:
+        """Note how it is before a step."""
+        self._marks.append((self._room.mark, self._turn))
+
     def _open(self) -> bool:
         """May the agent still act? A limit truncates."""
         limits = self._limits
         if self._ended is None and limits is not None and (
             len(self._journal) >= limits.steps or time.monotonic() - self._began >= limits.seconds
+            or (limits.tokens is not None and self.tokens >= limits.tokens)
         ):
             self._ended = "truncated"
         return self._ended is None

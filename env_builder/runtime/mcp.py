@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from typing import Any, BinaryIO
 
 from .environment import Environment
@@ -203,7 +204,7 @@ class Server:
                                           "(whole number), at (text or null), conditions (a list of texts)")
         observation = self.begin(_task(task) if task else task_id, seed, at, on)
         limits = observation.limits
-        shown = {"steps": limits.steps, "seconds": limits.seconds} if limits else None
+        shown = {name: value for name, value in asdict(limits).items() if value is not None} if limits else None
         return {"messages": observation.messages, "tools": observation.tools, "limits": shown}
 
     def _say(self, params: dict[str, Any]) -> dict[str, Any]:

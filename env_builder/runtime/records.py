@@ -18,6 +18,8 @@ class Limits:
     """Calls and words of the agent, together."""
     seconds: float
     """Wall time since reset."""
+    tokens: int | None = None
+    """What the agent wrote and was shown, together (usage.py); None: no limit."""
 
 
 @dataclass(frozen=True, slots=True)

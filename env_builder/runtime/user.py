@@ -9,13 +9,14 @@ In: the task's opening and `user` row (docs/environment.md), and what the agent 
   the user leaves.
 
 Nothing is invented: every answer is a turn of the script, a part of what was told before, or one of the `STOCK` words, which
-hold no facts; and what the user learnt from the agent alone is said only to an agent that says it. Sees: words, facts and shapes
+hold no facts; and what the user learnt from the agent alone is said only to an agent that says it. Sees: words, facts, shapes
 (asking.py). Does not see: what a question means beyond its words; a name or a word that is stated wrongly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .asking import chooses, confirms, granted, opens, question, sentences, shape, stated, telling
@@ -57,12 +58,16 @@ class Line(NamedTuple):
 class ScriptedUser:
     """The user of one task; immutable, so that forks share it and keep only their own `Said`."""
 
-    __slots__ = ("_answers", "_before", "_full", "_known", "_lexicon", "_lines", "_own", "_patience", "_places", "_shapes", "_wants")
+    __slots__ = (
+        "_answers", "_before", "_full", "_known", "_lexicon", "_lines", "_own", "_patience", "_places", "_shapes", "_wants")
 
-    def __init__(self, row: Mapping[str, Any], opening: Sequence[Mapping[str, str]] = (), lexicon: Mapping[str, float] | None = None):
+    def __init__(
+        self, row: Mapping[str, Any], opening: Sequence[Mapping[str, str]] = (), lexicon: Mapping[str, float] | None = None,
+    ) -> None:
         turns, script = row["turns"], row.get("script")
-        self._lines = tuple(Line(
-            text, one["when"], one["asks"], bool(one["tells"]), _facts(one["learnt"])) for text, one in zip(turns, script or ()))
+        self._lines = tuple(
+            Line(text, one["when"], one["asks"], bool(one["tells"]), _facts(one["learnt"]))
+            for text, one in zip(turns, script or (), strict=script is not None))
         said = [message["content"] for message in opening if message["role"] == "user"]
         self._before = Line("\n".join(said), "asked", row.get("asks", {}), True, frozenset())
         self._answers = _answers(turns, script, row.get("after", ()))
@@ -192,13 +197,35 @@ class ScriptedUser:
 
 def lexicon_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     """All words that ask for something in these `user` rows, with their weight."""
-    return {word: weight for row in rows for one in (row, *row.get("script", ())) for word, weight in one.get("asks", {}).items()}
+    asks = (one.get("asks", {}) for row in rows for one in (row, *row.get("script", ())))
+    return {word: weight for found in asks for word, weight in found.items()}
+
+
+_ASKS = """\
+You play the user of a service, in a conversation. Say the user's next words in your own: the same meaning, mood and language,
+every number, date, name and id as it stands, nothing added and nothing left out. Reply with the words alone.
+
+The agent said:
+{heard}
+
+The user's next words:
+{words}
+"""
+
+
+def reworded(ask: Callable[[str], str], words: str, heard: str) -> str:
+    """The words as a model says them, where it states just the same; else the words themselves."""
+    answer = ask(_ASKS.format(heard=heard, words=words)).strip()
+    return answer if agrees(words, answer) else words
 
 
 def agrees(words: str, reworded: str) -> bool:
     """Does a paraphrase state just the facts, names, yes or no of the words that it stands for?"""
-    return (facts_in(words) == facts_in(reworded) and stated(words) == stated(reworded) and granted(words) == granted(reworded)
-            and _names(reworded) <= _all(words) and _names(words) <= _all(reworded) and bool(reworded.strip()))
+    if not reworded.strip():
+        return False
+    return (facts_in(words) == facts_in(reworded) and stated(words) == stated(reworded)
+            and set(_NUMBERS.findall(words.lower())) == set(_NUMBERS.findall(reworded.lower()))
+            and granted(words) == granted(reworded) and _names(reworded) <= _all(words) and _names(words) <= _all(reworded))
 
 
 def _names(text: str) -> set[str]:
@@ -211,6 +238,9 @@ def _all(text: str) -> set[str]:
     return {word.strip(_MARKS).casefold() for word in text.split()}
 
 
+_NUMBERS = re.compile(
+    r"\d+|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred|thousand|half|twice|first|second|third|fourth|fifth"
+    r"|sixth|seventh|eighth|ninth|tenth)\b")
 _MARKS = ".,;:!?\"'()[]{}*_"
 
 
@@ -223,7 +253,9 @@ def _facts(pairs: Iterable[Sequence[str]]) -> frozenset[Fact]:
     return frozenset((kind, value) for kind, value in pairs)
 
 
-def _answers(turns: Sequence[str], script: Sequence[Mapping[str, Any]] | None, after: Iterable[str]) -> list[tuple[str, Any, int]]:
+def _answers(
+    turns: Sequence[str], script: Sequence[Mapping[str, Any]] | None, after: Iterable[str]
+) -> list[tuple[str, Any, int]]:
     """(the recorded agent's words, the answer to them or None, bits of the turns that it says), in order.
 
     What the user said before the agent said another word is one answer."""

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import polars as pl
+
 from env_builder.users import scripts, solutions
 from warehouse.records import Task, Turn, frame
 

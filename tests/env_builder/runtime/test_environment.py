@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from env_builder.runtime import Environment
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.episode import Room
+from env_builder.runtime.records import Limits
 from env_builder.runtime.world import Overlay, View, World
 from tests.rooms import CLOSED, OPEN, TASK, write_room
 
@@ -286,3 +287,30 @@ def test_one_of_many_sessions_that_saw_something_else_does_not_speak_for_the_oth
         assert seen_by(world) == seen_by(world, "s0") == seen_by(world, "s0", "s1") == seen_by(world, "s1", "s2") == "all"
         assert seen_by(world, "s1") == "cut" and seen_by(world, "s2", "s3", "s0") == seen_by(world, "s2", "s3", "s1") == "odd"
     assert seen_by(World([], own[:1]), "s0", "s1") == "cut", "better than nothing"
+
+
+def test_tokens_are_a_limit_and_who_runs_the_model_knows_better(directory: Path) -> None:
+    env = Environment.load(directory)
+    observation = env.reset(TASK, limits=Limits(50, 60.0, tokens=40))
+    assert observation.limits == Limits(50, 60.0, 40) and env.tokens == 4, "a quarter of what the opening holds, rounded up"
+    env.say("a" * 40)
+    after_words = env.tokens
+    assert after_words == -(-(len("Open the door.") + 40 + len("The seventh, please.")) // 4) and env.ended is None
+    twin = env.fork()
+    env.call("read_sign", {"at": "g" * 80})
+    assert env.tokens > 40 and env.ended == "truncated" and env.say("Hello?") is None
+    env.rollback(1)
+    assert env.tokens == after_words and env.ended is None and twin.tokens == after_words
+    twin.used(39)
+    assert twin.tokens == 39 and twin.ended is None
+    twin.say("ab")
+    assert twin.tokens == 40 and twin.ended == "truncated"
+
+
+def test_a_model_may_say_the_users_words_and_no_others(env: Environment) -> None:
+    asked: list[str] = []
+    env.reword(lambda prompt: asked.append(prompt) or "The seventh one, if you please.")  # type: ignore[func-returns-value]
+    assert env.say("Which?") == "The seventh one, if you please." and "Which?" in asked[0] and not env.user_left
+    env.rollback(0)
+    env.reword(lambda prompt: "The 8th, please.")
+    assert env.say("Which?") == "The seventh, please."

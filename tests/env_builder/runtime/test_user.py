@@ -91,8 +91,10 @@ def test_leaves_where_nothing_new_is_asked_for() -> None:
 def test_a_paraphrase_must_state_just_the_facts() -> None:
     words = "Yes, I'm Ann Lee and I want 2 bags on May 5th."
     assert agrees(words, "Yes! On May 5th, 2 bags please, for Ann Lee.")
-    for other in ("Yes! 3 bags on May 5th for Ann Lee.", "I'm Ann Lee and I want 2 bags on May 5th.", "", "Yes, 2 bags on May 5th.",
-                  "Yes, I'm Ann Lee from Paris and I want 2 bags on May 5th.", "Yes, I'm Ann Lee, 2 bags on May 5th, 2 tags."):
+    for other in (
+        "Yes! 3 bags on May 5th for Ann Lee.", "I'm Ann Lee and I want 2 bags on May 5th.", "", "Yes, 2 bags on May 5th.",
+        "Yes, I'm Ann Lee from Paris and I want 2 bags on May 5th.", "Yes, I'm Ann Lee, 2 bags on May 5th, 2 tags.",
+    ):
         assert not agrees(words, other)
 
 
@@ -138,18 +140,19 @@ def is_due(task: Task, place: int, told: set[int], word: str) -> bool:
     """May an agent's word bring this turn? Said apart from how the user finds it."""
     script = task.user["script"]
     one, asked = script[place], question(word)
-    if word in one["heard"] or not one["tells"] and not one["learnt"]:
+    if word in one["heard"] or (not one["tells"] and not one["learnt"]):
         return True
     if one["learnt"] and stated(word).isdisjoint((kind, value) for kind, value in one["learnt"]):
         return False
     earlier = all(each in told or not script[each]["tells"] or script[each]["learnt"] for each in range(place))
-    return bool(asked) and (not telling(asked).isdisjoint(one["asks"]) or bool(one["learnt"]) or opens(asked)) or (
+    return (bool(asked) and (not telling(asked).isdisjoint(one["asks"]) or bool(one["learnt"]) or opens(asked))) or (
         one["when"] == "unasked" and earlier)
 
 
 @pytest.fixture(scope="module")
 def rooms(sample_run: Path) -> list[Environment]:
-    return [Environment.load_room(path) for kind in ("environments", "withheld") for path in sorted((sample_run / kind).iterdir())]
+    kinds = (sample_run / kind for kind in ("environments", "withheld"))
+    return [Environment.load_room(path) for kind in kinds for path in sorted(kind.iterdir())]
 
 
 def test_no_fact_is_invented_and_none_is_told_early(rooms: list[Environment]) -> None:

@@ -1,0 +1,104 @@
+"""What an episode's agent and its user say to each other, and how much is written and shown.
+
+In: the agent's words. Out: the user's, by the task's script (user.py); the tokens so far, estimated where nobody reports them.
+A token is taken for a quarter of the characters that the agent wrote (words, names and arguments of calls) and was shown
+(opening, answers, the user's words), each once. Does not see: what the agent thought, the descriptors of the tools, what a
+model reads anew at each step, and its tokenizer: whoever runs the model knows better and says so (`used`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .records import Task
+from .user import Said, ScriptedUser, lexicon_of, reworded
+
+CHARACTERS = 4
+"""Characters of a token, on average: English under the usual tokenizers of byte pairs."""
+NOBODY = ScriptedUser({"turns": []})
+
+
+class Talking(ABC):
+    """The talk of an episode; `Environment` is one, and has the journal."""
+
+    _journal: list[dict[str, Any]]
+    _reword: Callable[[str], str] | None = None
+    _user: ScriptedUser
+    _turn: Said
+    _used: tuple[int, int]
+    """Up to how many steps the characters were counted that the agent wrote and was shown, and how many."""
+
+    def say(self, text: str) -> str | None:
+        """Tell the user something; the user's answer, or None where the user waits, has no more to say or has left."""
+        if not self._open():
+            return None
+        self._mark()
+        self._turn, reply = self._user.reply(self._turn, text)
+        if self._reword is not None and reply is not None:
+            reply = reworded(self._reword, reply, text)
+        self._journal.append({"kind": "say", "content": text, "reply": reply})
+        return reply
+
+    def reword(self, ask: Callable[[str], str] | None) -> None:
+        """From now on let a model say the user's words in its own, in every episode; None: the script's words again.
+
+        Taken only where it states the same facts, names, yes or no (`user.agrees`); else the script's words are said.
+        """
+        self._reword = ask
+
+    @property
+    def user_left(self) -> bool:
+        """Has the user left, so that nothing will be answered any more?"""
+        return self._turn.idle < 0
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that the agent wrote and was shown: as `used` last reported, and estimated since."""
+        n_steps, signs = self._used
+        if n_steps < len(self._journal):
+            signs += _signs(self._journal[n_steps:])
+            self._used = (len(self._journal), signs)
+        return -(-signs // CHARACTERS)
+
+    def used(self, tokens: int) -> None:
+        """Whoever runs the model knows better: so many tokens were written and shown up to here."""
+        self._used = (len(self._journal), CHARACTERS * tokens)
+
+    def _users_of(self, tasks: Iterable[Task]) -> None:
+        self._users: dict[str, ScriptedUser] = {}
+        """Made once, and shared by all episodes and forks."""
+        self._lexicon = lexicon_of(task.user for task in tasks)
+
+    def _talk(self, task: Task | None) -> None:
+        """Begin the talk of an episode."""
+        if task is not None and task.task_id not in self._users:
+            self._users[task.task_id] = ScriptedUser(task.user, task.opening, self._lexicon)
+        self._user = NOBODY if task is None else self._users[task.task_id]
+        self._turn = Said()
+        self._shown = sum(len(message["content"]) for message in task.opening) if task else 0
+        self._used = (0, self._shown)
+
+    def _recount(self, n_steps: int) -> None:
+        """After a way back: what was reported for later steps is not known apart, and estimated anew."""
+        if self._used[0] > n_steps:
+            self._used = (0, self._shown)
+
+    @abstractmethod
+    def _open(self) -> bool:
+        """May the agent still act?"""
+
+    @abstractmethod
+    def _mark(self) -> None:
+        """Note how it is before a step."""
+
+
+def _signs(rows: Iterable[dict[str, Any]]) -> int:
+    """Characters of journal rows."""
+    signs = 0
+    for row in rows:
+        signs += len(row.get("content") or "") + len(row.get("reply") or "")
+        if row["kind"] == "call":
+            signs += len(row["tool"]) + len(repr(row["arguments"]))
+    return signs
