@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .records import Task
-from .user import Said, ScriptedUser, lexicon_of, reworded
+from .user import Said, ScriptedUser, reworded
 
 CHARACTERS = 4
 """Characters of a token, on average: English under the usual tokenizers of byte pairs."""
@@ -25,6 +25,8 @@ class Talking(ABC):
 
     _journal: list[dict[str, Any]]
     _reword: Callable[[str], str] | None = None
+    _users: dict[str, tuple[Task, ScriptedUser]]
+    """By task, made once and shared by all episodes and forks."""
     _user: ScriptedUser
     _turn: Said
     _used: tuple[int, int]
@@ -66,16 +68,13 @@ class Talking(ABC):
         """Whoever runs the model knows better: so many tokens were written and shown up to here."""
         self._used = (len(self._journal), CHARACTERS * tokens)
 
-    def _users_of(self, tasks: Iterable[Task]) -> None:
-        self._users: dict[str, ScriptedUser] = {}
-        """Made once, and shared by all episodes and forks."""
-        self._lexicon = lexicon_of(task.user for task in tasks)
-
     def _talk(self, task: Task | None) -> None:
         """Begin the talk of an episode."""
-        if task is not None and task.task_id not in self._users:
-            self._users[task.task_id] = ScriptedUser(task.user, task.opening, self._lexicon)
-        self._user = NOBODY if task is None else self._users[task.task_id]
+        known, user = self._users.get(task.task_id, (None, NOBODY)) if task else (None, NOBODY)
+        if task is not None and known is not task:
+            user = ScriptedUser(task.user, task.opening)
+            self._users[task.task_id] = (task, user)
+        self._user = user
         self._turn = Said()
         self._shown = sum(len(message["content"]) for message in task.opening) if task else 0
         self._used = (0, self._shown)

@@ -25,8 +25,12 @@ from .words import Fact, facts_in
 YES, NO, UNSURE, HEARD, LEAVES = "Yes.", "No.", "I don't know.", "OK.", "I'll leave it at that. Goodbye."
 STOCK = (YES, NO, UNSURE, HEARD, LEAVES)
 """Words of the user that no session gives."""
-COVER = 0.5
-"""Share of a question's known words, by weight, that a turn's own question must hold."""
+COVER = 0.4
+"""Share of a question's telling words, by weight, that must ask for what is told."""
+WANTED = 0.6
+"""Share of the words of a question for a yes that the user's own words must hold."""
+OTHER = 1.0
+"""Weight of a word that does not ask for it."""
 GONE = -1
 
 
@@ -59,11 +63,9 @@ class ScriptedUser:
     """The user of one task; immutable, so that forks share it and keep only their own `Said`."""
 
     __slots__ = (
-        "_answers", "_before", "_full", "_known", "_lexicon", "_lines", "_own", "_patience", "_places", "_shapes", "_wants")
+        "_answers", "_before", "_full", "_known", "_lines", "_own", "_patience", "_places", "_shapes", "_wants")
 
-    def __init__(
-        self, row: Mapping[str, Any], opening: Sequence[Mapping[str, str]] = (), lexicon: Mapping[str, float] | None = None,
-    ) -> None:
+    def __init__(self, row: Mapping[str, Any], opening: Sequence[Mapping[str, str]] = ()) -> None:
         turns, script = row["turns"], row.get("script")
         self._lines = tuple(
             Line(text, one["when"], one["asks"], bool(one["tells"]), _facts(one["learnt"]))
@@ -74,7 +76,6 @@ class ScriptedUser:
         self._places: dict[str, list[int]] = {}
         for place, (text, _, _) in enumerate(self._answers):
             self._places.setdefault(text, []).append(place)
-        self._lexicon = lexicon or {}
         self._wants = _facts(row.get("wants", ()))
         self._known = self._wants | _facts(row.get("seen", ()))
         self._shapes = {shape(fact) for fact in self._wants} - {None}
@@ -140,19 +141,19 @@ class ScriptedUser:
     def _elicited(self, told: int, asked: str, facts: frozenset[Fact], asks_back: bool) -> int | None:
         """The turn that the question asks for, of those not told; the next in order where it names nothing."""
         words = telling(asked)
-        whole = sum(self._lexicon.get(word, 0.0) for word in words)
         best, found = COVER, None
         for place, line in self._left(told, facts):
-            cover = 1.0 if line.learnt else _cover(line, words, whole)
+            cover = 1.0 if line.learnt else _cover(line, words)
             if line.when == "confirmed" and not asks_back:
                 continue
             if cover > best or (found is None and cover == best):
                 best, found = cover, place
-        if found is not None or _cover(self._before, words, whole) >= COVER:
+        if found is not None or _cover(self._before, words) >= COVER:
             return found
-        if whole == 0 and opens(asked):
+        if opens(asked):
             kinds = ("confirmed",) if asks_back else ("asked", "unasked")
-            return next((place for place, line in self._left(told, facts) if line.when in kinds), None)
+            place = next((place for place, line in self._left(told, facts) if line.when in kinds), None)
+            return None if place is None or self._closes_early(told, place) else place
         return None
 
     def _volunteered(self, told: int) -> int | None:
@@ -160,10 +161,12 @@ class ScriptedUser:
         left = [(place, line) for place, line in self._left(told, frozenset()) if line.tells or line.when == "unasked"]
         if not left or left[0][1].when != "unasked":
             return None
-        place, line = left[0]
-        waits = place == len(self._lines) - 1 and not line.tells and any(
-            each.when == "confirmed" for _, each in self._left(told, frozenset()))
-        return None if waits else place
+        return None if self._closes_early(told, left[0][0]) else left[0][0]
+
+    def _closes_early(self, told: int, place: int) -> bool:
+        """Is it the last turn, that tells nothing, while there is something left to say yes or no to?"""
+        return place == len(self._lines) - 1 and not self._lines[place].tells and any(
+            line.when == "confirmed" for _, line in self._left(told, frozenset()))
 
     def _left(self, told: int, facts: frozenset[Fact]) -> Iterable[tuple[int, Line]]:
         """The turns that may still be told to an agent that has just stated these facts."""
@@ -173,15 +176,13 @@ class ScriptedUser:
     def _again(self, told: int, asked: str, facts: frozenset[Fact], asks_back: bool) -> str:
         """What to say to a question that no turn is left for."""
         words = telling(asked)
-        whole = sum(self._lexicon.get(word, 0.0) for word in words)
         if asks_back:
-            own = sum(self._lexicon.get(word, 0.0) for word in words & self._own)
-            wanted = own >= COVER * whole and bool(whole or not words) and (not facts or not facts.isdisjoint(self._wants))
+            wanted = len(words & self._own) >= WANTED * len(words) and (not facts or not facts.isdisjoint(self._wants))
             return YES if wanted else NO
         lines = [*(line for place, line in enumerate(self._lines) if told >> place & 1), self._before]
-        covers = [(_cover(line, words, whole), line.text) for line in lines if line.when == "asked"]
+        covers = [(_cover(line, words), line.text) for line in lines if line.when == "asked"]
         best, text = max(covers, key=lambda each: each[0])
-        return text if best >= COVER else NO if whole == 0 and opens(asked) else UNSURE
+        return text if best >= COVER else NO if opens(asked) else UNSURE
 
     def _tell(self, said: Said, place: int) -> tuple[Said, str]:
         return Said(said.told | 1 << place, 0, said.at), self._lines[place].text
@@ -193,12 +194,6 @@ class ScriptedUser:
         last = self._lines[-1]
         closing = last.text if last.when == "unasked" and not last.tells and not last.learnt else LEAVES
         return said._replace(idle=GONE), closing
-
-
-def lexicon_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    """All words that ask for something in these `user` rows, with their weight."""
-    asks = (one.get("asks", {}) for row in rows for one in (row, *row.get("script", ())))
-    return {word: weight for found in asks for word, weight in found.items()}
 
 
 _ASKS = """\
@@ -244,9 +239,10 @@ _NUMBERS = re.compile(
 _MARKS = ".,;:!?\"'()[]{}*_"
 
 
-def _cover(line: Line, words: frozenset[str], whole: float) -> float:
-    """Share of the question's known words that ask for this line."""
-    return sum(line.asks.get(word, 0.0) for word in words) / whole if whole else 0.0
+def _cover(line: Line, words: frozenset[str]) -> float:
+    """Share of the question's telling words, by weight, that ask for this line."""
+    own = sum(line.asks[word] for word in words if word in line.asks)
+    return own / (own + sum(OTHER for word in words if word not in line.asks)) if own else 0.0
 
 
 def _facts(pairs: Iterable[Sequence[str]]) -> frozenset[Fact]:

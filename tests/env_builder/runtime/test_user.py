@@ -55,13 +55,12 @@ SHIPS = row(
     {"says": "And 2 bags, please.", "heard": ["Done."], "when": "unasked", "tells": [["count", "2 bag"]]},
     {"says": "Thanks, bye", "heard": ["Done too."], "when": "unasked"},
     asks={"order": 1.0}, wants=[["id", "w5911118"], ["count", "2 bag"]], seen=[["id", "w2222222"]])
-LEXICON = {"email": 1.0, "zip": 1.0, "ship": 1.0, "elm": 1.0, "order": 1.0, "colour": 1.0}
 OPENING = [{"role": "system", "content": "Be kind to #W3333333."}, {"role": "user", "content": "Hi! Send #W5911118 to Elm."}]
 
 
 def replies(*words: str) -> list[str | None]:
     """What the user above says to these words of an agent."""
-    user, said, heard = ScriptedUser(SHIPS, OPENING, LEXICON), Said(), []
+    user, said, heard = ScriptedUser(SHIPS, OPENING), Said(), []
     for word in words:
         said, reply = user.reply(said, word)
         heard.append(reply)
