@@ -182,7 +182,7 @@ class ScriptedUser:
         lines = [*(line for place, line in enumerate(self._lines) if told >> place & 1), self._before]
         covers = [(_cover(line, words), line.text) for line in lines if line.when == "asked"]
         best, text = max(covers, key=lambda each: each[0])
-        return text if best >= COVER else NO if opens(asked) else UNSURE
+        return text if best >= COVER else NO if "else" in asked.lower() else UNSURE
 
     def _tell(self, said: Said, place: int) -> tuple[Said, str]:
         return Said(said.told | 1 << place, 0, said.at), self._lines[place].text
