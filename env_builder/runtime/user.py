@@ -152,8 +152,8 @@ class ScriptedUser:
             return found
         if opens(asked):
             kinds = ("confirmed",) if asks_back else ("asked", "unasked")
-            place = next((place for place, line in self._left(told, facts) if line.when in kinds), None)
-            return None if place is None or self._closes_early(told, place) else place
+            first = next((place for place, line in self._left(told, facts) if line.when in kinds), None)
+            return None if first is None or self._closes_early(told, first) else first
         return None
 
     def _volunteered(self, told: int) -> int | None:
