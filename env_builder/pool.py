@@ -159,6 +159,7 @@ class _Lent:
         self._ended = ended
         self._open = True
         self.send, self.receive, self.last_words = carrier.send, carrier.receive, carrier.last_words
+        self.socket, self.unframed = carrier.socket, carrier.unframed
 
     def close(self) -> None:
         """Give the place back."""

@@ -1,6 +1,7 @@
 """A room apart from this process: what is sent to it and what comes back, as a local process or a container.
 
-`Room` is the host's end: it speaks JSON-RPC lines (docs/containers.md) over anything that carries bytes.
+`Room` is the host's end: it speaks JSON-RPC lines (docs/containers.md) over anything that carries bytes; `channel.py` is the
+same for a host that asks for many episodes at once.
 `start_process` starts the environment's own runtime as a process of this user: it keeps the room's mistakes apart, not
 its files. Against an agent that may run programs of its own as this user, use a container (`image.start`).
 """
@@ -9,9 +10,10 @@ from __future__ import annotations
 
 import json
 import os
-import select
+import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -38,8 +40,23 @@ class Answer(NamedTuple):
     """How long the tool takes, where the episode draws it."""
 
 
+def answer_of(result: dict[str, Any]) -> Answer:
+    """A tool's answer out of the result of `tools/call`."""
+    marks = result["_meta"]
+    return Answer(
+        result["content"][0]["text"], result["isError"], marks.get("traceroom/tier"), marks["traceroom/ended"],
+        marks.get("traceroom/latency_ms"))
+
+
 class Carrier(Protocol):
     """Carries bytes to and from a room."""
+
+    @property
+    def socket(self) -> socket.socket:
+        """What it reads and writes, for who waits for it otherwise than by `receive`."""
+
+    def unframed(self, data: bytes) -> bytes:
+        """The room's own words among bytes that were read from the socket, in order."""
 
     def send(self, data: bytes) -> None:
         """Write all of it; OSError where the other end is gone."""
@@ -81,9 +98,9 @@ class Room:
         return result
 
     def open(self) -> None:
-        """Shake hands, as an MCP client does."""
+        """Shake hands, as an MCP client does, of a revision that knows texts alone: a host reads structures out of them."""
         host = {"name": "traceroom", "version": "1"}
-        self.request("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": host})
+        self.request("initialize", {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": host})
 
     def tools(self) -> list[dict[str, Any]]:
         """MCP descriptors of the tools."""
@@ -92,7 +109,7 @@ class Room:
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Answer:
         """A tool's answer."""
-        return self._answer(self.request("tools/call", {"name": tool, "arguments": arguments}))
+        return answer_of(self.request("tools/call", {"name": tool, "arguments": arguments}))
 
     def prompt(self) -> str | None:
         """What to ask a model where the last call was answered `unknown`; needs a room with control."""
@@ -101,19 +118,16 @@ class Room:
 
     def supply(self, reply: str) -> Answer:
         """Put a model's reply in the place of the last answer; InputError where it is none; needs a room with control."""
-        return self._answer(self.request("traceroom/supply", {"reply": reply}))
-
-    def _answer(self, result: dict[str, Any]) -> Answer:
-        text = "".join(part["text"] for part in result["content"])
-        marks = result.get("_meta", {})
-        return Answer(
-            text, bool(result["isError"]), marks.get("traceroom/tier"), marks.get("traceroom/ended"),
-            marks.get("traceroom/latency_ms"))
+        return answer_of(self.request("traceroom/supply", {"reply": reply}))
 
     def reset(self, task_id: str | None, seed: int = 0, conditions: Sequence[str] = ()) -> dict[str, Any]:
         """Begin an episode: {"messages", "tools", "limits"}; needs a room with control."""
+        return self.request("traceroom/reset", self.asked(task_id, seed, conditions))
+
+    def asked(self, task_id: str | None, seed: int = 0, conditions: Sequence[str] = ()) -> dict[str, Any]:
+        """What `traceroom/reset` takes for such an episode; InputError where there is no such task to hand it."""
         handed = {} if self._tasks is None or task_id is None else {"task": self._tasks(task_id)}
-        return self.request("traceroom/reset", {"task_id": task_id, **handed, "seed": seed, "conditions": list(conditions)})
+        return {"task_id": task_id, **handed, "seed": seed, "conditions": list(conditions)}
 
     def pass_on(self, message: dict[str, Any]) -> dict[str, Any]:
         """The room's reply to an agent's own request, as it stands; Unavailable where the room is gone. What an agent may ask
@@ -174,24 +188,33 @@ class Process:
     """A room as a process of this user."""
 
     def __init__(self, command: list[str], environment: Mapping[str, str] | None = None) -> None:
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, env=environment or {}
-        )
-        assert self._process.stdin and self._process.stdout and self._process.stderr
-        self._stdin, self._stdout, self._stderr = self._process.stdin, self._process.stdout, self._process.stderr
+        self.socket, its = socket.socketpair()
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115  it is as long open as the room
+        with its:
+            end = its.fileno()
+            self._process = subprocess.Popen(command, stdin=end, stdout=end, stderr=self._said, env=environment or {})
+
+    @property
+    def process_id(self) -> int:
+        """Of the process."""
+        return self._process.pid
 
     def send(self, data: bytes) -> None:
         """Write all of it."""
-        view = memoryview(data)
-        while view:
-            view = view[self._stdin.write(view) or 0 :]
+        self.socket.settimeout(ANSWER_S)
+        self.socket.sendall(data)
 
     def receive(self, timeout_s: float) -> bytes:
         """Some bytes of what the room says."""
-        ready, _, _ = select.select([self._stdout], [], [], timeout_s)
-        if not ready:
-            raise TimeoutError(f"no answer within {timeout_s:.0f} s")
-        return self._stdout.read(65536) or b""
+        self.socket.settimeout(timeout_s)
+        try:
+            return self.socket.recv(65536)
+        except TimeoutError as error:
+            raise TimeoutError(f"no answer within {timeout_s:.0f} s") from error
+
+    def unframed(self, data: bytes) -> bytes:
+        """All of it."""
+        return data
 
     def last_words(self) -> str:
         """Last line on stderr, waiting a moment for a room that is ending."""
@@ -199,20 +222,19 @@ class Process:
             self._process.wait(timeout=10)
         except subprocess.TimeoutExpired:
             return ""
-        said = (self._stderr.read() or b"").decode(errors="replace").strip().splitlines()
+        self._said.seek(max(0, self._said.seek(0, os.SEEK_END) - 4096))
+        said = self._said.read().decode(errors="replace").strip().splitlines()
         return said[-1] if said else f"exit code {self._process.returncode}"
 
     def close(self) -> None:
         """Close its stdin, and end it where that does not."""
-        if not self._stdin.closed:
-            self._stdin.close()
+        self.socket.close()
         try:
             self._process.wait(timeout=2)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._stdout.close()
-        self._stderr.close()
+        self._said.close()
 
 
 def arguments(task_id: str | None, seed: int = 0, control: bool = True) -> list[str]:

@@ -29,7 +29,7 @@ DOORS = {
     "openai": ("pipelines/resources.py",),
     "dagster": ("pipelines/",),
     "typer": ("pipelines/",),
-    "mcp": ("pipelines/serve.py",),
+    "mcp": ("pipelines/serving/mcp_app.py",),
 }
 BOUNDARY = ("pipelines/cli.py",)
 """Where every error becomes a sentence: the only place that may catch them all."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from env_builder.agents import Ran
 from env_builder.archive import ROOM_WAY, Way
+from env_builder.channel import Frames
 from warehouse.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class ContainerCarrier:
         self._client = client
         self._errors: tuple[type[BaseException], ...] = (DockerException, OSError)
         self._said = b""
+        self._cut = Frames()
         try:
             self._container = _create(client, image_id, options, limits, way)
         except NotFound as error:
@@ -87,6 +89,17 @@ class ContainerCarrier:
                 return data
             self._said = (self._said + data)[-4096:]
         return b""
+
+    @property
+    def socket(self) -> socket.socket:
+        """What the first process's stdio goes over, in the engine's frames."""
+        return self._frames.socket
+
+    def unframed(self, data: bytes) -> bytes:
+        """The first process's stdout among bytes that were read from the socket; what it says on stderr is kept aside."""
+        words, said = self._cut.split(data)
+        self._said = (self._said + said)[-4096:]
+        return words
 
     def run(self, program: Sequence[str], stdin: bytes, timeout_s: float) -> Ran:
         """Run another program in the container, as its user; after `timeout_s` the whole container is ended."""

@@ -1,21 +1,25 @@
-"""A room as a process that speaks MCP over stdio.
+"""A room as a process that speaks MCP over stdio, or with `--socket` over a Unix socket, to each connection for itself.
 
     python -m runtime --environment DIRECTORY --task ID [--seed 0] [--conditions …] [--control]   (beside `runtime`)
     python DIRECTORY/runtime --environment DIRECTORY --task ID          (from anywhere)
 
 Without `--task` there is the room without a task, `--at` an instant. Every option can also be given by the environment
-variable TRACEROOM_ENVIRONMENT, _TASK, _SEED, _AT, _CONDITIONS, _BIND (one a line) or _CONTROL. Talk goes to stderr, the
-protocol alone to stdout. Exit code: 0 when stdin ended, 2 when it could not begin.
+variable TRACEROOM_ENVIRONMENT, _TASK, _SEED, _AT, _CONDITIONS, _BIND (one a line), _SOCKET or _CONTROL. Talk goes to stderr,
+the protocol alone to stdout, and with a socket nothing but a line once it listens. Exit code: 0 when stdin ended or it was
+told to terminate, 2 when it could not begin.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import os
 import runpy
+import signal
 import sys
 from pathlib import Path
+from typing import BinaryIO
 
 if not __package__:  # started by its path: make the folder that holds the package importable, and begin again as its module
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
@@ -24,6 +28,7 @@ if not __package__:  # started by its path: make the folder that holds the packa
 from .conditions import SWITCHES
 from .environment import Environment
 from .mcp import Server
+from .sockets import listen
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -37,16 +42,37 @@ def main(arguments: list[str] | None = None) -> int:
         for each in options.bind:
             tool, _, source = each.partition("=")
             environment.bind(tool, source)
-        server = Server(environment, control=options.control)
-        server.begin(options.task, options.seed, options.at, [name for name in options.conditions.split(",") if name])
+        server = _begun(environment, options)
     except (OSError, KeyError, ValueError, ImportError, AttributeError) as error:
         print(f"room: {error.args[0] if isinstance(error, KeyError) else error}", file=sys.stderr)
         return 2
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    gc.freeze()  # the world is never garbage: nothing needs to look through it again
     try:
-        server.serve(sys.stdin.buffer, protocol)
+        if options.socket:
+            listen(Path(options.socket), lambda: _begun(environment.fork(), options), lambda: _tell(protocol))
+        else:
+            server.serve(open(0, "rb", closefd=False), protocol)  # noqa: SIM115
     except (BrokenPipeError, KeyboardInterrupt):
         return 0
+    except OSError as error:
+        print(f"room: cannot listen at {options.socket} ({error})", file=sys.stderr)
+        return 2
     return 0
+
+
+def _begun(environment: Environment, options: argparse.Namespace) -> Server:
+    """What answers a client, about an episode that has begun as the command line says."""
+    server = Server(environment, control=options.control)
+    server.begin(options.task, options.seed, options.at, [name for name in options.conditions.split(",") if name])
+    return server
+
+
+def _tell(protocol: BinaryIO) -> None:
+    """Say that the room listens."""
+    with contextlib.suppress(OSError):
+        protocol.write(b"listening\n")
+        protocol.flush()
 
 
 def _keep_out() -> None:
@@ -59,7 +85,7 @@ def _keep_out() -> None:
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     given = os.environ.get
     here = Path(__file__).resolve().parent.parent
-    parser = argparse.ArgumentParser(prog="room", description="A room that speaks MCP over stdio.")
+    parser = argparse.ArgumentParser(prog="room", description="A room that speaks MCP over stdio or a Unix socket.")
     parser.add_argument("--environment", type=Path, default=given("TRACEROOM_ENVIRONMENT", str(here)))
     parser.add_argument("--task", default=given("TRACEROOM_TASK"), help="task id; without it, the room without a task")
     parser.add_argument("--seed", type=int, default=given("TRACEROOM_SEED", "0"))
@@ -68,6 +94,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
                         help=f"what tools do in production beside answering, with commas between: {', '.join(SWITCHES)}")
     parser.add_argument("--bind", action="append", default=given("TRACEROOM_BIND", "").splitlines(), metavar="TOOL=SOURCE",
                         help="the real thing that answers what is not on record; may be repeated")
+    parser.add_argument("--socket", default=given("TRACEROOM_SOCKET"), help="path of a Unix socket to listen at")
     parser.add_argument("--control", action="store_true", default=given("TRACEROOM_CONTROL") == "1",
                         help="also answer traceroom/* (for the host, never for the agent)")
     return parser.parse_args(arguments)

@@ -167,18 +167,31 @@ def serve(
     bind: Bind = None,
     config: Config = None,
     ask: Asked = False,
-    container: Annotated[bool, typer.Option("--container", help="Each room in a container of its own.")] = False,
+    openenv: Annotated[bool, typer.Option("--openenv", help="As an OpenEnv server instead: HTTP and WebSocket.")] = False,
+    container: Annotated[bool, typer.Option("--container", help="The room in a container.")] = False,
     journals: Annotated[Path | None, typer.Option(
         help="File that the episodes' journals are added to, for the grader.", show_default=False)] = None,
+    episodes: Annotated[int, typer.Option(help="Episodes at once; whoever comes beyond is told to come again.", min=1)] = 2048,
+    idle: Annotated[float, typer.Option(help="Seconds after which an episode that nobody touches ends.", min=0.1)] = 1800.0,
 ) -> None:
-    """Serve an environment's tools to an agent over MCP (streamable HTTP), one room a session."""
+    """Serve an environment to agents, one episode a session: over MCP (streamable HTTP), or to OpenEnv's clients."""
     task_id = _task(environment, task) if task else None
     rows_of(environment)
     from pipelines import outside
-    from pipelines import serve as server
+    from pipelines.serving.rollouts import Rollout
 
     bound = outside.bindings(environment, bind or (), config)
-    rollout = server.Rollout(task_id, seed, tuple(condition or ()), bound, outside.live(ask))
-    server.serve(
-        environment, rollout, host, port, container=container, journals=journals,
-        ready=lambda url: say(f"[bold]{escape(url)}[/] answers; stop it with Ctrl-C"))
+    rollout = Rollout(task_id, seed, tuple(condition or ()), bound, outside.live(ask))
+    def ready(url: str) -> None:
+        say(f"[bold]{escape(url)}[/] answers; stop it with Ctrl-C")
+
+    if openenv:
+        from pipelines.serving import openenv_server
+        openenv_server.serve(
+            environment, rollout, host, port, container=container, journals=journals, limit=episodes, idle_s=idle,
+            ready=ready, say=lambda text: say(escape(text)))
+    else:
+        from pipelines.serving import mcp_app
+        mcp_app.serve(
+            environment, rollout, host, port, container=container, journals=journals, limit=episodes, idle_s=idle,
+            ready=ready)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -22,7 +23,8 @@ from mcp.shared.exceptions import MCPError
 
 from env_builder import image
 from env_builder.runtime import Environment
-from pipelines import serve
+from pipelines.serving import mcp_app
+from pipelines.serving.rollouts import Rollout
 from tests.conftest import ROOT
 from tests.endpoint import answering
 from tests.rooms import OPEN, TASK, write_room
@@ -47,8 +49,8 @@ def started(room: Path, *options: str, **variables: str) -> tuple[subprocess.Pop
     raise AssertionError(f"it ended with {process.wait()} and never answered")
 
 
-def stopped(process: subprocess.Popen[str]) -> None:
-    process.send_signal(signal.SIGINT)
+def stopped(process: subprocess.Popen[str], by: signal.Signals = signal.SIGINT) -> None:
+    process.send_signal(by)
     try:
         process.wait(timeout=20)
     finally:
@@ -76,15 +78,16 @@ def run(work: Coroutine[Any, Any, None]) -> None:
     anyio.run(timed)
 
 
-def rooms_of(environment: Path) -> list[bytes]:
-    """Command lines of the processes that are rooms of this environment."""
+def pids_of(environment: Path) -> list[int]:
+    """The processes that are rooms of this environment."""
     if not Path("/proc/self/cmdline").exists():
         pytest.skip("processes are looked up in /proc, which this system lacks")
     found = []
     for process in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
-            found.append(process.read_bytes())
-    return [line for line in found if f"{environment}/runtime\0".encode() in line]
+            if f"{environment}/runtime\0".encode() in process.read_bytes():
+                found.append(int(process.parent.name))
+    return found
 
 
 def test_the_official_client_plays_an_episode_a_session(url: str, journals: Path) -> None:
@@ -97,6 +100,7 @@ def test_the_official_client_plays_an_episode_a_session(url: str, journals: Path
             assert read.meta and read.meta["traceroom/tier"] == "recorded"
             opened = await session.call_tool("open_door", {"door": "7"})
             assert opened.content[0].text == OPEN
+            assert opened.structured_content == json.loads(OPEN) and read.structured_content is None
             async with streamable_http_client(url) as others, ClientSession(*others) as other:
                 await other.initialize()  # another session is another episode: there, the door is still closed
                 again = await other.call_tool("open_door", {"door": "7"})
@@ -172,7 +176,7 @@ def test_another_site_in_a_browser_may_not_ask(url: str) -> None:
         assert http.post(url, json=hello, headers={**accept, "Host": "elsewhere.example"}).status_code == 421
 
 
-def test_rooms_end_with_the_server(room: Path, tmp_path: Path) -> None:
+def test_rooms_end_with_the_server(tmp_path: Path) -> None:
     own = write_room(tmp_path / "own_hall")
     kept = tmp_path / "kept.jsonl"
     process, url = started(own, "--task", TASK, "--journals", str(kept))
@@ -181,12 +185,106 @@ def test_rooms_end_with_the_server(room: Path, tmp_path: Path) -> None:
         async with streamable_http_client(url, terminate_on_close=False) as streams, ClientSession(*streams) as session:
             await session.initialize()
             await session.call_tool("read_sign", {"at": "gate"})
-            assert len(rooms_of(own)) == 1
+            assert len(pids_of(own)) == 1
 
     run(leave_it_open())
-    stopped(process)
-    assert not rooms_of(own)
+    stopped(process, signal.SIGTERM)
+    assert not pids_of(own)
     assert len(json.loads(kept.read_text())["journal"]) == 1
+
+
+class Raw:
+    """A client that says just what it is told to say."""
+
+    def __init__(self, url: str, http: httpx2.AsyncClient) -> None:
+        self.url, self.http = url, http
+        self.n_asked = 0
+
+    async def post(self, session: str, method: str, params: dict[str, Any], url: str = "") -> httpx2.Response:
+        named = {"Mcp-Session-Id": session} if session else {}
+        self.n_asked += 1
+        message = {"jsonrpc": "2.0", "id": self.n_asked, "method": method, "params": params}
+        accept = {"Accept": "application/json, text/event-stream"}
+        return await self.http.post(url or self.url, json=message, headers={**accept, **named})
+
+    async def open(self, query: str = "") -> httpx2.Response:
+        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+        return await self.post("", "initialize", hello, self.url + query)
+
+    async def read(self, session: str) -> httpx2.Response:
+        return await self.post(session, "tools/call", {"name": "read_sign", "arguments": {"at": "gate"}})
+
+
+def test_sessions_choose_tasks_wait_their_turn_and_expire(tmp_path: Path, url: str) -> None:
+    own = write_room(tmp_path / "hall")
+    kept = tmp_path / "kept.jsonl"
+    process, open_url = started(own, "--journals", str(kept), "--episodes", "3", "--idle", "2")
+
+    async def play() -> None:
+        async with httpx2.AsyncClient(timeout=30) as http:
+            raw = Raw(open_url, http)
+            refused = await raw.open("?task=none")
+            assert refused.status_code == 400 and "no task 'none'" in refused.json()["error"]["message"]
+            assert (await raw.open("?seed=x")).status_code == 400
+            fixed = await Raw(url, http).open(f"?task={TASK}")
+            assert fixed.status_code == 400 and "plays one task" in fixed.json()["error"]["message"]
+            opened = await asyncio.gather(*(raw.open(f"?task={TASK[:8]}&seed=3&conditions=latency") for _ in range(8)))
+            sessions = [one.headers["mcp-session-id"] for one in opened if one.status_code == 200]
+            assert len(sessions) == 3
+            beyond = [one for one in opened if one.status_code != 200]
+            assert {(one.status_code, one.headers["retry-after"]) for one in beyond} == {(503, "1")}
+            assert "3 episodes run already" in beyond[0].json()["error"]["message"]
+            assert "result" in (await raw.read(sessions[0])).json()
+            health = (await http.get(open_url.removesuffix("mcp") + "health")).json()
+            assert health == {"status": "ok", "episodes": 3, "limit": 3, "lost": 0}
+            with anyio.fail_after(20):
+                while (await raw.open()).status_code != 200:
+                    await anyio.sleep(0.2)
+            assert (await raw.read(sessions[0])).status_code == 404
+
+    try:
+        run(play())
+    finally:
+        stopped(process)
+    row = json.loads(kept.read_text())
+    assert (row["task_id"], row["seed"], row["conditions"], len(row["journal"])) == (TASK, 3, ["latency"], 1)
+
+
+def test_a_session_that_asks_faster_than_it_is_answered_is_told_to_wait(url: str) -> None:
+    async def play() -> None:
+        async with httpx2.AsyncClient(timeout=30, limits=httpx2.Limits(max_connections=200)) as http:
+            raw = Raw(url, http)
+            session = (await raw.open()).headers["mcp-session-id"]
+            told = await asyncio.gather(*(raw.read(session) for _ in range(120)))
+            states = {one.status_code for one in told}
+            assert states <= {200, 429} and 200 in states
+            assert all(one.headers["retry-after"] == "1" for one in told if one.status_code == 429)
+            assert (await raw.read(session)).status_code == 200
+
+    run(play())
+
+
+@pytest.mark.slow
+def test_a_room_that_is_killed_is_told_and_the_next_session_has_another(tmp_path: Path) -> None:
+    own = write_room(tmp_path / "hall")
+    process, url = started(own, "--task", TASK)
+
+    async def play() -> None:
+        async with httpx2.AsyncClient(timeout=30) as http:
+            raw = Raw(url, http)
+            session = (await raw.open()).headers["mcp-session-id"]
+            await raw.read(session)
+            for pid in pids_of(own):
+                os.kill(pid, signal.SIGKILL)
+            error = (await raw.read(session)).json()["error"]["message"]
+            assert "the room is gone" in error and "begin another episode" in error
+            another = (await raw.open()).headers["mcp-session-id"]
+            assert "result" in (await raw.read(another)).json()
+
+    try:
+        run(play())
+    finally:
+        stopped(process)
 
 
 def test_the_real_thing_conditions_and_a_model_answer(tmp_path: Path) -> None:
@@ -226,15 +324,15 @@ def test_the_real_thing_conditions_and_a_model_answer(tmp_path: Path) -> None:
 
 def test_what_cannot_be_served_is_refused_at_once(room: Path) -> None:
     with pytest.raises(InputError, match="no task 'none' in this environment"):
-        serve.application(room, serve.Rollout("none"))
+        mcp_app.application(room, Rollout("none"))
     with pytest.raises(InputError, match="no condition 'weather'"):
-        serve.application(room, serve.Rollout(TASK, conditions=("weather",)))
+        mcp_app.application(room, Rollout(TASK, conditions=("weather",)))
     with pytest.raises(InputError, match=r"reaches nothing that is bound; serve without --container"):
-        serve.application(room, serve.Rollout(TASK, bindings={"read_sign": "python:json:dumps"}), container=True)
+        mcp_app.application(room, Rollout(TASK, bindings={"read_sign": "python:json:dumps"}), container=True)
     with pytest.raises(InputError, match=r"the environment has no image .*not asked for in"):
-        serve.application(room, serve.Rollout(TASK), container=True)
+        mcp_app.application(room, Rollout(TASK), container=True)
     with pytest.raises(InputError, match=r"cannot listen there .*choose another --port"):
-        serve.serve(room, serve.Rollout(TASK), host="192.0.2.1")
+        mcp_app.serve(room, Rollout(TASK), host="192.0.2.1")
 
 
 @pytest.mark.docker
@@ -248,7 +346,7 @@ def test_rooms_in_containers(room: Path, base_image: str, tmp_path: Path) -> Non
     async def play() -> None:
         async with Client(url, mode="legacy") as client:
             assert (await client.call_tool("open_door", {"door": "7"})).content[0].text == OPEN
-            assert not rooms_of(own)
+            assert not pids_of(own)
 
     try:
         run(play())
@@ -262,4 +360,4 @@ def test_an_image_that_is_gone_is_refused(room: Path, docker_engine: None, tmp_p
     manifest = json.loads((own / "manifest.json").read_text())
     (own / "manifest.json").write_text(json.dumps(manifest | {"image": {"base": "b", "image_id": "sha256:" + "0" * 64}}))
     with pytest.raises(Unavailable, match="no such image in the engine"):
-        serve.application(own, serve.Rollout(TASK), container=True)
+        mcp_app.application(own, Rollout(TASK), container=True)

@@ -1,0 +1,205 @@
+"""A room that many episodes are asked of at once, from one event loop: requests go out as they come, answers find their asker.
+
+In: a carrier of bytes (`env_builder.room`), or the path of a Unix socket that a room listens at. Out: results of requests, each
+about the episode that it names (docs/containers.md). Nothing waits for an answer but who asked: no thread, no lock.
+
+Imports the standard library, and of ours what does too: it also runs where nothing else of ours is installed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+from env_builder.room import ANSWER_S, Carrier
+from warehouse.errors import InputError, Unavailable
+
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
+_WATCH_S = 5.0
+
+
+class Channel(asyncio.Protocol):
+    """The host's end of a room, for any number of episodes; to be used within one event loop."""
+
+    def __init__(self, carrier: Carrier, name: str) -> None:
+        self._carrier = carrier
+        self._name = name
+        self._rest: list[bytes] = []
+        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._n_sent = 1_000_000  # above what a `Room` may have asked over the same carrier
+        self._heard_at = 0.0
+        self._gone: Unavailable | None = None
+        self._transport: asyncio.Transport | None = None
+        self._watch: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def over(cls, carrier: Carrier, name: str) -> Channel:
+        """Go on with a room that has been opened over this carrier."""
+        loop = asyncio.get_running_loop()
+        channel = cls(carrier, name)
+        carrier.socket.setblocking(False)
+        if carrier.socket.family == socket.AF_UNIX:
+            channel._transport, _ = await loop.create_unix_connection(lambda: channel, sock=carrier.socket)
+        else:
+            channel._transport, _ = await loop.create_connection(lambda: channel, sock=carrier.socket)
+        channel._watch = asyncio.create_task(channel._watched())
+        return channel
+
+    @classmethod
+    async def connect(cls, path: Path) -> Channel:
+        """A connection of its own to a room with control that listens at `path`; Unavailable where none does."""
+        channel = await cls.over(Connection.to(path), str(path))
+        hello = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "traceroom", "version": "1"}}
+        await channel.request("initialize", hello)
+        return channel
+
+    @property
+    def gone(self) -> bool:
+        """Has the room ended? Then all its episodes have."""
+        return self._gone is not None
+
+    @property
+    def n_waiting(self) -> int:
+        """Requests that are not answered yet."""
+        return len(self._waiting)
+
+    def request(
+        self, method: str, params: dict[str, Any] | None = None, episode: str | None = None
+    ) -> asyncio.Future[dict[str, Any]]:
+        """Result of one request, to be awaited; InputError where the room refuses it, Unavailable where the room is gone.
+
+        Requests are answered in the order in which they are made.
+        """
+        loop = asyncio.get_running_loop()
+        answered: asyncio.Future[dict[str, Any]] = loop.create_future()
+        if self._gone is not None or self._transport is None:
+            answered.set_exception(self._gone or Unavailable("the room has no connection", self._name))
+            return answered
+        self._n_sent += 1
+        told = params if episode is None else {**(params or {}), "_meta": {"traceroom/episode": episode}}
+        message = {"jsonrpc": "2.0", "id": self._n_sent, "method": method, "params": told or {}}
+        if not self._waiting:
+            self._heard_at = loop.time()
+        self._waiting[self._n_sent] = answered
+        self._transport.write(_ENCODER.encode(message).encode() + b"\n")
+        return answered
+
+    async def close(self) -> None:
+        """End the room."""
+        self._lose(Unavailable("the room was closed", self._name))
+        if self._watch is not None:
+            self._watch.cancel()
+        if self._transport is not None:
+            self._transport.close()
+        await asyncio.to_thread(self._carrier.close)
+
+    def data_received(self, data: bytes) -> None:
+        """Hand answers to who asked."""
+        self._heard_at = asyncio.get_running_loop().time()
+        *ends, rest = self._carrier.unframed(data).split(b"\n")
+        for end in ends:
+            line, self._rest = b"".join((*self._rest, end)) if self._rest else end, []
+            with contextlib.suppress(ValueError):
+                self._answer(json.loads(line))
+        if rest:
+            self._rest.append(rest)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """The room has ended, and with it its episodes."""
+        if self._gone is None:
+            self._gone = Unavailable("the room is gone", self._name, "begin another episode")
+            self._parting = asyncio.get_running_loop().create_task(self._part(error))
+
+    async def _part(self, error: Exception | None) -> None:
+        said = await asyncio.to_thread(self._carrier.last_words)
+        self._lose(Unavailable(f"the room is gone ({said or error or 'it ended'})", self._name, "begin another episode"))
+
+    def _answer(self, reply: dict[str, Any]) -> None:
+        answered = self._waiting.pop(reply.get("id") or 0, None)
+        if answered is None or answered.done():  # who asked has gone
+            return
+        if "error" in reply:
+            answered.set_exception(InputError(f"the room refuses it: {reply['error']['message']}", self._name))
+        else:
+            answered.set_result(reply["result"])
+
+    def _lose(self, why: Unavailable) -> None:
+        self._gone = why
+        waiting, self._waiting = self._waiting, {}
+        for answered in waiting.values():
+            if not answered.done():
+                answered.set_exception(why)
+
+    async def _watched(self) -> None:
+        """Give up a room that has owed an answer for too long."""
+        loop = asyncio.get_running_loop()
+        while self._gone is None:
+            await asyncio.sleep(_WATCH_S)
+            if self._waiting and loop.time() - self._heard_at > ANSWER_S and self._transport is not None:
+                self._lose(Unavailable(f"the room is gone (no answer within {ANSWER_S:.0f} s)", self._name))
+                self._transport.abort()
+                await asyncio.to_thread(self._carrier.close)
+
+
+class Frames:
+    """Bytes of an attached container, as the engine frames them: 8 bytes before each piece, which stream and how long."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def split(self, data: bytes) -> tuple[bytes, bytes]:
+        """(stdout, stderr) of what is whole now."""
+        rest, at, streams = self._rest + data, 0, ([], [])  # type: bytes, int, tuple[list[bytes], list[bytes]]
+        while len(rest) >= (begin := at + 8) and len(rest) >= (end := begin + int.from_bytes(rest[at + 4:begin], "big")):
+            streams[rest[at] != 1].append(rest[begin:end])
+            at = end
+        self._rest = rest[at:]
+        return b"".join(streams[0]), b"".join(streams[1])
+
+
+class Connection:
+    """Carries bytes over a socket that is connected; the room behind it is ended elsewhere, if at all.
+
+    `framed`: it is that of a container.
+    """
+
+    def __init__(self, stream: socket.socket, framed: bool = False) -> None:
+        self.socket = stream
+        self._frames = Frames() if framed else None
+
+    @classmethod
+    def to(cls, path: Path) -> Connection:
+        """To a room that listens at a Unix socket; Unavailable where none does."""
+        stream = socket.socket(socket.AF_UNIX)
+        try:
+            stream.connect(str(path))
+        except OSError as error:
+            stream.close()
+            raise Unavailable(f"no room listens there ({error.strerror})", str(path), "start it with --socket") from error
+        return cls(stream)
+
+    def send(self, data: bytes) -> None:
+        """Write all of it."""
+        self.socket.settimeout(ANSWER_S)
+        self.socket.sendall(data)
+
+    def receive(self, timeout_s: float) -> bytes:
+        """Some bytes of what the room says."""
+        self.socket.settimeout(timeout_s)
+        return self.socket.recv(65536)
+
+    def unframed(self, data: bytes) -> bytes:
+        """All of it, but for what is around it."""
+        return data if self._frames is None else self._frames.split(data)[0]
+
+    def last_words(self) -> str:
+        """None: it says them elsewhere."""
+        return ""
+
+    def close(self) -> None:
+        """End the connection."""
+        self.socket.close()
