@@ -22,7 +22,7 @@ from .misses import finds_nothing
 from .parts import put_together
 from .programs import Ready, completing
 from .records import Tier
-from .refusals import refused
+from .refusals import asks_of_document, refused
 from .selections import is_unlisted, selected
 from .tables import Wanted
 from .texts import admits, filled
@@ -90,12 +90,10 @@ def completed(found: Answer, program: dict[str, Any], key: str, arguments: dict[
     """A real answer with all the documents that the tool's own program knows it to leave behind."""
     rules = () if found.is_error else program.completing if isinstance(program, Ready) else completing(program)
     documents: dict[Name, str] = {}
+    shown = dict(found.documents) if rules else {}
     for rule in rules:
         if rule["rule"] == "write":
-            if not rule.get("also") and _named(rule, arguments) in dict(found.documents):
-                continue
-            same = RULES["write"](rule, program["tool"], key, arguments, state)
-            documents |= same.documents if same is not None and same.content == found.content else ()
+            documents |= _also(rule, found.content, shown, arguments, state)
         elif rule["rule"] != "makes":
             made = next((text for name, text in found.documents if name[0] == rule.get("class")), None)
             before = parse(found.content if rule["rule"] == "changes" else made or "")
@@ -104,7 +102,23 @@ def completed(found: Answer, program: dict[str, Any], key: str, arguments: dict[
                 documents |= consequences(rule["also"], spoken, arguments, state)
         else:
             documents |= _new(rule, found.content, arguments, state)
-    return found._replace(documents=tuple((documents | dict(found.documents)).items())) if documents else found
+    return found._replace(documents=tuple((documents | shown).items())) if documents else found
+
+
+def _also(
+    rule: dict[str, Any], content: str, shown: dict[Name, str], arguments: dict[str, Any], state: State
+) -> tuple[tuple[Name, str], ...]:
+    """What a write leaves behind whose answer is known, where its rule explains this answer."""
+    name = _named(rule, arguments)
+    if name not in shown:
+        same = _write(rule, "", "", arguments, state)
+        return same.documents if same is not None and same.content == content else ()
+    before = state.look(*name) if rule.get("also") else None
+    try:
+        explained = before is not None and _after(rule, before, arguments, state.look) == parsed(shown[name])
+    except Missing:
+        explained = False
+    return consequences(rule["also"], before, arguments, state) if explained else ()
 
 
 def _new(rule: dict[str, Any], content: str, arguments: dict[str, Any], state: State) -> tuple[tuple[Name, str], ...]:
@@ -122,8 +136,8 @@ def _recorded(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, An
     row = state.recorded(tool, key, arguments)
     if row is None:
         return None
-    effects = row["effects"]
-    documents = tuple([((effect["class"], effect["key"]), effect["value"]) for effect in effects]) if effects else ()
+    left = row.get("documents")
+    documents = left or tuple(((effect["class"], effect["key"]), effect["value"]) for effect in row["effects"])
     return Answer(row["content"], row["is_error"], "recorded", documents)
 
 
@@ -170,7 +184,8 @@ def _validate(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, An
 def _refuse(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
     """Say no in the words in which the tool says it."""
     name = _named(rule, arguments)
-    message = refused(rule, None if name is None else state.look(*name), arguments, state)
+    before = None if name is None or not asks_of_document(rule) else state.look(*name)
+    message = refused(rule, before, arguments, state)
     return None if message is None else Answer(message, True, "induced")
 
 
@@ -297,12 +312,19 @@ def write(rule: dict[str, Any], before: dict[str, Any], arguments: dict[str, Any
 
 
 def _made(rule: dict[str, Any], before: dict[str, Any], arguments: dict[str, Any], look: Look) -> Document:
+    after = _after(rule, before, arguments, look)
+    return Document.of(styled(after, rule["style"]), after)
+
+
+def _after(rule: dict[str, Any], before: dict[str, Any], arguments: dict[str, Any], look: Look) -> dict[str, Any]:
+    """The document as the rule changes it."""
+    after: dict[str, Any]
     fields, scope, after = rule["fields"], Scope(before, arguments, look), {}
     for field in _order(rule, before):
         expression = fields[field]
         kept = expression[0] == "before" and expression[1:] == [field] and field in before
         after[field] = before[field] if kept else value_of(expression, scope)
-    return Document.of(styled(after, rule["style"]), after)
+    return after
 
 
 def _named(rule: dict[str, Any], arguments: dict[str, Any]) -> Name | None:

@@ -227,10 +227,10 @@ class Environment(Talking):
     @property
     def leaned(self) -> tuple[dict[str, Any], ...]:
         """Journal rows that were answered `unknown`, or by a model, of tools that may change the world."""
-        return tuple(
+        return tuple([
             row for row in self._journal
             if row.get("tier") in ("unknown", "model") and self._room.acts_of(row["tool"])
-        )
+        ])
 
     def difference(self) -> dict[str, Any]:
         """What the episode changed."""
@@ -248,7 +248,7 @@ class Environment(Talking):
         rubric = self._rubric(task_id)
         if self._bound or rubric is None or any(row.get("tier") == "model" for row in self._journal):
             return self.grade_journal(task_id, self.journal, drawn.seed, drawn.switches, mode, ask)
-        return grade(rubric, self.episode(), mode, ask, drawn.seed)
+        return grade(rubric, self._seen(self._room), mode, ask, drawn.seed)
 
     def grade_journal(
         self, task_id: str, journal: Iterable[dict[str, Any]], seed: int = 0, conditions: Iterable[str] = (),
@@ -300,13 +300,16 @@ class Environment(Talking):
 
     def episode(self) -> Episode:
         """The episode so far as a grader sees it, as far as the room itself answered it."""
-        now, begun = self._room.fork(), Room(self._world, self._programs, self._room.view)
+        return self._seen(self._room.fork())
 
+    def _seen(self, now: Room) -> Episode:
+        """The episode of a room that nobody acts in while it is looked at."""
         def look(name: str) -> tuple[str | None, str | None]:
             kind, _, key = name.partition("/")
+            begun = Room(self._world, self._programs, now.view)
             return begun.document((kind, key)), now.document((kind, key))
 
-        return Episode(self.journal, self.difference(), self.leaned, self._writes, look)
+        return Episode(self.journal, now.difference(), self.leaned, self._writes, look)
 
     def replaying(self, task_id: str, seed: int = 0, conditions: Iterable[str] = ()) -> Environment:
         """A twin at the beginning of a task, for who plays a journal again: without limits, and without a model."""

@@ -171,12 +171,12 @@ def _append(operands: list[Any], scope: Scope) -> Any:
 
 
 def _concat(operands: list[Any], scope: Scope) -> Any:
-    one, other = (_rows(value_of(operand, scope)) for operand in operands)
-    return one + other
+    return _rows(value_of(operands[0], scope)) + _rows(value_of(operands[1], scope))
 
 
 def _each(operands: list[Any], scope: Scope) -> Any:
-    return [value_of(operands[1], scope._replace(before=item)) for item in _rows(value_of(operands[0], scope))]
+    items, (_, arguments, look, last) = _rows(value_of(operands[0], scope)), scope
+    return [value_of(operands[1], Scope(item, arguments, look, last)) for item in items]
 
 
 def positions(names: list[str], scope: Scope) -> list[Scope]:

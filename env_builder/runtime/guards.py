@@ -48,15 +48,16 @@ def length_of(value: Any) -> int | None:
 
 def is_within(before: dict[str, Any], value: Any) -> bool:
     """Does every scalar of the value stand somewhere in the document?"""
-    sought, left = set(leaves(value)), [before]
-    while left and sought:
-        one = left.pop()
-        if isinstance(one, dict):
-            left += one.values()
-        elif isinstance(one, list):
-            left += one
-        else:
-            sought.discard(one)
+    sought = set(leaves(value))
+    left: list[Any] = [[before]]
+    for one in left:  # what is nearest to the top first
+        if not sought:
+            break
+        for item in one.values() if isinstance(one, dict) else one:
+            if isinstance(item, dict | list):
+                left.append(item)
+            else:
+                sought.discard(item)
     return not sought
 
 

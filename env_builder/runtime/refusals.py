@@ -28,6 +28,8 @@ from .guards import is_alike, is_within
 from .linked import Untold
 
 Condition = list[Any]
+OF_ARGUMENTS = ("unlike", "absent", "uneven")
+"""Conditions that do not ask what a document says."""
 _LETTERS = re.compile(r"[^\W\d_]+")
 _DIGITS = re.compile(r"\d+")
 
@@ -41,6 +43,14 @@ class Complete(Protocol):
 
     def absent(self, entity_class: str, key: str, since: str) -> bool:
         """Is it known that there is no such thing?"""
+
+
+def asks_of_document(rule: dict[str, Any]) -> bool:
+    """Does any of its messages ask what the document says?"""
+    for message in rule["messages"]:
+        if message["document"] or any(condition[0] not in OF_ARGUMENTS for condition in message["when"]):
+            return True
+    return False
 
 
 def refused(rule: dict[str, Any], before: Any, arguments: dict[str, Any], state: Complete) -> str | None:

@@ -106,7 +106,8 @@ class World:
         for name in self.facts:
             self._keys[name[0]].append(name)
         for row in recorded:
-            self.answers[row["tool"], row["arguments"]].append(row)
+            left = tuple(((one["class"], one["key"]), Document(one["value"])) for one in row.get("effects", ()))
+            self.answers[row["tool"], row["arguments"]].append({**row, "documents": left} if left else row)
         for tool, arguments in sorted(self.answers):
             self.asked[tool].append(arguments)
         self._documents = {name: Held.of(rows) for name, rows in self.facts.items()}
