@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from env_builder import pages
+from env_builder import listings, pages
 from env_builder.runtime.relevance import leaves
 from env_builder.world import expiries, faults
 from env_builder.world.calls import Call, calls_of
@@ -27,14 +27,14 @@ Part = str | list[str]
 
 
 def conditions(turns: pl.DataFrame, effects: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Rows {"tool", "n_calls", "n_timed", "latency_ms", "fault_rate", "faults", "expiry"?, "pages"?}, by tool; none for a
-    tool without any.
+    """Rows {"tool", "n_calls", "n_timed", "latency_ms", "fault_rate", "faults", "expiry"?, "pages"?,
+    "shuffled"?}, by tool; none for a tool without any.
 
     `latency_ms`: its 21 quantiles from the least to the most, None where fewer than 5 calls are timed. `fault_rate`: share of
     the calls that failed by themselves. `faults`: [{"content": parts, "share"}], the most frequent first; a part is text, or
     [name] for the value of an argument. `expiry`, on the row of the tool that renews: {"tools": refused, "messages": as faults,
     "hazards": [[calls since the last renewal, share that ran out there], …], "beyond": share for longer lives}.
-    `pages`: how the tool turns pages (`runtime/pages.py`).
+    `pages`: how the tool turns pages (`runtime/pages.py`). `shuffled`: places of lists whose order says nothing (`listings`).
     """
     calls = calls_of(turns)
     ends = {one.renewing: one for one in expiries.find(calls)}
@@ -44,10 +44,12 @@ def conditions(turns: pl.DataFrame, effects: Mapping[str, str]) -> list[dict[str
     for call in calls:
         by_tool[call.tool].append(call)
     turned = pages.find((call for call in calls if call.event_id not in passed), effects)
+    unordered = listings.find(call for call in calls if call.event_id not in passed)
     rows = (_row(tool, mine, [call for call in mine if call.event_id in passed], timed.get(tool)) | (
         {"expiry": _expiry(ends[tool])} if tool in ends else {}) | (
-        {"pages": turned[tool]} if tool in turned else {}) for tool, mine in sorted(by_tool.items()))
-    return [row for row in rows if row["latency_ms"] or row["faults"] or "expiry" in row or "pages" in row]
+        {"pages": turned[tool]} if tool in turned else {}) | (
+        {"shuffled": unordered[tool]} if tool in unordered else {}) for tool, mine in sorted(by_tool.items()))
+    return [row for row in rows if row["latency_ms"] or row["faults"] or {"expiry", "pages", "shuffled"} & row.keys()]
 
 
 def _row(tool: str, calls: list[Call], failed: list[Call], timed: pl.Series | None) -> dict[str, Any]:

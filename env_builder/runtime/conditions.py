@@ -12,11 +12,13 @@ import random
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from . import guises
 from .canonical import canonical
 from .pages import page
 from .records import Result
+from .renaming import Renaming
 
-SWITCHES = ("expiry", "faults", "fresh", "latency", "pages")
+SWITCHES = ("expiry", "faults", "fresh", "latency", "pages", *guises.SWITCHES)
 """`fresh` lets tools answer that draw names at random or read a clock: with names and times of this episode's own."""
 
 
@@ -76,6 +78,14 @@ class Conditions:
         """The page that the real tool would give in the place of `result`, or None. `ask`: the room."""
         turning = self._rows.get(tool, {}).get("pages") if "pages" in self.switches else None
         return page(turning, arguments, result, ask, self.seed) if turning else None
+
+    def guise(self, ids: Callable[[], frozenset[str]]) -> guises.Guise | None:
+        """What the agent sees in the place of the room's names and orders; `ids`: forms of the world's ids."""
+        if not set(self.switches) & set(guises.SWITCHES):
+            return None
+        places = {tool: row["shuffled"] for tool, row in self._rows.items() if "shuffled" in row}
+        renaming = Renaming(ids(), self.seed) if "rebound" in self.switches else None
+        return guises.Guise(self.seed, renaming, places if "shuffled" in self.switches else {})
 
     def latency_ms(self, step: int, tool: str, arguments: dict[str, Any]) -> float | None:
         """Milliseconds that this call takes, None where that is switched off or was never seen."""

@@ -95,7 +95,7 @@ class Environment(Talking):
         A `Task` in the place of an id is one that the room need not have: a host hands it to a room in a container.
 
         `conditions` switches on, for a task, what tools do in production beside answering, drawn by `seed`: `expiry`,
-        `faults`, `fresh`, `latency`, `pages`. Without them every seed plays exactly as recorded.
+        `faults`, `fresh`, `latency`, `pages`, `rebound`, `shuffled`. Without them every seed plays exactly as recorded.
         `limits`: in the place of the task's own.
         An open room that follows an open room still knows what it was taught: of the state that every session begins
         from, or, where all work on one, of how the world was left (unless `at` goes back in time, or stays while acts were
@@ -110,7 +110,10 @@ class Environment(Talking):
             raise KeyError(f"no task {task_id!r} in this environment; it has {len(self.tasks)}, see Environment.tasks")
         self._begin(task, View(task.starts_at, frozenset(task.session_ids)))
         self._limits = limits or task.limits
-        return Observation([dict(message) for message in task.opening], self.tools, limits or task.limits)
+        self._guise = self._conditions.guise(self._ids)
+        text = self._guise.text if self._guise else str
+        opening = [message | {"content": text(message["content"])} for message in task.opening]
+        return Observation(opening, self.tools, limits or task.limits)
 
     def bind(self, tool: str, source: str | Binding) -> None:
         """From now on let the real thing answer what is not on record: `python:module:function`, `http:ADDRESS`,
@@ -142,10 +145,13 @@ class Environment(Talking):
         result = live.answer(reply) if self.prompt() is not None else None
         if result is not None:
             self._journal[-1] = self._journal[-1] | result._asdict()
+            result = result._replace(content=self._guise.text(result.content)) if self._guise else result
         return result
 
     def call(self, tool: str, arguments: Any) -> Result:
         """The tool's answer; arguments that are no JSON object are answered `unknown`."""
+        if self._guise is not None:
+            return self._in_guise(self._guise, tool, arguments)
         if not self._open():
             return _OVER
         self._marks.append((self._room.mark, self._turn))
@@ -316,7 +322,7 @@ class Environment(Talking):
         twin = self.fork()
         twin.reset(task_id, seed, conditions=conditions)
         twin._limits = None  # the journal was written under them
-        twin._ask = None
+        twin._ask = twin._guise = None  # it is in the room's own names
         return twin
 
     @property
@@ -353,6 +359,7 @@ class Environment(Talking):
         self._room = Room(self._world, self._programs, view).bind(self._bound)
         if "fresh" in self._conditions.switches:
             self._room.drawing(self._conditions.seed)
+        self._guise = None
         self._talk(task)
         self._journal = []
         self._marks: list[tuple[Mark, Said]] = []

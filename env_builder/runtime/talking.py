@@ -1,6 +1,7 @@
-"""What an episode's agent and its user say to each other, and how much is written and shown.
+"""What passes between an episode's agent and its user and room: words, in which guise, and how much is written and shown.
 
-In: the agent's words. Out: the user's, by the task's script (user.py); the tokens so far, estimated where nobody reports them.
+In: the agent's words. Out: the user's, by the task's script (user.py); the tokens so far, estimated where nobody reports them;
+words, calls and answers in the names that the agent sees (guises.py).
 A token is taken for a quarter of the characters that the agent wrote (words, names and arguments of calls) and was shown
 (opening, answers, the user's words), each once. Does not see: what the agent thought, the descriptors of the tools, what a
 model reads anew at each step, and its tokenizer: whoever runs the model knows better and says so (`used`).
@@ -8,12 +9,17 @@ model reads anew at each step, and its tokenizer: whoever runs the model knows b
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .records import Task
+from .guises import Guise
+from .records import Result, Task
+from .relevance import leaves
+from .renaming import forms
 from .user import Said, ScriptedUser, reworded
+from .world import World
 
 CHARACTERS = 4
 """Characters of a token, on average: English under the usual tokenizers of byte pairs."""
@@ -23,10 +29,14 @@ NOBODY = ScriptedUser({"turns": []})
 class Talking(ABC):
     """The talk of an episode; `Environment` is one, and has the journal."""
 
+    tools: list[dict[str, Any]]
+    _world: World
+    _forms: frozenset[str] | None = None
     _journal: list[dict[str, Any]]
     _reword: Callable[[str], str] | None = None
     _users: dict[str, tuple[Task, ScriptedUser]]
     """By task, made once and shared by all episodes and forks."""
+    _guise: Guise | None = None
     _user: ScriptedUser
     _turn: Said
     _used: tuple[int, int]
@@ -37,11 +47,13 @@ class Talking(ABC):
         if not self._open():
             return None
         self._mark()
+        if self._guise is not None:
+            text = str(self._guise.meant(text))
         self._turn, reply = self._user.reply(self._turn, text)
         if self._reword is not None and reply is not None:
             reply = reworded(self._reword, reply, text)
         self._journal.append({"kind": "say", "content": text, "reply": reply})
-        return reply
+        return self._guise.text(reply) if self._guise is not None and reply is not None else reply
 
     def reword(self, ask: Callable[[str], str] | None) -> None:
         """From now on let a model say the user's words in its own, in every episode; None: the script's words again.
@@ -68,6 +80,26 @@ class Talking(ABC):
         """Whoever runs the model knows better: so many tokens were written and shown up to here."""
         self._used = (len(self._journal), CHARACTERS * tokens)
 
+    def carried(self, steps: Any) -> Any:
+        """Steps that are written in the room's own names, as an agent has to make them in this episode."""
+        return self._guise.carried(steps) if self._guise else steps
+
+    def _in_guise(self, guise: Guise, tool: str, arguments: Any) -> Result:
+        """The answer to an agent that sees other names and orders than the room's own."""
+        self._guise = None
+        try:
+            meant = guise.meant(arguments)
+            return guise.shown(tool, meant, self.call(tool, meant))
+        finally:
+            self._guise = guise
+
+    def _ids(self) -> frozenset[str]:
+        """Forms of the world's ids, gone through once."""
+        if self._forms is None:
+            asked = (value for keys in self._world.asked.values() for key in keys for value in leaves(json.loads(key)))
+            self._forms = forms((key for _, key in self._world.facts), asked, self.tools)
+        return self._forms
+
     def _talk(self, task: Task | None) -> None:
         """Begin the talk of an episode."""
         known, user = self._users.get(task.task_id, (None, NOBODY)) if task else (None, NOBODY)
@@ -83,6 +115,10 @@ class Talking(ABC):
         """After a way back: what was reported for later steps is not known apart, and estimated anew."""
         if self._used[0] > n_steps:
             self._used = (0, self._shown)
+
+    @abstractmethod
+    def call(self, tool: str, arguments: Any) -> Result:
+        """The tool's answer."""
 
     @abstractmethod
     def _open(self) -> bool:
