@@ -1,8 +1,8 @@
 """Lists whose order says nothing, learnt from the answers that hold them.
 
 In: calls of one service. Out: tool -> places of such lists (`guises.lists_in`). A list is one where it was seen in two orders
-under one question, or where no field of its elements, nor the elements themselves, put all the lists seen at its place in one
-order. Left alone are lists of numbers (a pair of coordinates), lists with an element twice, and lists under a name that calls give
+under one question, or where no field of its elements, nor the elements themselves, put all lists seen at its place in order.
+Left alone are lists of numbers (a pair of coordinates), lists with an element twice, and lists under a name that calls give
 lists under: what is handed back is compared in order. Does not see: an order by rank, relevance or steps that no field tells.
 """
 

@@ -50,7 +50,7 @@ class Environment(Talking):
         self._bound: dict[str, Binding] = {}
         self._limits: Limits | None = None
         self._ask: Callable[[str], str] | None = None
-        self._users = {}
+        self._users, self._forms = {}, []
         self._ended: Ended | None = None
         self._begin(None, View(None, frozenset()))
 

@@ -31,7 +31,8 @@ class Talking(ABC):
 
     tools: list[dict[str, Any]]
     _world: World
-    _forms: frozenset[str] | None = None
+    _forms: list[frozenset[str]]
+    """The forms of the world's ids, once they were gone through; shared by all forks."""
     _journal: list[dict[str, Any]]
     _reword: Callable[[str], str] | None = None
     _users: dict[str, tuple[Task, ScriptedUser]]
@@ -94,11 +95,11 @@ class Talking(ABC):
             self._guise = guise
 
     def _ids(self) -> frozenset[str]:
-        """Forms of the world's ids, gone through once."""
-        if self._forms is None:
+        """Forms of the world's ids."""
+        if not self._forms:
             asked = (value for keys in self._world.asked.values() for key in keys for value in leaves(json.loads(key)))
-            self._forms = forms((key for _, key in self._world.facts), asked, self.tools)
-        return self._forms
+            self._forms.append(forms((key for _, key in self._world.facts), asked, self.tools))
+        return self._forms[0]
 
     def _talk(self, task: Task | None) -> None:
         """Begin the talk of an episode."""
