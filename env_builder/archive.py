@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from env_builder.layers import AGENT_USER, ROOM_USER, add
+from env_builder.layers import AGENT_USER, CACHE, ROOM_USER, add
 from env_builder.runtime.canonical import canonical, digest
 from warehouse.errors import InputError
 
@@ -38,8 +38,9 @@ class Way(NamedTuple):
     entrypoint: tuple[str, ...]
 
 
-ROOM_WAY = Way(ROOM_USER, "/room", ("python3", "-I", "-S", "-B", "/room/runtime"))
-"""A room: its runtime, from a folder that nobody else may read."""
+ROOM_WAY = Way(
+    ROOM_USER, "/room", ("python3", "-I", "-S", "-B", "-X", f"pycache_prefix=/room/{CACHE}", "/room/runtime"))
+"""A room: its runtime, compiled already, from a folder that nobody else may read."""
 AGENT_WAY = Way(AGENT_USER, "/work", ("python3", "-I", "-S", "-B", "/tools/tools.py", "serve"))
 """An agent's side: the way to the tools, and a folder of its own."""
 

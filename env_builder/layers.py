@@ -11,24 +11,28 @@ from __future__ import annotations
 import io
 import json
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from env_builder.runtime.canonical import canonical, digest
-from env_builder.runtime.files import PACKED, TASKS, pack
+from env_builder.runtime.files import NAMED_BY, PACKED, TASKS, pack
 from warehouse.errors import EnvironmentBroken
 
 ROOM_USER = 10001
 """The only user that may read what is in a room."""
 AGENT_USER = 10002
 """The user of an agent's programs."""
-WORLD = ("recorded.jsonl", "world.jsonl")
-"""Files of an environment that make its world."""
 OUTSIDE = ("manifest.json", "Dockerfile", TASKS)
 """Files of an environment that are in no layer."""
 AGENT_SIDE = Path(__file__).parent / "agents" / "tools.py"
 """What an agent's container has of ours."""
+
+
+CACHE = "cache"
+"""Folder of the compiled modules in a room."""
+Compiled = Callable[[Mapping[str, str]], Mapping[str, bytes]]
+"""Path -> source to path below the cache's folder -> bytes."""
 
 
 class Layers(NamedTuple):
@@ -54,17 +58,23 @@ def room_digest(files: Mapping[str, str]) -> str:
     return digest("".join(f"{path}\0{found}\n" for path, found in sorted(files.items()) if path not in OUTSIDE))
 
 
-def layers_of(directory: Path) -> Layers:
-    """The layers of an environment; EnvironmentBroken where a file is not what the manifest says."""
+def layers_of(directory: Path, compiled: Compiled | None = None) -> Layers:
+    """The layers of an environment; EnvironmentBroken where a file is not what the manifest says.
+
+    `compiled` compiles the runtime (path -> source) for the base's Python; without it every start does.
+    """
     manifest = read_manifest(directory)
     held = {path: _whole(directory / path, expected) for path, expected in manifest["files"].items() if path not in OUTSIDE}
     inside = {
         "format": manifest["format"], "room_digest": room_digest(manifest["files"]),
         "starts_from": manifest.get("starts_from"), "seeded": True}
-    world = {str(Path(path).with_suffix(PACKED)): pack(held[path].decode("utf-8")) for path in WORLD if path in held}
-    rest = {path: data for path, data in held.items() if path not in WORLD and not path.startswith("runtime/")}
+    world = {Path(path).stem + PACKED: pack(held[path].decode(), by) for path, by in NAMED_BY.items() if path in held}
+    rest = {path: data for path, data in held.items() if path not in NAMED_BY and not path.startswith("runtime/")}
     rest["manifest.json"] = canonical(inside).encode() + b"\n"
     runtime = {path: data for path, data in held.items() if path.startswith("runtime/")}
+    if compiled is not None:
+        made = compiled({path: data.decode() for path, data in runtime.items() if path.endswith(".py")})
+        runtime |= {f"{CACHE}/{path}": data for path, data in made.items()}
     return Layers(*(_room(files) for files in (runtime, world, rest)))
 
 

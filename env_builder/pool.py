@@ -24,6 +24,8 @@ from warehouse.errors import InputError, TraceroomError, Unavailable
 
 STARTERS = 2
 """Containers that are started, and removed, at a time."""
+PAUSE_S = 0.05
+"""Before a container is started or removed, so that whoever took or gave back a room first goes on with what it is about."""
 
 
 class Pool:
@@ -33,7 +35,8 @@ class Pool:
         self, directory: Path, ready: int = 4, most: int = 64, limits: image.Limits = image.DEFAULT_LIMITS,
         image_id: str | None = None,
     ) -> None:
-        self._begin: Callable[[], Room] = lambda: image.start(directory, limits=limits, image_id=image_id)
+        tasks = image.tasks_of(directory)
+        self._begin: Callable[[], Room] = lambda: image.start(directory, limits=limits, image_id=image_id, tasks=tasks)
         if not 1 <= ready <= most:
             raise InputError(f"a pool of {ready} ready of at most {most} rooms", mend="1 or more ready, and no fewer at most")
         self._ready, self._most = ready, most
@@ -43,6 +46,7 @@ class Pool:
         self._ending = 0
         self._failed: TraceroomError | None = None
         self._closed = False
+        self._pause = threading.Event()
         self._changed = threading.Condition()
         self._work = ThreadPoolExecutor(STARTERS, "pool")
         with self._changed:
@@ -73,6 +77,7 @@ class Pool:
         """Remove every container, also of rooms that are still lent."""
         with self._changed:
             self._closed = True
+            self._pause.set()
             left = [*self._idle, *self._lent]
             self._idle.clear()
             self._changed.notify_all()
@@ -115,6 +120,7 @@ class Pool:
             self._work.submit(self._start)
 
     def _start(self) -> None:
+        self._pause.wait(PAUSE_S)
         try:
             room = self._begin()
         except TraceroomError as error:
@@ -145,6 +151,7 @@ class Pool:
         self._remove(own)  # in the end it is waited for
 
     def _remove(self, own: Carrier) -> None:
+        self._pause.wait(PAUSE_S)
         own.close()
         with self._changed:
             self._ending -= 1
@@ -158,8 +165,18 @@ class _Lent:
     def __init__(self, carrier: Carrier, ended: Callable[[], None]) -> None:
         self._ended = ended
         self._open = True
-        self.send, self.receive, self.last_words = carrier.send, carrier.receive, carrier.last_words
-        self.socket, self.unframed = carrier.socket, carrier.unframed
+        self._carrier = carrier
+        self.receive, self.socket, self.unframed = carrier.receive, carrier.socket, carrier.unframed
+
+    def send(self, data: bytes) -> None:
+        """Write all of it; OSError once it is closed, though its container may go a moment later."""
+        if not self._open:
+            raise OSError("it was closed")
+        self._carrier.send(data)
+
+    def last_words(self) -> str:
+        """What the room said on stderr at the end."""
+        return self._carrier.last_words() if self._open else ""
 
     def close(self) -> None:
         """Give the place back."""

@@ -9,10 +9,13 @@ What a running container may do: `containers.py`.
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import json
 import os
 import tempfile
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,10 +23,10 @@ from env_builder import debian
 from env_builder.agents import Agent
 from env_builder.archive import AGENT_WAY, ROOM_WAY, Way, write_base, write_on_top
 from env_builder.image.containers import AGENT_LIMITS, DEFAULT_LIMITS, ContainerCarrier, Limits
-from env_builder.layers import agent_layer, layers_of, read_manifest, room_digest
+from env_builder.layers import Compiled, agent_layer, layers_of, read_manifest, room_digest
 from env_builder.room import Room, Tasks, arguments, begun
-from env_builder.runtime.canonical import digest
-from env_builder.runtime.files import TASKS, rows_of
+from env_builder.runtime.canonical import canonical, digest
+from env_builder.runtime.files import TASKS
 from warehouse.errors import InputError, Unavailable
 
 if TYPE_CHECKING:
@@ -41,6 +44,8 @@ DEFAULT_BASE = (
 """Python 3.11.16 on Debian 12, the registry's index of all platforms."""
 LOCAL_BASE = "traceroom-base:bookworm"
 """Name of the base that `traceroom base-image` makes."""
+COMPILE_S = 120.0
+"""Seconds that compiling a runtime may take."""
 _NO_ENGINE_MEND = "start one (Debian: apt-get install docker.io), or go on without images"
 
 
@@ -89,7 +94,8 @@ def build(directory: Path, base: str | None = None) -> ImageResult:
     try:
         with contextlib.closing(engine()) as client:
             below, name = _base(client, base)
-            return ImageResult(_on_top(client, below, _tag(directory, name), layers_of(directory), ROOM_WAY), name, None)
+            layers = layers_of(directory, _compiler(below))
+            return ImageResult(_on_top(client, below, _tag(directory, name), layers, ROOM_WAY), name, None)
     except Unavailable as error:
         return ImageResult(None, None, str(error))
 
@@ -101,7 +107,8 @@ def save(directory: Path, archive: Path, base: str | None = None) -> str:
     """
     with contextlib.closing(engine()) as client, tempfile.TemporaryDirectory() as scratch:
         below, name = _base(client, base)
-        return write_on_top(archive, _saved(below, Path(scratch)), layers_of(directory), _tag(directory, name), ROOM_WAY)
+        layers = layers_of(directory, _compiler(below))
+        return write_on_top(archive, _saved(below, Path(scratch)), layers, _tag(directory, name), ROOM_WAY)
 
 
 def image_of(directory: Path) -> str:
@@ -114,12 +121,13 @@ def image_of(directory: Path) -> str:
 
 
 def start(
-    directory: Path, task_id: str | None = None, seed: int = 0, limits: Limits = DEFAULT_LIMITS, image_id: str | None = None
+    directory: Path, task_id: str | None = None, seed: int = 0, limits: Limits = DEFAULT_LIMITS, image_id: str | None = None,
+    tasks: Tasks | None = None,
 ) -> Room:
     """A room with control, in a container that goes when the room is closed; its tasks are those of `directory`, and its
     image that of the manifest where `image_id` names no other. Unavailable where it does not begin, InputError where it has no
-    such task."""
-    image_id, tasks = image_id or image_of(directory), tasks_of(directory)
+    such task. `tasks`: what `tasks_of(directory)` gave, for who starts many."""
+    image_id, tasks = image_id or image_of(directory), tasks or tasks_of(directory)
     if task_id is not None:
         tasks(task_id)
     carrier = ContainerCarrier(engine(), image_id, arguments(None), limits)
@@ -130,15 +138,17 @@ def start(
 
 
 def tasks_of(directory: Path) -> Tasks:
-    """What hands a room in a container its tasks; they are read when the first is asked for."""
-    rows: dict[str, dict[str, Any]] = {}
+    """What hands a room in a container its tasks: the lines are read once, and a task's when it is asked for."""
+    lines = (directory / TASKS).read_text("utf-8").split("\n")
 
     def task(task_id: str) -> dict[str, Any]:
-        if not rows:
-            rows.update((row["task_id"], row) for row in rows_of(directory / TASKS))
-        if task_id not in rows:
-            raise InputError(f"no task {task_id!r} in this environment; it has {len(rows)}", str(directory))
-        return rows[task_id]
+        written = canonical(task_id)
+        for line in lines:
+            if written in line:
+                row: dict[str, Any] = json.loads(line)
+                if row["task_id"] == task_id:
+                    return row
+        raise InputError(f"no task {task_id!r} in this environment; it has {len(lines) - 1}", str(directory))
 
     return task
 
@@ -187,6 +197,27 @@ def _base(client: DockerClient, name: str | None) -> tuple[Image, str]:
         digests = image.attrs.get("RepoDigests") or [f"{wanted}@{image.id}"]
         wanted = str(digests[0])
     return image, wanted
+
+
+def _compiler(below: Image) -> Compiled:
+    """Compiles sources with the Python of this image, in a container of it."""
+    return lambda sources: _compile(str(below.id), canonical(dict(sources)))
+
+
+@lru_cache(maxsize=4)
+def _compile(image_id: str, sources: str) -> dict[str, bytes]:
+    program = Path(__file__).with_name("compiling.py").read_text("utf-8")
+    carrier = ContainerCarrier(engine(), image_id, ["python3", "-I", "-S", "-B", "-c", program])
+    with contextlib.closing(carrier):
+        try:
+            carrier.send(sources.encode() + b"\n")
+            said = b""
+            while not said.endswith(b"\n") and (data := carrier.receive(COMPILE_S)):
+                said += data
+            return {path: base64.b64decode(text) for path, text in json.loads(said).items()}
+        except (OSError, ValueError) as error:
+            what = f"the base image's Python does not compile the runtime ({carrier.last_words() or error})"
+            raise Unavailable(what, image_id, "name a base image with python3 3.11 or newer") from error
 
 
 def _tag(directory: Path, base: str) -> str:

@@ -82,10 +82,16 @@ def _keep_out() -> None:
         ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
 
 
+def _help(prog: str) -> argparse.HelpFormatter:
+    """Of one width: to ask the terminal for its own takes longer than to start without."""
+    return argparse.HelpFormatter(prog, width=100)
+
+
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     given = os.environ.get
     here = Path(__file__).resolve().parent.parent
-    parser = argparse.ArgumentParser(prog="room", description="A room that speaks MCP over stdio or a Unix socket.")
+    parser = argparse.ArgumentParser(
+        prog="room", description="A room that speaks MCP over stdio or a Unix socket.", formatter_class=_help)
     parser.add_argument("--environment", type=Path, default=given("TRACEROOM_ENVIRONMENT", str(here)))
     parser.add_argument("--task", default=given("TRACEROOM_TASK"), help="task id; without it, the room without a task")
     parser.add_argument("--seed", type=int, default=given("TRACEROOM_SEED", "0"))

@@ -17,7 +17,7 @@ from .bindings import Binding, binding
 from .canonical import canonical, digest, written
 from .conditions import Conditions
 from .episode import Room
-from .files import TASKS, rows_of, task_of
+from .files import TASKS, named_rows, rows_of, task_of
 from .grading import grade, shaped
 from .programs import Program, Programs
 from .records import Ended, Episode, Grade, Limits, Observation, Result, Task
@@ -81,7 +81,7 @@ class Environment(Talking):
             map(task_of, rows_of(directory / TASKS) if (directory / TASKS).exists() else ()),  # in an image there are none
             list(rows_of(directory / "tools.jsonl")),
             {row["tool"]: row for row in rows_of(directory / "behaviour.jsonl")},
-            World(rows_of(directory / "world.jsonl"), rows_of(directory / "recorded.jsonl")),
+            World(named_rows(directory / "world.jsonl"), named_rows(directory / "recorded.jsonl")),
             rubrics,
             Conditions(rows_of(directory / "conditions.jsonl")) if (directory / "conditions.jsonl").exists() else None,
         )

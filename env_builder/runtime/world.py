@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 from .answers import Document, parse, parsed
+from .files import Later
 from .implied import Origin
 from .numbering import Form, Highest, number_of
 from .tables import Table, rows_in
@@ -93,31 +94,21 @@ _UNHEARD_OF = Held((), (), frozenset())
 class World:
     """Facts and answers on record, indexed at load; never changed by an episode."""
 
-    def __init__(self, facts: Iterable[Row], recorded: Iterable[Row]) -> None:
-        self.facts: dict[Name, list[Row]] = defaultdict(list)
-        self.answers: dict[Name, list[Row]] = defaultdict(list)
+    def __init__(self, facts: Iterable[Row] | Later[Name, list[Row]], recorded: Iterable[Row] | Later[Name, list[Row]]) -> None:
+        self.facts = _each(_named(facts, "class", "key"), _documented)
+        self.answers = _each(_named(recorded, "tool", "arguments"), _with_documents)
         self.asked: dict[str, list[str]] = defaultdict(list)
         self._tables: dict[str, Table] = {}
         self._implied: dict[str, Table] = {}
         self._keys: dict[str, list[Name]] = defaultdict(list)
         self._highest: dict[tuple[str, str], Highest] = {}
-        for row in facts:
-            self.facts[row["class"], row["key"]].append({**row, "value": Document(row["value"])})
         for name in self.facts:
             self._keys[name[0]].append(name)
-        for row in recorded:
-            left = tuple(((one["class"], one["key"]), Document(one["value"])) for one in row.get("effects", ()))
-            self.answers[row["tool"], row["arguments"]].append({**row, "documents": left} if left else row)
         for tool, arguments in sorted(self.answers):
             self.asked[tool].append(arguments)
-        self._documents = {name: Held.of(rows) for name, rows in self.facts.items()}
-        self._told: dict[Name, dict[str, Held]] = {}
+        self._documents = _each(self.facts, Held.of)
+        self._told = _each(self.answers, _by_acts)
         """Question -> acts before it, as text -> what was told."""
-        for name, rows in self.answers.items():
-            by_acts: dict[str, list[Row]] = {}
-            for row in rows:
-                by_acts.setdefault(str(row["after"]), []).append(row)
-            self._told[name] = {acts: Held.of(alike) for acts, alike in by_acts.items()}
 
     def document(self, name: Name, view: View) -> str | None:
         """JSON text of the thing as of the view's instant, or None where it is not known."""
@@ -180,6 +171,44 @@ class World:
         own, here = _values(arguments), min(at, NEARBY)
         ranked = sorted(range(len(near)), key=lambda index: (-len(own & _values(near[index])), abs(index - here), index))
         return [near[index] for index in ranked[:n]]
+
+
+def _named(rows: Iterable[Row] | Later[Name, list[Row]], *by: str) -> dict[Name, list[Row]]:
+    """Rows by their names; those of a packed file as they are, each read when it is looked up."""
+    if isinstance(rows, Later):
+        return rows
+    held: dict[Name, list[Row]] = defaultdict(list)
+    first, second = by
+    for row in rows:
+        held[row[first], row[second]].append(row)
+    return held
+
+
+def _each(held: dict[Name, list[Row]], made: Callable[[list[Row]], V]) -> dict[Name, V]:
+    """What is made of the rows of each name: at once, or when it is looked up where the rows are read so."""
+    if isinstance(held, Later):
+        return Later(held, lambda name: made(held[name]))
+    return {name: made(rows) for name, rows in held.items()}
+
+
+def _documented(rows: list[Row]) -> list[Row]:
+    return [{**row, "value": Document(row["value"])} for row in rows]
+
+
+def _with_documents(rows: list[Row]) -> list[Row]:
+    """Answers on record, each with the documents that it left behind under their names."""
+    read = []
+    for row in rows:
+        left = tuple(((one["class"], one["key"]), Document(one["value"])) for one in row.get("effects", ()))
+        read.append({**row, "documents": left} if left else row)
+    return read
+
+
+def _by_acts(rows: list[Row]) -> dict[str, Held]:
+    by_acts: dict[str, list[Row]] = {}
+    for row in rows:
+        by_acts.setdefault(str(row["after"]), []).append(row)
+    return {acts: Held.of(alike) for acts, alike in by_acts.items()}
 
 
 @lru_cache(16384)
