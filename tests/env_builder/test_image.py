@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import textwrap
 import time
 from pathlib import Path
 from typing import Any
@@ -277,9 +278,10 @@ def probed(room: Path, base_image: str, tmp_path_factory: pytest.TempPathFactory
     """What a program in the room's place may do."""
     directory = tmp_path_factory.mktemp("probe") / "hall"
     shutil.copytree(room, directory)
-    (directory / "runtime" / "__main__.py").write_text(PROBE)
+    probe = 'if __name__ == "__main__":\n' + textwrap.indent(PROBE, "    ")
+    (directory / "runtime" / "__main__.py").write_text(probe)
     manifest = json.loads((directory / "manifest.json").read_text())
-    manifest["files"]["runtime/__main__.py"] = archive.digest(PROBE)
+    manifest["files"]["runtime/__main__.py"] = archive.digest(probe)
     (directory / "manifest.json").write_text(json.dumps(manifest))
     result = image.build(directory, base_image)
     assert result.image_id
