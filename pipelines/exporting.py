@@ -15,6 +15,7 @@ from env_builder.exports import Source
 from pipelines import progress
 from pipelines.bundling import move, names_of
 from pipelines.engine import Counts
+from pipelines.reading import rows_of
 from pipelines.settings import Settings
 from pipelines.verdicts import all_of
 from warehouse.errors import Missing
@@ -75,7 +76,7 @@ def export(environment: Path, exporter: str, to: Path) -> Export:
             known = store.read("select environment from mart.environments")["environment"]
             raise Missing.named("environment", environment.name, known)
         source = source_of(store, row["service"].item(), environment.name)
-    tasks = [json.loads(line)["task_id"] for line in (environment / "tasks.jsonl").read_text("utf-8").splitlines()]
+    tasks = [row["task_id"] for row in rows_of(environment)]
     written = exports.export(exporter, to, source._replace(tasks=source.tasks.filter(pl.col("task_id").is_in(tasks))))
     return Export(written.paths, written.verdicts)
 

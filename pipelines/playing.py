@@ -15,6 +15,8 @@ from env_builder import verify
 from env_builder.audit import DEEP
 from env_builder.runtime import Environment
 from env_builder.runtime.records import Grade
+from env_builder.runtime.trajectory import OWN
+from env_builder.runtime.trajectory import journal as journal_of
 from pipelines.resources import Ask
 from warehouse.errors import EnvironmentBroken, InputError, Missing
 
@@ -73,7 +75,7 @@ def scripted(path: Path) -> Iterator[Move]:
     """Moves of a file of JSON lines. Raises InputError with file and line."""
     if not path.is_file():
         raise InputError("there is no such script", str(path), "give a file of JSON lines")
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+    for number, line in enumerate(path.read_text("utf-8").split("\n"), 1):
         if line.strip():
             yield _move(line, f"{path}, line {number}")
 
@@ -161,14 +163,18 @@ def graded_journals(
     for tool, source in bindings.items():
         environment.bind(tool, source)
     known = {task.task_id for task in environment.tasks}
-    for number, line in enumerate(journals.read_text("utf-8").splitlines(), 1):
+    for number, line in enumerate(journals.read_text("utf-8").split("\n"), 1):
+        if not line:
+            continue
         where = f"{journals}, line {number}"
         try:
             row = json.loads(line)
+            if "schema_version" in row:  # a trajectory of `rollout`
+                row = {**row["extra"][OWN], "journal": journal_of(row)}
             task_id, journal = row["task_id"], list(row["journal"])
             rolled = (row.get("seed", 0), tuple(row.get("conditions", ())))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"this is no journal ({error})", where, "take the lines as traceroom serve wrote them") from error
+            raise InputError(f"this is no journal ({error})", where, "take the lines as serve or rollout wrote them") from error
         if task_id not in known:
             raise Missing.named("task", str(task_id), known, f"the line is {where}")
         try:

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from warehouse.errors import Missing
+
+
+def json_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Objects of a file of JSON lines. Only a line feed ends a line: a text may hold what else Unicode calls an end."""
+    with path.open(encoding="utf-8", newline="\n") as lines:
+        for line in lines:
+            yield json.loads(line)
 
 
 def rows_of(environment: Path) -> list[dict[str, Any]]:
@@ -16,4 +24,4 @@ def rows_of(environment: Path) -> list[dict[str, Any]]:
         there = environment.parent.iterdir() if environment.parent.is_dir() else ()
         known = [str(path) for path in there if (path / "tasks.jsonl").is_file()]
         raise Missing.named("environment", str(environment), known)
-    return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    return list(json_rows(file))

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 
 class Endpoint(ThreadingHTTPServer):
-    """Answers chat completions by a function of the prompt, after failing as often as it is told."""
+    """Answers chat completions by a function of the prompt, or of all that is asked, after failing as often as it is told."""
 
-    def __init__(self, answer: Callable[[str], str]) -> None:
+    def __init__(
+        self, answer: Callable[[str], str], converse: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    ) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.answer = answer
+        self.converse = converse or (lambda asked: {"content": self.answer(asked["messages"][0]["content"])})
         self.failures: list[int] = []
         self.asked: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
@@ -33,8 +36,9 @@ class Handler(BaseHTTPRequestHandler):
         self.server.asked.append(asked)
         self.server.keys.append(self.headers["Authorization"])
         status = self.server.failures.pop(0) if self.server.failures else 200
-        message = {"role": "assistant", "content": self.server.answer(asked["messages"][0]["content"])}
+        message = {"role": "assistant", **self.server.converse(asked)}
         answer = {"id": "c", "object": "chat.completion", "created": 1, "model": asked["model"],
+                  "usage": {"prompt_tokens": len(asked["messages"]), "completion_tokens": 1, "total_tokens": 1},
                   "choices": [{"index": 0, "finish_reason": "stop", "message": message}]}
         body = json.dumps(answer if status == 200 else {"error": {"message": "not now"}}).encode()
         self.send_response(status)
@@ -47,10 +51,17 @@ class Handler(BaseHTTPRequestHandler):
         return
 
 
+def chatting(converse: Callable[[dict[str, Any]], dict[str, Any]]) -> AbstractContextManager[Endpoint]:
+    """An endpoint that answers a request with a message, while it runs."""
+    return answering(str, converse)
+
+
 @contextmanager
-def answering(answer: Callable[[str], str]) -> Iterator[Endpoint]:
+def answering(
+    answer: Callable[[str], str], converse: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+) -> Iterator[Endpoint]:
     """The endpoint while it runs."""
-    server = Endpoint(answer)
+    server = Endpoint(answer, converse)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield server

@@ -51,6 +51,28 @@ def write_room(directory: Path, dockerfile: str = "FROM scratch\n") -> Path:
     return directory
 
 
+def write_rewards(room: Path) -> Path:
+    """Write the grader's side beside the room (OUT/environments/NAME): the door has to be open, nothing else, and nobody may
+    knock at the roof; returns it."""
+    rewards = room.parent.parent / "rewards" / room.name
+    end = {"documents": {"door/7": OPEN}, "acts": []}
+
+    def gate(kind: str, **parameters: Any) -> dict[str, Any]:
+        return {
+            "check_id": kind, "kind": kind, "role": "gate", "weight": 1.0, "says": f"{kind} holds", "parameters": parameters}
+
+    _lines(rewards / "rubrics.jsonl", [{
+        "format": "traceroom-rubric/1", "rubric_id": "r", "task_id": TASK, "checks": [
+            gate("state", accepted=[end]), gate("untouched", accepted=[end]),
+            gate("call", calls=[{"tool": "read_sign", "arguments": {"at": "roof"}, "outcome": "any"}], at_most=0)]}])
+    _lines(rewards / "solutions.jsonl", [{"task_id": TASK, "steps": [
+        {"say": "Which door?"}, {"tool": "open_door", "arguments": {"door": "7"}}, {"say": "It is open."}]}])
+    _lines(rewards / "sessions.jsonl", [{"task_id": TASK, "session_id": "s2", "probability": 0.0, "steps": [
+        {"tool": "read_sign", "arguments": {"at": "gate"}}, {"say": "Done."}]}])
+    (rewards / "rewards.json").write_text(canonical({"rewards_digest": digest((rewards / "rubrics.jsonl").read_bytes())}))
+    return rewards
+
+
 def _lines(path: Path, rows: list[dict[str, Any]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(canonical(row) + "\n" for row in rows), "utf-8")

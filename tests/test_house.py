@@ -30,6 +30,7 @@ DOORS = {
     "dagster": ("pipelines/",),
     "typer": ("pipelines/",),
     "mcp": ("pipelines/serving/mcp_app.py",),
+    "ray": ("pipelines/rollouts/cluster.py",),
 }
 BOUNDARY = ("pipelines/cli.py",)
 """Where every error becomes a sentence: the only place that may catch them all."""

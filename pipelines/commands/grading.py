@@ -17,7 +17,7 @@ Mode = Annotated[str, typer.Option(
 
 def grade(
     environment: Annotated[Path, typer.Argument(help="OUT/environments/NAME.")],
-    journals: Annotated[Path, typer.Argument(help="What `serve --journals` wrote: JSON lines, an episode each.")],
+    journals: Annotated[Path, typer.Argument(help="What `serve --journals` or `rollout` wrote: JSON lines, an episode each.")],
     mode: Mode = "eval",
     steps: Annotated[bool, typer.Option("--steps", help="With --json: also of each step, potential-based.")] = False,
     discount: Annotated[float, typer.Option(help="Of later rewards, with --steps.")] = 1.0,

@@ -71,11 +71,21 @@ def tasks(
     environment: Annotated[Path, typer.Argument(help="OUT/environments/NAME.")],
     json: Json = False,
 ) -> None:
-    """List the tasks of an environment."""
+    """List the tasks of an environment, and how often policies succeeded at each (`rollout`)."""
     rows = rows_of(environment)
+    from pipelines.rollouts.results import known_difficulty
+
+    tried: dict[str, list[dict[str, Any]]] = {}
+    for each in known_difficulty(environment.absolute().parent.parent / "rollouts" / environment.name):
+        tried.setdefault(each["task_id"], []).append({name: each[name] for name in ("policy", "n", "n_good", "rate", "band")})
+
+    def succeed(row: dict[str, Any]) -> dict[str, str]:
+        told = (f"{each['policy']}: {each['n_good']} of {each['n']}" for each in tried.get(row["task_id"], ()))
+        return {"succeed": "\n".join(told)} if tried else {}
+
     if json:
-        data(rows)
+        data([{**row, "rollouts": tried[row["task_id"]]} if row["task_id"] in tried else row for row in rows])
         return
     table(f"{len(rows):,} tasks", [
         {"task": row["task_id"][:16], "split": row["split"], "sessions": len(row["session_ids"]),
-         "goal": textwrap.shorten(row["goal"], 100, placeholder=" …")} for row in rows], right=("sessions",))
+         **succeed(row), "goal": textwrap.shorten(row["goal"], 100, placeholder=" …")} for row in rows], right=("sessions",))

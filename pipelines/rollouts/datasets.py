@@ -1,0 +1,105 @@
+"""Rollouts as datasets: trajectories as the tables that every exporter takes, so that what trains on logs trains on them.
+
+In: the folder of an environment's rollouts, and the environment. Out: `datasets/` beside them. An episode is a session of its
+task, its reward is the session's grade; one with a reward of 1 is good. Leaves: nothing; what an exporter leaves it says.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from env_builder import exports
+from env_builder.exports import Source
+from env_builder.layers import read_manifest
+from env_builder.runtime.canonical import canonical
+from env_builder.runtime.files import rows_of
+from env_builder.runtime.trajectory import OWN
+from pipelines.rollouts.kept import trajectories
+from pipelines.rollouts.results import DATASETS, is_good
+from warehouse.records import Outcome, Task, Tool, Turn, empty, frame
+
+Row = dict[str, Any]
+_ROLES = {"agent": "assistant", "user": "user", "system": "system"}
+
+
+def write(folder: Path, environment: Path) -> list[Path]:
+    """Write the rollouts of the environment as it stands with every exporter; gives the files. Episodes of an environment
+    that has changed since are left to `trajectories.jsonl`."""
+    source = source_of(folder, environment)
+    draft = folder / f".{DATASETS}"
+    shutil.rmtree(draft, ignore_errors=True)
+    for name in exports.registered():
+        exports.export(name, draft, source)
+    shutil.rmtree(folder / DATASETS, ignore_errors=True)
+    draft.rename(folder / DATASETS)
+    return sorted(path for path in (folder / DATASETS).rglob("*") if path.is_file())
+
+
+def source_of(folder: Path, environment: Path) -> Source:
+    """The tables of an environment's rollouts, as exporters take them."""
+    manifest = read_manifest(environment)
+    service, content = manifest["service"], manifest["content_digest"]
+    turns: list[Row] = []
+    graded: list[Row] = []
+    of_task: dict[str, list[Row]] = {}
+    for trajectory in trajectories(folder):
+        about = trajectory["extra"][OWN]
+        if about["content_digest"] != content:
+            continue
+        turns += _turns(trajectory, service)
+        graded.append({"session_id": about["episode_id"], "reward": about.get("reward")})
+        of_task.setdefault(about["task_id"], []).append(about)
+    tasks = [_task(row, of_task[row["task_id"]], service) for row in rows_of(environment / "tasks.jsonl")
+             if row["task_id"] in of_task]
+    tools = [{"service": service, "tool": tool["name"], "description": tool.get("description"),
+              "input_schema": canonical(tool.get("inputSchema") or {}), "declared": True, "annotations": None, "n_calls": 0}
+             for tool in rows_of(environment / "tools.jsonl")]
+    grades = pl.DataFrame(graded, schema={"session_id": pl.String, "reward": pl.Float64})
+    return Source(environment.name, content, frame(Task, tasks), frame(Turn, turns), empty(Outcome), frame(Tool, tools), grades)
+
+
+def _task(row: Row, episodes: list[Row], service: str) -> Row:
+    """The task with its episodes as its sessions, the good ones in order."""
+    good = sorted(about["episode_id"] for about in episodes if is_good(about.get("reward")))
+    return {
+        "task_id": row["task_id"], "service": service, "family": row["family"], "slots": canonical(row["slots"]),
+        "goal": row["goal"], "session_ids": sorted(about["episode_id"] for about in episodes), "segment_of": None,
+        "derived_from": row["derived_from"], "starts_at": None, "good_session_ids": good, "split": row["split"],
+        "difficulty": None, "rate": None, "rate_low": None, "rate_high": None, "band": None, "ways": "[]",
+        "asked_for": "[]", "told": "[]", "signature": "[]"}
+
+
+def _turns(trajectory: Row, service: str) -> Iterator[Row]:
+    about = trajectory["extra"][OWN]
+    for position, told in enumerate(_told(trajectory)):
+        yield {
+            **dict.fromkeys(("happened_at", "role", "content", "call_id", "tool", "arguments", "arguments_raw", "is_error",
+                             "requestor", "answered_at", "result_id", "latency_ms", "model")),
+            "turn_id": f"{about['episode_id']}:{position}", "session_id": about["episode_id"], "service": service,
+            "position": position, **told}
+
+
+def _told(trajectory: Row) -> Iterator[Row]:
+    """Messages and calls of the steps, in order, as turns have them."""
+    policy = trajectory["agent"]["name"]
+    for step in trajectory["steps"]:
+        model = (step.get("model_name") or policy) if step["source"] == "agent" else None
+        if step["message"]:
+            yield {"kind": "message", "role": _ROLES[step["source"]], "content": step["message"], "model": model}
+        results = {result["source_call_id"]: result for result in (step.get("observation") or {}).get("results", ())}
+        for call in step.get("tool_calls") or ():
+            result = results.get(call["tool_call_id"], {})
+            marks = result.get("extra", {})
+            raw = marks.get("arguments")
+            yield {
+                "kind": "call", "role": "assistant", "content": result.get("content"), "call_id": call["tool_call_id"],
+                "tool": call["function_name"], "arguments": None if raw is not None else canonical(call["arguments"]),
+                "arguments_raw": raw if isinstance(raw, str) else json.dumps(raw) if raw is not None else None,
+                "is_error": marks.get("is_error"), "requestor": "assistant", "latency_ms": marks.get("latency_ms"),
+                "model": model}
