@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from .known import Place
 from .programs import Ready
 from .relevance import names_in
 from .world import Name, Overlay
@@ -75,3 +76,5 @@ class Mark(NamedTuple):
     naming: Naming
     last: Asked | None
     n_calls: int
+    place: Place | None
+    """Where calls of former episodes are kept (known.py)."""

@@ -19,6 +19,7 @@ from .conditions import Conditions
 from .episode import Room
 from .files import TASKS, named_rows, rows_of, task_of
 from .grading import grade, shaped
+from .known import Memory
 from .programs import Program, Programs
 from .records import Ended, Episode, Grade, Limits, Observation, Result, Task
 from .rubrics import Rubric
@@ -48,6 +49,7 @@ class Environment(Talking):
         self._read_rubrics: dict[str, Rubric] = {}
         self._conditions = conditions or Conditions()
         self._bound: dict[str, Binding] = {}
+        self._memory: Memory | None = None
         self._limits: Limits | None = None
         self._ask: Callable[[str], str] | None = None
         self._users, self._forms = {}, []
@@ -123,6 +125,13 @@ class Environment(Talking):
             raise KeyError(f"no tool {tool!r} to bind in this environment; there are: {', '.join(sorted(self._programs))}")
         self._bound = {**self._bound, tool: binding(source)}
         self._room.bind(self._bound)
+
+    def remember(self, n_calls: int = 1_000_000) -> None:
+        """From now on take what was answered in the same state before, in any episode or fork, from memory (known.py).
+
+        The answers are the same, and faster. `n_calls`: how many are kept, a few KB each; 0: none any more.
+        """
+        self._memory = Memory(n_calls) if n_calls else None
 
     def live(self, ask: Callable[[str], str] | None) -> None:
         """From now on let a model answer what would be `unknown`: a prompt in, its text out; None: no longer.
@@ -357,8 +366,11 @@ class Environment(Talking):
         self._task = task
         self._limits = task.limits if task else None
         self._room = Room(self._world, self._programs, view).bind(self._bound)
-        if "fresh" in self._conditions.switches:
-            self._room.drawing(self._conditions.seed)
+        drawn = self._conditions.seed if "fresh" in self._conditions.switches else None
+        if drawn is not None:
+            self._room.drawing(drawn)
+        if self._memory is not None and task is not None and not self._bound:
+            self._room.remember(self._memory, (view, drawn))
         self._guise = None
         self._talk(task)
         self._journal = []

@@ -19,6 +19,7 @@ from .clock import after
 from .draws import drawn
 from .expressions import DONE, FRESH, LAST, NOW
 from .implied import Origin
+from .known import Place, Remembering
 from .numbering import Form, number_of
 from .programs import Program, Programs, Ready, made_by, open_to_bound, rows_rules, shown_by, unknown
 from .records import Result
@@ -32,7 +33,7 @@ NEVER: tuple[str | None, int] = (None, -1)
 """Text of a thing, and since how many acts: of one that was left alone."""
 
 
-class Room:
+class Room(Remembering):
     """The state of one episode."""
 
     __slots__ = (
@@ -55,11 +56,13 @@ class Room:
         """Thing -> its text as the episode began, of those that were asked for."""
         self.acts: tuple[Act, ...] = ()
         self._naming = NOTHING_NAMED
+        self._place: Place | None = None
 
     def bind(self, bound: dict[str, Binding]) -> Room:
         """Answer these tools by what is bound to them where no answer is on record; gives itself."""
         self._bound = bound
         if bound:
+            self._place = None
             self._programs = Programs(self._programs | {tool: open_to_bound(self._programs[tool]) for tool in bound})
         return self
 
@@ -72,7 +75,7 @@ class Room:
         """The same state, or that of another view, independent from here on. What is shared is never changed in place."""
         self._taught_is_shared = True
         twin = object.__new__(Room)
-        for name in Room.__slots__:
+        for name in (*Room.__slots__, *Remembering.__slots__):
             setattr(twin, name, getattr(self, name))
         if view is not None:
             twin.view, twin._begun = view, {}
@@ -81,11 +84,11 @@ class Room:
     @property
     def mark(self) -> Mark:
         """The state as it is now, to come back to."""
-        return Mark(self._overlay, self.acts, self._naming, self._last, self._n_calls)
+        return Mark(self._overlay, self.acts, self._naming, self._last, self._n_calls, self._place)
 
     def back(self, mark: Mark) -> None:
         """The state as it was."""
-        self._overlay, self.acts, self._naming, self._last, self._n_calls = mark
+        self._overlay, self.acts, self._naming, self._last, self._n_calls, self._place = mark
 
     def again(self, view: View, anew: bool) -> Room:
         """The next episode, which takes over what this one was taught. `anew`: from the state that this one began from."""
@@ -97,13 +100,11 @@ class Room:
             twin._taught.begin_anew()
         return twin
 
-    def call(self, tool: str, arguments: dict[str, Any], key: str | None = None) -> Result:
-        """Answer a call and take on what it changes. `key`: the canonical arguments, where they are at hand."""
+    def _call(self, tool: str, arguments: dict[str, Any], key: str) -> Result:
         program = self._programs.get(tool)
         if program is None:
             return Result(f"unknown tool {tool!r}; there are: {', '.join(sorted(self._programs))}", True, "unknown")
         program = program.at(self.view.instant)
-        key = canonical(arguments) if key is None else key
         self._n_calls += 1
         self._last = Asked(tool, key, self.acts, self._overlay)
         found = answer(program, key, arguments, self)
@@ -116,6 +117,7 @@ class Room:
 
     def learn(self, tool: str, arguments: dict[str, Any], content: str, passing: bool = False) -> None:
         """Take in what the real tool answered to a call that was just asked here. `passing`: it failed by itself."""
+        self._place = None
         program = self._programs.get(tool, Ready(UNKNOWN | {"tool": tool})).at(self.view.instant)
         key = canonical(arguments)
         if self._taught_is_shared:
