@@ -40,6 +40,21 @@ class Conditions:
             return self
         return Conditions(self._rows.values(), seed, switches)
 
+    def answer(
+        self, journal: list[dict[str, Any]], tool: str, arguments: dict[str, Any],
+        call: Callable[[str, dict[str, Any]], Result],
+    ) -> tuple[Result, dict[str, Any]]:
+        """What `call` answers, or the failure that keeps the call from getting there; and what was drawn, for the journal."""
+        step = len(journal)
+        fault = self.fault(step, tool, arguments)
+        expired = None if fault else self.expired(journal, tool, arguments)
+        took = self.latency_ms(step, tool, arguments)
+        result = fault or expired or call(tool, arguments)
+        page = None if fault or expired else self.page(tool, arguments, result, lambda others: call(tool, others))
+        drawn = {**({"fault": True} if fault else {}), **({"expired": True} if expired else {}),
+                 **({"paged": True} if page else {}), **({} if took is None else {"latency_ms": took})}
+        return page or result, drawn
+
     def fault(self, step: int, tool: str, arguments: dict[str, Any]) -> Result | None:
         """The failure that this call meets, or None. Its tier is `induced`: the text is the log's, its hour is drawn."""
         row = self._rows.get(tool)

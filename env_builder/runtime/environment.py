@@ -169,7 +169,7 @@ class Environment(Talking):
         drawn: dict[str, Any] = {}
         if isinstance(arguments, dict):
             if self._conditions.switches:
-                result, drawn = self._answer(tool, arguments)
+                result, drawn = self._conditions.answer(self._journal, tool, arguments, self._room.call)
             else:
                 result = self._room.call(tool, arguments, key)
             if self._task is None and result.tier == "unknown" and tool in self._programs:  # a task's answer would be told
@@ -343,19 +343,6 @@ class Environment(Talking):
     def world(self) -> World:
         """What the room knows: facts and answers on record, shared by all its episodes and changed by none."""
         return self._world
-
-    def _answer(self, tool: str, arguments: dict[str, Any]) -> tuple[Result, dict[str, Any]]:
-        """The answer, or the failure that keeps the call from reaching the room; and what was drawn, for the journal."""
-        step = len(self._journal)
-        fault = self._conditions.fault(step, tool, arguments)
-        expired = None if fault else self._conditions.expired(self._journal, tool, arguments)
-        took = self._conditions.latency_ms(step, tool, arguments)
-        result = fault or expired or self._room.call(tool, arguments)
-        page = None if fault or expired else self._conditions.page(
-            tool, arguments, result, lambda others: self._room.call(tool, others))
-        drawn = {**({"fault": True} if fault else {}), **({"expired": True} if expired else {}),
-                 **({"paged": True} if page else {}), **({} if took is None else {"latency_ms": took})}
-        return page or result, drawn
 
     def _nearest(self, tool: str, arguments: dict[str, Any]) -> str:
         """What to add to an unknown answer for who builds: the calls on record that are most like it."""
