@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""How fast a room is in its own process, and whether it stays the same.
+"""How fast a room is, in its own process, behind the protocols and in a container, and whether it stays the same.
 
-    benchmarks/serving.py [ENV] [--resets N] [--gigabytes N]
+    benchmarks/serving.py [ENV] [--only PART …] [--resets N] [--gigabytes N]
+
+PART: `core` (below), `protocols` (serving_protocols.py), `containers` (serving_containers.py); all of them by default.
 
 ENV: OUT/environments/<name> of a run, with its rewards beside it; by default made from the sample. The known solutions are
 played in seeded random order, each task once a pass, with reset, calls, words and grade; `episodes_s` and `calls_s` are medians
@@ -23,11 +25,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import serving_containers
+import serving_protocols
 
 from env_builder.runtime import Environment
 from env_builder.runtime.world import World
@@ -45,20 +50,34 @@ def main() -> int:
     """Measure one environment and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("environment", type=Path, nargs="?")
+    parser.add_argument("--only", action="append", choices=PARTS, default=None, metavar="PART")
     parser.add_argument("--resets", type=int, default=1_000_000)
     parser.add_argument("--gigabytes", type=float, default=1.0)
     told = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         path = told.environment.resolve() if told.environment else from_sample(Path(scratch))
-        environment = Environment.load(path)
-        solved = solutions(path)
+        figures: dict[str, float] = {}
+        for part in told.only or PARTS:
+            figures |= PARTS[part](path, told)
+    print(json.dumps({"benchmark": "serving", "environment": path.name, "figures": figures}))
+    return 0
+
+
+def core(path: Path, told: argparse.Namespace) -> dict[str, float]:
+    """Figures of the room in this process."""
+    environment, solved = Environment.load(path), solutions(path)
     gc.collect()
     gc.freeze()  # what was loaded is never garbage: as a server of episodes would
-    figures = {
+    return {
         "n_tasks": len(solved), **rates(environment, solved), **resets(environment, solved, told.resets),
         **forks(told.gigabytes)}
-    print(json.dumps({"benchmark": "serving", "environment": environment.manifest["name"], "figures": figures}))
-    return 0
+
+
+PARTS: dict[str, Callable[[Path, argparse.Namespace], dict[str, float]]] = {
+    "core": core,
+    "protocols": lambda path, _: serving_protocols.figures(path),
+    "containers": lambda path, _: serving_containers.figures(path),
+}
 
 
 def from_sample(scratch: Path) -> Path:
