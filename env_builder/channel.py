@@ -29,6 +29,7 @@ class Channel(asyncio.Protocol):
         self._carrier = carrier
         self._name = name
         self._rest: list[bytes] = []
+        self._unsent: list[str] = []
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._n_sent = 1_000_000  # above what a `Room` may have asked over the same carrier
         self._heard_at = 0.0
@@ -85,8 +86,16 @@ class Channel(asyncio.Protocol):
         if not self._waiting:
             self._heard_at = loop.time()
         self._waiting[self._n_sent] = answered
-        self._transport.write(_ENCODER.encode(message).encode() + b"\n")
+        if not self._unsent:
+            loop.call_soon(self._send)
+        self._unsent.append(_ENCODER.encode(message))
         return answered
+
+    def _send(self) -> None:
+        """What was asked since the loop last came round, at once."""
+        asked, self._unsent = self._unsent, []
+        if self._transport is not None and asked:
+            self._transport.write(("\n".join(asked) + "\n").encode())
 
     async def close(self) -> None:
         """End the room."""

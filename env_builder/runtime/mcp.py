@@ -49,6 +49,14 @@ _CAPABILITIES = {"tools": {"listChanged": False}}
 _NEVER_CACHE = {"ttlMs": 0, "cacheScope": "private"}
 
 
+def _no_json(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_json)
+_ENCODER = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))
+
+
 class Server:
     """Answers the requests of one client about one environment."""
 
@@ -121,7 +129,7 @@ class Server:
         if not line.strip():
             return None
         try:
-            message = json.loads(line, parse_constant=_no_json)
+            message = _DECODER.decode(line.decode())
         except (ValueError, RecursionError):
             return _error(None, PARSE_ERROR, "the line is not JSON")
         if isinstance(message, list):
@@ -229,7 +237,7 @@ class Server:
         shown = _text(result.content, result.is_error, marks)
         if self._structured and result.content[:1] == "{":
             with contextlib.suppress(ValueError, RecursionError):
-                shown["structuredContent"] = json.loads(result.content, parse_constant=_no_json)
+                shown["structuredContent"] = _DECODER.decode(result.content)
         return shown
 
     def _supply(self, played: Played, params: dict[str, Any]) -> dict[str, Any]:
@@ -242,7 +250,7 @@ class Server:
 def written(reply: Any) -> bytes:
     """A reply as it goes over the stream: one line."""
     try:
-        text = json.dumps(reply, ensure_ascii=True, separators=(",", ":"))
+        text = _ENCODER.encode(reply)
     except RecursionError:
         identity = reply.get("id") if isinstance(reply, dict) else None
         text = json.dumps(_error(identity, INTERNAL_ERROR, "the answer is nested too deep to be written"))
@@ -257,7 +265,3 @@ def _text(content: str, is_error: bool, meta: dict[str, Any]) -> dict[str, Any]:
 def _error(identity: Any, code: int, message: str, data: Any = None) -> dict[str, Any]:
     error = {"code": code, "message": message, **({} if data is None else {"data": data})}
     return {"jsonrpc": "2.0", "id": identity, "error": error}
-
-
-def _no_json(constant: str) -> Any:
-    raise ValueError(f"{constant} is not JSON")

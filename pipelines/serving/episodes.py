@@ -24,6 +24,10 @@ from warehouse.errors import InputError, TraceroomError
 SWEEP_S = 1.0
 """Seconds between two looks for episodes that nobody touches."""
 
+LONGEST_S = 600.0
+"""Seconds that an answer may take before its session counts as idle all the same: where a client gave two requests one id, the
+SDK answers one of them never."""
+
 
 class Episode:
     """One session's episode."""
@@ -32,7 +36,7 @@ class Episode:
         self.session_id = session_id
         self.rollout = rollout
         self.beginning: dict[str, Any] = {}
-        """What its reset gave."""
+        """`messages` and `limits`, as its reset gave them; thousands of sessions do not each keep a list of tools."""
         self.touched_at = time.monotonic()
         self.n_waiting = 0
         """Requests that wait for an answer."""
@@ -44,7 +48,8 @@ class Episode:
         """Reset a room to it."""
         channel = await rooms.next()
         asked = rooms.asked(self.rollout.task_id, self.rollout.seed, self.rollout.conditions)
-        self.beginning = await channel.request("traceroom/reset", asked, self.session_id)
+        begun = await channel.request("traceroom/reset", asked, self.session_id)
+        self.beginning = {"messages": begun["messages"], "limits": begun["limits"]}
         self._channel = channel
 
     async def request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -143,7 +148,7 @@ class Episodes:
             await asyncio.sleep(min(SWEEP_S, self._idle_s / 2))
             now = time.monotonic()
             idle = [each.session_id for each in self._running.values()
-                    if not each.n_waiting and now - each.touched_at > self._idle_s]
+                    if now - each.touched_at > self._idle_s + (LONGEST_S if each.n_waiting else 0.0)]
             for session_id in idle:
                 await self.end(session_id)
                 await leave(session_id)

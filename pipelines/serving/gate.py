@@ -8,7 +8,6 @@ Sees: headers and the URL. Does not see: who sends them.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -27,8 +26,6 @@ MAX_WAITING = 2048
 """Requests that may wait at once."""
 MAX_OF_ONE = 16
 """Requests of one session that may wait at once."""
-LONGEST_S = 300.0
-"""Seconds after which a request is given up: one whose client used the id of another, which the SDK then never answers."""
 RETRY_S = 1
 SESSION, VERSION = b"mcp-session-id", b"mcp-protocol-version"
 
@@ -77,10 +74,7 @@ class Gate:
         if episode is not None:
             episode.n_waiting += 1
         try:
-            async with asyncio.timeout(LONGEST_S):
-                await self._app(scope, receive, send)
-        except TimeoutError:
-            await _later(504, f"no answer within {LONGEST_S:.0f} s", scope, receive, send)
+            await self._app(scope, receive, send)
         finally:
             self._n_waiting -= 1
             if episode is not None:

@@ -97,7 +97,8 @@ def serve(
         allow_open_files()
         app = application(
             environment, rollout, container=container, journals=journals, host=host, limit=limit, idle_s=idle_s)
-        gc.freeze()  # what was loaded is never garbage
+        gc.freeze()  # what was loaded is never garbage, and what thousands of sessions hold seldom is
+        gc.set_threshold(50_000, 20, 50)
         ready(f"http://{host}:{listening.getsockname()[1]}/mcp")
         config = uvicorn.Config(
             app, log_level="warning", access_log=False, backlog=2048, timeout_graceful_shutdown=STOP_S)
@@ -121,13 +122,16 @@ async def _whole(work: Awaitable[None]) -> None:
 def _handlers(episodes: Episodes) -> dict[str, Any]:
     """What answers `tools/list` and `tools/call`."""
     async def list_tools(context: ServerRequestContext, params: types.PaginatedRequestParams | None) -> dict[str, Any]:
-        async with _refusals():
-            return {"tools": (await _episode(episodes, context)).beginning["tools"]}
+        try:
+            return await (await _episode(episodes, context)).request("tools/list")
+        except TraceroomError as error:
+            raise _refusal(error) from error
 
     async def call_tool(context: ServerRequestContext, params: types.CallToolRequestParams) -> dict[str, Any]:
-        async with _refusals():
-            episode = await _episode(episodes, context)
-            return _result(await episode.call(params.name, params.arguments or {}))
+        try:
+            return _result(await (await _episode(episodes, context)).call(params.name, params.arguments or {}))
+        except TraceroomError as error:
+            raise _refusal(error) from error
 
     return {"on_list_tools": list_tools, "on_call_tool": call_tool}
 
@@ -151,15 +155,11 @@ async def _episode(episodes: Episodes, context: ServerRequestContext) -> Episode
     return await episodes.of(session_id)
 
 
-@contextlib.asynccontextmanager
-async def _refusals() -> AsyncIterator[None]:
-    """The room's refusals become MCP errors."""
-    try:
-        yield
-    except InputError as error:
-        raise MCPError(code=types.INVALID_PARAMS, message=error.what) from error
-    except TraceroomError as error:
-        raise MCPError(code=types.INTERNAL_ERROR, message=str(error)) from error
+def _refusal(error: TraceroomError) -> MCPError:
+    """What the room refuses, as MCP has it."""
+    if isinstance(error, InputError):
+        return MCPError(code=types.INVALID_PARAMS, message=error.what)
+    return MCPError(code=types.INTERNAL_ERROR, message=str(error))
 
 
 def _health(episodes: Episodes) -> Callable[[Request], Awaitable[Response]]:
