@@ -153,6 +153,7 @@ class Environment(Talking):
         """Put a model's reply to `prompt` in the place of the last answer; None where it is none: the call stays `unknown`."""
         result = live.answer(reply) if self.prompt() is not None else None
         if result is not None:
+            self._signs += len(result.content) - len(self._journal[-1]["content"])
             self._journal[-1] = self._journal[-1] | result._asdict()
             result = result._replace(content=self._guise.text(result.content)) if self._guise else result
         return result
@@ -163,7 +164,7 @@ class Environment(Talking):
             return self._in_guise(self._guise, tool, arguments)
         if not self._open():
             return _OVER
-        self._marks.append((self._room.mark, self._turn))
+        self._mark()
         key = written(arguments)
         arguments = None if key is None else arguments  # what cannot be written down is nothing that a tool was given
         drawn: dict[str, Any] = {}
@@ -177,6 +178,7 @@ class Environment(Talking):
         else:
             result = Result("the arguments are no JSON object", True, "unknown")
         content, is_error, tier = result
+        self._signs += len(tool) + len(key or "") + len(content)
         self._journal.append({
             "kind": "call", "tool": tool, "arguments": arguments, "content": content, "is_error": is_error, "tier": tier,
             **drawn})
@@ -207,10 +209,9 @@ class Environment(Talking):
             here = "the open room" if self._task is None else f"an episode of {len(self._journal)} steps"
             raise ValueError(f"{here} cannot be rolled back to step {n_steps}")
         if n_steps < len(self._journal):
-            mark, self._turn = self._marks[n_steps]
+            mark, self._turn, self._signs = self._marks[n_steps]
             self._room.back(mark)
             del self._journal[n_steps:], self._marks[n_steps:]
-            self._recount(n_steps)
             self._ended = None
 
     def state_hash(self) -> str:
@@ -361,7 +362,7 @@ class Environment(Talking):
         self._guise = None
         self._talk(task)
         self._journal = []
-        self._marks: list[tuple[Mark, Said]] = []
+        self._marks: list[tuple[Mark, Said, int]] = []
         """How it was before each step of the journal."""
         self._ended = None
         self._began = time.monotonic()
@@ -378,7 +379,7 @@ class Environment(Talking):
 
     def _mark(self) -> None:
         """Note how it is before a step."""
-        self._marks.append((self._room.mark, self._turn))
+        self._marks.append((self._room.mark, self._turn, self._signs))
 
     def _open(self) -> bool:
         """May the agent still act? A limit truncates."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from .guises import Guise
@@ -40,8 +40,8 @@ class Talking(ABC):
     _guise: Guise | None = None
     _user: ScriptedUser
     _turn: Said
-    _used: tuple[int, int]
-    """Up to how many steps the characters were counted that the agent wrote and was shown, and how many."""
+    _signs: int
+    """Characters that the agent wrote and was shown."""
 
     def say(self, text: str) -> str | None:
         """Tell the user something; the user's answer, or None where the user waits, has no more to say or has left."""
@@ -53,6 +53,7 @@ class Talking(ABC):
         self._turn, reply = self._user.reply(self._turn, text)
         if self._reword is not None and reply is not None:
             reply = reworded(self._reword, reply, text)
+        self._signs += len(text) + len(reply or "")
         self._journal.append({"kind": "say", "content": text, "reply": reply})
         return self._guise.text(reply) if self._guise is not None and reply is not None else reply
 
@@ -71,15 +72,11 @@ class Talking(ABC):
     @property
     def tokens(self) -> int:
         """Tokens that the agent wrote and was shown: as `used` last reported, and estimated since."""
-        n_steps, signs = self._used
-        if n_steps < len(self._journal):
-            signs += _signs(self._journal[n_steps:])
-            self._used = (len(self._journal), signs)
-        return -(-signs // CHARACTERS)
+        return -(-self._signs // CHARACTERS)
 
     def used(self, tokens: int) -> None:
         """Whoever runs the model knows better: so many tokens were written and shown up to here."""
-        self._used = (len(self._journal), CHARACTERS * tokens)
+        self._signs = CHARACTERS * tokens
 
     def carried(self, steps: Any) -> Any:
         """Steps that are written in the room's own names, as an agent has to make them in this episode."""
@@ -109,13 +106,7 @@ class Talking(ABC):
             self._users[task.task_id] = (task, user)
         self._user = user
         self._turn = Said()
-        self._shown = sum(len(message["content"]) for message in task.opening) if task else 0
-        self._used = (0, self._shown)
-
-    def _recount(self, n_steps: int) -> None:
-        """After a way back: what was reported for later steps is not known apart, and estimated anew."""
-        if self._used[0] > n_steps:
-            self._used = (0, self._shown)
+        self._signs = sum(len(message["content"]) for message in task.opening) if task else 0
 
     @abstractmethod
     def call(self, tool: str, arguments: Any) -> Result:
@@ -128,13 +119,3 @@ class Talking(ABC):
     @abstractmethod
     def _mark(self) -> None:
         """Note how it is before a step."""
-
-
-def _signs(rows: Iterable[dict[str, Any]]) -> int:
-    """Characters of journal rows."""
-    signs = 0
-    for row in rows:
-        signs += len(row.get("content") or "") + len(row.get("reply") or "")
-        if row["kind"] == "call":
-            signs += len(row["tool"]) + len(repr(row["arguments"]))
-    return signs
