@@ -67,7 +67,7 @@ def connect(url: str, model: str, key: str, timeout_s: float = 120.0) -> Ask:
 
 def chat(url: str, model: str, key: str, temperature: float | None = None, timeout_s: float = 300.0) -> Chat:
     """A conversation's next message by the endpoint at `url`: (messages, function tools) -> {"content", "reasoning", "calls":
-    [{"id", "name", "arguments": text}], "model", "usage": {"prompt_tokens", "completion_tokens", "cached_tokens"} or None}.
+    [{"id", "name", "arguments": text}], "model", "usage": counts as ATIF's metrics name them, or None}.
 
     The client itself tries four times again on a lost connection, 429 and 5xx. `ask` raises `InputError` where the endpoint
     refuses what it is asked (status 400), `Unavailable` where it does not answer.
@@ -94,9 +94,11 @@ def _answered(document: dict[str, Any]) -> dict[str, Any]:
     choices = document.get("choices") or [{}]
     message = choices[0].get("message") or {}
     made = [(call.get("id"), call.get("function") or {}) for call in message.get("tool_calls") or ()]
-    usage, details = document.get("usage") or {}, (document.get("usage") or {}).get("prompt_tokens_details") or {}
-    counts = {**{name: usage.get(name) for name in ("prompt_tokens", "completion_tokens")},
-              "cached_tokens": details.get("cached_tokens")}
+    usage = document.get("usage") or {}
+    cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
+    thought = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens")
+    counts = {**{name: usage.get(name) for name in ("prompt_tokens", "completion_tokens")}, "cached_tokens": cached,
+              "extra": {"reasoning_tokens": thought} if thought else None}
     return {
         "content": message.get("content") or "",
         "reasoning": message.get("reasoning_content") or message.get("reasoning"),

@@ -2,7 +2,8 @@
 
 In: a room in which an agent acts, and where the room is apart (a process, a container) a witness: an `Environment` in which
 each move is made again. Out: one JSON object that ATIF's own models accept; what they have no field for (tier, latency, state
-hash, reward) stands in `extra`.
+hash, reward) stands in `extra`. Where a rollout gives the agent other names than the room's own (guises.py) a step holds what
+the agent saw and gave, and `own` in its `extra` what the journal holds.
 Sees: moves, answers, how long each took by the clock, the state after each. Does not see: what the agent thought, unless it is
 told by `turn`. A room that nobody records is as fast as before: nothing in it knows of this module.
 """
@@ -77,9 +78,11 @@ class Recorder:
         reply, took = _timed(lambda: self._room.say(text))
         if self._apart:
             self._witness.say(text)
-        step = self._step("say")
+        step, move, row = self._step("say"), self._move(took), self._witness.journal[-1]
+        own = {name: row[name] for name, shown in (("content", text), ("reply", reply)) if row[name] != shown}
+        move |= {"own": own} if own else {}
         step["message"] = text
-        step["extra"] = {**step.get("extra", {}), "say": self._move(took)}
+        step["extra"] = {**step.get("extra", {}), "say": move}
         if reply is not None:
             step["replies"] = reply
         return reply
@@ -95,8 +98,11 @@ class Recorder:
             self._witness.call(tool, arguments)
         row = self._witness.journal[-1]
         drawn = {name: row[name] for name in DRAWN if name in row}
+        told = (("arguments", arguments), ("content", result.content))
+        own = {name: row[name] for name, shown in told if row[name] != shown}
         move = self._move(took)
-        move |= {"is_error": result.is_error, "tier": result.tier, **({"drawn": drawn} if drawn else {})}
+        move |= {"is_error": result.is_error, "tier": result.tier,
+                 **({"drawn": drawn} if drawn else {}), **({"own": own} if own else {})}
         self._answered(tool, arguments, call_id, result.content, move)
         return result
 
@@ -182,7 +188,8 @@ def journal(trajectory: Row) -> list[Row]:
         extra = step.get("extra") or {}
         if "say" in extra:
             replied = (after.get("extra") or {}).get("reply")
-            rows.append({"kind": "say", "content": step["message"], "reply": after["message"] if replied else None})
+            rows.append({"kind": "say", "content": step["message"], "reply": after["message"] if replied else None,
+                         **extra["say"].get("own", {})})
         results = {result["source_call_id"]: result for result in (step.get("observation") or {}).get("results", ())}
         for call in step.get("tool_calls") or ():
             result = results.get(call["tool_call_id"])
@@ -191,7 +198,7 @@ def journal(trajectory: Row) -> list[Row]:
             marks = result["extra"]
             rows.append({"kind": "call", "tool": call["function_name"], "arguments": call["arguments"],
                          "content": result["content"], "is_error": marks["is_error"], "tier": marks["tier"],
-                         **marks.get("drawn", {})})
+                         **marks.get("drawn", {}), **marks.get("own", {})})
         if "finish" in extra:
             rows.append({"kind": "finish"})
     return rows

@@ -83,12 +83,14 @@ class Apart:
     def __init__(self, grader: Grader, job: Job, order: Order, room: Room) -> None:
         self._room = room
         self.beginning = room.reset(order.task_id, order.seed, job.conditions)
-        self.recorder = Recorder(room, grader.environment.replaying(order.task_id, order.seed, job.conditions))
+        witness = grader.environment.fork()
+        witness.reset(order.task_id, order.seed, conditions=job.conditions)
+        self.recorder = Recorder(room, witness)
 
     def ended(self) -> str | None:
         """None while the episode runs."""
         ended: str | None = self._room.request("traceroom/state")["ended"]
-        return ended
+        return ended or self.recorder.witness.ended
 
 
 class Player:
@@ -202,12 +204,19 @@ class Conversation:
         self.messages: list[Row] = opening
         self.n_refused = 0
         """Calls that never reached the room."""
+        self._n_thought = 0
+        """Tokens of thoughts, which no later prompt shows."""
         seat.recorder.begin(opening)
 
     def take(self, turn: Turn) -> None:
         """Say the turn's words, then make its calls; what the user answers comes after the answers of the tools."""
         recorder = self._seat.recorder
         recorder.turn(turn.model, turn.reasoning, turn.usage, turn.n_asked)
+        if turn.recorded:
+            turn = _carried(turn, recorder.witness)
+        if turn.usage and "prompt_tokens" in turn.usage:
+            self._n_thought += (turn.usage.get("extra") or {}).get("reasoning_tokens") or 0
+            recorder.witness.used(turn.usage["prompt_tokens"] + self._n_thought)
         calls = [call._replace(call_id=call.call_id or f"call_{len(self.messages)}_{place}")
                  for place, call in enumerate(turn.calls)]
         message: Row = {"role": "assistant", "content": turn.said or None}
@@ -235,6 +244,12 @@ class Conversation:
         self.n_refused += 1
         self._seat.recorder.refuse(call.tool, call.arguments, call.call_id, wrong)
         return wrong
+
+
+def _carried(turn: Turn, witness: Environment) -> Turn:
+    """A turn that is written in the room's own names, as the agent has to take it in this episode."""
+    calls = tuple(call._replace(arguments=witness.carried(call.arguments)) for call in turn.calls)
+    return turn._replace(said=witness.carried(turn.said), calls=calls)
 
 
 def _text(arguments: Any) -> str:

@@ -63,6 +63,8 @@ class Turn(NamedTuple):
     """Token counts as ATIF's metrics name them."""
     n_asked: int = 0
     """Inferences of a model."""
+    recorded: bool = False
+    """Is it written in the room's own names, whatever names the episode gives its things?"""
 
 
 Policy = Callable[[Observation], Turn]
@@ -122,12 +124,12 @@ def action(move: Any) -> Turn:
     return Turn(said, tuple(calls))
 
 
-def _listed(name: str, ways: dict[str, list[list[Row]]]) -> Named:
+def _listed(name: str, ways: dict[str, list[list[Row]]], recorded: bool = True) -> Named:
     """Plays lists of moves, one a turn: of a task's ways the one of the attempt's number, counted round."""
     def policy(seen: Observation) -> Turn:
         known = ways[seen.task_id]
         moves = known[seen.attempt % len(known)]
-        return action(moves[seen.n_turns]) if seen.n_turns < len(moves) else Turn()
+        return action(moves[seen.n_turns])._replace(recorded=recorded) if seen.n_turns < len(moves) else Turn()
 
     return Named(name, policy, frozenset(task_id for task_id, known in ways.items() if known))
 
@@ -155,7 +157,7 @@ def _moves_of(path: Path, name: str) -> Named:
 
     rows = _rows(path)
     if rows and all(isinstance(row, dict) and "steps" in row for row in rows):
-        return _listed(name, {row["task_id"]: [row["steps"]] for row in rows})
+        return _listed(name, {row["task_id"]: [row["steps"]] for row in rows}, recorded=False)
     moves = list(scripted(path))
     return Named(name, lambda seen: action(moves[seen.n_turns]) if seen.n_turns < len(moves) else Turn())
 

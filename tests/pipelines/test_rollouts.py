@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,10 +59,11 @@ def script(folder: Path, text: str, name: str = "acts.py") -> str:
 
 
 def played(
-    job: Job, folder: Path, n_groups: int = 1, group: int = 1, n_seats: int = 2, deadline_s: float | None = None
+    job: Job, folder: Path, n_groups: int | None = None, group: int = 1, n_seats: int = 2,
+    deadline_s: float | None = None, task_ids: Sequence[str] = (TASK,), seed: int = 0,
 ) -> list[Any]:
-    """What the async iterator gives, in order, for the room's one task."""
-    orders = ordered(job, policies.named(job).name, [TASK], n_groups, group, 0)
+    """What the async iterator gives, in order."""
+    orders = ordered(job, policies.named(job).name, task_ids, n_groups, group, seed)
 
     async def go(kept: Kept) -> list[Any]:
         return [each async for each in rollouts(orders, backend, kept, deadline_s)]
@@ -128,6 +129,23 @@ def test_rooms_apart_give_the_same_trajectories(room: Path, tmp_path: Path) -> N
     assert row["agent"]["tool_definitions"][0]["function"]["description"].endswith("\u2028 😀")
     again = list(playing.graded_journals(room, None, tmp_path / "process" / "trajectories.jsonl", {}, playing.Asked()))
     assert [each["reward"] for each in again] == [1.0]
+
+
+def test_known_ways_hold_whatever_names_an_episode_gives(sample_environment: Path, tmp_path: Path) -> None:
+    task_ids = [json.loads(line)["task_id"] for line in (sample_environment / "tasks.jsonl").read_bytes().split(b"\n")[:4]]
+    found = {}
+    for on in ("process", "processes"):
+        job = Job(str(sample_environment), None, "oracle", on, ("rebound", "shuffled"))
+        played(job, tmp_path / on, task_ids=task_ids, seed=5)
+        found[on] = timeless(by_id(tmp_path / on))
+    assert found["process"] == found["processes"] and len(found["process"]) == 4
+    env, n_renamed = Environment.load(sample_environment), 0
+    for row in found["process"].values():
+        about = row["extra"][OWN]
+        n_renamed += "own" in json.dumps(row["steps"])
+        assert about["reward"] == 1.0
+        assert env.grade_journal(about["task_id"], journal(row), 5, ("rebound", "shuffled")).reward == 1.0
+    assert n_renamed
 
 
 def answers(asked: dict[str, Any]) -> dict[str, Any]:
