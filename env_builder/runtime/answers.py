@@ -37,6 +37,10 @@ class Document(str):
         document._value = value
         return document
 
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        """Elsewhere it is a text like any other."""
+        return str, (str(self),)
+
     @property
     def value(self) -> Any:
         """JSON object or list, or None; nobody may change it."""
