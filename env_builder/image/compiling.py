@@ -21,6 +21,8 @@ from pathlib import Path
 ROOM = "/room"
 """Where the runtime will lie."""
 PACKAGE = "runtime"
+LATER = ("ctypes",)
+"""What a room imports from the standard library once it runs."""
 _UNCHECKED = 1
 
 
@@ -35,6 +37,8 @@ def main() -> None:
         sys.path.insert(0, folder)
         for path in sorted(sources):
             importlib.import_module(Path(path).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__"))
+        for name in LATER:
+            importlib.import_module(name)
         specs = [getattr(module, "__spec__", None) for module in list(sys.modules.values())]
         files = {str(spec.origin) for spec in specs if spec is not None}
         library = sorted(file for file in files if file.endswith(".py") and not file.startswith(folder))

@@ -28,7 +28,6 @@ if not __package__:  # started by its path: make the folder that holds the packa
 from .conditions import SWITCHES
 from .environment import Environment
 from .mcp import Server
-from .sockets import listen
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -50,6 +49,8 @@ def main(arguments: list[str] | None = None) -> int:
     gc.freeze()  # the world is never garbage: nothing needs to look through it again
     try:
         if options.socket:
+            from .sockets import listen
+
             listen(Path(options.socket), lambda: _begun(environment.fork(), options), lambda: _tell(protocol))
         else:
             server.serve(open(0, "rb", closefd=False), protocol)  # noqa: SIM115

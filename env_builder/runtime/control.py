@@ -8,7 +8,6 @@ same server holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from .environment import Environment
@@ -70,7 +69,7 @@ def reset(played: Played, params: dict[str, Any]) -> dict[str, Any]:
                                       "(whole number), at (text or null), conditions (a list of texts)")
     observation = played.begin(_task(task) if task else task_id, seed, at, on)
     limits = observation.limits
-    shown = {name: value for name, value in asdict(limits).items() if value is not None} if limits else None
+    shown = {name: value for name, value in limits._asdict().items() if value is not None} if limits else None
     return {"messages": observation.messages, "tools": observation.tools, "limits": shown}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import marshal
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +18,7 @@ PACKED = ".packed"
 NAMED_BY = {"world.jsonl": ("class", "key"), "recorded.jsonl": ("tool", "arguments")}
 """Files that are packed, and the fields by which their rows are looked up."""
 TASKS = "tasks.jsonl"
+_HEAD = 8
 _VERSION = 2
 """Of marshal's format: the last one whose bytes depend on the values alone, read by every Python since 2.5."""
 
@@ -24,8 +26,10 @@ _VERSION = 2
 class Later(dict[K, V]):
     """A dict with all its keys, whose values are made when they are first looked up."""
 
-    def __init__(self, keys: Iterable[K], make: Callable[[K], V]) -> None:
-        super().__init__(dict.fromkeys(keys))  # type: ignore[arg-type]  # None: not made yet
+    def __init__(self, keys: dict[K, Any], make: Callable[[K], V]) -> None:
+        """`keys`: what these are, in order; their values do not matter."""
+        self._unmade: dict[K, Any] = keys._unmade if isinstance(keys, Later) else dict.fromkeys(keys)
+        super().__init__(self._unmade)
         self._make = make
 
     def __getitem__(self, key: K) -> V:
@@ -41,15 +45,37 @@ class Later(dict[K, V]):
         except KeyError:
             return otherwise
 
+    def values(self) -> Any:
+        """All of them, made."""
+        return [self[key] for key in self]
+
+    def items(self) -> Any:
+        """All of them, made."""
+        return [(key, self[key]) for key in self]
+
 
 def named_rows(path: Path) -> Iterable[dict[str, Any]] | Later[tuple[str, str], list[dict[str, Any]]]:
     """Rows of a file in `NAMED_BY`; where it is packed, by their names, each read when it is looked up."""
     packed = path.with_suffix(PACKED)
     if path.exists() or not packed.exists():
         return rows_of(path)
-    names, texts = marshal.loads(packed.read_bytes())
-    held = dict(zip(map(tuple, names), texts, strict=True))
-    return Later(held, lambda name: marshal.loads(held[name]))
+    opened = os.open(packed, os.O_RDONLY | os.O_CLOEXEC)  # as long as the room lives
+    size = int.from_bytes(os.pread(opened, _HEAD, 0), "big")
+    places: dict[tuple[str, str], int] = {}
+    at = _HEAD + size
+    ends = [at]
+    for first, seconds, sizes in marshal.loads(os.pread(opened, size, _HEAD)):
+        for second, n_bytes in zip(seconds, sizes, strict=True):
+            places[first, second] = len(places)
+            at += n_bytes
+            ends.append(at)
+
+    def rows(name: tuple[str, str]) -> list[dict[str, Any]]:
+        place = places[name]
+        read: list[dict[str, Any]] = marshal.loads(os.pread(opened, ends[place + 1] - ends[place], ends[place]))
+        return read
+
+    return Later(places, rows)
 
 
 def rows_of(path: Path) -> Iterable[dict[str, Any]]:
@@ -59,15 +85,18 @@ def rows_of(path: Path) -> Iterable[dict[str, Any]]:
             yield json.loads(line)
 
 
-def pack(lines: str, by: tuple[str, ...]) -> bytes:
-    """Rows of JSON lines as `named_rows` takes them: [[name, …], [bytes of its rows, …]] in marshal's format."""
-    held: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+def pack(lines: str, by: tuple[str, str]) -> bytes:
+    """Rows of JSON lines as `named_rows` reads them: the size of an index in 8 bytes, the index [[first part of names, their
+    second parts, how many bytes their rows have], …], and the rows of each name; index and rows in marshal's format."""
+    held: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for line in lines.split("\n"):
         if line:
             row = json.loads(line)
-            held.setdefault(tuple(row[field] for field in by), []).append(row)
-    texts = [marshal.dumps(rows, _VERSION) for rows in held.values()]
-    return marshal.dumps([[list(name) for name in held], texts], _VERSION)
+            held.setdefault(row[by[0]], {}).setdefault(row[by[1]], []).append(row)
+    texts = [[marshal.dumps(rows, _VERSION) for rows in named.values()] for named in held.values()]
+    index = marshal.dumps(
+        [[first, list(named), list(map(len, own))] for (first, named), own in zip(held.items(), texts, strict=True)], _VERSION)
+    return b"".join((len(index).to_bytes(_HEAD, "big"), index, *(text for own in texts for text in own)))
 
 
 def task_of(row: dict[str, Any]) -> Task:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 Tier = Literal["recorded", "derived", "induced", "bound", "model", "unknown"]
 Ended = Literal["terminated", "truncated"]
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """When an episode is truncated."""
 
     steps: int
@@ -22,8 +20,7 @@ class Limits:
     """What the agent wrote and was shown, together (usage.py); None: no limit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(NamedTuple):
     """What to do, and where it begins."""
 
     task_id: str
@@ -38,9 +35,9 @@ class Task:
     """Messages before the agent's first move: {"role", "content"}."""
     user_turns: tuple[str, ...]
     """What the user says after the opening, in order."""
-    user: dict[str, Any] = field(default_factory=lambda: {"turns": []})
+    user: dict[str, Any]
     """The user's script (user.py), as its row gives it."""
-    slots: dict[str, Any] = field(default_factory=dict)
+    slots: dict[str, Any]
     segment_of: str | None = None
     derived_from: str | None = None
 

@@ -17,9 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from env_builder import archive, image, layers
 from env_builder.room import Room
+from env_builder.runtime import Environment, files
 from tests.conftest import ROOT
 from tests.rooms import OPEN, TASK, write_room
 from warehouse.errors import EnvironmentBroken, InputError, Unavailable
@@ -302,3 +305,41 @@ def test_a_room_is_confined(probed: dict[str, Any]) -> None:
     assert probed["interfaces"] == ["lo"]
     assert probed["fork"] == "BlockingIOError"
     assert probed["memory"] in ([], [str(image.DEFAULT_LIMITS.memory_mb * 1024 * 1024)])
+
+
+def test_packed_rows_are_the_rows(room: Path, tmp_path: Path) -> None:
+    """Looked up, gone through, or never asked for: a room of packed rows knows what one of JSON lines knows."""
+    own = tmp_path / "room"
+    shutil.copytree(room, own)
+    (own / "tasks.jsonl").unlink()
+    for path, by in files.NAMED_BY.items():
+        (own / Path(path).with_suffix(files.PACKED)).write_bytes(files.pack((own / path).read_text("utf-8"), by))
+        (own / path).unlink()
+    plain, packed = Environment.load_room(room), Environment.load_room(own)
+    assert dict(packed.world.facts.items()) == dict(plain.world.facts.items())
+    assert dict(packed.world.answers.items()) == dict(plain.world.answers.items())
+    assert packed.world.facts.get(("door", "no")) is None and packed.tasks == ()
+    packed.reset(plain.tasks[0])
+    plain.reset(TASK)
+    for env in (plain, packed):
+        assert env.call("open_door", {"door": "7"}).content == OPEN
+    assert packed.state_hash() == plain.state_hash() and packed.journal == plain.journal
+
+
+WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | WORDS
+VALUES = st.recursive(PLAIN, lambda inner: st.lists(inner) | st.dictionaries(WORDS, inner), max_leaves=8)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["x", "", "ä\u2028", '"']), VALUES), max_size=8))
+def test_whatever_is_packed_comes_back(rows: list[tuple[str, str, Any]]) -> None:
+    named = [{"tool": tool, "arguments": key, "content": value} for tool, key, value in rows]
+    with tempfile.TemporaryDirectory() as folder:
+        lines = "".join(archive.canonical(row) + "\n" for row in named)
+        Path(folder, "recorded.packed").write_bytes(files.pack(lines, ("tool", "arguments")))
+        read = files.named_rows(Path(folder, "recorded.jsonl"))
+        assert isinstance(read, files.Later)
+        for name in {(row["tool"], row["arguments"]) for row in named}:
+            assert read[name] == [row for row in named if (row["tool"], row["arguments"]) == name]
+        assert sum(map(len, read.values())) == len(named)
