@@ -1,6 +1,7 @@
 """Episodes whose gate is lost beyond repair: nothing that the agent may still do brings their reward back.
 
-In: a rubric and an episode so far. Out: the gate that no continuation can pass, or None.
+In: a rubric and an episode so far. Out: the gate that no continuation can pass, or None. What it may yet come to is a reward of
+0, or none where the agent goes on to ask what nobody knows.
 Sees, and of nothing else says that it is lost: a call that may come `at_most` so often and came oftener; a honeypot that was
 touched, by a call, a field, a name or a fact told; a forbidden fact that was told; a claim that needed a call before it; an act
 too many of those that only add up, where nothing (`must_not_write`) or other things (`untouched`) may change; and the templates
