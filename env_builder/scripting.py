@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from math import log
 from typing import Any, NamedTuple
@@ -61,38 +61,62 @@ class Turned(NamedTuple):
     learnt: list[Fact]
 
 
-def user_rows(talks: Mapping[str, Talk]) -> dict[str, dict[str, Any]]:
-    """The `user` row of each task of one service; {"turns": []} alone where the user says no more than the opening."""
+class Vocabulary(NamedTuple):
+    """Which words ask for what, learnt from the talks of a service."""
+
+    n_questions: int
+    n_of: Counter[str]
+    """Questions with a word."""
+    words_of: dict[str, frozenset[str]]
+    """Argument's name -> words that ask for it."""
+
+    def weighed(self, words: frozenset[str], slots: Iterable[str]) -> dict[str, float]:
+        """These words and those that ask for these arguments, with their weight: the rarer the more."""
+        asking = words.union(*(self.words_of.get(slot, _words(slot)) for slot in slots))
+        return {word: round(log(1 + self.n_questions / (1 + self.n_of[word])), 2) if self.n_of[word] else UNHEARD
+                for word in sorted(asking)}
+
+
+def user_rows(talks: Mapping[str, Talk], vocabulary: Vocabulary | None = None) -> dict[str, dict[str, Any]]:
+    """The `user` row of each task of one service; {"turns": []} alone where the user says no more than the opening.
+
+    `vocabulary`: learnt from other talks; then what the agent said in these here is not taken to ask for anything.
+    """
     turned = {name: _turned(talk) for name, talk in talks.items()}
-    n_of: Counter[str] = Counter()
+    known = vocabulary or vocabulary_of(turned.values())
+    return {name: _row(talk, turned[name], known, vocabulary is None) for name, talk in talks.items()}
+
+
+def learn(talks: Iterable[Talk]) -> Vocabulary:
+    """Which words ask for what in these talks."""
+    return vocabulary_of(map(_turned, talks))
+
+
+def vocabulary_of(turned: Iterable[Sequence[Turned]]) -> Vocabulary:
+    """The same, of talks whose turns are known."""
+    n, n_of = 1, Counter[str]()
     by_slot: dict[str, Counter[str]] = defaultdict(Counter)
-    for one in (each for found in turned.values() for each in found):
+    for one in (each for found in turned for each in found):
+        n += 1
         n_of.update(one.words)
         for slot in one.slots:
             by_slot[slot].update(one.words)
-    n = 1 + sum(map(len, turned.values()))
-    words_of = {slot: _words(slot) | {
+    return Vocabulary(n, n_of, {slot: _words(slot) | {
         word for word, times in found.items() if times >= LEAST_TIMES and times >= LEAST_SHARE * n_of[word]}
-        for slot, found in by_slot.items()}
-
-    def weighed(words: frozenset[str], slots: frozenset[str]) -> dict[str, float]:
-        asking = words.union(*(words_of.get(slot, _words(slot)) for slot in slots))
-        return {word: round(log(1 + n / (1 + n_of[word])), 2) if n_of[word] else UNHEARD for word in sorted(asking)}
-
-    return {name: _row(talk, turned[name], weighed) for name, talk in talks.items()}
+        for slot, found in by_slot.items()})
 
 
-def _row(talk: Talk, turned: list[Turned], weighed: Any) -> dict[str, Any]:
+def _row(talk: Talk, turned: list[Turned], known: Vocabulary, own: bool) -> dict[str, Any]:
     if not talk.turns:
         return {"turns": []}
     script = []
     for one, heard in zip(turned, talk.heard, strict=False):
-        asks = weighed(one.words, one.slots) if one.when != "unasked" else {}
+        asks = known.weighed(one.words if own else frozenset(), one.slots) if one.when != "unasked" else {}
         script.append({"heard": heard, "when": one.when if asks or one.when == "confirmed" else "unasked", "asks": asks,
                        "tells": [list(fact) for fact in one.tells], "learnt": [list(fact) for fact in one.learnt]})
     wants = _wants(talk, turned)
     return {"turns": talk.turns, "script": script, "after": talk.heard[-1],
-            "asks": weighed(frozenset(), _first_given(talk, 0, "\n".join(talk.opening))),
+            "asks": known.weighed(frozenset(), _first_given(talk, 0, "\n".join(talk.opening))),
             "wants": [list(fact) for fact in sorted(wants)], "seen": [list(fact) for fact in _seen(talk, wants)],
             "patience": LEAST_PATIENCE + _longest(not one.tells for one in turned)}
 

@@ -27,7 +27,7 @@ def scripts(tasks: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
     A greeting that comes before the user's first words belongs to the opening. What the user says between two moves
     of the agent is one turn. A task whose session has no turns gets none of either.
     """
-    talks, openings = _talks(tasks, part(tasks, turns))
+    talks, openings = talks_of(tasks, turns)
     rows: dict[str, dict[str, Any]] = {}
     for (_,), own in tasks.sort("service", "task_id").group_by("service", maintain_order=True):
         rows |= user_rows({task_id: talks[task_id] for task_id in own["task_id"].to_list()})
@@ -39,13 +39,13 @@ def scripts(tasks: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(texts, schema=SCHEMA).sort("task_id")
 
 
-def _talks(tasks: pl.DataFrame, parted: pl.DataFrame) -> tuple[dict[str, Talk], dict[str, list[dict[str, str]]]]:
+def talks_of(tasks: pl.DataFrame, turns: pl.DataFrame) -> tuple[dict[str, Talk], dict[str, list[dict[str, str]]]]:
     """Of every task its talk, and its opening."""
     talks = {task_id: Talk([], [], [[]], [], []) for task_id in tasks["task_id"].to_list()}
     openings: dict[str, list[dict[str, str]]] = {task_id: [] for task_id in talks}
     spoke: dict[str, int] = {}
     columns = ("task_id", "step", "kind", "role", "by_agent", "content", "arguments")
-    rows = parted.sort("task_id", "position").select(columns).iter_rows()
+    rows = part(tasks, turns).sort("task_id", "position").select(columns).iter_rows()
     for task_id, step, kind, role, by_agent, content, arguments in rows:
         talk = talks[task_id]
         if kind == "call":
