@@ -6,12 +6,12 @@
 Which words ask for what is learnt from the earlier half of the sessions alone, and the user is scripted for the later ones
 without what its own agent said: it knows what it has to tell, and must find out from the agent's words what is asked for.
 
-another_order     the agent's questions come in a drawn order: share that is answered by the turn which the person gave (or by one
-                  that tells the same), of turns that gave an argument of a later call; `_in_order`: replayed words
+another_order     the agent's questions come in a drawn order: share that is answered by the turn which the person gave (or one that
+                  tells the same), of turns that gave an argument of a later call; `_in_order`: by a user who replays
 next_act          the agent's words as they came: share of answers of the person's act (what it tells, yes, no, else);
                   `_majority`: always the most frequent act
 reveal_order      of pairs of turns that tell something, share told in the person's order; one that is never told is wrong
-invented, early   answers with a fact that is not the person's, or a yes that tells something where none was asked for (both 0)
+invented, early   answers with a fact that is not the person's, or that nothing in the question asked for (both 0, or it fails)
 say_us            microseconds of an answer, median: to recorded words, and to those of another session
 
 The table goes to stderr, the last line on stdout is one JSON object.
@@ -36,8 +36,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.mining_data import _ALWAYS_LEFT  # noqa: E402 (a script of its own, from anywhere)
-from env_builder.runtime.asking import granted, stated  # noqa: E402
-from env_builder.runtime.user import Said, ScriptedUser  # noqa: E402
+from env_builder.runtime.asking import granted, opens, question, stated, telling  # noqa: E402
+from env_builder.runtime.user import NO, YES, Said, ScriptedUser  # noqa: E402
 from env_builder.scripting import Talk, learn, user_rows  # noqa: E402
 from env_builder.users import talks_of  # noqa: E402
 from pipelines.engine import carry_out  # noqa: E402
@@ -119,7 +119,7 @@ def other_order(user: ScriptedUser, talk: Talk, row: dict[str, Any], draw: rando
         right = any(other == place or _slots(row["script"][other]) == _slots(row["script"][place]) for other in new)
         counts += Counter(asked=1, answered=int(right), in_order=int(asked[nth] == place))
         counts["invented"] += reply is not None and not stated(reply) <= stated("\n".join([*talk.opening, *talk.turns]))
-        counts["early"] += any(row["script"][other]["when"] == "confirmed" and row["script"][other]["tells"] for other in new)
+        counts["early"] += any(_is_early(row["script"][other], words) for other in new)
         told |= 1 << place
     return counts
 
@@ -136,7 +136,7 @@ def as_it_came(user: ScriptedUser, talk: Talk, row: dict[str, Any], acts: Counte
         order += new
         act = _act(row["script"][place], talk.turns[place])
         acts[act] += 1
-        found = _act(row["script"][new[-1]], talk.turns[new[-1]]) if new else _act({"tells": []}, reply or "")
+        found = _act(row["script"][new[-1]], talk.turns[new[-1]]) if new else {YES: "yes", NO: "no"}.get(reply or "", "else")
         counts["acts"] += act == found
     tells = [place for place, one in enumerate(row["script"]) if one["tells"]]
     for one, other in ((one, other) for nth, one in enumerate(tells) for other in tells[nth + 1:]):
@@ -168,11 +168,19 @@ def _slots(one: dict[str, Any]) -> list[str]:
     return sorted(value for kind, value in one["tells"] if kind == "argument")
 
 
+def _is_early(one: dict[str, Any], words: str) -> bool:
+    """Does a turn tell something that no word of the question asked for, and that it did not leave open or offer?"""
+    asked = question(words)
+    offered = not stated(words).isdisjoint((kind, value) for kind, value in one["learnt"])
+    return bool(one["tells"]) and one["when"] != "unasked" and not (
+        opens(asked) or offered or not telling(asked).isdisjoint(one["asks"]))
+
+
 def _act(one: dict[str, Any], text: str) -> str:
     """What a turn does: names of the arguments that it gives, or that it tells facts; yes, no, else."""
     if one["tells"]:
         return " ".join(_slots(one)) or "tells"
-    return {True: "yes", False: "no", None: "else"}[granted(text)]
+    return {True: "yes", False: "no", None: "else"}[granted(text) if one["when"] == "confirmed" else None]
 
 
 def share(part: int, whole: int) -> float | None:

@@ -25,6 +25,8 @@ LEAST_PATIENCE = 4
 SHORTEST_VALUE = 2
 LEAST_TIMES, LEAST_SHARE = 3, 0.3
 """Questions with a word that were answered by an argument's value, and their share of those with it: then it asks for that."""
+LEAST_GRANTED, MOST_AGREED = 0.7, 50
+"""Share of the questions for a yes with a word that got one, for a word of what is agreed to; and how many are kept."""
 UNHEARD = 1.0
 """Weight of a word of an argument's name that no question holds."""
 MOST_SEEN = 500
@@ -59,6 +61,8 @@ class Turned(NamedTuple):
     """Names of the arguments that it was the first to give."""
     tells: list[Fact]
     learnt: list[Fact]
+    grants: bool
+    """Does it begin with a yes?"""
 
 
 class Vocabulary(NamedTuple):
@@ -69,6 +73,8 @@ class Vocabulary(NamedTuple):
     """Questions with a word."""
     words_of: dict[str, frozenset[str]]
     """Argument's name -> words that ask for it."""
+    agreed: list[str]
+    """Words of questions for a yes that nearly all got one, sorted."""
 
     def weighed(self, words: frozenset[str], slots: Iterable[str]) -> dict[str, float]:
         """These words and those that ask for these arguments, with their weight: the rarer the more."""
@@ -96,14 +102,19 @@ def vocabulary_of(turned: Iterable[Sequence[Turned]]) -> Vocabulary:
     """The same, of talks whose turns are known."""
     n, n_of = 1, Counter[str]()
     by_slot: dict[str, Counter[str]] = defaultdict(Counter)
+    confirming, granting = Counter[str](), Counter[str]()
     for one in (each for found in turned for each in found):
         n += 1
+        confirming.update(one.words if one.when == "confirmed" else ())
+        granting.update(one.words if one.when == "confirmed" and one.grants else ())
         n_of.update(one.words)
         for slot in one.slots:
             by_slot[slot].update(one.words)
+    usual = {word for word, times in granting.items() if times >= LEAST_TIMES and times >= LEAST_GRANTED * confirming[word]}
+    agreed = sorted(sorted(usual, key=lambda word: (-granting[word], word))[:MOST_AGREED])
     return Vocabulary(n, n_of, {slot: _words(slot) | {
         word for word, times in found.items() if times >= LEAST_TIMES and times >= LEAST_SHARE * n_of[word]}
-        for slot, found in by_slot.items()})
+        for slot, found in by_slot.items()}, agreed)
 
 
 def _row(talk: Talk, turned: list[Turned], known: Vocabulary, own: bool) -> dict[str, Any]:
@@ -115,7 +126,8 @@ def _row(talk: Talk, turned: list[Turned], known: Vocabulary, own: bool) -> dict
         script.append({"heard": heard, "when": one.when if asks or one.when == "confirmed" else "unasked", "asks": asks,
                        "tells": [list(fact) for fact in one.tells], "learnt": [list(fact) for fact in one.learnt]})
     wants = _wants(talk, turned)
-    return {"turns": talk.turns, "script": script, "after": talk.heard[-1],
+    yes = {"agreed": known.agreed} if any(one.when == "confirmed" for one in turned) else {}
+    return {"turns": talk.turns, "script": script, "after": talk.heard[-1], **yes,
             "asks": known.weighed(frozenset(), _first_given(talk, 0, "\n".join(talk.opening))),
             "wants": [list(fact) for fact in sorted(wants)], "seen": [list(fact) for fact in _seen(talk, wants)],
             "patience": LEAST_PATIENCE + _longest(not one.tells for one in turned)}
@@ -136,7 +148,7 @@ def _turned(talk: Talk) -> list[Turned]:
         learnt = sorted(fact for fact in (facts & told) - own if fact[0] in ("id", "date"))
         yes_or_no = bool(asked) and confirms(asked) and not chooses(asked) and granted(text) is not None
         when = "confirmed" if yes_or_no else "asked" if asked else "unasked"
-        found.append(Turned(when, telling(asked), slots, tells, learnt))
+        found.append(Turned(when, telling(asked), slots, tells, learnt, granted(text) is True))
         own |= facts
         before = f"{before}\n{text}"
     return found

@@ -24,6 +24,7 @@ _ENDS = re.compile(r"[.?!](?=\s|$)|\n")
 _REQUESTS = re.compile(
     r"\?|\b(?:please|provide|share|tell|need|confirm|specify|which|what|enter|choose|select|who|whom|whose|when|where|clarify|give"
     r"|know|verify)\b")
+_DIGIT = re.compile(r"\d")
 _PARTS = re.compile(r"[^\W_]+|[\W_]+")
 _CONFIRMS = re.compile(
     r"yes ?/ ?no|\(y/n\)|\bconfirm\b|\bproceed\b|\bgo ahead\b|\b(?:is|are) (?:that|this|these|those|it|everything|all) "
@@ -109,7 +110,7 @@ def granted(text: str) -> bool | None:
 @lru_cache(maxsize=4096)
 def stated(text: str) -> frozenset[Fact]:
     """Facts of a text (`words.facts_in`), days without their year, and ("count", "2 bag") for numbers of things."""
-    if not any(sign.isdigit() for sign in text):
+    if not _DIGIT.search(text):
         return frozenset()
     counts = ((n, word.lower()) for n, word in _COUNT.findall(text[:LONGEST]))
     facts = ((kind, f"--{value[-5:]}" if kind == "date" else value) for kind, value in facts_in(text))

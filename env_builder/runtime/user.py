@@ -29,9 +29,11 @@ COVER = 0.4
 """Share of a question's telling words, by weight, that must ask for what is told."""
 WANTED = 0.6
 """Share of the words of a question for a yes that the user's own words must hold."""
-OTHER = 1.0
-"""Weight of a word that does not ask for it."""
+OTHER = 100
+"""Hundredths: weight of a word that does not ask for it."""
 GONE = -1
+OPENING = -1
+"""Place of what was said before the agent's first move."""
 
 
 class Said(NamedTuple):
@@ -63,7 +65,8 @@ class ScriptedUser:
     """The user of one task; immutable, so that forks share it and keep only their own `Said`."""
 
     __slots__ = (
-        "_answers", "_before", "_full", "_known", "_lines", "_own", "_patience", "_places", "_shapes", "_wants")
+        "_agrees", "_answers", "_before", "_full", "_index", "_known", "_learnt", "_lines",
+        "_own", "_patience", "_places", "_shapes", "_wants")
 
     def __init__(self, row: Mapping[str, Any], opening: Sequence[Mapping[str, str]] = ()) -> None:
         turns, script = row["turns"], row.get("script")
@@ -79,7 +82,14 @@ class ScriptedUser:
         self._wants = _facts(row.get("wants", ()))
         self._known = self._wants | _facts(row.get("seen", ()))
         self._shapes = {shape(fact) for fact in self._wants} - {None}
-        self._own = telling("\n".join([*said, *turns])).union(*(line.asks for line in self._lines if line.when == "confirmed"))
+        self._index: dict[str, list[tuple[int, int]]] = {}
+        for place, line in ((OPENING, self._before), *enumerate(self._lines)):
+            for word, weight in line.asks.items():
+                self._index.setdefault(word, []).append((place, round(100 * weight)))
+        self._learnt = tuple(place for place, line in enumerate(self._lines) if line.learnt)
+        heard = [words for one in script or () for words in one["heard"]]
+        self._own = telling("\n".join([*said, *turns, *heard]))
+        self._agrees = self._own.union(row.get("agreed", ()))
         self._patience = row.get("patience")
         self._full = (1 << len(turns)) - 1
 
@@ -141,20 +151,35 @@ class ScriptedUser:
     def _elicited(self, told: int, asked: str, facts: frozenset[Fact], asks_back: bool) -> int | None:
         """The turn that the question asks for, of those not told; the next in order where it names nothing."""
         words = telling(asked)
+        covers = self._covers(words)
         best, found = COVER, None
-        for place, line in self._left(told, facts):
-            cover = 1.0 if line.learnt else _cover(line, words)
-            if line.when == "confirmed" and not asks_back:
+        for place in sorted({*covers, *self._learnt}) if facts else sorted(covers):
+            line = self._lines[place] if place >= 0 else None
+            if line is None or told >> place & 1 or (line.when == "confirmed" and not asks_back) or (
+                    line.learnt and line.learnt.isdisjoint(facts)):
                 continue
+            cover = 1.0 if line.learnt else covers[place]
             if cover > best or (found is None and cover == best):
                 best, found = cover, place
-        if found is not None or _cover(self._before, words) >= COVER:
+        if found is not None or covers.get(OPENING, 0.0) >= COVER:
             return found
         if opens(asked):
             kinds = ("confirmed",) if asks_back else ("asked", "unasked")
             first = next((place for place, line in self._left(told, facts) if line.when in kinds), None)
             return None if first is None or self._closes_early(told, first) else first
+        if asks_back:
+            return self._agreed(told, words, facts)
         return None
+
+    def _covers(self, words: frozenset[str]) -> dict[int, float]:
+        """Of each line that words of the question ask for, their share of it by weight."""
+        own: dict[int, int] = {}  # whole numbers, whose sum hangs on no order
+        others: dict[int, int] = {}
+        for word in words:
+            for place, weight in self._index.get(word, ()):
+                own[place] = own.get(place, 0) + weight
+                others[place] = others.get(place, OTHER * len(words)) - OTHER
+        return {place: weight / (weight + others[place]) for place, weight in own.items()}
 
     def _volunteered(self, told: int) -> int | None:
         """The turn that comes by itself: the first that is left of those that tell something or that nobody asks for."""
@@ -173,16 +198,23 @@ class ScriptedUser:
         return ((place, line) for place, line in enumerate(self._lines)
                 if not told >> place & 1 and (not line.learnt or not line.learnt.isdisjoint(facts)))
 
+    def _agreed(self, told: int, words: frozenset[str], facts: frozenset[Fact]) -> int | None:
+        """The next yes or no that tells nothing, to a question in words of the session or such that users say yes to."""
+        if 2 * len(words & self._agrees) <= len(words):
+            return None
+        return next((place for place, line in self._left(told, facts) if line.when == "confirmed" and not line.tells), None)
+
     def _again(self, told: int, asked: str, facts: frozenset[Fact], asks_back: bool) -> str:
         """What to say to a question that no turn is left for."""
         words = telling(asked)
         if asks_back:
             wanted = len(words & self._own) >= WANTED * len(words) and (not facts or not facts.isdisjoint(self._wants))
             return YES if wanted else NO
-        lines = [*(line for place, line in enumerate(self._lines) if told >> place & 1), self._before]
-        covers = [(_cover(line, words), line.text) for line in lines if line.when == "asked"]
-        best, text = max(covers, key=lambda each: each[0])
-        return text if best >= COVER else NO if "else" in asked.lower() else UNSURE
+        covers = self._covers(words)
+        told_lines = ((cover, place) for place, cover in covers.items() if place == OPENING or (
+            told >> place & 1 and self._lines[place].when == "asked"))
+        best, place = max(told_lines, default=(0.0, OPENING))
+        return (self._lines[place] if place >= 0 else self._before).text if best >= COVER else NO if "else" in asked.lower() else UNSURE
 
     def _tell(self, said: Said, place: int) -> tuple[Said, str]:
         return Said(said.told | 1 << place, 0, said.at), self._lines[place].text
@@ -237,12 +269,6 @@ _NUMBERS = re.compile(
     r"\d+|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred|thousand|half|twice|first|second|third|fourth|fifth"
     r"|sixth|seventh|eighth|ninth|tenth)\b")
 _MARKS = ".,;:!?\"'()[]{}*_"
-
-
-def _cover(line: Line, words: frozenset[str]) -> float:
-    """Share of the question's telling words, by weight, that ask for this line."""
-    own = sum(line.asks[word] for word in words if word in line.asks)
-    return own / (own + sum(OTHER for word in words if word not in line.asks)) if own else 0.0
 
 
 def _facts(pairs: Iterable[Sequence[str]]) -> frozenset[Fact]:
