@@ -6,8 +6,8 @@
 Which words ask for what is learnt from the earlier half of the sessions alone, and the user is scripted for the later ones
 without what its own agent said: it knows what it has to tell, and must find out from the agent's words what is asked for.
 
-another_order     the agent's questions come in a drawn order: share that is answered by the turn which the person gave (or one that
-                  tells the same), of turns that gave an argument of a later call; `_in_order`: by a user who replays
+another_order     the agent's questions come in a drawn order: share that is answered by the turn which the person gave (or one
+                  that tells the same), of turns that gave an argument of a later call; `_in_order`: by a user who replays
 next_act          the agent's words as they came: share of answers of the person's act (what it tells, yes, no, else);
                   `_majority`: always the most frequent act
 reveal_order      of pairs of turns that tell something, share told in the person's order; one that is never told is wrong

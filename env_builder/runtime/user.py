@@ -214,7 +214,9 @@ class ScriptedUser:
         told_lines = ((cover, place) for place, cover in covers.items() if place == OPENING or (
             told >> place & 1 and self._lines[place].when == "asked"))
         best, place = max(told_lines, default=(0.0, OPENING))
-        return (self._lines[place] if place >= 0 else self._before).text if best >= COVER else NO if "else" in asked.lower() else UNSURE
+        if best >= COVER:
+            return (self._lines[place] if place >= 0 else self._before).text
+        return NO if "else" in asked.lower() else UNSURE
 
     def _tell(self, said: Said, place: int) -> tuple[Said, str]:
         return Said(said.told | 1 << place, 0, said.at), self._lines[place].text
