@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from .checks import Ask, Seen
-from .records import CheckVerdict, Episode, Grade
-from .rubrics import Rubric
+from .checks import Ask, Found, Seen
+from .records import Episode, Grade
+from .rubrics import Check, Rubric
 
 MODES = ("eval", "train")
 """`eval`: in [0, 1]. `train`: in [-1, 1], penalties go below 0."""
 
-Judged = list[tuple[str, float, bool | None, bool]]
-"""Of each check its role and weight, whether it passed, and whether that hangs on what nobody knows."""
+Judged = tuple[tuple[Check, Found], ...]
+"""Each check with what it found."""
 
 
 def grade(
@@ -38,15 +38,10 @@ def grade(
         raise ValueError(f"no mode {mode!r}; there are: {', '.join(MODES)}")
     read = rubric if isinstance(rubric, Rubric) else Rubric.read(rubric)
     seen = Seen(episode, ask, seed)
-    verdicts, judged, any_swayed = [], [], False
-    for check_id, kind, role, weight, says, judge, parameters in read.checks:
-        passed, evidence, swayed, _ = judge(parameters, seen)
-        verdicts.append(CheckVerdict(check_id, kind, role, weight, passed, says, evidence))
-        judged.append((role, weight, passed, swayed))
-        any_swayed = any_swayed or swayed
+    judged = tuple([(check, check.judge(check.parameters, seen)) for check in read.checks])
     best = reward_of(judged, mode, True)
-    worst = reward_of(judged, mode, False) if any_swayed else best
-    return Grade(best if best == worst else None, tuple(verdicts))
+    worst = reward_of(judged, mode, False) if any(found.swayed for _, found in judged) else best
+    return Grade(best if best == worst else None, judged)
 
 
 def reward_of(judged: Judged, mode: str, at_best: bool) -> float:
@@ -54,7 +49,7 @@ def reward_of(judged: Judged, mode: str, at_best: bool) -> float:
     gates = True
     n_gates = n_scores = 0
     total = reached = lost = 0.0
-    for role, weight, passed, swayed in judged:
+    for (_, _, role, weight, _, _, _), (passed, _, swayed, _) in judged:
         held = at_best if swayed else passed
         if role == "gate":
             n_gates += 1

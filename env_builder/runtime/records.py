@@ -94,7 +94,15 @@ class Grade(NamedTuple):
 
     reward: float | None
     """In [0, 1], or [-1, 1] in the mode `train`; None: unscored."""
-    checks: tuple[CheckVerdict, ...]
+    judged: tuple[tuple[Any, Any], ...] = ()
+    """Each check of the rubric with what it found (rubrics.py, checks/kind.py)."""
+
+    @property
+    def checks(self) -> tuple[CheckVerdict, ...]:
+        """What each check says."""
+        return tuple(
+            CheckVerdict(check.check_id, check.kind, check.role, check.weight, found.passed, check.says, found.evidence)
+            for check, found in self.judged)
 
     @property
     def tally(self) -> str:

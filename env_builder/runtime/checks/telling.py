@@ -29,8 +29,8 @@ class Facts(NamedTuple):
 
     written: list[dict[str, str]]
     facts: list[Fact]
-    forms: list[frozenset[Fact]]
-    """Of each fact, those any of which states it; of words none."""
+    forms: list[tuple[frozenset[Fact], str]]
+    """Of each fact, those any of which states it, of words none; and its value."""
     short: list[str]
     """Of each fact its letters and digits, empty where they are too few to be heard through blanks."""
     at_least: int
@@ -39,7 +39,7 @@ class Facts(NamedTuple):
 def facts_of(parameters: Parameters) -> Facts:
     """The facts that a rubric writes. ValueError where one cannot be read."""
     facts = [fact_of(fact["type"], fact["value"]) for fact in parameters["facts"]]
-    forms = [_heard_as(fact) for fact in facts]
+    forms = [(_heard_as(fact), fact[1]) for fact in facts]
     short = [letters if len(letters := squeezed(value)) >= SQUEEZED else "" for _, value in facts]
     return Facts(parameters["facts"], facts, forms, short, int(parameters.get("at_least", len(facts))))
 
@@ -57,8 +57,7 @@ def _told(wanted: Facts, seen: Seen) -> list[bool]:
     if not seen.said:
         return [False] * len(wanted.facts)
     heard = seen.heard
-    return [not forms.isdisjoint(heard) if forms else fact[1] in seen.plain
-            for fact, forms in zip(wanted.facts, wanted.forms, strict=True)]
+    return [not forms.isdisjoint(heard) if forms else words in seen.plain for forms, words in wanted.forms]
 
 
 def _said(wanted: Facts, seen: Seen) -> Found:
