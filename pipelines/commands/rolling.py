@@ -64,8 +64,10 @@ def rollout(
     from pipelines.rollouts.orders import Job, ordered
 
     folder = out or environment.absolute().parent.parent / "rollouts" / environment.name
-    job = Job(str(environment.absolute()), str(rewards.absolute()) if rewards else None, policy, on,
-              tuple(condition or ()), temperature, prune)
+    kind, _, file = policy.partition(":")  # whoever plays it may stand in another folder
+    job = Job(str(environment.absolute()), str(rewards.absolute()) if rewards else None,
+              f"script:{Path(file).absolute()}" if kind == "script" and file else policy, on, tuple(condition or ()),
+              temperature, prune)
     acting = policies.named(job)
     name = acting.name
     task_ids = [task_id for task_id in _chosen(rows, task or (), split) if acting.plays is None or task_id in acting.plays]

@@ -24,12 +24,13 @@ from env_builder import image
 from env_builder.runtime import Environment
 from env_builder.runtime.trajectory import OWN, journal
 from pipelines import playing
+from pipelines.commands import looking
 from pipelines.rollouts import datasets, policies
 from pipelines.rollouts.backends import Local
 from pipelines.rollouts.groups import Group, advantages
 from pipelines.rollouts.kept import Kept, trajectories
 from pipelines.rollouts.orders import Job, ordered
-from pipelines.rollouts.results import in_band, results
+from pipelines.rollouts.results import in_band, results, write
 from pipelines.rollouts.scheduling import Episode, rollouts
 from tests.endpoint import chatting
 from tests.pipelines.conftest import ROOT, Traceroom, environ
@@ -297,6 +298,19 @@ def test_recorded_sessions_are_replayed_attempt_by_attempt(room: Path, tmp_path:
     assert [row["extra"][OWN]["reward"] for row in rows] == [1.0, 0.0, 1.0]
     (told,) = results((row["extra"][OWN] for row in rows), 2)
     assert (told["pass_1"], told["pass^2"], told["mean_reward"]) == (0.666667, 0.333333, 0.666667)
+
+
+def test_the_list_of_tasks_tells_who_succeeded_how_often(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = room.parent.parent / "rollouts" / room.name
+    played(Job(str(room), None, "replay"), folder, group=2)
+    with Kept(folder) as kept:
+        write(folder, kept.episodes)
+    looking.tasks(room, json=True)
+    (row,) = json.loads(capsys.readouterr().out)
+    assert {name: row["rollouts"][0][name] for name in ("policy", "n", "n_good")} == {"policy": "replay", "n": 2, "n_good": 1}
+    looking.tasks(room)
+    assert "replay: 1 of 2" in capsys.readouterr().err
+    assert in_band(folder, "replay", "rarely", [TASK]) == [] and in_band(folder, "other", "rarely", [TASK]) == [TASK]
 
 
 def test_ids_hang_on_what_is_played_and_on_nothing_else(room: Path) -> None:
