@@ -172,14 +172,20 @@ class _Frames:
 
 
 def _create(client: DockerClient, image_id: str, options: list[str], limits: Limits, way: Way) -> Container:
+    from docker.errors import APIError
     from docker.types import LogConfig, Ulimit
 
     scratch = f"size={limits.scratch_mb}m,nosuid,nodev"
     own = {} if way is ROOM_WAY else {way.folder: f"{scratch},exec,mode=0700,uid={way.user},gid={way.user}"}
-    return client.containers.create(
-        image_id, command=options, stdin_open=True, tty=False, auto_remove=True, labels={"traceroom": "room"},
-        user=f"{way.user}:{way.user}", read_only=True, tmpfs={"/tmp": f"{scratch},noexec", **own}, shm_size="1m",
-        network_mode="bridge" if limits.network else "none", cap_drop=["ALL"], security_opt=["no-new-privileges"],
-        mem_limit=f"{limits.memory_mb}m", memswap_limit=f"{limits.memory_mb}m", pids_limit=limits.n_processes,
-        nano_cpus=int(limits.cpus * 1e9), ulimits=[Ulimit(name="core", soft=0, hard=0)], log_config=LogConfig(type="none"),
-    )  # fmt: skip
+    told: dict[str, Any] = {
+        "command": options, "stdin_open": True, "tty": False, "auto_remove": True, "labels": {"traceroom": "room"},
+        "user": f"{way.user}:{way.user}", "read_only": True, "tmpfs": {"/tmp": f"{scratch},noexec", **own}, "shm_size": "1m",
+        "network_mode": "bridge" if limits.network else "none", "cap_drop": ["ALL"], "security_opt": ["no-new-privileges"],
+        "mem_limit": f"{limits.memory_mb}m", "memswap_limit": f"{limits.memory_mb}m", "pids_limit": limits.n_processes,
+        "ulimits": [Ulimit(name="core", soft=0, hard=0)], "log_config": LogConfig(type="none")}
+    try:
+        return client.containers.create(image_id, **told, nano_cpus=int(limits.cpus * 1e9))
+    except APIError as error:
+        if "NanoCPUs" not in str(error):
+            raise
+        return client.containers.create(image_id, **told)  # a kernel that cannot limit processor time

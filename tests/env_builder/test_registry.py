@@ -54,7 +54,7 @@ def sent(method: str, url: str, data: bytes = b"", kind: str = "application/octe
 
 
 def laid(archive: Path, name: str) -> str:
-    """Put an OCI archive into a registry by its own interface (distribution-spec), as copying tools do; its manifest's digest."""
+    """Put an OCI archive into a registry by its own interface (distribution-spec); its manifest's digest."""
     host, _, repository = name.partition("/")
     with tarfile.open(archive) as tar:
         held = {entry.name: tar.extractfile(entry).read() for entry in tar.getmembers()}  # type: ignore[union-attr]
