@@ -67,3 +67,14 @@ def test_scores_of_success_are_those_of_the_definitions() -> None:
     tasks = [str(place // 4) for place in range(40)]
     chances = scoring.trained_tfidf(texts, [True, False] * 20, tasks)
     assert min(chances[::2]) > max(chances[1::2]) and 0.0 < min(chances) < max(chances) < 1.0
+
+
+def test_the_user_is_measured_against_people() -> None:
+    script = ROOT / "benchmarks" / "users.py"
+    done = subprocess.run([sys.executable, str(script), str(ROOT / "tests" / "logs" / "human_desk")], capture_output=True,
+                          text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    figures = told["figures"]
+    assert told["benchmark"] == "users" and figures["n_sessions"] > 0 and figures["n_turns"] > 0
+    assert figures["invented"] == figures["early"] == 0 and 0 < figures["say_us_recorded"] < figures["say_us_other"]
