@@ -286,10 +286,16 @@ def _answers(
     if script is None:
         return [("", text, 1 << place) for place, text in enumerate(turns)]
     found: list[tuple[str, Any, int]] = []
+    left, bits = [], 0  # what the user said before the agent said anything comes with the first answer
     for place, (text, one) in enumerate(zip(turns, script, strict=True)):
+        left.append(text)
+        bits |= 1 << place
         if one["heard"]:
             found += [(words, None, 0) for words in one["heard"][:-1]]
-            found.append((one["heard"][-1], text, 1 << place))
-        elif found and found[-1][1] is not None:
-            found[-1] = (found[-1][0], f"{found[-1][1]}\n{text}", found[-1][2] | 1 << place)
+            found.append((one["heard"][-1], "\n".join(left), bits))
+        elif found:
+            found[-1] = (found[-1][0], "\n".join([found[-1][1], *left]), found[-1][2] | bits)
+        else:
+            continue
+        left, bits = [], 0
     return found + [(words, None, 0) for words in after]

@@ -38,6 +38,13 @@ def test_the_recorded_agent_hears_the_record(talk: list[tuple[list[str], str]], 
     assert answers == [answer for heard, says in talk for answer in [*[None] * (len(heard) - 1), says]] + [None] * len(after)
 
 
+def test_what_nobody_was_told_before_comes_with_the_answer_next_to_it() -> None:
+    user = ScriptedUser(row(*({"says": says, "heard": heard} for says, heard in (
+        ("a", []), ("b", ["one"]), ("c", []), ("d", ["two"])))))
+    said, first = user.reply(Said(), "one")
+    assert (first, user.reply(said, "two")[1]) == ("a\nb\nc", "d")
+
+
 @given(st.lists(st.text(), max_size=6), st.lists(st.text(), max_size=9))
 def test_words_alone_are_said_in_order(turns: list[str], words: list[str]) -> None:
     user, said, heard = ScriptedUser({"turns": turns}), Said(), []
