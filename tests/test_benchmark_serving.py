@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tests.rooms import TASK, write_room
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import serving
+import serving_containers
 
 SOLVED = {TASK: [{"tool": "open_door", "arguments": {"door": "7"}}, {"say": "It is open."}]}
 
@@ -48,3 +50,15 @@ def test_what_is_kept_is_dropped_and_forks_are_timed_in_both_worlds() -> None:
     figures = serving.forks(0.002)
     assert set(figures) == {f"fork_{quantile}_us{world}" for quantile in ("p50", "p99") for world in ("", "_1mb", "_large")}
     assert 0 < figures["fork_p50_us"] <= figures["fork_p99_us"]
+
+
+@pytest.mark.docker
+@pytest.mark.slow
+def test_containers_are_measured(base_image: str, tmp_path: Path) -> None:
+    room, grader = write_room(tmp_path / "environments" / "hall"), tmp_path / "rewards" / "hall"
+    grader.mkdir(parents=True)
+    (grader / "solutions.jsonl").write_text(json.dumps({"task_id": TASK, "steps": SOLVED[TASK]}) + "\n", "utf-8")
+    figures = serving_containers.figures(room, runs=2)
+    assert figures["base_start_ms"] > 0 and figures["first_line_ms"] <= figures["cold_start_ms"]
+    assert 0.5 < figures["cold_start_ratio"] < 5 and 0 < figures["warm_start_ms"] <= figures["warm_start_max_ms"]
+    assert (figures["layers"], figures["layers_shared"], figures["layers_touched"]) == (3, 2, 0)

@@ -109,7 +109,8 @@ class Environment(Talking):
             return Observation([], self.tools, None)
         task = task_id if isinstance(task_id, Task) else self._by_id.get(task_id)
         if task is None:
-            raise KeyError(f"no task {task_id!r} in this environment; it has {len(self.tasks)}, see Environment.tasks")
+            there = "see Environment.tasks" if self.tasks else "in an image tasks.jsonl is mounted, or a host hands it over"
+            raise KeyError(f"no task {task_id!r} in this environment; it has {len(self.tasks)}, {there}")
         self._begin(task, View(task.starts_at, frozenset(task.session_ids)))
         self._limits = limits or task.limits
         self._guise = self._conditions.guise(self._ids)
