@@ -57,7 +57,9 @@ class Local:
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._play, order)
 
     def close(self) -> None:
-        """Wait for what runs, then end the rooms."""
+        """Stop what runs, each at the end of its turn, then end the rooms."""
+        for player in self._players:
+            player.stop()
         self._threads.shutdown(cancel_futures=True)
         for player in self._players:
             player.close()

@@ -107,6 +107,11 @@ class Player:
         self._begin = begin
         self._lasting = lasting
         self._room: Room | None = None
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Take no further turn: whoever waited for the episode does not any more. From any thread."""
+        self._stopped = True
 
     def play(self, order: Order) -> Row:
         """The episode's trajectory. Raises PolicyFailed, and Unavailable where its room goes away again and again."""
@@ -162,6 +167,8 @@ class Player:
                     raise PolicyFailed(error.what, error.where, error.mend) from error
                 return None, error.what
             n_turns += 1
+            if self._stopped:
+                raise PolicyFailed("the rollout was stopped", order.episode_id)
             if not turn.said and not turn.calls:
                 if turn.n_asked:
                     seat.recorder.turn(turn.model, turn.reasoning, turn.usage, turn.n_asked)
