@@ -3,7 +3,7 @@
 In: a room, and what carries lines to and from the agent's container (`image.agent`). Out: `Agent`: programs run in there, and
 their requests answered. The two containers share nothing: no folder, no network, no socket. A program's line goes through the
 container's stdio to the host, which passes on what an agent may ask (`METHODS`) and refuses the rest, so that the journal, the
-tasks and a reset stay the host's.
+tasks and a reset stay the host's, and takes out of it which episode it is about.
 
 Sees: whole lines of up to `tools.MAX_LINE` bytes, one after the other. Does not see: what programs do inside, which is
 bounded by the container alone (docs/containers.md); which program of the container asks.
@@ -117,6 +117,10 @@ def answer(line: bytes, room: Room) -> dict[str, Any] | None:
         return None  # no notification changes anything in a room
     if message.get("method") not in METHODS:
         return _refused(message["id"], -32601, f"no method {message.get('method')!r}; there are: {', '.join(sorted(METHODS))}")
+    params = message.get("params")
+    if isinstance(params, dict) and isinstance(params.get("_meta"), dict):  # whose episode it is, is not the agent's to say
+        own = {name: value for name, value in params["_meta"].items() if not name.startswith("traceroom/")}
+        message = {**message, "params": {**params, "_meta": own}}
     try:
         return room.pass_on(message)
     except RecursionError:

@@ -171,17 +171,22 @@ replies = lines(*map(asking, ["tasks", "journal", "reset", "learn", "state", "su
 garbage = lines("[" * 100000, "not json", "[" + asking("journal") + "]", '{"id": {}, "method": "ping"}')
 with open("/proc/1/fd/1", "wb", buffering=0) as stdout:  # past the socket, straight to the host
     stdout.write(asking("reset").encode() + b"\n")
+(acted,) = lines(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+    "name": "open_door", "arguments": {"door": "7"}, "_meta": {"traceroom/episode": "another's"}}}))
 codes = [[each["error"]["code"] for each in some] for some in (replies, garbage)]
-print(json.dumps({"asked": codes[0], "garbage": codes[1]}))
+print(json.dumps({"asked": codes[0], "garbage": codes[1], "acted": acted["result"]["content"][0]["text"]}))
 '''
 
 
 def test_the_way_to_the_tools_is_the_way_to_nothing_else(scene: Scene) -> None:
     assert scene.room.call("read_sign", {"at": "gate"}).tier == "recorded"
+    about = {"_meta": {"traceroom/episode": "another's"}}
+    scene.room.request("traceroom/reset", {**scene.room.asked(TASK), **about})
     said = scene.tried(ASK)
+    assert said["acted"] == OPEN and scene.room.request("traceroom/journal", about)["journal"] == []
     assert set(said["asked"]) == {-32601}
     assert said["garbage"] == [-32700, -32700, -32600, -32600]
-    assert [row["tool"] for row in scene.room.journal()] == ["read_sign"], "nobody has begun another episode"
+    assert [row["tool"] for row in scene.room.journal()] == ["read_sign", "open_door"], "nobody has begun another episode"
 
 
 BOMB = r'''
