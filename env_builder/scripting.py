@@ -20,7 +20,7 @@ from env_builder.runtime.asking import chooses, confirms, granted, question, sha
 from env_builder.runtime.relevance import leaves
 from env_builder.runtime.words import Fact
 
-LEAST_PATIENCE = 4
+LEAST_PATIENCE = 6
 """Answers in a row that tell nothing new after which a user leaves, at the least."""
 SHORTEST_VALUE = 2
 LEAST_TIMES, LEAST_SHARE = 3, 0.3

@@ -61,7 +61,7 @@ def sentences(text: str) -> list[str]:
     return [found for begin, end in pairwise(ends) if (found := text[begin:end].strip())]
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def telling(text: str) -> frozenset[str]:
     """Words of a text that may say what it is about, in small letters and without a plural's s."""
     return frozenset(_stem(word.replace("-", "")) for word in _WORD.findall(text[:LONGEST].lower())
@@ -107,7 +107,7 @@ def granted(text: str) -> bool | None:
     return True if _YES.match(text) else False if _NO.match(text) else None
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def stated(text: str) -> frozenset[Fact]:
     """Facts of a text (`words.facts_in`), days without their year, and ("count", "2 bag") for numbers of things."""
     if not _DIGIT.search(text):
