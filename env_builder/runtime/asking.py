@@ -30,7 +30,8 @@ _CONFIRMS = re.compile(
     r"yes ?/ ?no|\(y/n\)|\bconfirm\b|\bproceed\b|\bgo ahead\b|\b(?:is|are) (?:that|this|these|those|it|everything|all) "
     r"(?:right|correct|ok|okay|fine|accurate)|\bcorrect\?|\bright\?"
     r"|\b(?:shall|should|may|can) (?:i|we) (?!have|get|know|ask|see|help|assist|be|do)"
-    r"|\b(?:would|do) you (?:like|want|wish|agree)\b", re.IGNORECASE)
+    r"|\b(?:would|do) you (?:like|want|wish|agree)\b|\bare you sure\b", re.IGNORECASE)
+_CLAUSES = re.compile(r"[:;,\n]|(?<=[.?!]) ")
 _CHOOSES = re.compile(r"\b(?:which|what|whose|where|when|who|how (?:many|much))\b", re.IGNORECASE)
 _OPENS = re.compile(
     r"\bhow (?:can|may|could|else can) (?:i|we)\b|\bwhat (?:can|could|may|else)\b|\b(?:anything|something) (?:else|more)\b"
@@ -90,6 +91,11 @@ def question(text: str) -> str:
 def confirms(asked: str) -> bool:
     """Does the question ask for a yes or a no?"""
     return _CONFIRMS.search(asked) is not None
+
+
+def agreeing(asked: str) -> frozenset[str]:
+    """Telling words of the clauses that ask for a yes; none where they speak of nothing: shall I go ahead, are you sure."""
+    return frozenset().union(*(telling(clause) for clause in _CLAUSES.split(asked) if _CONFIRMS.search(clause)))
 
 
 def chooses(asked: str) -> bool:

@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .asking import chooses, confirms, granted, opens, question, sentences, shape, stated, telling
+from .asking import agreeing, chooses, confirms, granted, opens, question, sentences, shape, stated, telling
 from .words import Fact, facts_in
 
 YES, NO, UNSURE, HEARD, LEAVES = "Yes.", "No.", "I don't know.", "OK.", "I'll leave it at that. Goodbye."
@@ -168,7 +168,7 @@ class ScriptedUser:
             first = next((place for place, line in self._left(told, facts) if line.when in kinds), None)
             return None if first is None or self._closes_early(told, first) else first
         if asks_back:
-            return self._agreed(told, words, facts)
+            return self._agreed(told, asked, words, facts)
         return None
 
     def _covers(self, words: frozenset[str]) -> dict[int, float]:
@@ -198,15 +198,17 @@ class ScriptedUser:
         return ((place, line) for place, line in enumerate(self._lines)
                 if not told >> place & 1 and (not line.learnt or not line.learnt.isdisjoint(facts)))
 
-    def _agreed(self, told: int, words: frozenset[str], facts: frozenset[Fact]) -> int | None:
+    def _agreed(self, told: int, asked: str, words: frozenset[str], facts: frozenset[Fact]) -> int | None:
         """The next yes or no that tells nothing, to a question in words of the session or such that users say yes to."""
-        if 2 * len(words & self._agrees) <= len(words):
+        if 2 * len(words & self._agrees) <= len(words) and (facts or agreeing(asked)):
             return None
         return next((place for place, line in self._left(told, facts) if line.when == "confirmed" and not line.tells), None)
 
     def _again(self, told: int, asked: str, facts: frozenset[Fact], asks_back: bool) -> str:
         """What to say to a question that no turn is left for."""
         words = telling(asked)
+        if asks_back and not facts and not agreeing(asked):
+            return YES
         if asks_back:
             wanted = len(words & self._own) >= WANTED * len(words) and (not facts or not facts.isdisjoint(self._wants))
             return YES if wanted else NO

@@ -88,6 +88,7 @@ def test_confirms_what_it_wants_and_corrects_what_differs() -> None:
     assert replies("I have sent #W9999999.") == [f"{NO} Send #W5911118 to Elm."]
     assert replies("I have sent #W5911118, as I did #W9999999.", "I have seen #W2222222.") == [HEARD, HEARD]
     assert replies("Do you want a colour?", "You want 3 bags, yes/no?") == [NO, NO], "what was not told is not told to correct"
+    assert replies("Before I make any changes here: shall I go ahead?", "Are you sure?") == ["yes please", YES]
 
 
 def test_leaves_where_nothing_new_is_asked_for() -> None:
