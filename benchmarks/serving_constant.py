@@ -71,6 +71,7 @@ def main() -> int:
     kind, text = sys.argv[1:]
     app = {"mcp": mcp_app, "openenv": openenv_app}[kind](text)
     with socket.create_server(("127.0.0.1", 0), backlog=2048) as listening:
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as the event loop sets for its own sockets
         print(f"http://127.0.0.1:{listening.getsockname()[1]}", flush=True)
         uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, backlog=2048)).run(sockets=[listening])
     return 0

@@ -18,7 +18,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -35,9 +34,9 @@ from starlette.routing import Route
 
 from env_builder.room import Answer
 from env_builder.runtime.files import rows_of
-from pipelines.serving.descriptors import allow_open_files
 from pipelines.serving.episodes import Episode, Episodes
 from pipelines.serving.gate import Gate, leave
+from pipelines.serving.listening import BACKLOG, allow_open_files, listen
 from pipelines.serving.rollouts import Rollout
 from pipelines.serving.rooms import BOUND_ROOMS, Rooms, beginner
 from warehouse.errors import InputError, TraceroomError
@@ -89,11 +88,7 @@ def serve(
     ready: Callable[[str], None] = print,
 ) -> None:
     """Serve until interrupted or terminated; `ready` is told the URL of the MCP endpoint. InputError: the port is taken."""
-    try:
-        listening = socket.create_server((host, port), backlog=2048)
-    except OSError as error:
-        raise InputError(f"cannot listen there ({error.strerror})", f"{host}:{port}", "choose another --port") from error
-    with listening:
+    with listen(host, port) as listening:
         allow_open_files()
         app = application(
             environment, rollout, container=container, journals=journals, host=host, limit=limit, idle_s=idle_s)
@@ -101,7 +96,7 @@ def serve(
         gc.set_threshold(50_000, 20, 50)
         ready(f"http://{host}:{listening.getsockname()[1]}/mcp")
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, backlog=2048, timeout_graceful_shutdown=STOP_S)
+            app, log_level="warning", access_log=False, backlog=BACKLOG, timeout_graceful_shutdown=STOP_S)
         uvicorn.Server(config).run(sockets=[listening])
 
 

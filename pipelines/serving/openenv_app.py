@@ -45,7 +45,7 @@ from env_builder.channel import Channel, Connection
 from env_builder.room import answer_of
 from env_builder.runtime import Environment
 from env_builder.runtime.files import rows_of
-from pipelines.serving.descriptors import allow_open_files
+from pipelines.serving.listening import BACKLOG, allow_open_files
 from warehouse.errors import InputError
 
 
@@ -297,7 +297,7 @@ async def serve(settings: dict[str, Any]) -> None:
     gc.freeze()
     print("ready", flush=True)
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, backlog=2048, timeout_graceful_shutdown=5, ws_per_message_deflate=False)
+        app, log_level="warning", access_log=False, backlog=BACKLOG, timeout_graceful_shutdown=5, ws_per_message_deflate=False)
     server = uvicorn.Server(config)
     watching = asyncio.create_task(_watched(server, channel))
     with contextlib.suppress(KeyboardInterrupt):

@@ -23,6 +23,7 @@ from typing import Any
 from filelock import FileLock
 
 from env_builder.room import Room
+from pipelines.serving.listening import listen
 from pipelines.serving.rollouts import Rollout
 from pipelines.serving.rooms import beginner
 from warehouse.errors import InputError, Unavailable
@@ -65,11 +66,7 @@ def serve(
     if rollout.ask is not None:
         raise InputError("a model does not answer here", "--ask", "serve over MCP, without --openenv")
     python = interpreter(say)
-    try:
-        listening = socket.create_server((host, port), backlog=2048)
-    except OSError as error:
-        raise InputError(f"cannot listen there ({error.strerror})", f"{host}:{port}", "choose another --port") from error
-    with listening, beginner(environment, container, rollout.bindings)() as room:
+    with listen(host, port) as listening, beginner(environment, container, rollout.bindings)() as room:
         room.reset(rollout.task_id, rollout.seed, rollout.conditions)  # what cannot be is refused now
         settings = _settings(environment, rollout, room, listening) | {
             "framed": container, "journals": str(journals.resolve()) if journals else None, "episodes": limit, "idle_s": idle_s}
