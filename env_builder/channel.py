@@ -18,7 +18,9 @@ from typing import Any
 from env_builder.room import ANSWER_S, Carrier
 from warehouse.errors import InputError, Unavailable
 
-_ENCODER = json.JSONEncoder(separators=(",", ":"))
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+LONGEST_LINE = 16 * 1024 * 1024 - 1
+"""Characters of the longest request that a room reads."""
 _WATCH_S = 5.0
 
 
@@ -83,12 +85,20 @@ class Channel(asyncio.Protocol):
         self._n_sent += 1
         told = params if episode is None else {**(params or {}), "_meta": {"traceroom/episode": episode}}
         message = {"jsonrpc": "2.0", "id": self._n_sent, "method": method, "params": told or {}}
+        try:
+            line = _ENCODER.encode(message)
+        except (ValueError, RecursionError) as error:
+            answered.set_exception(InputError(f"what is asked cannot be written as JSON ({error})", self._name))
+            return answered
+        if len(line) >= LONGEST_LINE:
+            answered.set_exception(InputError(f"what is asked is longer than {LONGEST_LINE} characters", self._name))
+            return answered
         if not self._waiting:
             self._heard_at = loop.time()
         self._waiting[self._n_sent] = answered
         if not self._unsent:
             loop.call_soon(self._send)
-        self._unsent.append(_ENCODER.encode(message))
+        self._unsent.append(line)
         return answered
 
     def _send(self) -> None:

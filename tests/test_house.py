@@ -30,6 +30,8 @@ DOORS = {
     "dagster": ("pipelines/",),
     "typer": ("pipelines/",),
     "mcp": ("pipelines/serving/mcp_app.py",),
+    "openenv": ("pipelines/serving/openenv_app.py",),
+    "gymnasium": ("env_builder/gymnasium_env.py",),
     "ray": ("pipelines/rollouts/cluster.py",),
 }
 BOUNDARY = ("pipelines/cli.py",)

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from env_builder.channel import Channel
-from env_builder.room import Answer, answer_of
 from pipelines.resources import Ask
 from pipelines.serving.rollouts import Rollout
 from pipelines.serving.rooms import Rooms
@@ -44,6 +43,11 @@ class Episode:
         self._channel: Channel | None = None
         self._turn = asyncio.Lock()
 
+    @property
+    def running(self) -> bool:
+        """Has it begun?"""
+        return self._channel is not None
+
     async def begin(self, rooms: Rooms) -> None:
         """Reset a room to it."""
         channel = await rooms.next()
@@ -52,27 +56,27 @@ class Episode:
         self.beginning = {"messages": begun["messages"], "limits": begun["limits"]}
         self._channel = channel
 
-    async def request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+    def request(self, method: str, params: dict[str, Any] | None = None) -> Awaitable[dict[str, Any]]:
         """What the room answers; requests of one episode are answered in the order in which they come."""
         assert self._channel is not None
-        return await self._channel.request(method, params, self.session_id)
+        return self._channel.request(method, params, self.session_id)
 
-    async def call(self, tool: str, arguments: dict[str, Any]) -> Answer:
-        """The room's answer; where it is `unknown`, and a model may answer and does, the model's."""
+    async def call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The room's result of `tools/call`; where it is `unknown`, and a model may answer and does, the model's."""
         ask, params = self.rollout.ask, {"name": tool, "arguments": arguments}
         if ask is None:
-            return answer_of(await self.request("tools/call", params))
+            return await self.request("tools/call", params)
         async with self._turn:  # what is put in the place of an answer must be the last one
-            answer = answer_of(await self.request("tools/call", params))
-            return await self._asked(ask, answer) or answer
+            result = await self.request("tools/call", params)
+            return await self._asked(ask, result) or result
 
-    async def _asked(self, ask: Ask, answer: Answer) -> Answer | None:
-        prompt = (await self.request("traceroom/prompt"))["prompt"] if answer.tier == "unknown" else None
+    async def _asked(self, ask: Ask, result: dict[str, Any]) -> dict[str, Any] | None:
+        unknown = result["_meta"].get("traceroom/tier") == "unknown"
+        prompt = (await self.request("traceroom/prompt"))["prompt"] if unknown else None
         if prompt is None:
             return None
         try:
-            reply = await asyncio.to_thread(ask, prompt)
-            return answer_of(await self.request("traceroom/supply", {"reply": reply}))
+            return await self.request("traceroom/supply", {"reply": await asyncio.to_thread(ask, prompt)})
         except InputError:  # the reply is no answer
             return None
 
@@ -114,6 +118,8 @@ class Episodes:
         if episode is None:
             raise InputError("no such session, or its episode has expired", session_id, "begin one with initialize")
         episode.touched_at = time.monotonic()
+        if episode.running:
+            return episode
         if episode.begun is None:
             episode.begun = asyncio.create_task(episode.begin(self._rooms))
         if not episode.begun.done():

@@ -27,6 +27,8 @@ MAX_WAITING = 2048
 MAX_OF_ONE = 16
 """Requests of one session that may wait at once."""
 RETRY_S = 1
+SESSION_ID = "traceroom.session_id"
+"""Where a request's scope has its session, for who answers it."""
 SESSION, VERSION = b"mcp-session-id", b"mcp-protocol-version"
 
 
@@ -48,7 +50,7 @@ class Gate:
         session_id = version = None
         for name, value in scope["headers"]:
             if name == SESSION:
-                session_id = value.decode("latin-1")
+                scope[SESSION_ID] = session_id = value.decode("latin-1")
             elif name == VERSION:
                 version = value.decode("latin-1")
         if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:

@@ -32,10 +32,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from env_builder.room import Answer
 from env_builder.runtime.files import rows_of
 from pipelines.serving.episodes import Episode, Episodes
-from pipelines.serving.gate import Gate, leave
+from pipelines.serving.gate import SESSION_ID, Gate, leave
 from pipelines.serving.listening import BACKLOG, allow_open_files, listen
 from pipelines.serving.rollouts import Rollout
 from pipelines.serving.rooms import BOUND_ROOMS, Rooms, beginner
@@ -124,27 +123,24 @@ def _handlers(episodes: Episodes) -> dict[str, Any]:
 
     async def call_tool(context: ServerRequestContext, params: types.CallToolRequestParams) -> dict[str, Any]:
         try:
-            return _result(await (await _episode(episodes, context)).call(params.name, params.arguments or {}))
+            return structured(await (await _episode(episodes, context)).call(params.name, params.arguments or {}))
         except TraceroomError as error:
             raise _refusal(error) from error
 
     return {"on_list_tools": list_tools, "on_call_tool": call_tool}
 
 
-def _result(answer: Answer) -> dict[str, Any]:
-    """The answer as MCP has it; structured too where it is a JSON object."""
-    marks: dict[str, Any] = {"traceroom/tier": answer.tier, "traceroom/ended": answer.ended}
-    if answer.latency_ms is not None:
-        marks["traceroom/latency_ms"] = answer.latency_ms
-    result: dict[str, Any] = {"content": [{"type": "text", "text": answer.content}], "isError": answer.is_error, "_meta": marks}
-    if answer.content[:1] == "{":
+def structured(result: dict[str, Any]) -> dict[str, Any]:
+    """A room's result, structured too where its text is a JSON object."""
+    text: str = result["content"][0]["text"]
+    if text[:1] == "{":
         with contextlib.suppress(orjson.JSONDecodeError):
-            result["structuredContent"] = orjson.loads(answer.content)
+            result["structuredContent"] = orjson.loads(text)
     return result
 
 
 async def _episode(episodes: Episodes, context: ServerRequestContext) -> Episode:
-    session_id = context.request.headers.get("mcp-session-id") if context.request is not None else None
+    session_id = None if context.request is None else context.request.scope.get(SESSION_ID)
     if session_id is None:
         raise MCPError(code=types.INVALID_REQUEST, message="an episode needs a session: begin with initialize")
     return await episodes.of(session_id)
@@ -168,7 +164,7 @@ def _episode_routes(episodes: Episodes) -> list[Route]:
     def route(path: str, method: str, answer: Callable[[Episode, Request], Awaitable[dict[str, Any]]]) -> Route:
         async def endpoint(request: Request) -> Response:
             try:
-                episode = await episodes.of(request.headers.get("mcp-session-id", ""))
+                episode = await episodes.of(request.scope.get(SESSION_ID) or "")
                 return JSONResponse(await answer(episode, request))
             except (TraceroomError, ValueError, KeyError) as error:
                 return JSONResponse({"error": str(error)}, 400)

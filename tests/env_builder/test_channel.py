@@ -44,6 +44,9 @@ def test_answers_find_who_asked_and_refusals_too(room: Path) -> None:
 
         told = await asyncio.gather(*(play(str(n)) for n in range(300)))
         assert told == [OPEN if n % 2 else "Mind the gap\n — 雨" for n in range(300)]
+        for what, error in ((float("nan"), "cannot be written as JSON"), ("x" * 2**24, "is longer than")):
+            with pytest.raises(InputError, match=error):  # the room would not know whom to answer
+                await channel.request("tools/call", {"name": "read_sign", "arguments": {"at": what}}, "1")
         cut = asyncio.ensure_future(channel.request("traceroom/tasks"))
         cut.cancel()  # an answer that nobody waits for any longer is nobody else's
         assert (await channel.request("traceroom/state", None, "1"))["ended"] is None
