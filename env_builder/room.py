@@ -130,13 +130,8 @@ class Room:
         return {"task_id": task_id, **handed, "seed": seed, "conditions": list(conditions)}
 
     def pass_on(self, message: dict[str, Any]) -> dict[str, Any]:
-        """The room's reply to an agent's own request, as it stands, about this room's episode and no other that it may hold;
-        Unavailable where the room is gone. What an agent may ask at all is for the caller to say."""
-        params = message.get("params")
-        meta = params.get("_meta") if isinstance(params, dict) else None
-        if isinstance(params, dict) and isinstance(meta, dict):
-            meta = {name: value for name, value in meta.items() if name != "traceroom/episode"}
-            message = message | {"params": params | {"_meta": meta}}
+        """The room's reply to an agent's own request, as it stands; Unavailable where the room is gone. What an agent may ask
+        at all is for the caller to say."""
         return self._exchange(message)
 
     def say(self, text: str) -> str | None:
