@@ -2,7 +2,8 @@
 
     TraceroomError
     ├── InputError            what the user gave cannot be used (a path, an option, a configuration file)
-    │   └── Unreadable        a log file, or a line of it, cannot be read
+    │   ├── Unreadable        a log file, or a line of it, cannot be read
+    │   └── Refused           an endpoint will not go on with a conversation
     ├── Missing               a name that does not exist, with the names that do
     ├── StoreError            the warehouse cannot be used
     │   ├── NotAWarehouse     the file is something else, or damaged
@@ -11,6 +12,7 @@
     │   └── Busy              another run holds it for longer than we wait
     ├── EnvironmentBroken     an environment's directory is not whole, or not what its manifest says
     ├── Unavailable           something outside is not there (an engine, an endpoint, a registry)
+    │   └── PolicyFailed      who plays an episode could not act
     └── GateFailed            it ran, and a gate that was asked for does not hold
 
 A bad *row* is no exception: it is a `Verdict` (warehouse/records.py). The command line turns an error into its
@@ -50,6 +52,10 @@ class InputError(TraceroomError):
 
 class Unreadable(InputError):
     """A log file, or a line of it, cannot be read."""
+
+
+class Refused(InputError):
+    """The endpoint will not go on with this conversation (it grew too long)."""
 
 
 class Missing(TraceroomError):
@@ -92,6 +98,10 @@ class EnvironmentBroken(TraceroomError):
 
 class Unavailable(TraceroomError):
     """Something outside is not there."""
+
+
+class PolicyFailed(Unavailable):
+    """The policy could not act: its endpoint is gone, its script is broken."""
 
 
 class GateFailed(TraceroomError):

@@ -23,8 +23,8 @@ from env_builder.runtime.rubrics import Rubric
 from env_builder.runtime.trajectory import Recorder
 from pipelines.rollouts import policies
 from pipelines.rollouts.orders import Job, Order, digests, rewards_of
-from pipelines.rollouts.policies import Call, Named, Observation, PolicyFailed, Refused, Turn
-from warehouse.errors import EnvironmentBroken, InputError, Unavailable
+from pipelines.rollouts.policies import Call, Named, Observation, Turn
+from warehouse.errors import EnvironmentBroken, InputError, PolicyFailed, Refused, Unavailable
 
 FORMAT = "traceroom-rollout/1"
 TRIES = 3

@@ -23,7 +23,7 @@ from env_builder.runtime.canonical import digest
 from env_builder.runtime.trajectory import functions
 from pipelines.reading import json_rows
 from pipelines.rollouts.orders import Job, rewards_of
-from warehouse.errors import InputError, Missing, Unavailable
+from warehouse.errors import InputError, Missing, PolicyFailed, Refused, Unavailable
 
 KINDS = ("openai:MODEL@URL", "oracle", "replay", "script:FILE")
 Row = dict[str, Any]
@@ -78,14 +78,6 @@ class Named(NamedTuple):
     act: Policy
     plays: frozenset[str] | None = None
     """Tasks that it knows what to do in; None: any."""
-
-
-class PolicyFailed(Unavailable):
-    """The policy could not act: its endpoint is gone, its script is broken."""
-
-
-class Refused(InputError):
-    """The endpoint will not go on with this conversation (it grew too long)."""
 
 
 def named(job: Job) -> Named:
