@@ -85,7 +85,7 @@ class Growth(RuleBasedStateMachine):
 
 
 TestGrowth = Growth.TestCase
-TestGrowth.settings = settings(max_examples=12, stateful_step_count=7, deadline=None,
+TestGrowth.settings = settings(max_examples=6, stateful_step_count=7, deadline=None,
                                suppress_health_check=list(HealthCheck), print_blob=True)
 
 
@@ -149,7 +149,7 @@ def test_what_a_half_line_hid_elsewhere_is_kept(tmp_path: Path) -> None:
 NUMBERS = st.lists(st.integers(0, 5), max_size=12)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(files=st.lists(NUMBERS, min_size=1, max_size=4), piece_bytes=st.integers(1, 700),
        order=st.randoms(use_true_random=False), apart=st.booleans())
 def test_an_event_is_held_as_often_as_the_file_that_tells_it_most(
@@ -178,7 +178,7 @@ def test_an_event_is_held_as_often_as_the_file_that_tells_it_most(
 
 
 @given(numbers=st.lists(st.integers(0, 3), max_size=14), piece_bytes=st.integers(1, 600))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_records_are_the_same_wherever_a_file_is_cut(numbers: list[int], piece_bytes: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "x.log"
