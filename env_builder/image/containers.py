@@ -58,6 +58,8 @@ class ContainerCarrier:
         self._client = client
         self._errors: tuple[type[BaseException], ...] = (DockerException, OSError)
         self._said = b""
+        self._ended: str | None = None
+        """Why it was killed."""
         self._cut = Frames()
         try:
             self._container = _create(client, image_id, options, limits, way)
@@ -103,6 +105,8 @@ class ContainerCarrier:
 
     def run(self, program: Sequence[str], stdin: bytes, timeout_s: float) -> Ran:
         """Run another program in the container, as its user; after `timeout_s` the whole container is ended."""
+        if self._ended is not None:  # the engine may take a moment to notice
+            raise Unavailable(f"the container is gone ({self._ended})")
         ends = time.monotonic() + timeout_s
         api, kept = self._client.api, {1: bytearray(), 2: bytearray()}
         try:
@@ -141,6 +145,7 @@ class ContainerCarrier:
 
     def _end(self, why: str) -> None:
         """Kill the container for a reason, which is its last word."""
+        self._ended = why
         self._said += f"\n{why}".encode()
         with contextlib.suppress(*self._errors):
             self._container.kill()
