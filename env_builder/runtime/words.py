@@ -38,6 +38,10 @@ _CLOCK = re.compile(r"(?<!\d)\d{1,2}:\d{2}(?::\d{2})?(?:\.\d+)?", re.ASCII)
 _ID = re.compile(r"(?<![^\W_])(?=[\w\-.@]*\d)[^\W_]+(?:[_\-.@][^\W_]+)*", re.ASCII)
 _MEASURE = re.compile(r"\d+(?:[.,]\d+)?-?[a-z]+", re.IGNORECASE | re.ASCII)
 _NUMBER = re.compile(r"(?<![^\W_])\d+(?:[.,]\d+)*(?![^\W_])", re.ASCII)
+_AMOUNT = re.compile(r"\d+(?:,\d+)*(?:\.\d+)?", re.ASCII)
+_NAME = re.compile(r"[^\W_]+(?:_[^\W_]+)+", re.ASCII)
+_ABOUT = "#$*(),.;:!?\"'[]{}%<>"
+"""Marks about a word that are no part of a number or an id."""
 _DIGIT = re.compile(r"\d", re.ASCII)
 _TEN = frozenset("0123456789")
 _GROUP_SPACE = re.compile(r"(?<=\d)[\u00a0\u202f](?=\d{3}(?!\d))", re.ASCII)
@@ -51,7 +55,8 @@ def facts_in(text: str) -> frozenset[Fact]:
     if "\u00a0" in rest or "\u202f" in rest:
         rest = _GROUP_SPACE.sub(",", rest)
     rest = _without_months(found, rest)
-    rest = " ".join([word for word in rest.split() if not word.isalpha() and not _TEN.isdisjoint(word)])  # no more blanks
+    numbered = [word for word in rest.split() if not word.isalpha() and not _TEN.isdisjoint(word)]
+    rest = " ".join([word for word in numbered if not _taken(found, word)])
     if not rest:
         return frozenset(found)
     if rest.count("-") > 1:
@@ -63,6 +68,21 @@ def facts_in(text: str) -> frozenset[Fact]:
     for token in _NUMBER.findall(rest):
         found.update([("number", value) for value in _values(token)])
     return frozenset(found)
+
+
+def _taken(found: set[Fact], word: str) -> bool:
+    """Take the facts of a word that needs no search: one number or one id, with marks about it. False: it may be more."""
+    token = word.strip(_ABOUT)
+    if not token.isascii():
+        return False
+    if token.isdigit() or _AMOUNT.fullmatch(token):
+        _take_id(found, token)
+        found.update([("number", value) for value in _values(token)])
+        return True
+    if token.isalnum():
+        _take_id(found, token)
+        return True
+    return _NAME.fullmatch(token) is not None and _take_id(found, token) == " "
 
 
 def _without_months(found: set[Fact], text: str) -> str:

@@ -7,7 +7,7 @@ checks of a rubric. A kind is deterministic, reads nothing but what it is handed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -132,10 +132,11 @@ class Seen:
     @cached_property
     def given(self) -> tuple[frozenset[str], frozenset[str]]:
         """All fields that arguments of calls name, and all names that stand in them as texts or whole numbers."""
-        found = [leaf for _, row in self.calls for leaf in _leaves(row.get("arguments"), "", DEEPEST)]
-        values = frozenset(value if isinstance(value, str) else str(value) for _, value in found
-                           if isinstance(value, str) or (type(value) is int and abs(value) < LARGEST))
-        return frozenset(name for name, _ in found), values
+        names: set[str] = set()
+        values: set[str] = set()
+        for _, row in self.calls:
+            _gather(row.get("arguments"), "", DEEPEST, names, values)
+        return frozenset(names), frozenset(values)
 
     def end(self, loose: Loose) -> EndState:
         """The end state that was reached."""
@@ -165,17 +166,23 @@ class Seen:
         return any(row["tool"] in counts for row in self.leaned)
 
 
-def _leaves(value: Any, name: str, depth: int) -> Iterator[tuple[str, Any]]:
-    """(name of the nearest field, value) of all that stands in a JSON value, its fields' names among the values."""
-    if isinstance(value, dict) and depth:
+def _gather(value: Any, name: str, depth: int, names: set[str], values: set[str]) -> None:
+    """Put the fields of a JSON value into `names`, and its fields, texts and whole numbers into `values`."""
+    if isinstance(value, str):
+        names.add(name)
+        values.add(value)
+    elif isinstance(value, dict) and depth:
+        names.update(map(str, value))
+        values.update(map(str, value))
         for inner, item in value.items():
-            yield str(inner), inner
-            yield from _leaves(item, str(inner), depth - 1)
+            _gather(item, str(inner), depth - 1, names, values)
     elif isinstance(value, list) and depth:
         for item in value:
-            yield from _leaves(item, name, depth - 1)
+            _gather(item, name, depth - 1, names, values)
     else:
-        yield name, value
+        names.add(name)
+        if type(value) is int and abs(value) < LARGEST:
+            values.add(str(value))
 
 
 def squeezed(text: str) -> str:

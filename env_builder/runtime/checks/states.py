@@ -42,13 +42,19 @@ def _ends(parameters: Parameters) -> Ends:
 
 def _state(ends: Ends, seen: Seen) -> Found:
     found = seen.end(ends.loose)
-    missing = [unreached(wanted, found) for wanted in ends.accepted]
-    reached = [index for index, left in enumerate(missing) if not left]
-    swayed = bool(seen.leaned) and _leans(ends.loose, seen) and not all(_surely_missing(left, seen) for left in missing)
-    if reached:
-        return Found(True, {"reached": reached, "missing": []}, swayed, 1.0)
-    share = max((1 - len(left) / size for left, size in zip(missing, ends.sizes, strict=True)), default=0.0)
-    return Found(False, {"reached": [], "missing": clip(min(missing, key=len, default=[]))}, swayed, max(0.0, share))
+    reached: list[int] = []
+    nearest: list[list[str]] | None = None
+    share = 0.0
+    for index, wanted in enumerate(ends.accepted):
+        left = unreached(wanted, found)
+        if not left:
+            reached.append(index)
+        if nearest is None or len(left) < len(nearest):
+            nearest = left
+        share = max(share, 1 - len(left) / ends.sizes[index])
+    swayed = bool(seen.leaned) and _leans(ends.loose, seen) and not all(
+        _surely_missing(unreached(wanted, found), seen) for wanted in ends.accepted)
+    return Found(bool(reached), {"reached": reached, "missing": clip(nearest or [])}, swayed, share)
 
 
 def _surely_missing(left: list[list[str]], seen: Seen) -> bool:

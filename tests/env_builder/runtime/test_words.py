@@ -6,7 +6,7 @@ from datetime import date
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from env_builder.runtime import words
@@ -108,3 +108,16 @@ def test_what_is_far_from_digits_says_nothing(pieces: list[str], between: str) -
     rest = words._ID.sub(lambda m: words._take_id(found, m[0]), words._CLOCK.sub(" ", rest))
     found.update(("number", value) for token in words._NUMBER.findall(rest) for value in words._values(token))
     assert facts_in(text) == found
+
+
+@given(st.lists(st.one_of(
+    st.from_regex(r"[#$*(]{0,2}[0-9A-Za-z_.,/:\-@]{1,14}[.,;:!?)%]{0,2}", fullmatch=True),
+    st.from_regex(r"[0-9]{1,3}(,[0-9]{3}){0,2}([.][0-9]{1,3})?[.,;]?", fullmatch=True),
+    st.text(max_size=8)), max_size=6))
+@settings(deadline=None)
+def test_words_that_need_no_search_state_what_a_search_finds(parts: list[str]) -> None:
+    text = " ".join(parts)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(words, "_taken", lambda found, word: False)
+        searched = facts_in.__wrapped__(text)
+    assert facts_in.__wrapped__(text) == searched
