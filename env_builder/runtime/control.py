@@ -81,10 +81,11 @@ def _task(row: dict[str, Any]) -> Task:
 
 
 def say(played: Played, params: dict[str, Any]) -> dict[str, Any]:
-    """The user's reply."""
+    """The user's reply; null where the user waits, has no more to say, or has left."""
     if not isinstance(params.get("text"), str):
         raise Refused(INVALID_PARAMS, "say takes text")
-    return {"reply": played.room.say(params["text"]), "ended": played.room.ended}
+    reply = played.room.say(params["text"])
+    return {"reply": reply, "ended": played.room.ended, "user_left": played.room.user_left}
 
 
 def learn(played: Played, params: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ what that room speaks only `tools/list` and `tools/call` are passed on. Beside `
 (header `Mcp-Session-Id`), what an agent does that is not a tool:
 
     GET  /episode            {"messages", "limits", "ended"}: the messages that the episode begins with
-    POST /episode/say        {"text"} -> {"reply", "ended"}: speak to the user
+    POST /episode/say        {"text"} -> {"reply", "ended", "user_left"}: speak to the user
     POST /episode/finish     -> {"ended"}
 
 and for whoever runs the server `GET /health`. An episode's journal is not handed out: it goes to the `journals` file, for

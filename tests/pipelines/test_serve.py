@@ -154,7 +154,7 @@ def test_words_to_the_user_go_beside_the_tools_and_the_journal_is_graded_by_repl
         assert beginning["messages"] == [{"role": "user", "content": "Open the door."}]
         assert beginning["ended"] is None
         spoken = http.post(f"{episode}/say", json={"text": "Which one, said nobody else?"}, headers=session).json()
-        assert spoken == {"reply": "The seventh, please.", "ended": None}
+        assert spoken == {"reply": "The seventh, please.", "ended": None, "user_left": False}
         assert http.post(f"{episode}/say", json={"text": 7}, headers=session).status_code == 400
         assert http.post(f"{episode}/say", content=b"{", headers=session).status_code == 400
         assert http.post(f"{episode}/finish", headers=session).json() == {"ended": "terminated"}
