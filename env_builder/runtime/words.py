@@ -38,7 +38,7 @@ _CLOCK = re.compile(r"(?<!\d)\d{1,2}:\d{2}(?::\d{2})?(?:\.\d+)?", re.ASCII)
 _ID = re.compile(r"(?<![^\W_])(?=[\w\-.@]*\d)[^\W_]+(?:[_\-.@][^\W_]+)*", re.ASCII)
 _MEASURE = re.compile(r"\d+(?:[.,]\d+)?-?[a-z]+", re.IGNORECASE | re.ASCII)
 _NUMBER = re.compile(r"(?<![^\W_])\d+(?:[.,]\d+)*(?![^\W_])", re.ASCII)
-_AMOUNT = re.compile(r"\d+(?:,\d+)*(?:\.\d+)?", re.ASCII)
+_AMOUNT = re.compile(r"\d{1,6}(?:,\d{3})*(?:\.\d+)?", re.ASCII)
 _NAME = re.compile(r"[^\W_]+(?:_[^\W_]+)+", re.ASCII)
 _ABOUT = "#$*(),.;:!?\"'[]{}%<>"
 """Marks about a word that are no part of a number or an id."""
