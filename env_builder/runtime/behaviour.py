@@ -20,7 +20,7 @@ from .linked import Untold, refusal
 from .lists import read
 from .misses import finds_nothing
 from .parts import put_together
-from .programs import Ready, completing
+from .programs import Ready
 from .records import Tier
 from .refusals import asks_of_document, refused
 from .selections import is_unlisted, selected
@@ -88,7 +88,8 @@ def answer(program: dict[str, Any], key: str, arguments: dict[str, Any], state: 
 
 def completed(found: Answer, program: dict[str, Any], key: str, arguments: dict[str, Any], state: State) -> Answer:
     """A real answer with all the documents that the tool's own program knows it to leave behind."""
-    rules = () if found.is_error else program.completing if isinstance(program, Ready) else completing(program)
+    known = program if isinstance(program, Ready) else Ready(program)
+    rules = () if found.is_error else known.completing
     documents: dict[Name, str] = {}
     shown = dict(found.documents) if rules else {}
     for rule in rules:

@@ -88,7 +88,8 @@ class Room(Remembering):
 
     def back(self, mark: Mark) -> None:
         """The state as it was."""
-        self._overlay, self.acts, self._naming, self._last, self._n_calls, self._place = mark
+        self._overlay, self.acts, self._naming, self._last, self._n_calls, place = mark
+        self._place = None if self._bound else place
 
     def again(self, view: View, anew: bool) -> Room:
         """The next episode, which takes over what this one was taught. `anew`: from the state that this one began from."""

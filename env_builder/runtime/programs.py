@@ -26,7 +26,8 @@ class Ready(Program):
     @cached_property
     def completing(self) -> tuple[Rule, ...]:
         """Its rules that tell what a call leaves behind beside what its answer shows."""
-        return completing(self)
+        return tuple(rule for rule in self["rules"] if rule["rule"] in ("write", "makes")
+                     or (rule["rule"] in ("shows", "create", "changes") and rule.get("also")))
 
     @cached_property
     def drawing(self) -> frozenset[str]:
@@ -105,12 +106,6 @@ class Programs(dict[str, Ready]):
         kinds = {name.partition("/")[0] for name in documents} if self.volatile else set()
         found = {kind: paths for kind, paths in self.volatile.items() if kind in kinds}
         return {"volatile": found} if found else {}
-
-
-def completing(program: Program) -> tuple[Rule, ...]:
-    """Its rules that tell what a call leaves behind beside what its answer shows."""
-    return tuple(rule for rule in program["rules"]
-                 if rule["rule"] in ("write", "makes") or (rule["rule"] in ("shows", "create", "changes") and rule.get("also")))
 
 
 def rows_rules(program: Program) -> list[dict[str, Any]]:

@@ -115,22 +115,21 @@ def _about_months(small: str) -> list[tuple[int, int]]:
     return spans
 
 
-def holds(fact: Fact, heard: frozenset[Fact]) -> bool:
-    """Whether `heard` states `fact`: a date may be told without its year, a long fraction rounded to cents.
-
-    A fact --05-15 names no year and is told by a date of any year.
-    """
-    kind, value = fact
-    if kind == "date" and value.startswith("--"):
-        return any(other == "date" and told.endswith(value[1:]) for other, told in heard)
-    return not forms_of(fact).isdisjoint(heard)
+def heard_in(text: str) -> frozenset[Fact]:
+    """The same, beside each date its day of the year: ("day", "05-15")."""
+    facts = facts_in(text)
+    return facts.union([("day", value[-5:]) for kind, value in facts if kind == "date"])
 
 
 def forms_of(fact: Fact) -> frozenset[Fact]:
-    """Facts any of which states this one, but for a day without a year, which a date of any year states."""
+    """What of `heard_in` states the fact, any of them: a date may be told without its year, a number without its sign or
+    rounded to cents; a fact --05-15 names no year and is told by a date of any year; words are no fact and stated by none.
+    """
     kind, value = fact
-    if kind == "date" and not value.startswith("--"):
-        return frozenset((fact, ("date", f"--{value[-5:]}")))
+    if kind == "words":
+        return frozenset()
+    if kind == "date":
+        return frozenset({("day", value[-5:])}) if value.startswith("--") else frozenset({fact, ("date", f"--{value[-5:]}")})
     return frozenset((fact, *(("number", form) for form in number_forms(value)))) if kind == "number" else frozenset((fact,))
 
 

@@ -15,7 +15,7 @@ from ..answers import parsed
 from ..canonical import canonical
 from ..ends import EndState, end_state
 from ..records import Episode
-from ..words import LONGEST_TEXT, Fact, facts_in
+from ..words import LONGEST_TEXT, Fact, heard_in
 
 Parameters = dict[str, Any]
 Schema = dict[str, Any]
@@ -105,9 +105,8 @@ class Seen:
 
     @cached_property
     def heard(self) -> frozenset[Fact]:
-        """Facts that the agent told the user, beside each date its day of the year: ("day", "05-15")."""
-        facts = facts_in(self.words)
-        return facts.union([("day", value[-5:]) for kind, value in facts if kind == "date"])
+        """Facts that the agent told the user, as `forms_of` names them."""
+        return heard_in(self.words)
 
     @cached_property
     def trace(self) -> list[int]:

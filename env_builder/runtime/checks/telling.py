@@ -39,17 +39,9 @@ class Facts(NamedTuple):
 def facts_of(parameters: Parameters) -> Facts:
     """The facts that a rubric writes. ValueError where one cannot be read."""
     facts = [fact_of(fact["type"], fact["value"]) for fact in parameters["facts"]]
-    forms = [(_heard_as(fact), fact[1]) for fact in facts]
+    forms = [(forms_of(fact), fact[1]) for fact in facts]
     short = [letters if len(letters := squeezed(value)) >= SQUEEZED else "" for _, value in facts]
     return Facts(parameters["facts"], facts, forms, short, int(parameters.get("at_least", len(facts))))
-
-
-def _heard_as(fact: Fact) -> frozenset[Fact]:
-    """What of `Seen.heard` states the fact: a day without a year is told by a date of any year; of words nothing."""
-    kind, value = fact
-    if kind == "words":
-        return frozenset()
-    return frozenset({("day", value[-5:])}) if value.startswith("--") else forms_of(fact)
 
 
 def _told(wanted: Facts, seen: Seen) -> list[bool]:

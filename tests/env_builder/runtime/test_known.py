@@ -68,3 +68,16 @@ def test_a_call_is_worked_out_once(directory: Path, monkeypatch: pytest.MonkeyPa
     env.bind("read_sign", lambda asked: "bound")
     _played(env, [("call", "read_sign", {"at": "elsewhere"}), ("reset",), ("call", "read_sign", {"at": "elsewhere"})])
     assert worked_out[2:] == ["read_sign", "read_sign"]  # what is bound may answer otherwise the next time
+
+
+def test_what_is_bound_answers_after_a_way_back(directory: Path) -> None:
+    env = Environment.load(directory)
+    env.remember()
+    env.reset(TASK)
+    assert env.call("read_sign", {"at": "elsewhere"}).tier == "unknown"
+    env.bind("read_sign", lambda asked: "bound")
+    env.rollback(0)
+    assert env.call("read_sign", {"at": "elsewhere"}).content == "bound"
+    env.rollback(0)
+    env.bind("read_sign", lambda asked: "bound anew")
+    assert env.call("read_sign", {"at": "elsewhere"}).content == "bound anew"

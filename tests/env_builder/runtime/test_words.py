@@ -10,15 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from env_builder.runtime import words
-from env_builder.runtime.words import fact_of, facts_in, holds
+from env_builder.runtime.words import Fact, fact_of, facts_in, forms_of, heard_in
+
+
+def told(fact: Fact, text: str) -> bool:
+    return not forms_of(fact).isdisjoint(heard_in(text))
 
 
 @pytest.mark.parametrize(
     "text", ["You owe $1,234.50.", "1234.5 in all", "EUR 1.234,50", "1\u202f234.50!", "(1,234.5)", "-1234.50"]
 )
 def test_a_number_is_one_fact_in_every_form(text: str) -> None:
-    assert holds(fact_of("number", "1,234.50"), facts_in(text))
-    assert not holds(fact_of("number", "1234.51"), facts_in(text))
+    assert told(fact_of("number", "1,234.50"), text)
+    assert not told(fact_of("number", "1234.51"), text)
 
 
 @pytest.mark.parametrize(
@@ -35,23 +39,23 @@ def test_a_number_is_one_fact_in_every_form(text: str) -> None:
     ],
 )
 def test_a_date_is_one_fact_in_every_form(text: str) -> None:
-    assert holds(fact_of("date", "2024-05-15"), facts_in(text))
-    assert not holds(fact_of("date", "2024-05-16"), facts_in(text))
+    assert told(fact_of("date", "2024-05-15"), text)
+    assert not told(fact_of("date", "2024-05-16"), text)
 
 
 def test_the_year_counts_where_it_is_told() -> None:
-    assert not holds(fact_of("date", "2024-05-15"), facts_in("May 15, 2023"))
-    assert holds(fact_of("date", "--05-15"), facts_in("May 15, 2023"))
+    assert not told(fact_of("date", "2024-05-15"), "May 15, 2023")
+    assert told(fact_of("date", "--05-15"), "May 15, 2023")
 
 
 @pytest.mark.parametrize("text", ["door #AB12-9 is open", "ab12-9.", "**AB12-9**", "(Ab12-9)"])
 def test_an_id_is_found_whatever_its_case_and_marks(text: str) -> None:
-    assert holds(fact_of("id", "#AB12-9"), facts_in(text))
+    assert told(fact_of("id", "#AB12-9"), text)
 
 
 @pytest.mark.parametrize("text", ["XAB12-9", "AB12-99", "AB12", "12-9"])
 def test_an_id_is_no_part_of_another(text: str) -> None:
-    assert not holds(fact_of("id", "AB12-9"), facts_in(text))
+    assert not told(fact_of("id", "AB12-9"), text)
 
 
 def test_times_and_measures_are_no_facts() -> None:
@@ -59,8 +63,8 @@ def test_times_and_measures_are_no_facts() -> None:
 
 
 def test_a_fraction_may_be_rounded_to_cents() -> None:
-    assert holds(fact_of("number", "54.0399999"), facts_in("That is $54.04."))
-    assert not holds(fact_of("number", "54.04"), facts_in("That is $54.05."))
+    assert told(fact_of("number", "54.0399999"), "That is $54.04.")
+    assert not told(fact_of("number", "54.04"), "That is $54.05.")
 
 
 @pytest.mark.parametrize(("kind", "value"), [("number", "ten"), ("date", "yesterday"), ("mood", "good")])
@@ -77,14 +81,14 @@ def test_any_text_can_be_read(text: str) -> None:
 @given(st.decimals(min_value=0, max_value=10**9, places=2))
 def test_every_amount_is_found_with_and_without_marks(amount: Decimal) -> None:
     fact = fact_of("number", f"{amount:f}")
-    assert holds(fact, facts_in(f"{amount:,}")) and holds(fact, facts_in(f"it is {amount:f} now"))
+    assert told(fact, f"{amount:,}") and told(fact, f"it is {amount:f} now")
 
 
 @given(st.dates(min_value=date(1900, 1, 1), max_value=date(2100, 1, 1)))
 def test_every_day_is_found_in_words_and_in_iso(day: date) -> None:
     fact = fact_of("date", day.isoformat())
-    assert holds(fact, facts_in(day.isoformat()))
-    assert holds(fact, facts_in(f"{day:%B} {day.day}, {day.year:04}")) and holds(fact, facts_in(f"{day.day} {day:%b}"))
+    assert told(fact, day.isoformat())
+    assert told(fact, f"{day:%B} {day.day}, {day.year:04}") and told(fact, f"{day.day} {day:%b}")
 
 
 PIECES = st.sampled_from([
