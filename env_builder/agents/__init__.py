@@ -87,14 +87,14 @@ class Agent:
         self.close()
 
     def _carry(self) -> None:
-        """Answer line after line, each with one line (an empty one where nothing is to be said), until the container ends."""
+        """Answer line after line, each with one line under its number (empty where nothing is to be said), until the end."""
         pending = b""
         try:
             while data := self._carrier.receive(float("inf")):
                 *lines, pending = (pending + data).split(b"\n")
-                for line in lines:
+                for number, _, line in (each.partition(b" ") for each in lines if each):
                     reply = answer(line, self._room)
-                    self._carrier.send((json.dumps(reply).encode() if reply else b"") + b"\n")
+                    self._carrier.send(number + b" " + (json.dumps(reply).encode() if reply else b"") + b"\n")
                     self._connected = True
                     self._ready.set()
                 if len(pending) > MAX_LINE:

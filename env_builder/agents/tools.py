@@ -8,19 +8,22 @@
     from tools import request, call, say                the same from Python, with /tools on sys.path
 
 Ships inside every agent's container: standard library only. In: lines of JSON-RPC on the socket (TOOLS_SOCKET, by default
-/tmp/tools.sock). Out: one line on stdout for each, and the host's line on stdin for it, which goes back to who asked.
+/tmp/tools.sock). Out: one numbered line on stdout for each, and the host's line on stdin under that number, which goes back to
+who asked. An answer to words that came past the socket is dropped.
 Sees: one line at a time of up to `MAX_LINE` bytes. Does not see: whose program asks; all programs in here are one agent.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import selectors
 import signal
 import socket
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -72,9 +75,8 @@ def serve(place: str = PLACE) -> None:
         ready.register(listening, selectors.EVENT_READ)
         ready.register(sys.stdin.buffer, selectors.EVENT_READ)
         open_ones: dict[socket.socket, bytes] = {}
-        sys.stdout.buffer.write(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
-        sys.stdout.buffer.flush()
-        sys.stdin.buffer.readline()
+        numbers = itertools.count()
+        _carried(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}', next(numbers))
         while True:
             for key, _ in ready.select():
                 if key.fileobj is listening:
@@ -82,7 +84,7 @@ def serve(place: str = PLACE) -> None:
                 elif not isinstance(key.fileobj, socket.socket):  # asked past the socket; or the host is gone
                     if not sys.stdin.buffer.readline():
                         return
-                elif not _heard(key.fileobj, open_ones):
+                elif not _heard(key.fileobj, open_ones, numbers):
                     ready.unregister(key.fileobj)
                     del open_ones[key.fileobj]
                     key.fileobj.close()
@@ -99,7 +101,18 @@ def _welcome(listening: socket.socket, ready: selectors.BaseSelector, open_ones:
         open_ones[one] = b""
 
 
-def _heard(one: socket.socket, open_ones: dict[socket.socket, bytes]) -> bool:
+def _carried(line: bytes, number: int) -> bytes:
+    """The host's answer to a line, empty where it has none; EOFError once the host is gone."""
+    sys.stdout.buffer.write(b"\n%d %s\n" % (number, line))  # whatever else stands there unfinished, this is a line of its own
+    sys.stdout.buffer.flush()
+    mark = b"%d " % number
+    while answer := sys.stdin.buffer.readline():
+        if answer.startswith(mark):
+            return answer[len(mark):].rstrip(b"\n")
+    raise EOFError
+
+
+def _heard(one: socket.socket, open_ones: dict[socket.socket, bytes], numbers: Iterator[int]) -> bool:
     """Carry what a program has said; whether it may say more."""
     try:
         data = one.recv(65536)
@@ -108,14 +121,10 @@ def _heard(one: socket.socket, open_ones: dict[socket.socket, bytes]) -> bool:
             return False
         open_ones[one] = rest
         for line in lines:
-            sys.stdout.buffer.write(line + b"\n")
-            sys.stdout.buffer.flush()
-            answer = sys.stdin.buffer.readline()
-            if not answer:
-                return False
-            if answer != b"\n":
-                one.sendall(answer)
-    except OSError:
+            answer = _carried(line, next(numbers))
+            if answer:
+                one.sendall(answer + b"\n")
+    except (OSError, EOFError):
         return False
     return True
 
@@ -159,6 +168,6 @@ def main(words: list[str]) -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
-    except (Refused, OSError, ValueError) as error:
+    except (Refused, OSError, EOFError, ValueError) as error:
         print(f"tools: {error}", file=sys.stderr)
         sys.exit(2)

@@ -13,6 +13,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from env_builder.agents import Ran
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 MOST_OUTPUT = 1 << 20
 """Bytes of a program's stdout, and of its stderr, that are kept."""
+REMOVED_S = 30
+"""How long the removal of a container that the engine has begun is waited for."""
 
 
 class Limits(NamedTuple):
@@ -135,13 +138,23 @@ class ContainerCarrier:
         return lines[-1] if lines else ""
 
     def close(self) -> None:
-        """Kill and remove the container."""
+        """Kill and remove the container; afterwards the engine, where it answers, has it no more."""
         self._over.cancel()
         with contextlib.suppress(*self._errors, AttributeError):
             self._frames.socket.close()
         with contextlib.suppress(*self._errors):
-            self._container.remove(force=True)
+            self._remove()
         self._client.close()
+
+    def _remove(self) -> None:
+        from docker.errors import APIError
+
+        try:
+            self._container.remove(force=True)
+        except APIError as error:
+            if error.status_code != HTTPStatus.CONFLICT:
+                raise
+            self._container.wait(condition="removed", timeout=REMOVED_S)  # the engine is about it, since its stdin has ended
 
     def _end(self, why: str) -> None:
         """Kill the container for a reason, which is its last word."""
