@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from collections.abc import Collection
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import polars as pl
 
 from env_builder import exports
-from env_builder.exports import Source
+from env_builder.exports import RoomExporter, Source
+from env_builder.exports.kit import cut
 from pipelines import progress
 from pipelines.bundling import move, names_of
 from pipelines.engine import Counts
@@ -23,6 +26,8 @@ from warehouse.records import SIDES, Dataset, Verdict, empty, frame
 from warehouse.store import Store
 
 STAGE = "datasets"
+FOR_TRAINING = ("train", "validation")
+"""Sides of the split that a room is exported with where nobody says otherwise."""
 
 
 class Export(NamedTuple):
@@ -47,7 +52,7 @@ def datasets(store: Store, settings: Settings) -> Counts:
         leaks = report.get("leaks", 0) if report.get("method") == "component" else 0
         if leaks:
             verdicts.append(_leaking(source, leaks))
-        for exporter in () if leaks else exports.registered():
+        for exporter in () if leaks else exports.of_tables():
             verdicts.append(exports.export(exporter, drafts / name, source).verdicts)
         rows += [_row(path, drafts, source.tasks.height) for path in sorted((drafts / name).rglob("*")) if path.is_file()]
     drafts.mkdir(parents=True, exist_ok=True)
@@ -67,8 +72,16 @@ def hold(store: Store, settings: Settings) -> bool:
     return all(place.is_file() and place.stat().st_size == n_bytes for place, n_bytes in places)
 
 
-def export(environment: Path, exporter: str, to: Path) -> Export:
-    """Write the tasks of a published environment with one exporter into the folder `to`. Raises Missing."""
+def export(environment: Path, exporter: str, to: Path, splits: Collection[str] = ()) -> Export:
+    """Write a published environment with one exporter into the folder `to`: the tables of its tasks, or the room itself.
+
+    `splits`: sides to write; by default all of a dataset, and those to train on of a room. Raises Missing.
+    """
+    unknown = sorted(set(splits) - set(SIDES))
+    if unknown:
+        raise Missing.named("split", unknown[0], SIDES)
+    if isinstance(exports.named(exporter), RoomExporter):
+        return _export_room(environment, exporter, to, splits or FOR_TRAINING)
     settings = Settings(logs=(), out=str(environment.parent.parent))
     with Store.published(settings.warehouse) as store:
         row = store.read("select service from mart.environments where environment = $name", name=environment.name)
@@ -77,7 +90,15 @@ def export(environment: Path, exporter: str, to: Path) -> Export:
             raise Missing.named("environment", environment.name, known)
         source = source_of(store, row["service"].item(), environment.name)
     tasks = [row["task_id"] for row in rows_of(environment)]
-    written = exports.export(exporter, to, source._replace(tasks=source.tasks.filter(pl.col("task_id").is_in(tasks))))
+    chosen = source.tasks.filter(pl.col("task_id").is_in(tasks) & pl.col("split").is_in(list(splits or SIDES)))
+    written = exports.export(exporter, to, source._replace(tasks=chosen))
+    return Export(written.paths, written.verdicts)
+
+
+def _export_room(environment: Path, exporter: str, to: Path, splits: Collection[str]) -> Export:
+    with TemporaryDirectory() as scratch:
+        kit = cut(environment, environment.parent.parent / "rewards" / environment.name, splits, Path(scratch))
+        written = exports.export_room(exporter, to, kit)
     return Export(written.paths, written.verdicts)
 
 

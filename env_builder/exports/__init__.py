@@ -1,7 +1,7 @@
-"""Datasets for what trains on them: one module per consumer format, and the registry of them.
+"""What other programs take: datasets to train on and rooms to act in, one module per consumer, and the registry of them.
 
-In: the tables of an environment. Out: files under `OUT/datasets/<environment>/`, split into train, validation and held-out, and
-the leakage report of the split beside them.
+In: the tables of an environment, or a built one. Out: of tables, files under `OUT/datasets/<environment>/`, split into train,
+validation and held-out, and the leakage report of the split beside them; of a room, a package.
 """
 
 from __future__ import annotations
@@ -11,10 +11,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from env_builder.exports.exporter import Exported, Exporter, Source
-from env_builder.exports.registry import named, registered
+from env_builder.exports.exporter import Exported, Exporter, RoomExporter, Source
+from env_builder.exports.kit import Kit
+from env_builder.exports.registry import named, of_tables, registered
+from warehouse.errors import Missing
 
-__all__ = ["Exported", "Exporter", "Source", "export", "registered", "write_leakage"]
+__all__ = ["Exported", "Exporter", "Kit", "RoomExporter", "Source", "export", "export_room", "named", "of_tables", "registered",
+           "write_leakage"]
 
 LEAKAGE = "leakage.json"
 
@@ -22,11 +25,25 @@ LEAKAGE = "leakage.json"
 def export(name: str, out: Path, source: Source) -> Exported:
     """Write `source` with the exporter called `name` into the folder `out` (made where it is missing).
 
-    Raises `Missing` for a name that no exporter has, with the names there are.
+    Raises `Missing` for a name that no exporter of datasets has, with the names there are.
     """
     exporter = named(name)
+    if not isinstance(exporter, Exporter):
+        raise Missing.named("exporter of datasets", name, of_tables())
     out.mkdir(parents=True, exist_ok=True)
     return exporter.write(out, source)
+
+
+def export_room(name: str, out: Path, kit: Kit) -> Exported:
+    """Write `kit` with the exporter called `name` into the folder `out` (made where it is missing).
+
+    Raises `Missing` for a name that no exporter of rooms has, with the names there are.
+    """
+    exporter = named(name)
+    if not isinstance(exporter, RoomExporter):
+        raise Missing.named("exporter of rooms", name, sorted(set(registered()) - set(of_tables())))
+    out.mkdir(parents=True, exist_ok=True)
+    return exporter.write(out, kit)
 
 
 def write_leakage(out: Path, report: Mapping[str, Any]) -> Path:

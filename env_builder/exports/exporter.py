@@ -1,7 +1,7 @@
-"""What every exporter is: a name and a function from tables to files.
+"""What every exporter is: a name and a function to files, from tables (`Exporter`) or from a built room (`RoomExporter`).
 
-An exporter gets `Source`, writes into a folder, and says which files it made and which sessions it left out. The same
-tables give the same bytes: rows are sorted, and no clock, host or path is written.
+A dataset exporter gets `Source`, a room exporter `Kit`; both write into a folder, and say which files they made and what they
+left out. The same tables and the same room give the same bytes: rows are sorted, and no clock, host or path is written.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
+
+from env_builder.exports.kit import Kit
 
 
 class Source(NamedTuple):
@@ -44,11 +46,20 @@ class Exported(NamedTuple):
 
 @dataclass(frozen=True)
 class Exporter:
-    """An exporter, as the entry points of `traceroom.exports` name it."""
+    """An exporter of datasets, as the entry points of `traceroom.exports` name it."""
 
     name: str
     write: Callable[[Path, Source], Exported]
     """Writes into an existing folder."""
+
+
+@dataclass(frozen=True)
+class RoomExporter:
+    """An exporter of a room to act in, as the entry points of `traceroom.exports` name it. Runs do not call it."""
+
+    name: str
+    write: Callable[[Path, Kit], Exported]
+    """Writes into an existing folder. Paths of what it made may be folders."""
 
 
 def members(tasks: pl.DataFrame) -> pl.DataFrame:

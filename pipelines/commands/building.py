@@ -112,13 +112,16 @@ def export(
     name: Annotated[str, typer.Argument(help="Name of the exporter; a wrong one lists them.")],
     environment: Annotated[Path, typer.Argument(help="OUT/environments/NAME.")],
     to: Annotated[Path, typer.Option("--to", help="Folder to write to.")] = Path("exported"),
+    split: Annotated[list[str] | None, typer.Option(
+        help="train, validation or held_out; may be repeated. By default all of a dataset, and train and validation of a room.",
+        show_default=False)] = None,
     json: Json = False,
 ) -> None:
-    """Write an environment's tasks in the form that another program takes."""
+    """Write an environment in the form that another program takes: its tasks as a dataset, or the room to act in."""
     from pipelines import exporting
 
     rows_of(environment)
-    written = exporting.export(environment, name, to)
+    written = exporting.export(environment, name, to, split or ())
     for path in written.paths:
         say(f"[bold]{escape(str(path))}[/]")
     left = written.verdicts.group_by("reason").len("n").sort("reason").to_dicts()

@@ -34,7 +34,7 @@ def write(folder: Path, environment: Path) -> list[Path]:
     source = source_of(folder, environment)
     draft = folder / f".{DATASETS}"
     shutil.rmtree(draft, ignore_errors=True)
-    for name in exports.registered():
+    for name in exports.of_tables():
         exports.export(name, draft, source)
     shutil.rmtree(folder / DATASETS, ignore_errors=True)
     draft.rename(folder / DATASETS)
