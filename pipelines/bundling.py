@@ -73,6 +73,14 @@ def environments(store: Store, settings: Settings) -> Counts:
             "n_images": sum(row.image_id is not None for row in rows)}
 
 
+def publish(store: Store, service: str, name: str, settings: Settings) -> bool:
+    """The directories of one service under this name; was there a task that holds?"""
+    drafts = Path(settings.out) / ".drafts"
+    row, _ = _of_service(_tables(store), service, name, drafts, settings)
+    shutil.rmtree(drafts, ignore_errors=True)
+    return row is not None
+
+
 def hold(store: Store, settings: Settings) -> bool:
     """Do the directories still stand as they were written, by what their manifests say?"""
     rows = store.table("mart.environments")

@@ -7,16 +7,15 @@ import json
 import shutil
 from collections.abc import Collection
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import polars as pl
 
 from env_builder import exports
 from env_builder.exports import RoomExporter, Source
-from env_builder.exports.kit import cut
 from pipelines import progress
 from pipelines.bundling import move, names_of
+from pipelines.cutting import cut
 from pipelines.engine import Counts
 from pipelines.reading import rows_of
 from pipelines.settings import Settings
@@ -72,16 +71,19 @@ def hold(store: Store, settings: Settings) -> bool:
     return all(place.is_file() and place.stat().st_size == n_bytes for place, n_bytes in places)
 
 
-def export(environment: Path, exporter: str, to: Path, splits: Collection[str] = ()) -> Export:
+def export(
+    environment: Path, exporter: str, to: Path, splits: Collection[str] = (), configuration: str | None = None
+) -> Export:
     """Write a published environment with one exporter into the folder `to`: the tables of its tasks, or the room itself.
 
-    `splits`: sides to write; by default all of a dataset, and those to train on of a room. Raises Missing.
+    `splits`: sides to write; by default all of a dataset, and those to train on of a room.
+    `configuration`: the file that the run was given, for a room is made anew (`pipelines/cutting.py`). Raises Missing.
     """
     unknown = sorted(set(splits) - set(SIDES))
     if unknown:
         raise Missing.named("split", unknown[0], SIDES)
     if isinstance(exports.named(exporter), RoomExporter):
-        return _export_room(environment, exporter, to, splits or FOR_TRAINING)
+        return _export_room(environment, exporter, to, splits or FOR_TRAINING, configuration)
     settings = Settings(logs=(), out=str(environment.parent.parent))
     with Store.published(settings.warehouse) as store:
         row = store.read("select service from mart.environments where environment = $name", name=environment.name)
@@ -95,10 +97,10 @@ def export(environment: Path, exporter: str, to: Path, splits: Collection[str] =
     return Export(written.paths, written.verdicts)
 
 
-def _export_room(environment: Path, exporter: str, to: Path, splits: Collection[str]) -> Export:
-    with TemporaryDirectory() as scratch:
-        kit = cut(environment, environment.parent.parent / "rewards" / environment.name, splits, Path(scratch))
-        written = exports.export_room(exporter, to, kit)
+def _export_room(
+    environment: Path, exporter: str, to: Path, splits: Collection[str], configuration: str | None
+) -> Export:
+    written = exports.export_room(exporter, to, cut(environment, splits, configuration))
     return Export(written.paths, written.verdicts)
 
 

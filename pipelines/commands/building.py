@@ -115,13 +115,14 @@ def export(
     split: Annotated[list[str] | None, typer.Option(
         help="train, validation or held_out; may be repeated. By default all of a dataset, and train and validation of a room.",
         show_default=False)] = None,
+    config: Annotated[str | None, typer.Option(help="TOML file that the run was given.", show_default=False)] = None,
     json: Json = False,
 ) -> None:
     """Write an environment in the form that another program takes: its tasks as a dataset, or the room to act in."""
     from pipelines import exporting
 
     rows_of(environment)
-    written = exporting.export(environment, name, to, split or ())
+    written = exporting.export(environment, name, to, split or (), config)
     for path in written.paths:
         say(f"[bold]{escape(str(path))}[/]")
     left = written.verdicts.group_by("reason").len("n").sort("reason").to_dicts()

@@ -1,0 +1,130 @@
+"""The training cut: an environment made anew as if the sessions of the other sides of the split had never been logged.
+
+In: a published environment and its run's warehouse. Out: a `Kit` of a room and a grader in which no task, fact, answer on
+record, program, script, example or rubric comes from a session of a side that was not asked for: the stages themselves make it
+(pipelines/stages.py), from a warehouse without those sessions, and it is verified like every other. Tasks keep their sides.
+
+A cut lies in OUT/.kits, under a name that says what it was made of, so that all consumers are given the same one; an older one
+of the same environment goes. Does not see: what one session says of another's (sessions of no task belong to no side and
+stay); statistics of the whole log that lie in how it was split.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Collection
+from pathlib import Path
+
+import polars as pl
+
+from env_builder.exports.kit import Kit, kit_of
+from env_builder.runtime.canonical import canonical, digest
+from pipelines import bundling, stages
+from pipelines.engine import code_digest
+from pipelines.settings import Settings
+from warehouse.errors import EnvironmentBroken, Missing
+from warehouse.lock import writing
+from warehouse.records import SIDES
+from warehouse.store import Store
+
+MADE = (stages.world, stages.goals, stages.names, stages.outcomes, stages.tasks)
+REWARDED = (stages.rewards, stages.variants)
+_WORD = re.compile(r"[^\W_][\w-]*")
+_OF_SESSIONS = ("core.sessions", "core.turns", "core.feedback")
+
+
+def cut(environment: Path, splits: Collection[str], configuration: str | None = None) -> Kit:
+    """The kit of a published environment with the tasks of these sides alone; with those of all sides, as it stands.
+
+    `configuration`: the file that its run was given. Raises Missing, EnvironmentBroken where no task of these sides holds.
+    """
+    out = environment.parent.parent
+    whole = kit_of(environment, out / "rewards" / environment.name)
+    if set(splits) >= set(SIDES):
+        return whole
+    settings = Settings(logs=(), out=str(out), configuration=configuration, image=False)
+    told = settings.configured.model_dump(mode="json")
+    kits = out / ".kits" / whole.name / "+".join(sorted(set(splits)))
+    place = kits / digest(canonical([whole.digest, code_digest(), told]))[:16]
+    with writing(kits.with_suffix(".duckdb"), f"a cut of {whole.name}"):
+        if not place.is_dir():
+            shutil.rmtree(kits, ignore_errors=True)
+            _make(settings, whole.name, frozenset(splits), place)
+    return kit_of(place / "environments" / whole.name, place / "rewards" / whole.name)
+
+
+def _make(settings: Settings, name: str, splits: frozenset[str], place: Path) -> None:
+    draft = place.with_name(f"{place.name}.part")
+    shutil.rmtree(draft, ignore_errors=True)
+    inner = settings.model_copy(update={"out": str(draft)})
+    with Store.published(settings.warehouse) as store:
+        found = store.read("select service from mart.environments where environment = $name", name=name)
+        if found.is_empty():
+            known = store.read("select environment from mart.environments")["environment"]
+            raise Missing.named("environment", name, known)
+        service = str(found["service"].item())
+        sides = _sides(store, service)
+        with Store.open(inner.warehouse) as own:
+            _fill(own, store, service, sides.filter(~pl.col("split").is_in(list(splits))))
+    with Store.open(inner.warehouse) as own:
+        for stage in MADE:
+            stage(own, inner)
+        own.replace("mart.tasks", _with_sides(own.table("mart.tasks"), sides, splits))
+        for stage in REWARDED:
+            stage(own, inner)
+        if not bundling.publish(own, service, name, inner):
+            what = f"no task of {', '.join(sorted(splits))} holds by itself"
+            raise EnvironmentBroken(what, str(settings.environments / name), "name more sides (--split), or log more sessions")
+    for left in (inner.warehouse, inner.warehouse.with_name(f"{inner.warehouse.name}.lock")):
+        left.unlink(missing_ok=True)
+    shutil.rmtree(inner.withheld, ignore_errors=True)
+    bundling.move(draft, place)
+
+
+def _sides(store: Store, service: str) -> pl.DataFrame:
+    """(session_id, split) of all sessions of tasks; one that is on several sides stands there several times."""
+    own = store.read("select session_ids, segment_of, split from mart.tasks where service = $service", service=service)
+    both = [own.select(pl.col("session_ids").alias("session_id"), "split").explode("session_id"),
+            own.select(pl.col("segment_of").alias("session_id"), "split")]
+    return pl.concat(both).drop_nulls("session_id").unique().sort("session_id", "split")
+
+
+def _fill(own: Store, store: Store, service: str, without: pl.DataFrame) -> None:
+    """A warehouse of one service without some sessions."""
+    from extractors.tools import tools_of
+
+    sessions = store.read("select * from core.sessions where service = $service order by all", service=service)
+    kept = sessions.join(without, on="session_id", how="anti")
+    for table in _OF_SESSIONS:
+        own.replace(table, store.table(table).join(kept, on="session_id", how="semi"))
+    gone = sessions.join(without, on="session_id", how="semi")
+    own.replace("core.row_changes", _elsewhere(
+        store.table("core.row_changes"), gone, store.table("core.turns").join(gone, on="session_id", how="semi")))
+    tools, _ = tools_of(own.table("core.turns"), store.table("raw.declarations"))
+    own.replace("core.tools", tools.filter(pl.col("service") == service))
+
+
+def _elsewhere(changes: pl.DataFrame, sessions: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
+    """Row changes that none of the sessions made, as far as can be told: those of another time (with a minute for what is
+    written late), or of a row whose key none of them names."""
+    times = sessions.select("started_at", pl.col("ended_at") + pl.duration(minutes=1)).drop_nulls().sort("started_at")
+    if changes.is_empty() or times.is_empty():
+        return changes
+    spans = times.with_columns(pl.col("ended_at").cum_max())  # of sessions that overlap: until when one of those so far ran
+    texts = (*turns["arguments"].drop_nulls(), *turns["content"].drop_nulls())
+    words = {word for text in texts for word in _WORD.findall(text)}
+    named = [not key or any(word in words for word in _WORD.findall(key)) for key in changes["key"]]
+    then = changes.with_columns(pl.Series("named", named)).sort("happened_at").join_asof(
+        spans, left_on="happened_at", right_on="started_at")
+    return then.filter(
+        ~pl.col("named") | pl.col("ended_at").is_null() | (pl.col("happened_at") > pl.col("ended_at"))).select(changes.columns)
+
+
+def _with_sides(tasks: pl.DataFrame, sides: pl.DataFrame, splits: frozenset[str]) -> pl.DataFrame:
+    """The tasks on the sides on which their sessions were; without those whose sessions were on none."""
+    sessions = pl.concat_list("session_ids", pl.col("segment_of").implode().over("task_id").list.drop_nulls())
+    found = tasks.select("task_id", sessions.alias("session_id")).explode("session_id").join(sides, on="session_id", how="left")
+    side = found.group_by("task_id").agg(pl.col("split").max(), pl.col("split").is_null().any().alias("unknown"))
+    known = side.filter(~pl.col("unknown") & pl.col("split").is_in(list(splits))).select("task_id", "split")
+    return tasks.drop("split").join(known, on="task_id").select(tasks.columns).sort("task_id")
