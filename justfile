@@ -35,3 +35,7 @@ lock-check:
                 --python-version "$version" --target "$(mktemp -d)" -r requirements.lock
         done
     done
+
+# run every consumer of exports in an interpreter of its own, and write the table of docs/consumers.md (NAME…: only these)
+consumers *names:
+    .venv/bin/python -m tests.consumers.table {{names}}

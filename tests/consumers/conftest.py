@@ -1,0 +1,55 @@
+"""What the tests of consumers share: one task set exported once for all workers, and the notes of what ran."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from tests.conftest import traceroom
+from tests.consumers.consumers import CONSUMERS, Consumer
+from tests.consumers.episodes import episodes
+
+Export = Callable[[Consumer], Path]
+
+
+@pytest.fixture(scope="session")
+def export(sample_run: Path, sample_environment: Path) -> Export:
+    """Folder with the exports that a consumer reads, of the sample's own environment, each made once."""
+    folder = sample_run.parent / "consumers"
+
+    def exported(consumer: Consumer) -> Path:
+        with FileLock(sample_run.parent / "consumers.lock"):
+            if not folder.exists():
+                folder.mkdir()
+                (folder / "datasets").symlink_to(sample_run / "datasets" / sample_environment.name)
+                (folder / "episodes.json").write_text(json.dumps(episodes(sample_environment)), "utf-8")
+            for name in consumer.exports:
+                if not (folder / f"{name}.done").exists():
+                    done = traceroom("export", name, sample_environment, "--to", folder / name)
+                    assert done.returncode == 0, done.stderr
+                    (folder / f"{name}.done").touch()
+        return folder
+
+    return exported
+
+
+@pytest.fixture
+def note(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """Write down what ran, where TRACEROOM_CONSUMERS_NOTES names a folder (`just consumers` does)."""
+    folder = os.environ.get("TRACEROOM_CONSUMERS_NOTES")
+
+    def write(consumer: Consumer, **row: object) -> None:
+        if folder:
+            (Path(folder) / f"{consumer.name}.json").write_text(json.dumps({"consumer": consumer.name, **row}), "utf-8")
+
+    return write
+
+
+def chosen() -> list[Consumer]:
+    """The consumers that this run is about: those that CI must run, all with TRACEROOM_CONSUMERS=all."""
+    return [consumer for consumer in CONSUMERS if consumer.required or os.environ.get("TRACEROOM_CONSUMERS") == "all"]

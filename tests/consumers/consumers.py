@@ -1,0 +1,50 @@
+"""The consumers: what each needs, on which Python, which exports its program reads, and whether CI must run it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+PROGRAMS = Path(__file__).parent / "programs"
+SHARED = PROGRAMS.with_name("shared")
+"""What programs import; they do not see each other, for they are called as the packages are."""
+AS_OF = "2026-11-21"
+"""What the packages need themselves is taken as it was published before this day."""
+
+HUGGING_FACE = ("trl==1.16.0", "torch==2.13.0", "transformers==5.23.0", "datasets==5.2.0", "minari==0.5.4",
+                "gymnasium==1.4.0", "h5py", "pillow")
+"""Libraries that agree with each other share one interpreter."""
+
+
+class Consumer(NamedTuple):
+    """A library that takes an export as it is, and the program that proves it."""
+
+    name: str
+    """Of the program in `programs/`, and of the row in docs/consumers.md."""
+    requirements: tuple[str, ...]
+    """What pip installs; the package itself first."""
+    exports: tuple[str, ...]
+    """Exporters whose folders the program reads."""
+    python: str = "3.11"
+    """Version that the package needs."""
+    required: bool = True
+    """CI must run it; the others are run by `just consumers`."""
+
+    @property
+    def package(self) -> str:
+        """The package that consumes, without its pin."""
+        return self.requirements[0].split("==")[0]
+
+
+def _first(package: str, requirements: tuple[str, ...]) -> tuple[str, ...]:
+    """The same requirements, this package first."""
+    return tuple(sorted(requirements, key=lambda pin: (not pin.startswith(f"{package}=="), requirements.index(pin))))
+
+
+CONSUMERS = (
+    Consumer("datasets", _first("datasets", HUGGING_FACE), ()),
+)
+
+BY_NAME = {consumer.name: consumer for consumer in CONSUMERS}
+MUST_RUN = frozenset({"datasets"})
+"""CI fails if one of these did not run."""
