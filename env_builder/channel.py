@@ -15,12 +15,12 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from env_builder.room import ANSWER_S, Carrier
+from env_builder.carriers import ANSWER_S, Carrier, Connection
+from env_builder.room import HELLO
+from env_builder.runtime.mcp import EPISODE_KEY, MAX_LINE
 from warehouse.errors import InputError, Unavailable
 
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
-LONGEST_LINE = 16 * 1024 * 1024 - 1
-"""Characters of the longest request that a room reads."""
 _WATCH_S = 5.0
 
 
@@ -56,8 +56,7 @@ class Channel(asyncio.Protocol):
     async def connect(cls, path: Path) -> Channel:
         """A connection of its own to a room with control that listens at `path`; Unavailable where none does."""
         channel = await cls.over(Connection.to(path), str(path))
-        hello = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "traceroom", "version": "1"}}
-        await channel.request("initialize", hello)
+        await channel.request("initialize", HELLO)
         return channel
 
     @property
@@ -83,15 +82,15 @@ class Channel(asyncio.Protocol):
             answered.set_exception(self._gone or Unavailable("the room has no connection", self._name))
             return answered
         self._n_sent += 1
-        told = params if episode is None else {**(params or {}), "_meta": {"traceroom/episode": episode}}
+        told = params if episode is None else {**(params or {}), "_meta": {EPISODE_KEY: episode}}
         message = {"jsonrpc": "2.0", "id": self._n_sent, "method": method, "params": told or {}}
         try:
             line = _ENCODER.encode(message)
         except (ValueError, RecursionError) as error:
             answered.set_exception(InputError(f"what is asked cannot be written as JSON ({error})", self._name))
             return answered
-        if len(line) >= LONGEST_LINE:
-            answered.set_exception(InputError(f"what is asked is longer than {LONGEST_LINE} characters", self._name))
+        if len(line) >= MAX_LINE - 1:
+            answered.set_exception(InputError(f"what is asked is longer than {MAX_LINE - 1} characters", self._name))
             return answered
         if not self._waiting:
             self._heard_at = loop.time()
@@ -162,63 +161,3 @@ class Channel(asyncio.Protocol):
                 self._lose(Unavailable(f"the room is gone (no answer within {ANSWER_S:.0f} s)", self._name))
                 self._transport.abort()
                 await asyncio.to_thread(self._carrier.close)
-
-
-class Frames:
-    """Bytes of an attached container, as the engine frames them: 8 bytes before each piece, which stream and how long."""
-
-    def __init__(self) -> None:
-        self._rest = b""
-
-    def split(self, data: bytes) -> tuple[bytes, bytes]:
-        """(stdout, stderr) of what is whole now."""
-        rest, at, streams = self._rest + data, 0, ([], [])  # type: bytes, int, tuple[list[bytes], list[bytes]]
-        while len(rest) >= (begin := at + 8) and len(rest) >= (end := begin + int.from_bytes(rest[at + 4:begin], "big")):
-            streams[rest[at] != 1].append(rest[begin:end])
-            at = end
-        self._rest = rest[at:]
-        return b"".join(streams[0]), b"".join(streams[1])
-
-
-class Connection:
-    """Carries bytes over a socket that is connected; the room behind it is ended elsewhere, if at all.
-
-    `framed`: it is that of a container.
-    """
-
-    def __init__(self, stream: socket.socket, framed: bool = False) -> None:
-        self.socket = stream
-        self._frames = Frames() if framed else None
-
-    @classmethod
-    def to(cls, path: Path) -> Connection:
-        """To a room that listens at a Unix socket; Unavailable where none does."""
-        stream = socket.socket(socket.AF_UNIX)
-        try:
-            stream.connect(str(path))
-        except OSError as error:
-            stream.close()
-            raise Unavailable(f"no room listens there ({error.strerror})", str(path), "start it with --socket") from error
-        return cls(stream)
-
-    def send(self, data: bytes) -> None:
-        """Write all of it."""
-        self.socket.settimeout(ANSWER_S)
-        self.socket.sendall(data)
-
-    def receive(self, timeout_s: float) -> bytes:
-        """Some bytes of what the room says."""
-        self.socket.settimeout(timeout_s)
-        return self.socket.recv(65536)
-
-    def unframed(self, data: bytes) -> bytes:
-        """All of it, but for what is around it."""
-        return data if self._frames is None else self._frames.split(data)[0]
-
-    def last_words(self) -> str:
-        """None: it says them elsewhere."""
-        return ""
-
-    def close(self) -> None:
-        """End the connection."""
-        self.socket.close()

@@ -15,11 +15,10 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from env_builder import image
-from env_builder.room import Carrier, Room
+from env_builder.carriers import Carrier
+from env_builder.room import Closing, Room
 from warehouse.errors import InputError, TraceroomError, Unavailable
 
 STARTERS = 2
@@ -28,7 +27,7 @@ PAUSE_S = 0.05
 """Before a container is started or removed, so that whoever took or gave back a room first goes on with what it is about."""
 
 
-class Pool:
+class Pool(Closing):
     """Rooms of one environment, of which `ready` stand ready and of which there are never more than `most`."""
 
     def __init__(
@@ -84,14 +83,6 @@ class Pool:
         list(self._work.map(Room.close, left))
         self._work.shutdown()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def _next(self, timeout_s: float) -> Room:
         with self._changed:
             self._failed = None  # what was not there before may be there now
@@ -121,6 +112,8 @@ class Pool:
 
     def _start(self) -> None:
         self._pause.wait(PAUSE_S)
+        if self._closed:
+            return
         try:
             room = self._begin()
         except TraceroomError as error:

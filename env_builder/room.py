@@ -10,23 +10,21 @@ from __future__ import annotations
 
 import json
 import os
-import socket
-import subprocess
 import sys
-import tempfile
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
+from env_builder.carriers import ANSWER_S, Carrier, Process
 from env_builder.layers import read_manifest
 from warehouse.errors import InputError, Unavailable
 
-ANSWER_S = 60.0
-"""Seconds that an answer may take before the room counts as gone."""
-
+HELLO = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "traceroom", "version": "1"}}
+"""How a host shakes hands: as an MCP client of a revision that knows texts alone, since it reads structures out of them."""
 
 class Answer(NamedTuple):
     """A tool's answer as it came over the protocol."""
@@ -48,34 +46,27 @@ def answer_of(result: dict[str, Any]) -> Answer:
         marks.get("traceroom/latency_ms"))
 
 
-class Carrier(Protocol):
-    """Carries bytes to and from a room."""
-
-    @property
-    def socket(self) -> socket.socket:
-        """What it reads and writes, for who waits for it otherwise than by `receive`."""
-
-    def unframed(self, data: bytes) -> bytes:
-        """The room's own words among bytes that were read from the socket, in order."""
-
-    def send(self, data: bytes) -> None:
-        """Write all of it; OSError where the other end is gone."""
-
-    def receive(self, timeout_s: float) -> bytes:
-        """Some bytes; empty at the end; TimeoutError after `timeout_s`."""
-
-    def last_words(self) -> str:
-        """What the room said on stderr at the end, for an error message."""
-
-    def close(self) -> None:
-        """End the room; twice is once."""
-
-
 Tasks = Callable[[str], dict[str, Any]]
 """A task's id -> its row of tasks.jsonl; InputError where there is none."""
 
 
-class Room:
+class Closing(ABC):
+    """Is closed where its `with` ends."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End it."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Room(Closing):
     """The host's end of one room; of several callers one after the other."""
 
     def __init__(self, carrier: Carrier, name: str, tasks: Tasks | None = None) -> None:
@@ -98,9 +89,8 @@ class Room:
         return result
 
     def open(self) -> None:
-        """Shake hands, as an MCP client does, of a revision that knows texts alone: a host reads structures out of them."""
-        host = {"name": "traceroom", "version": "1"}
-        self.request("initialize", {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": host})
+        """Shake hands, as an MCP client does."""
+        self.request("initialize", HELLO)
 
     def tools(self) -> list[dict[str, Any]]:
         """MCP descriptors of the tools."""
@@ -153,14 +143,6 @@ class Room:
         """End the room."""
         self.carrier.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def _exchange(self, message: dict[str, Any]) -> dict[str, Any]:
         """The reply to a request; who asks from another thread waits."""
         try:
@@ -182,59 +164,6 @@ class Room:
             parts.append(data)
         line, _, self._pending = b"".join(parts).partition(b"\n")
         return line
-
-
-class Process:
-    """A room as a process of this user."""
-
-    def __init__(self, command: list[str], environment: Mapping[str, str] | None = None) -> None:
-        self.socket, its = socket.socketpair()
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115  it is as long open as the room
-        with its:
-            end = its.fileno()
-            self._process = subprocess.Popen(command, stdin=end, stdout=end, stderr=self._said, env=environment or {})
-
-    @property
-    def process_id(self) -> int:
-        """Of the process."""
-        return self._process.pid
-
-    def send(self, data: bytes) -> None:
-        """Write all of it."""
-        self.socket.settimeout(ANSWER_S)
-        self.socket.sendall(data)
-
-    def receive(self, timeout_s: float) -> bytes:
-        """Some bytes of what the room says."""
-        self.socket.settimeout(timeout_s)
-        try:
-            return self.socket.recv(65536)
-        except TimeoutError as error:
-            raise TimeoutError(f"no answer within {timeout_s:.0f} s") from error
-
-    def unframed(self, data: bytes) -> bytes:
-        """All of it."""
-        return data
-
-    def last_words(self) -> str:
-        """Last line on stderr, waiting a moment for a room that is ending."""
-        try:
-            self._process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            return ""
-        self._said.seek(max(0, self._said.seek(0, os.SEEK_END) - 4096))
-        said = self._said.read().decode(errors="replace").strip().splitlines()
-        return said[-1] if said else f"exit code {self._process.returncode}"
-
-    def close(self) -> None:
-        """Close its stdin, and end it where that does not."""
-        self.socket.close()
-        try:
-            self._process.wait(timeout=2)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._said.close()
 
 
 def arguments(task_id: str | None, seed: int = 0, control: bool = True) -> list[str]:

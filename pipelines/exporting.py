@@ -17,7 +17,7 @@ from pipelines import progress
 from pipelines.bundling import move, names_of
 from pipelines.cutting import cut
 from pipelines.engine import Counts
-from pipelines.reading import rows_of
+from pipelines.reading import task_rows
 from pipelines.settings import Settings
 from pipelines.verdicts import all_of
 from warehouse.errors import Missing
@@ -91,7 +91,7 @@ def export(
             known = store.read("select environment from mart.environments")["environment"]
             raise Missing.named("environment", environment.name, known)
         source = source_of(store, row["service"].item(), environment.name)
-    tasks = [row["task_id"] for row in rows_of(environment)]
+    tasks = [row["task_id"] for row in task_rows(environment)]
     chosen = source.tasks.filter(pl.col("task_id").is_in(tasks) & pl.col("split").is_in(list(splits or SIDES)))
     written = exports.export(exporter, to, source._replace(tasks=chosen))
     return Export(written.paths, written.verdicts)

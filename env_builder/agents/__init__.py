@@ -14,11 +14,11 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from env_builder.agents.tools import MAX_LINE
-from env_builder.room import Carrier, Room
+from env_builder.carriers import Carrier
+from env_builder.room import Closing, Room
 from warehouse.errors import Unavailable
 
 METHODS = frozenset({"initialize", "ping", "tools/list", "tools/call", "traceroom/say", "traceroom/finish"})
@@ -40,7 +40,7 @@ Run = Callable[[Sequence[str], bytes, float], Ran]
 """Runs a program in the container: words, stdin, seconds."""
 
 
-class Agent:
+class Agent(Closing):
     """An agent's container, connected to its room until it is closed."""
 
     def __init__(self, carrier: Carrier, run: Run, room: Room) -> None:
@@ -49,6 +49,8 @@ class Agent:
         self._room = room
         self._ready = threading.Event()
         self._connected = False
+        self._lost: str | None = None
+        """Why nothing is carried any longer."""
         self._carrying = threading.Thread(target=self._carry, name="agent", daemon=True)
         self._carrying.start()
 
@@ -63,7 +65,13 @@ class Agent:
 
     def run(self, program: Sequence[str], stdin: bytes = b"", timeout_s: float = 600.0) -> Ran:
         """Run a program in the container and wait for its end; after `timeout_s` the whole container is ended."""
-        return self._run(program, stdin, timeout_s)
+        try:
+            if self._lost is None:
+                return self._run(program, stdin, timeout_s)
+        except Unavailable:
+            if self._lost is None:
+                raise
+        raise Unavailable(f"the agent's container has ended with its room ({self._lost})")
 
     def put(self, path: str, data: bytes) -> None:
         """Write a file in the container, where its programs may write; Unavailable where it cannot be."""
@@ -75,16 +83,7 @@ class Agent:
     def close(self) -> None:
         """End the container and all its programs; the room stays."""
         self._carrier.close()
-        if threading.current_thread() is not self._carrying:
-            self._carrying.join(timeout=10)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        self._carrying.join(timeout=10)
 
     def _carry(self) -> None:
         """Answer line after line, each with one line under its number (empty where nothing is to be said), until the end."""
@@ -99,10 +98,12 @@ class Agent:
                     self._ready.set()
                 if len(pending) > MAX_LINE:
                     break
-        except (OSError, Unavailable):
-            return  # the container or the room has ended, and who runs programs is told so there
+        except (OSError, Unavailable) as error:
+            self._lost = str(error)
         finally:
             self._ready.set()
+            if self._connected:  # who runs programs in there is told so
+                self._carrier.close()
 
 
 def answer(line: bytes, room: Room) -> dict[str, Any] | None:
@@ -115,8 +116,9 @@ def answer(line: bytes, room: Room) -> dict[str, Any] | None:
         return _refused(None, -32600, "not a JSON-RPC 2.0 object")
     if "id" not in message:
         return None  # no notification changes anything in a room
-    if message.get("method") not in METHODS:
-        return _refused(message["id"], -32601, f"no method {message.get('method')!r}; there are: {', '.join(sorted(METHODS))}")
+    method = message.get("method")
+    if not isinstance(method, str) or method not in METHODS:
+        return _refused(message["id"], -32601, f"no method {method!r}; there are: {', '.join(sorted(METHODS))}")
     params = message.get("params")
     if isinstance(params, dict) and isinstance(params.get("_meta"), dict):  # whose episode it is, is not the agent's to say
         own = {name: value for name, value in params["_meta"].items() if not name.startswith("traceroom/")}

@@ -27,7 +27,7 @@ from env_builder.layers import Compiled, agent_layer, layers_of, read_manifest, 
 from env_builder.room import Room, Tasks, arguments, begun
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.files import TASKS
-from warehouse.errors import InputError, Unavailable
+from warehouse.errors import InputError, TraceroomError, Unavailable
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -133,7 +133,11 @@ def start(
     carrier = ContainerCarrier(engine(), image_id, arguments(None), limits)
     room = begun(Room(carrier, image_id[:19], tasks))
     if task_id is not None:
-        room.reset(task_id, seed)
+        try:
+            room.reset(task_id, seed)
+        except TraceroomError:
+            room.close()
+            raise
     return room
 
 

@@ -20,7 +20,6 @@ from pathlib import Path
 
 ROOM = "/room"
 """Where the runtime will lie."""
-PACKAGE = "runtime"
 LATER = ("ctypes",)
 """What a room imports from the standard library once it runs."""
 _UNCHECKED = 1

@@ -9,22 +9,25 @@ none of it fills the host's disk; the end of the host's connection is the end of
 from __future__ import annotations
 
 import contextlib
+import selectors
 import socket
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from env_builder.agents import Ran
 from env_builder.archive import ROOM_WAY, Way
-from env_builder.channel import Frames
+from env_builder.carriers import Frames
 from warehouse.errors import Unavailable
 
 if TYPE_CHECKING:
     from docker import DockerClient
     from docker.models.containers import Container
 
+CHUNK = 64 * 1024
+"""Bytes that are read at a time."""
 MOST_OUTPUT = 1 << 20
 """Bytes of a program's stdout, and of its stderr, that are kept."""
 REMOVED_S = 30
@@ -75,7 +78,7 @@ class ContainerCarrier:
         self._over.daemon = True
         try:
             stream = self._container.attach_socket(params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
-            self._frames = _Frames(stream)
+            self._stream = stream  # held, since who drops it closes the socket
             self._container.start()
             self._over.start()
         except self._errors as error:
@@ -84,21 +87,21 @@ class ContainerCarrier:
 
     def send(self, data: bytes) -> None:
         """Write all of it."""
-        self._frames.socket.sendall(data)
+        self.socket.sendall(data)
 
     def receive(self, timeout_s: float) -> bytes:
         """Some bytes of the first process's stdout; what it says on stderr is kept aside."""
         ends = time.monotonic() + timeout_s
-        for channel, data in self._frames.until(ends):
-            if channel == 1:
-                return data
-            self._said = (self._said + data)[-4096:]
+        while data := _received(self.socket, ends):
+            words = self.unframed(data)
+            if words:
+                return words
         return b""
 
     @property
     def socket(self) -> socket.socket:
         """What the first process's stdio goes over, in the engine's frames."""
-        return self._frames.socket
+        return _socket_of(self._stream)
 
     def unframed(self, data: bytes) -> bytes:
         """The first process's stdout among bytes that were read from the socket; what it says on stderr is kept aside."""
@@ -110,24 +113,19 @@ class ContainerCarrier:
         """Run another program in the container, as its user; after `timeout_s` the whole container is ended."""
         if self._ended is not None:  # the engine may take a moment to notice
             raise Unavailable(f"the container is gone ({self._ended})")
-        ends = time.monotonic() + timeout_s
-        api, kept = self._client.api, {1: bytearray(), 2: bytearray()}
+        api = self._client.api
         try:
             made = api.exec_create(self.container_id, list(program), stdin=True)["Id"]
-            frames = _Frames(api.exec_start(made, socket=True))
-            with contextlib.closing(frames.socket):
-                frames.socket.sendall(stdin)
-                frames.socket.shutdown(socket.SHUT_WR)
-                for channel, data in frames.until(ends):
-                    room = MOST_OUTPUT - len(kept[channel])
-                    kept[channel] += data[:max(0, room)]
-            code: int | None = api.exec_inspect(made)["ExitCode"]
+            stream = api.exec_start(made, socket=True)
+            with contextlib.closing(_socket_of(stream)) as way:
+                stdout, stderr = _talked(way, stdin, time.monotonic() + timeout_s)
+            code: int | None = None if self._ended is not None else api.exec_inspect(made)["ExitCode"]
         except TimeoutError:
             self._end(f"a program took more than {timeout_s:g} s")
-            code = None
+            return Ran(None, b"", b"")
         except self._errors as error:
             raise Unavailable(f"the container is gone ({self._said.decode(errors='replace') or error})") from error
-        return Ran(code, bytes(kept[1]), bytes(kept[2]))
+        return Ran(code, stdout, stderr)
 
     def last_words(self) -> str:
         """Last line on stderr."""
@@ -141,7 +139,7 @@ class ContainerCarrier:
         """Kill and remove the container; afterwards the engine, where it answers, has it no more."""
         self._over.cancel()
         with contextlib.suppress(*self._errors, AttributeError):
-            self._frames.socket.close()
+            self.socket.close()
         with contextlib.suppress(*self._errors):
             self._remove()
         self._client.close()
@@ -164,29 +162,51 @@ class ContainerCarrier:
             self._container.kill()
 
 
-class _Frames:
-    """What an engine sends of the two outputs of a process."""
+def _socket_of(stream: Any) -> socket.socket:
+    """The socket beneath what the engine's client gives."""
+    return cast(socket.socket, vars(stream).get("_sock", stream))
 
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-        """Held, since who drops it closes the socket."""
-        self.socket: socket.socket = cast(socket.socket, vars(stream).get("_sock", stream))
 
-    def until(self, ends: float) -> Iterator[tuple[int, bytes]]:
-        """(1: stdout, 2: stderr; bytes) until there are no more; TimeoutError at `ends` of the monotonic clock."""
-        while header := self._exactly(8, ends):
-            yield header[0], self._exactly(int.from_bytes(header[4:], "big"), ends)
+def _received(way: socket.socket, ends: float) -> bytes:
+    """Some bytes, empty at the end; TimeoutError at `ends` of the monotonic clock."""
+    way.settimeout(None if ends == float("inf") else max(0.001, ends - time.monotonic()))
+    return way.recv(CHUNK)
 
-    def _exactly(self, size: int, ends: float) -> bytes:
-        parts = bytearray()
-        while len(parts) < size:
-            left = ends - time.monotonic()
-            self.socket.settimeout(None if left == float("inf") else max(0.001, left))
-            data = self.socket.recv(size - len(parts))
-            if not data:
-                return b""
-            parts += data
-        return bytes(parts)
+
+def _talked(way: socket.socket, stdin: bytes, ends: float) -> tuple[bytes, bytes]:
+    """What a program says on its two outputs until its end, while it is told its stdin; TimeoutError at `ends`."""
+    frames, outputs, unsent = Frames(), (bytearray(), bytearray()), memoryview(stdin)
+    way.setblocking(False)
+    with selectors.DefaultSelector() as ready:
+        ready.register(way, selectors.EVENT_READ | selectors.EVENT_WRITE)
+        while True:
+            events = ready.select(max(0.001, ends - time.monotonic()))
+            if not events or time.monotonic() > ends:
+                raise TimeoutError
+            mask = events[0][1]
+            if mask & selectors.EVENT_WRITE:
+                unsent = _told(way, unsent)
+                if not unsent:
+                    ready.modify(way, selectors.EVENT_READ)
+            if mask & selectors.EVENT_READ:
+                data = way.recv(CHUNK)
+                if not data:
+                    return bytes(outputs[0]), bytes(outputs[1])
+                for output, said in zip(outputs, frames.split(data), strict=True):
+                    output += said[:max(0, MOST_OUTPUT - len(output))]
+
+
+def _told(way: socket.socket, unsent: memoryview) -> memoryview:
+    """What is left to send; nothing where who should read it has ended."""
+    try:
+        unsent = unsent[way.send(unsent):]
+        if not unsent:
+            way.shutdown(socket.SHUT_WR)
+    except BlockingIOError:
+        return unsent
+    except OSError:
+        return unsent[:0]
+    return unsent
 
 
 def _create(client: DockerClient, image_id: str, options: list[str], limits: Limits, way: Way) -> Container:

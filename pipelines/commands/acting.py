@@ -12,7 +12,7 @@ from rich.markup import escape
 from env_builder.runtime.conditions import SWITCHES
 from pipelines.commands.building import Json
 from pipelines.commands.grading import Mode
-from pipelines.reading import rows_of
+from pipelines.reading import task_rows
 from pipelines.screen import data, say, table
 from warehouse.errors import GateFailed, InputError, Missing
 
@@ -67,7 +67,7 @@ def play(
 
 
 def _task(environment: Path, beginning: str) -> str:
-    ids = [row["task_id"] for row in rows_of(environment)]
+    ids = [row["task_id"] for row in task_rows(environment)]
     found = [task_id for task_id in ids if task_id.startswith(beginning)]
     if beginning in ids:
         return beginning
@@ -143,7 +143,7 @@ def verify(
     """
     from pipelines.playing import verified
 
-    rows_of(environment)
+    task_rows(environment)
     found = verified(environment, rewards, deep)
     if json:
         data(found)
@@ -176,7 +176,7 @@ def serve(
 ) -> None:
     """Serve an environment to agents, one episode a session: over MCP (streamable HTTP), or to OpenEnv's clients."""
     task_id = _task(environment, task) if task else None
-    rows_of(environment)
+    task_rows(environment)
     from pipelines import outside
     from pipelines.serving.rollouts import Rollout
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.markup import escape
 
-from pipelines.reading import rows_of
+from pipelines.reading import task_rows
 from pipelines.screen import bars, console, data, say, table, tell_changes
 from pipelines.settings import Settings
 from warehouse.errors import GateFailed
@@ -121,7 +121,7 @@ def export(
     """Write an environment in the form that another program takes: its tasks as a dataset, or the room to act in."""
     from pipelines import exporting
 
-    rows_of(environment)
+    task_rows(environment)
     written = exporting.export(environment, name, to, split or (), config)
     for path in written.paths:
         say(f"[bold]{escape(str(path))}[/]")

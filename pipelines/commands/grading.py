@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from pipelines.commands.building import Json
-from pipelines.reading import rows_of
+from pipelines.reading import task_rows
 from pipelines.screen import data, say, table
 
 Mode = Annotated[str, typer.Option(
@@ -30,7 +30,7 @@ def grade(
     json: Json = False,
 ) -> None:
     """Grade episodes by their journals alone: each is replayed on the grader's own copy of the world."""
-    rows_of(environment)
+    task_rows(environment)
     from pipelines import outside, playing
 
     bound = outside.bindings(environment, bind or (), None)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from pipelines.commands.building import Json, Out
-from pipelines.reading import rows_of
+from pipelines.reading import task_rows
 from pipelines.screen import data, say, table, tell_changes
 from warehouse.errors import Missing
 
@@ -72,7 +72,7 @@ def tasks(
     json: Json = False,
 ) -> None:
     """List the tasks of an environment, and how often policies succeeded at each (`rollout`)."""
-    rows = rows_of(environment)
+    rows = task_rows(environment)
     from pipelines.rollouts.results import known_difficulty
 
     tried: dict[str, list[dict[str, Any]]] = {}

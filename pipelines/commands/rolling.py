@@ -16,7 +16,7 @@ from rich.markup import escape
 
 from pipelines.commands.acting import Conditions, Directory, Rewards
 from pipelines.commands.building import Json
-from pipelines.reading import rows_of
+from pipelines.reading import task_rows
 from pipelines.screen import bars, data, say, table
 from warehouse.errors import GateFailed, InputError, Missing
 
@@ -58,7 +58,7 @@ def rollout(
 
     Stopped or killed, the same command goes on from there: nothing is lost, and nothing played twice.
     """
-    rows = rows_of(environment)
+    rows = task_rows(environment)
     from pipelines.rollouts import policies
     from pipelines.rollouts.kept import Kept
     from pipelines.rollouts.orders import Job, ordered

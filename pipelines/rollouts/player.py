@@ -117,17 +117,16 @@ class Player:
         """The episode's trajectory. Raises PolicyFailed, and Unavailable where its room goes away again and again."""
         for left in reversed(range(TRIES)):
             try:
-                trajectory = self._played(order, self._seat(order))
+                return self._played(order, self._seat(order))
             except PolicyFailed:
                 raise
             except Unavailable:
                 self.close()
                 if not left:
                     raise
-                continue
-            if not self._lasting:
-                self.close()
-            return trajectory
+            finally:
+                if not self._lasting:
+                    self.close()
         raise AssertionError("unreachable")
 
     def close(self) -> None:

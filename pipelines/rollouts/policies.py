@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from env_builder.runtime.canonical import digest
+from env_builder.runtime.files import rows_of
 from env_builder.runtime.trajectory import functions
-from pipelines.reading import json_rows
 from pipelines.rollouts.orders import Job, rewards_of
 from warehouse.errors import InputError, Missing, PolicyFailed, Refused, Unavailable
 
@@ -205,7 +205,7 @@ def _object(text: str) -> Any:
 
 def _rows(path: Path) -> list[Row]:
     try:
-        rows = list(json_rows(path))
+        rows = list(rows_of(path))
     except ValueError as error:
         raise InputError(f"these are no JSON lines ({error})", str(path), "write an object a line") from error
     return rows

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from env_builder.runtime.canonical import canonical
+from env_builder.runtime.files import rows_of
 from extractors.outcomes.rates import rates
-from pipelines.reading import json_rows
 
 EPISODES, DIFFICULTY, DATASETS = "episodes.jsonl", "difficulty.jsonl", "datasets"
 Row = dict[str, Any]
@@ -105,7 +105,7 @@ def in_band(folder: Path, policy: str, band: str, task_ids: Iterable[str]) -> li
 def known_difficulty(folder: Path) -> list[Row]:
     """The rows of `difficulty` as they stand in the folder; none where nobody rolled out."""
     path = folder / DIFFICULTY
-    return list(json_rows(path)) if path.is_file() else []
+    return list(rows_of(path)) if path.is_file() else []
 
 
 def _replace(path: Path, rows: Iterable[Row]) -> None:

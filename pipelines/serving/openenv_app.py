@@ -41,7 +41,8 @@ from openenv.core.env_server.interfaces import Environment as OpenEnvironment
 from openenv.core.env_server.types import Action, ConcurrencyConfig, EnvironmentMetadata, Observation, State
 from pydantic import Field
 
-from env_builder.channel import Channel, Connection
+from env_builder.carriers import Connection
+from env_builder.channel import Channel
 from env_builder.room import answer_of
 from env_builder.runtime import Environment
 from env_builder.runtime.files import rows_of
@@ -284,8 +285,8 @@ async def _watched(server: uvicorn.Server, channel: Channel) -> None:
     server.should_exit = True
 
 
-async def serve(settings: dict[str, Any]) -> None:
-    """Serve until told to stop; then every episode ends, and its journal is kept."""
+async def serve(settings: dict[str, Any]) -> bool:
+    """Serve until told to stop; then every episode ends, and its journal is kept. Whether the room was lost before."""
     inherited = socket.socket(fileno=settings["room_fd"])
     channel = await Channel.over(Connection(inherited, settings["framed"]), settings["name"])
     hall = Hall(channel, settings)
@@ -306,9 +307,12 @@ async def serve(settings: dict[str, Any]) -> None:
     await asyncio.sleep(0)
     while hall.leaving:
         await asyncio.gather(*hall.leaving, return_exceptions=True)
+    lost = channel.gone
     await channel.close()
+    return lost
 
 
 if __name__ == "__main__":
     allow_open_files()
-    asyncio.run(serve(json.loads(sys.argv[1])))
+    if asyncio.run(serve(json.loads(sys.argv[1]))):
+        sys.exit("the room is gone; start the server again")

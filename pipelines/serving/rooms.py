@@ -48,6 +48,8 @@ class Rooms:
         async with self._starting[place]:
             channel = self._channels[place]
             if channel is None or channel.gone:
+                if channel is not None:
+                    await channel.close()
                 room = self._first if self._first is not None else await asyncio.to_thread(self._begin)
                 self._first = None
                 channel = self._channels[place] = await Channel.over(room.carrier, self._name)

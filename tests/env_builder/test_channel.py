@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from env_builder.channel import Channel, Frames
-from env_builder.room import Process, answer_of, start_process
+from env_builder.carriers import Frames, Process
+from env_builder.channel import Channel
+from env_builder.room import answer_of, start_process
 from tests.rooms import OPEN, TASK, write_room
 from warehouse.errors import InputError, Unavailable
 
@@ -71,6 +72,13 @@ def test_a_room_that_is_killed_is_said_to_be_gone(room: Path) -> None:
         await channel.close()
 
     run(ask())
+
+
+def test_a_room_that_was_closed_is_said_to_be_gone(room: Path) -> None:
+    closed = start_process(room)
+    closed.close()
+    with pytest.raises(Unavailable, match="the room is gone"):
+        closed.request("ping")
 
 
 @given(st.lists(st.tuples(st.sampled_from([1, 2]), st.binary(max_size=40)), max_size=12), st.data())

@@ -12,6 +12,7 @@ import pytest
 
 from env_builder import agents, image
 from env_builder.agents import Agent
+from env_builder.image.containers import MOST_OUTPUT
 from env_builder.room import Room
 from env_builder.runtime import Environment
 from env_builder.runtime.canonical import canonical
@@ -168,7 +169,8 @@ def lines(*texts):
 def asking(name):
     return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "traceroom/" + name, "params": {"task_id": None}})
 replies = lines(*map(asking, ["tasks", "journal", "reset", "learn", "state", "supply", "prompt"]))
-garbage = lines("[" * 100000, "not json", "[" + asking("journal") + "]", '{"id": {}, "method": "ping"}')
+garbage = lines("[" * 100000, "not json", "[" + asking("journal") + "]",
+                '{"id": {}, "method": "ping"}', '{"id": 1, "method": []}')
 with open("/proc/1/fd/1", "wb", buffering=0) as stdout:  # past the socket, straight to the host
     stdout.write(asking("reset").encode() + b"\n")
 (acted,) = lines(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
@@ -185,7 +187,7 @@ def test_the_way_to_the_tools_is_the_way_to_nothing_else(scene: Scene) -> None:
     said = scene.tried(ASK)
     assert said["acted"] == OPEN and scene.room.request("traceroom/journal", about)["journal"] == []
     assert set(said["asked"]) == {-32601}
-    assert said["garbage"] == [-32700, -32700, -32600, -32600]
+    assert said["garbage"] == [-32700, -32700, -32600, -32600, -32601]
     assert [row["tool"] for row in scene.room.journal()] == ["read_sign", "open_door"], "nobody has begun another episode"
 
 
@@ -256,12 +258,29 @@ def test_the_time_of_a_container_is_limited(environment: Path, scene: Scene, bas
     limits = image.AGENT_LIMITS._replace(seconds=3.0)
     with image.agent(scene.room, base_image, limits) as agent:
         began = time.monotonic()
-        assert agent.run(["sleep", "60"]).exit_code != 0
-        assert time.monotonic() - began < 15
+        assert agent.run(["sleep", "60"]).exit_code is None
+        assert time.monotonic() - began < 50
         with pytest.raises(Unavailable, match="its 3 s were over"):
             agent.run(["true"])
     assert scene.agent.run(["true"]).exit_code == 0, "of this container, not of the others"
     assert scene.reward() == 1.0
+
+
+def test_a_room_that_goes_takes_the_agents_container_with_it(scene: Scene) -> None:
+    scene.room.close()
+    asked = 'import json, socket; way = socket.socket(socket.AF_UNIX); way.connect("/tmp/tools.sock"); ' \
+        'way.sendall(json.dumps({"id": 1, "method": "ping"}).encode() + b"\\n"); way.recv(1)'
+    with pytest.raises(Unavailable, match="the room is gone"):
+        scene.agent.run(["python3", "-c", asked])
+        scene.agent.run(["true"])
+
+
+def test_more_is_told_than_a_program_reads(scene: Scene) -> None:
+    told = bytes(5_000_000)
+    assert scene.agent.run(["wc", "-c"], told).stdout.strip() == b"5000000"
+    assert scene.agent.run(["true"], told).exit_code == 0
+    assert len(scene.agent.run(["cat"], told).stdout) == MOST_OUTPUT
+    assert scene.agent.run(["sleep", "60"], told, timeout_s=3.0).exit_code is None
 
 
 def test_the_clients_in_the_container(scene: Scene) -> None:

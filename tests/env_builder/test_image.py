@@ -213,7 +213,8 @@ def test_a_base_that_is_nowhere_leaves_the_image(room: Path, docker_engine: None
 
 def containers() -> set[str | None]:
     """Ids of the containers that are there, running or not."""
-    return {one.id for one in image.engine().containers.list(all=True, filters={"label": "traceroom=room"})}
+    there = image.engine().containers.list(all=True, ignore_removed=True, filters={"label": "traceroom=room"})
+    return {one.id for one in there}
 
 
 @pytest.mark.docker

@@ -7,6 +7,7 @@ import json
 import socket
 import threading
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,14 +35,14 @@ class Hall:
     def n_containers(self) -> int:
         """How many there are of this image."""
         with contextlib.closing(image.engine()) as client:
-            return len(client.containers.list(all=True, filters={"ancestor": self.image_id}))
+            return len(client.containers.list(all=True, ignore_removed=True, filters={"ancestor": self.image_id}))
 
 
 @pytest.fixture(scope="module")
 def hall(tmp_path_factory: pytest.TempPathFactory, base_image: str) -> Hall:
     directory = write_room(tmp_path_factory.mktemp("pool") / "hall")
     tools = directory / "tools.jsonl"
-    tools.write_text(tools.read_text("utf-8").replace("in words", "pooled"), "utf-8")
+    tools.write_text(tools.read_text("utf-8").replace("in words", f"pooled {uuid.uuid4()}"), "utf-8")
     seal(directory)
     made = image.build(directory, base_image)
     assert made.image_id, made.left
