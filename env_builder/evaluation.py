@@ -89,16 +89,17 @@ def evaluate(
     """The three estimates of a policy, in the order of `METHODS`.
 
     `log`: episodes of another policy; may be empty. `played`: task -> rewards of the policy's own episodes in the rebuilt room
-    (None: unscored); may be empty. Where the room cannot tell, `direct` and `dr` take the mean of what it can. The same input
+    (None: unscored); may be empty. Where the room cannot tell, `direct` and `dr` take the mean of what it can: the more it
+    cannot, the more `dr` is `wis`. The same input
     gives the same output. ValueError: an episode's log-probabilities that are not equally many, or that deny what was done.
     """
-    no_room = _no_room(played)
-    room = {} if no_room else _values(played)
+    scored = any(reward is not None for each in played.values() for reward in each)
+    room = _values(played) if scored else {}
     told = [episode for episode in log if episode.reward is not None]
     weighed = [episode for episode in told if _is_weighed(episode)]
     no_log = _no_log(log, told, weighed)
     rng = np.random.default_rng(seed)
-    direct = _refusal("direct", no_room) if no_room else _direct(log, room, draws, rng)
+    direct = _direct(log, played, room, draws, rng)
     if no_log:
         return [direct, _refusal("wis", no_log), _refusal("dr", no_log)]
     table = _table(weighed, room)
@@ -107,12 +108,11 @@ def evaluate(
     if reason:
         return [direct, _refusal("wis", reason, n, ess, support), _refusal("dr", reason, n, ess, support)]
     wis = Estimate("wis", *_interval(table, False, draws, rng), n, ess, support)
-    outside = sorted({episode.task_id for episode in weighed} - room.keys()) if room else []
-    if not no_room and outside:
-        no_room = (f"the policy was not played in the room on {len(outside)} tasks of the log, {outside[0]!r} among them; "
-                   "play all of them")
-    if no_room:
-        return [direct, wis, _refusal("dr", no_room, n, ess, support)]
+    outside = sorted({episode.task_id for episode in weighed} - played.keys())
+    if not room or outside:
+        lacking = direct.refused if not room else (
+            f"the policy was not played in the room on {len(outside)} tasks of the log, {outside[0]!r} among them; play all")
+        return [direct, wis, _refusal("dr", lacking or "", n, ess, support)]
     return [direct, wis, Estimate("dr", *_interval(table, True, draws, rng), n, ess, support)]
 
 
@@ -120,7 +120,7 @@ def _refusal(method: str, reason: str, n: int = 0, ess: float | None = None, sup
     return Estimate(method, None, None, None, n, ess, support, reason)
 
 
-def _no_room(played: Mapping[str, Sequence[float | None]]) -> str | None:
+def _no_room(log: Sequence[Logged], played: Mapping[str, Sequence[float | None]]) -> str | None:
     rewards = [reward for each in played.values() for reward in each]
     if not rewards:
         return "the policy was not played in the rebuilt room; play it on the log's tasks"
@@ -128,6 +128,8 @@ def _no_room(played: Mapping[str, Sequence[float | None]]) -> str | None:
     if n_unscored > MOST_UNSCORED * len(rewards):
         return (f"the room could not score {n_unscored} of the policy's {len(rewards)} episodes: "
                 "it knows too little of what this policy does")
+    if log and played.keys().isdisjoint(episode.task_id for episode in log):
+        return "the policy was played in the room on none of the log's tasks; play it on these"
     return None
 
 
@@ -204,14 +206,18 @@ def _supported(table: _Table, least_ess: float, n: int) -> tuple[float, float, s
     return ess, support, None
 
 
-def _direct(log: Sequence[Logged], room: Mapping[str, float], draws: int, rng: np.random.Generator) -> Estimate:
+def _direct(
+    log: Sequence[Logged], played: Mapping[str, Sequence[float | None]], room: Mapping[str, float], draws: int,
+    rng: np.random.Generator,
+) -> Estimate:
     """Mean over the log's episodes of the policy's mean reward on their tasks; without a log over the tasks played."""
+    no_room = _no_room(log, played)
+    if no_room:
+        return _refusal("direct", no_room)
     times: dict[str, int] = {}
-    for task_id in (episode.task_id for episode in log) if log else (task_id for task_id in room if task_id):
+    for task_id in (episode.task_id for episode in log) if log else played:
         if task_id in room:
             times[task_id] = times.get(task_id, 0) + 1
-    if not times:
-        return _refusal("direct", "the policy was played in the room on none of the log's tasks; play it on these")
     n = np.array([times[task_id] for task_id in sorted(times)], float)
     sums = n * np.array([room[task_id] for task_id in sorted(times)])
     counts = _counts(len(n), draws, rng)

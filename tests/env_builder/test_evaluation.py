@@ -99,8 +99,12 @@ def test_refuses_where_support_is_missing(log: list[Logged], reason: str) -> Non
 
 def test_refuses_what_the_room_cannot_tell() -> None:
     found = by_method(evaluate(logged(80, 0), {f"t{place}": [None, None, 1.0] for place in range(40)}))
-    assert "could not score 80 of the policy's 120" in (found["direct"].refused or "") == (found["dr"].refused or "")
+    assert "could not score 80 of the policy's 120" in (found["direct"].refused or "")
+    assert found["dr"].value is not None
     assert found["wis"].value is not None
+    nothing = by_method(evaluate(logged(80, 0), {f"t{place}": [None] for place in range(40)}))
+    assert nothing["dr"].refused == nothing["direct"].refused
+    assert "could not score 40 of" in (nothing["direct"].refused or "")
     elsewhere = by_method(evaluate(logged(80, 0), {"another": [1.0]}))
     assert "none of the log's tasks" in (elsewhere["direct"].refused or "")
     assert "40 tasks of the log" in (elsewhere["dr"].refused or "")
