@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from env_builder.runtime.canonical import canonical
+from env_builder.runtime.canonical import written as text_of
 from env_builder.runtime.guises import ANY, lists_in
 from env_builder.world.calls import Call
 
@@ -33,7 +34,7 @@ def find(calls: Iterable[Call]) -> dict[str, list[list[str]]]:
         if call.failed or not isinstance(call.parsed, dict | list):
             continue
         for place, found in lists_in(call.parsed):
-            written = [canonical(each) for each in found]
+            written = [text for each in found if (text := text_of(each)) is not None]
             if len(set(written)) == len(found) and not all(isinstance(each, int | float) for each in found):
                 if len(seen[call.tool, place]) < MOST_LISTS:
                     seen[call.tool, place].append(found)
@@ -70,4 +71,4 @@ def _ordered(value: Any) -> tuple[str, Any]:
     """A value with others of whose kind it can be compared; texts of digits by size."""
     if isinstance(value, str):
         return ("number", float(value)) if value.isdecimal() and value.isascii() else ("text", value)
-    return ("number", float(value))
+    return ("number", value)

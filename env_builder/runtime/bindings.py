@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -78,13 +79,19 @@ def _points() -> EntryPoints:
 
 def python(what: str) -> Binding:
     """`module:function` or `file.py:function`, called with the arguments by name. Text is answered as it is, other values as
-    JSON; a ValueError or LookupError is the tool's failure."""
+    JSON; a ValueError or LookupError is the tool's failure, and so are arguments that it does not take."""
     module, _, name = what.rpartition(":")
     function = getattr(_file(module) if module.endswith(".py") else importlib.import_module(module), name)
 
+    signature = inspect.signature(function)
+
     def call(ask: Ask) -> Reply:
         try:
-            value = function(**ask.arguments)
+            given = signature.bind(**ask.arguments)
+        except TypeError as error:
+            return Reply(str(error), True)
+        try:
+            value = function(*given.args, **given.kwargs)
         except (ValueError, LookupError) as error:
             return Reply(str(error.args[0] if error.args else error), True)
         return Reply(value if isinstance(value, str) else json.dumps(value))

@@ -67,7 +67,7 @@ def reset(played: Played, params: dict[str, Any]) -> dict[str, Any]:
             and isinstance(at, str | None) and texts):
         raise Refused(INVALID_PARAMS, "reset takes task_id (text or null), task (a row of tasks.jsonl or null), seed "
                                       "(whole number), at (text or null), conditions (a list of texts)")
-    observation = played.begin(_task(task) if task else task_id, seed, at, on)
+    observation = played.begin(task_id if task is None else _task(task), seed, at, on)
     limits = observation.limits
     shown = {name: value for name, value in limits._asdict().items() if value is not None} if limits else None
     return {"messages": observation.messages, "tools": observation.tools, "limits": shown}

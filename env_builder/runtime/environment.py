@@ -284,8 +284,11 @@ class Environment(Talking):
         discount: float = 1.0, ask: Callable[[str], str] | None = None,
     ) -> tuple[float, ...] | None:
         """Reward of each step of the journal, for training (`grading.shaped`); None where it is unscored."""
-        rubric, steps = self._rubric(task_id), [twin.episode() for twin in self._replayed(task_id, journal, seed, conditions)]
-        return None if rubric is None else shaped(rubric, steps, discount, ask, seed)
+        rubric = self._rubric(task_id)
+        if rubric is None:
+            return None
+        steps = [twin.episode() for twin in self._replayed(task_id, journal, seed, conditions)]
+        return shaped(rubric, steps, discount, ask, seed)
 
     def replay(
         self, task_id: str, journal: Iterable[dict[str, Any]], seed: int = 0, conditions: Iterable[str] = ()
@@ -333,7 +336,7 @@ class Environment(Talking):
         twin = self.fork()
         twin.reset(task_id, seed, conditions=conditions)
         twin._limits = None  # the journal was written under them
-        twin._ask = twin._guise = None  # it is in the room's own names
+        twin._ask = twin._guise = twin._reword = None  # it is in the room's own names and words
         return twin
 
     @property

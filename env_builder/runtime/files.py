@@ -104,6 +104,6 @@ def task_of(row: dict[str, Any]) -> Task:
     return Task(
         task_id=row["task_id"], session_ids=tuple(row["session_ids"]), split=row["split"], limits=Limits(**row["limits"]),
         family=row["family"], goal=row["goal"], starts_at=row["starts_at"], opening=tuple(row["opening"]),
-        user_turns=tuple(row["user"]["turns"]), user=row["user"], slots=row["slots"], segment_of=row["segment_of"],
+        user=row["user"], slots=row["slots"], segment_of=row["segment_of"],
         derived_from=row["derived_from"],
     )

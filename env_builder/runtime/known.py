@@ -1,8 +1,9 @@
 """Calls of former episodes, so that what was played before is not worked out again: forks of one episode, a group's rollouts.
 
 A room answers one way from one state, and its state is its view, its seed and the calls so far: so the calls are kept as a
-tree, and a call that was made from the same place before gives the same answer and leads to the same state. In: a place of
-the tree, a call. Out: its answer and the state after it. Off unless asked for; bounded, and dropped whole when it is full.
+tree, and a call that was made from the same place before gives the same answer and leads to the same state (an answer that
+repeats an argument has its fields in the order of who asked first). In: a place of the tree, a call. Out: its answer and the
+state after it. Off unless asked for; bounded, and dropped whole when it is full.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from typing import Any
 
 from .checks import Seen
 from .checks.sequences import TEMPLATES
-from .ends import unreached
+from .checks.states import too_many_acts
 from .records import Episode
 from .rubrics import Check, Rubric
 
@@ -72,8 +72,7 @@ def _acted(check: Check, seen: Seen) -> bool:
         return False
     if check.kind == "must_not_write":
         return bool(seen.end(check.parameters)[1])
-    acts = seen.end(check.parameters.loose)[1]
-    return all(unreached(({}, acts), ({}, wanted[1])) for wanted in check.parameters.accepted)
+    return too_many_acts(check.parameters, seen.end(check.parameters.loose))
 
 
 _BEYOND = {

@@ -33,13 +33,16 @@ class Task(NamedTuple):
     starts_at: str | None
     opening: tuple[dict[str, str], ...]
     """Messages before the agent's first move: {"role", "content"}."""
-    user_turns: tuple[str, ...]
-    """What the user says after the opening, in order."""
     user: dict[str, Any]
     """The user's script (user.py), as its row gives it."""
     slots: dict[str, Any]
     segment_of: str | None = None
     derived_from: str | None = None
+
+    @property
+    def user_turns(self) -> tuple[str, ...]:
+        """What the user says after the opening, in order."""
+        return tuple(self.user["turns"])
 
 
 class Observation(NamedTuple):

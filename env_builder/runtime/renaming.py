@@ -27,7 +27,8 @@ LEAST_TOKENS = 3
 LEAST_ALONE, LEAST_ASKED = 5, 7
 """Digits of an id of digits alone: of a thing's key; of a text that a call was asked with."""
 
-_TOKEN = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)|[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*")
+_TOKEN = re.compile(r"[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*")
+_ESCAPED = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)|" + _TOKEN.pattern)
 _PIECE = re.compile(r"[A-Za-z0-9]+|[_-]+")
 _NUMBERED = re.compile(r"([A-Za-z]*?)([0-9]+)")
 _MEASURE = re.compile(r"[0-9]+[A-Za-z]+|[A-Za-z]+")
@@ -67,7 +68,7 @@ class Renaming:
         return value
 
     def _all(self, text: str, back: bool) -> str:
-        return _TOKEN.sub(lambda found: self._one(found, back), text)
+        return _tokens(text).sub(lambda found: self._one(found, back), text)
 
     def _one(self, found: re.Match[str], back: bool) -> str:
         token = found[0]
@@ -102,6 +103,11 @@ class Renaming:
             token = "".join(reversed(written))
             if self._form(token) == form and _signs(token, form) == signs:
                 return token
+
+
+def _tokens(text: str) -> re.Pattern[str]:
+    """What finds the names in a text: in one that may be JSON, a backslash and what follows are one sign."""
+    return _ESCAPED if '"' in text else _TOKEN
 
 
 @lru_cache(65536)
@@ -155,18 +161,18 @@ def _signs(token: str, form: str) -> list[str]:
 
 
 def _is_part(found: re.Match[str]) -> bool:
-    """Do the digits belong to a longer number: one with a fraction, or with marks between thousands?"""
+    """Do the digits belong to a number with a fraction? Marks between thousands leave no `LEAST_ALONE` digits together."""
     text, begin, end = found.string, found.start(), found.end()
-    return (text[begin - 1:begin] in (".", ",") and text[begin - 2:begin - 1].isdigit()) or (
-        text[end:end + 1] in (".", ",") and text[end + 1:end + 2].isdigit())
+    return (text[begin - 1:begin] == "." and text[begin - 2:begin - 1].isdigit()) or (
+        text[end:end + 1] == "." and text[end + 1:end + 2].isdigit())
 
 
 def forms(keys: Iterable[str], asked: Iterable[Any], tools: Iterable[Any]) -> frozenset[str]:
     """Forms of the ids of a world. `keys`: of things; `asked`: scalars that calls were asked with; `tools`: descriptors."""
     texts = (value for value in asked if isinstance(value, str) and not (value.isdigit() and len(value) < LEAST_ASKED))
-    tokens = {token for text in (*keys, *texts) if " " not in text for token in _TOKEN.findall(text)}
+    tokens = {token for text in (*keys, *texts) if " " not in text for token in _tokens(text).findall(text)}
     counts = Counter(form for token in tokens if (form := form_of(token)))
-    chosen = {token for text in _choices(list(tools)) for token in _TOKEN.findall(text)}
+    chosen = {token for text in _choices(list(tools)) for token in _tokens(text).findall(text)}
     left = counts.keys() - {form_of(token) for token in chosen} - {_loose(token) for token in chosen}
     rare = {form_of(token) for token in tokens if _loose(token) in left and _loose(token) != form_of(token)}
     return frozenset(form for form in left if form not in rare or counts[form] >= LEAST_TOKENS)

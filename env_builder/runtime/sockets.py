@@ -11,12 +11,15 @@ import contextlib
 import os
 import selectors
 import socket
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
 CHUNK = 64 * 1024
 """Bytes that are read at a time."""
+FULL_S = 0.01
+"""What is waited where nobody can be let in, since the system gives no more open files."""
 STDIN = 0
 UNREAD = 1024 * 1024
 """Bytes of answers that may wait for a client that does not read."""
@@ -36,27 +39,28 @@ class _Client:
         self.stream = stream
         self._answering = answering
         self._unsent = b""
+        self._heard = True
+        """Does it say more?"""
 
     def ready(self, events: int) -> bool:
         """Read and answer, or send what is left; False once it is over."""
         try:
             if events & selectors.EVENT_READ:
                 data = self.stream.recv(CHUNK)
-                if not data:
-                    return False
-                self._unsent += self._answering.take(data)
+                self._heard = bool(data)
+                self._unsent += self._answering.take(data or b"\n")
             if self._unsent:
                 self._unsent = self._unsent[self.stream.send(self._unsent):]
         except BlockingIOError:
             return True
         except OSError:
             return False
-        return True
+        return self._heard or bool(self._unsent)
 
     @property
     def wanted(self) -> int:
         """Events to wait for."""
-        reading = selectors.EVENT_READ if len(self._unsent) < UNREAD else 0
+        reading = selectors.EVENT_READ if self._heard and len(self._unsent) < UNREAD else 0
         return reading | (selectors.EVENT_WRITE if self._unsent else 0)
 
 
@@ -93,10 +97,13 @@ def _answer_all(listening: socket.socket, waiting: selectors.BaseSelector, begin
                 if not os.read(client, CHUNK):
                     return
             elif client is None:
-                with contextlib.suppress(OSError):
+                try:
                     stream, _ = listening.accept()
-                    stream.setblocking(False)
-                    waiting.register(stream, selectors.EVENT_READ, _Client(stream, begin()))
+                except OSError:
+                    time.sleep(FULL_S)
+                    continue
+                stream.setblocking(False)
+                waiting.register(stream, selectors.EVENT_READ, _Client(stream, begin()))
             elif client.ready(events):
                 if key.events != client.wanted:
                     waiting.modify(client.stream, client.wanted, client)

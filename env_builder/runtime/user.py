@@ -288,7 +288,7 @@ def _answers(
     if script is None:
         return [("", text, 1 << place) for place, text in enumerate(turns)]
     found: list[tuple[str, Any, int]] = []
-    left, bits = [], 0  # what the user said before the agent said anything comes with the first answer
+    left, bits = [], 0  # what the user said before the agent said anything comes with the first answer, however late
     for place, (text, one) in enumerate(zip(turns, script, strict=True)):
         left.append(text)
         bits |= 1 << place
@@ -300,4 +300,7 @@ def _answers(
         else:
             continue
         left, bits = [], 0
-    return found + [(words, None, 0) for words in after]
+    said = list(after)
+    if left and said:
+        found.append((said.pop(0), "\n".join(left), bits))
+    return found + [(words, None, 0) for words in said]

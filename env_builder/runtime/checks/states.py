@@ -90,11 +90,11 @@ def _untouched(ends: Ends, seen: Seen) -> Found:
         accepted = [wanted for wanted in accepted if not unreached(wanted, found)] or accepted
     least = [beyond(found, wanted) for wanted in accepted]
     passed = not all(least)
-    swayed = _leans(ends.loose, seen) and (passed or not _too_many_acts(ends, found))
+    swayed = _leans(ends.loose, seen) and (passed or not too_many_acts(ends, found))
     return Found(passed, {"beyond": clip(min(least, key=len) if least else [])}, swayed)
 
 
-def _too_many_acts(ends: Ends, found: EndState) -> bool:
+def too_many_acts(ends: Ends, found: EndState) -> bool:
     """Acts only ever add up: one too many stays one too many, whatever the unknown answers were."""
     return all(unreached(({}, found[1]), ({}, wanted[1])) for wanted in ends.accepted)
 

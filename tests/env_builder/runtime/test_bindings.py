@@ -96,6 +96,7 @@ def test_a_python_function_says_and_fails(env: Environment, tmp_path: Path, monk
     env.bind("read_sign", "python:signs_of_mine:read")
     assert env.call("read_sign", {"at": "roof"}) == ('{"at": "roof"}', False, "bound")
     assert env.call("read_sign", {"at": "moon"}) == ("no moon", True, "bound")
+    assert env.call("read_sign", {"under": "moon"}) == ("missing a required argument: 'at'", True, "bound")
 
 
 def test_services_over_http_and_mcp(env: Environment, service: str) -> None:

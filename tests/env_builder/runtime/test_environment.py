@@ -311,6 +311,8 @@ def test_a_model_may_say_the_users_words_and_no_others(env: Environment) -> None
     asked: list[str] = []
     env.reword(lambda prompt: asked.append(prompt) or "The seventh one, if you please.")  # type: ignore[func-returns-value]
     assert env.say("Which?") == "The seventh one, if you please." and "Which?" in asked[0] and not env.user_left
+    env.replay(TASK, env.journal)
+    assert len(asked) == 1, "who replays a journal asks no model"
     env.rollback(0)
     env.reword(lambda prompt: "The 8th, please.")
     assert env.say("Which?") == "The seventh, please."

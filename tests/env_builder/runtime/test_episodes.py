@@ -153,10 +153,21 @@ def test_each_connection_has_episodes_of_its_own(listening: Path) -> None:
     assert one.ask(None, "traceroom/state")["result"]["state_hash"] != begun
     assert len(one.ask("a", "traceroom/journal")["result"]["journal"]) == 1
     one.close()
+    wrong = other.ask(None, "traceroom/reset", {"task": {}})
+    assert "no row of tasks.jsonl" in wrong["error"]["message"]
     again = Client(listening)
     assert "error" in again.ask("a", "traceroom/state")
     again.close()
     other.close()
+
+
+def test_who_says_no_more_hears_the_rest(listening: Path) -> None:
+    client = Client(listening)
+    client.stream.sendall(line(None, "tools/list") * 2000 + line(None, "ping").rstrip())
+    client.stream.shutdown(socket.SHUT_WR)
+    heard = client._lines.read().splitlines()
+    assert len(heard) == 2001 and json.loads(heard[-1])["result"] == {}
+    client.close()
 
 
 def test_who_does_not_read_holds_up_nobody(listening: Path) -> None:

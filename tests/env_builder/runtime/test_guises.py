@@ -22,9 +22,9 @@ from env_builder.world.calls import Call
 KEYS = ["mia_li_3668", "FDZ0T5", "#W1234567", "HAT001", "HAT002", "HAT137", "gift_card_4529075", "2499294441", "aB3xY9zQ",
         "MFRB94", "550e8400-e29b-41d4-a716-446655440000", "box-7", "PUNERT"]
 FORMS = forms(KEYS, ["ann.lee7911@example.com", "10117", 12345678], [])
-OTHERS = ["ann.lee7911", "HAT999", "x", "12,345", "2024-05-15", "\\n", '"', "W1234567."]
+OTHERS = ["CORP\\HAT137", "ann.lee7911", "HAT999", "x", "12,345", "2024-05-15", "\\n", '"', "W1234567."]
 VALUES = st.recursive(
-    st.one_of(st.integers(), st.text(), st.sampled_from(KEYS), st.booleans(), st.none()),
+    st.one_of(st.integers(), st.text(), st.sampled_from([*KEYS, *OTHERS]), st.booleans(), st.none()),
     lambda one: st.lists(one) | st.dictionaries(st.text(), one))
 
 
@@ -44,8 +44,10 @@ def test_every_id_has_another_name_and_only_one(seed: int, words: list[str]) -> 
 def test_whatever_is_written_comes_back(seed: int, text: str, value: Any) -> None:
     renaming = Renaming(FORMS, seed)
     assert renaming.meant(renaming.shown(text)) == text and renaming.meant(renaming.carried(value)) == value
-    written = renaming.shown(json.dumps(value))
-    assert renaming.meant(json.loads(written)) == value, "a text of JSON stays one"
+    for marks in (None, (",", ":")):
+        seen = json.loads(renaming.shown(json.dumps(value, separators=marks)))
+        assert seen == renaming.carried(value), "a text of JSON stays one, and its parts have the names that they have alone"
+        assert renaming.meant(seen) == value
 
 
 def test_what_is_no_id_stays() -> None:
@@ -78,6 +80,14 @@ def test_lists_come_in_an_order_of_the_seed_and_the_question() -> None:
     assert Guise(1, None, {"look": [["rows"]]}).shown("look", {}, strange) == strange, "bytes of no known style stay"
 
 
+def test_ids_among_commas_are_ids() -> None:
+    renaming = Renaming(forms(["123456", "234567", "345678"], [], []), 3)
+    one, other = renaming.shown("123456"), renaming.shown("234567")
+    assert one != "123456" and renaming.shown("orders 123456,234567") == f"orders {one},{other}"
+    assert renaming.shown('{"ids":[123456,234567]}') == f'{{"ids":[{one},{other}]}}'
+    assert renaming.shown("123456.5 and 12,345,678") == "123456.5 and 12,345,678"
+
+
 def call(answer: Any, **arguments: Any) -> Call:
     content = json.dumps(answer)
     return Call("s", 0, "look", arguments, json.dumps(arguments), content, answer, False, None, None, "e")
@@ -93,6 +103,8 @@ def test_an_order_that_no_field_tells_says_nothing() -> None:
     assert find([call({"at": [3, 1]}, q=1), call({"at": [1, 3]}, q=1)]) == {}
     assert find([call({"of": ["b", "a"]}, q=1), call({"of": ["a", "b"]}, q=1)]) == {"look": [["of"]]}, "seen to vary"
     assert find([call({"of": ["b", "a"]}, q=1), call({"of": ["a", "b"]}, q=2)]) == {}, "too few to say"
+    odd = [{"n": 10 ** 400}, {"n": float("nan")}]
+    assert find([call({"rows": odd}, q=1), call({"rows": odd[:1] * 2}, q=2)]) == {}, "what no JSON has says nothing"
     assert [place for place, _ in lists_in({"x1": {"items": [[1, 2], [3]]}})] == [("*", "items"), ("*", "items", "*")]
 
 

@@ -43,6 +43,9 @@ def test_what_nobody_was_told_before_comes_with_the_answer_next_to_it() -> None:
         ("a", []), ("b", ["one"]), ("c", []), ("d", ["two"])))))
     said, first = user.reply(Said(), "one")
     assert (first, user.reply(said, "two")[1]) == ("a\nb\nc", "d")
+    user = ScriptedUser(row({"says": "a", "heard": []}, {"says": "b", "heard": []}, after=["one", "two"]))
+    said, first = user.reply(Said(), "one")
+    assert (first, user.reply(said, "two")[1]) == ("a\nb", None)
 
 
 @given(st.lists(st.text(), max_size=6), st.lists(st.text(), max_size=9))
