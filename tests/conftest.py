@@ -6,8 +6,8 @@ What a machine lacks skips a test with the reason; with TRACEROOM_CI=1 it fails 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
@@ -16,6 +16,7 @@ from filelock import FileLock
 from hypothesis import settings
 
 from env_builder import image
+from tests.command_line import process
 from warehouse.errors import Unavailable
 
 settings.register_profile("traceroom", deadline=None)  # machines are noisy: a slow example is no failure
@@ -44,13 +45,16 @@ def lacking(reason: str) -> NoReturn:
     pytest.skip(reason)
 
 
-def traceroom(*arguments: str | Path, timeout_s: float = 300) -> subprocess.CompletedProcess[str]:
-    """Run the command line as a user does, from another folder than the repository's."""
-    return subprocess.run(
-        [sys.executable, "-P", "-m", "pipelines", *map(str, arguments)],
-        cwd="/", env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=timeout_s,
-        check=False,
-    )  # fmt: skip
+def once(tmp_path_factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """A folder that the first worker that asks for it makes, and all look into; look, do not touch."""
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    with FileLock(shared / f"{name}.lock"):
+        if not (shared / f"{name}.done").exists():
+            shutil.rmtree(shared / name, ignore_errors=True)   # of who failed
+            make(shared / name)
+            (shared / f"{name}.done").touch()
+    return shared / name
 
 
 @pytest.fixture(scope="session")
@@ -86,15 +90,11 @@ def base_image(docker_engine: None, tmp_path_factory: pytest.TempPathFactory) ->
 @pytest.fixture(scope="session")
 def sample_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `traceroom run` makes of the sample, without images; made once for all workers."""
-    own = tmp_path_factory.getbasetemp()
-    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
-    out = shared / "sample_run"
-    with FileLock(shared / "sample_run.lock"):
-        if not (shared / "sample_run.done").exists():
-            done = traceroom("run", SAMPLE, "--out", out, "--no-image")
-            assert done.returncode == 0, done.stderr
-            (shared / "sample_run.done").touch()
-    return out
+    def make(out: Path) -> None:
+        done = process("run", SAMPLE, "--out", out, "--no-image", cwd=Path("/"))
+        assert done.returncode == 0, done.stderr
+
+    return once(tmp_path_factory, "sample_run", make)
 
 
 @pytest.fixture(scope="session")

@@ -40,6 +40,7 @@ def test_atoms_are_counted_as_often_as_they_occur() -> None:
     assert 0.4 <= low < 0.8 < high <= 1.0
 
 
+@pytest.mark.slow
 def test_mining_is_scored_on_what_the_pipeline_publishes(data: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(MINING), str(data / "airline")], capture_output=True, text=True, timeout=300, check=False)
@@ -72,5 +73,5 @@ def test_with_a_model_all_is_mined_again_and_membership_stays(tmp_path: Path, mo
 
 
 def test_it_says_what_it_wants_where_it_is_given_nothing() -> None:
-    done = subprocess.run([sys.executable, str(MINING)], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, str(MINING)], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 2 and done.stdout == "" and MINING.name in done.stderr

@@ -27,7 +27,7 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(work, 60))
+    asyncio.run(asyncio.wait_for(work, 300))
 
 
 def test_answers_find_who_asked_and_refusals_too(room: Path) -> None:

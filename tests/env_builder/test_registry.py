@@ -37,7 +37,7 @@ def registry(tmp_path: Path) -> Iterator[str]:
         "storage": {"filesystem": {"rootdirectory": str(tmp_path / "registry")}}}))
     process = subprocess.Popen(["docker-registry", "serve", configured], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        for _ in range(200):
+        for _ in range(4000):
             with contextlib.suppress(OSError), urllib.request.urlopen(f"http://{address}/v2/", timeout=1):
                 break
             time.sleep(0.05)

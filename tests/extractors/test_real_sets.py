@@ -39,7 +39,7 @@ def test_counts_of_a_set(name: str, data: Path) -> None:
     found = {"sessions": sessions.sessions.height, "calls": calls.height, "answered": calls["result_id"].count(),
              "tools": sessions.tools.height, "feedback": sessions.feedback.height}
     assert {key: found[key] for key in COUNTS[name]} == COUNTS[name]
-    assert cpu_s < 8, "sessions of the largest set take seconds"
+    assert cpu_s < 60, "sessions of the largest set take seconds"
 
 
 def test_row_changes_of_a_living_database(data: Path) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from tests.command_line import called, process
+from tests.conftest import once
 from warehouse.store import Store
 
 ROOT = Path(__file__).parents[2]
@@ -22,19 +22,8 @@ Traceroom = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def traceroom() -> Traceroom:
-    """The command line as a process of its own."""
-
-    def call(*arguments: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "pipelines", *map(str, arguments)], capture_output=True, text=True, cwd=ROOT,
-            env=environ() | settings, timeout=300)
-
-    return call
-
-
-def environ() -> dict[str, str]:
-    """The environment of a child: ours, wide enough for whole sentences, on no instance of Dagster."""
-    return {name: value for name, value in os.environ.items() if name != "DAGSTER_HOME"} | {"COLUMNS": "200", "NO_COLOR": "1"}
+    """The command line within this process."""
+    return called
 
 
 @pytest.fixture
@@ -73,25 +62,20 @@ def same(one: dict[str, pl.DataFrame], other: dict[str, pl.DataFrame]) -> list[s
     return sorted(name for name in one.keys() | other.keys() if not one[name].equals(other[name]))
 
 
-@pytest.fixture(scope="session")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def ran(sample_run: Path) -> Path:
     """The folder of a finished run over the whole sample; look, do not touch."""
-    out = tmp_path_factory.mktemp("ran") / "out"
-    run(SAMPLE, out)
-    return out
+    return sample_run
 
 
 @pytest.fixture(scope="session")
 def run_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The folder of a finished run over the first twenty sessions, and what it printed; look, do not touch."""
-    folder = tmp_path_factory.mktemp("once")
-    return folder / "out", run(part_of_sample(folder / "logs"), folder / "out")
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        done = process("run", "--no-image", "--json", part_of_sample(folder / "logs"), "--out", folder / "out")
+        assert done.returncode == 0, done.stderr
+        (folder / "printed.json").write_text(done.stdout)
 
-
-def run(logs: Path, out: Path) -> str:
-    """What `traceroom run --json` prints."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pipelines", "run", "--no-image", "--json", str(logs), "--out", str(out)],
-        capture_output=True, text=True, cwd=ROOT, env=environ(), timeout=300)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    folder = once(tmp_path_factory, "run_once", make)
+    return folder / "out", (folder / "printed.json").read_text()

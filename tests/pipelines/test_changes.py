@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from pipelines.rules import WARNINGS, broken, offenders
-from tests.pipelines.conftest import Traceroom, run
+from tests.command_line import called
+from tests.conftest import once
+from tests.pipelines.conftest import Traceroom
 from warehouse.store import Store
 
 FIRST_DAY_OF_THE_NEW_NAME = 8
@@ -33,10 +35,16 @@ def write_days(folder: Path, is_renamed: bool) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def renamed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[str]]]:
-    folder = tmp_path_factory.mktemp("renamed")
-    return folder / "out", json.loads(run(write_days(folder / "logs", True), folder / "out"))
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        done = called("run", "--no-image", "--json", write_days(folder / "logs", True), "--out", folder / "out")
+        assert done.returncode == 0, done.stderr
+        (folder / "printed.json").write_text(done.stdout)
+
+    folder = once(tmp_path_factory, "renamed", make)
+    return folder / "out", json.loads((folder / "printed.json").read_text())
 
 
 def test_a_renamed_argument_is_in_the_summary(renamed: tuple[Path, dict[str, list[str]]]) -> None:
@@ -61,6 +69,7 @@ def test_the_warning_shows_it_and_no_rule_breaks(renamed: tuple[Path, dict[str, 
 
 
 def test_logs_that_did_not_change_say_nothing(tmp_path: Path, traceroom: Traceroom) -> None:
-    made = json.loads(run(write_days(tmp_path / "logs", False), tmp_path / "out"))
+    done = traceroom("run", "--no-image", "--json", write_days(tmp_path / "logs", False), "--out", tmp_path / "out")
+    made = json.loads(done.stdout)
     assert made["changed"] == [] and made["n_sessions"] == 240
     assert "Changed in the logs" not in traceroom("show", "--out", tmp_path / "out").stderr

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import yaml
@@ -27,33 +28,68 @@ from pipelines import sensors
 from pipelines.assets import RETRIES, assets, days, key_of
 from pipelines.checks import checks
 from pipelines.definitions import defs
+from pipelines.instance import instance as of_home
 from pipelines.instance import quiet
 from pipelines.resources import SettingsResource
 from pipelines.rules import RULES, WARNINGS, broken
 from pipelines.stages import STAGES
-from tests.pipelines.conftest import ROOT, same, tables
+from tests.pipelines.conftest import ROOT, part_of_sample, same, tables
 from warehouse.store import Store
+
+
+def a_machine(folder: Path, patch: pytest.MonkeyPatch) -> Path:
+    """A machine with an inbox, where Dagster runs by itself."""
+    for name in ("inbox", "home"):
+        (folder / name).mkdir()
+    patch.setenv("TRACEROOM_INBOX", str(folder / "inbox"))
+    patch.setenv("TRACEROOM_OUT", str(folder / "out"))
+    patch.setenv("TRACEROOM_IMAGE", "off")
+    patch.setenv("DAGSTER_HOME", str(folder / "home"))
+    shutil.copy(ROOT / "dagster.yaml", folder / "home")
+    return folder
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine with an inbox, where Dagster runs by itself."""
-    for name in ("inbox", "home"):
-        (tmp_path / name).mkdir()
-    monkeypatch.setenv("TRACEROOM_INBOX", str(tmp_path / "inbox"))
-    monkeypatch.setenv("TRACEROOM_OUT", str(tmp_path / "out"))
-    monkeypatch.setenv("TRACEROOM_IMAGE", "off")
-    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "home"))
-    shutil.copy(ROOT / "dagster.yaml", tmp_path / "home")
-    return tmp_path
+    return a_machine(tmp_path, monkeypatch)
 
 
 @pytest.fixture
 def instance(home: Path) -> Iterator[DagsterInstance]:
-    from pipelines.instance import instance as made
-
-    with made() as found:
+    with of_home() as found:
         yield found
+
+
+class Nightly(NamedTuple):
+    """A machine on which one day over twenty sessions was made, from a folder `elsewhere`."""
+
+    machine: Path
+    instance: DagsterInstance
+    result: ExecuteInProcessResult
+
+
+@pytest.fixture(scope="module")
+def nightly_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nightly]:
+    with pytest.MonkeyPatch.context() as patch:
+        machine = a_machine(tmp_path_factory.mktemp("nightly"), patch)
+        part_of_sample(machine / "logs")
+        shutil.copytree(machine / "logs", machine / "inbox", dirs_exist_ok=True)
+        (machine / "elsewhere").mkdir()
+        patch.chdir(machine / "elsewhere")
+        with of_home() as found:
+            result = day(found, days.get_last_partition_key() or "")
+            assert result.success
+            patch.undo()   # other tests come between
+            yield Nightly(machine, found, result)
+
+
+@pytest.fixture
+def nightly(nightly_run: Nightly, monkeypatch: pytest.MonkeyPatch) -> Nightly:
+    """It, once more as that machine."""
+    for name, folder in (("TRACEROOM_INBOX", "inbox"), ("TRACEROOM_OUT", "out"), ("DAGSTER_HOME", "home")):
+        monkeypatch.setenv(name, str(nightly_run.machine / folder))
+    monkeypatch.setenv("TRACEROOM_IMAGE", "off")
+    return nightly_run
 
 
 def backfill(instance: DagsterInstance, first: str, last: str) -> ExecuteInProcessResult:
@@ -137,16 +173,15 @@ def test_days_one_by_one_and_late_files_give_what_all_at_once_gives(
     assert one_by_one["core.sessions"].height > 100
 
 
-def test_an_asset_shows_counts_funnel_and_rows(home: Path, instance: DagsterInstance, logs: Path) -> None:
-    shutil.copytree(logs, home / "inbox", dirs_exist_ok=True)
-    result = day(instance, days.get_last_partition_key() or "")
-    assert result.success
-    shown = {event.asset_key: event.materialization.metadata for event in result.get_asset_materialization_events()}
+@pytest.mark.xdist_group("a day in dagster")
+def test_an_asset_shows_counts_funnel_and_rows(nightly: Nightly) -> None:
+    events = nightly.result.get_asset_materialization_events()
+    shown = {event.asset_key: event.materialization.metadata for event in events}
     sessions = shown[AssetKey(["core", "sessions"])]
     assert sessions["dagster/row_count"].value == sessions["n_sessions"].value == 20
     assert sessions["sample"].value.count("\n") == 6, "a head, a rule and five rows"
     assert "assembled" in sessions["funnel"].value and sessions["computed"].value is True
-    found = {check.check_name: check.passed for check in result.get_asset_check_evaluations()}
+    found = {check.check_name: check.passed for check in nightly.result.get_asset_check_evaluations()}
     assert found == {rule.name: True for rule in (*RULES, *WARNINGS)}
 
 
@@ -214,16 +249,10 @@ def test_a_missing_inbox_is_said_so(home: Path, instance: DagsterInstance) -> No
     assert isinstance(found, SkipReason) and "TRACEROOM_INBOX" in (found.skip_message or "")
 
 
-def test_everything_dagster_keeps_is_under_one_ignored_folder(
-    home: Path, instance: DagsterInstance, logs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    elsewhere = home / "elsewhere"
-    elsewhere.mkdir()
-    monkeypatch.chdir(elsewhere)
-    shutil.copytree(logs, home / "inbox", dirs_exist_ok=True)
-    assert day(instance, days.get_last_partition_key() or "").success
-    assert {path.name for path in (home / "home").iterdir()} == {"dagster.yaml", ".dagster"}
-    assert list(elsewhere.iterdir()) == []
+@pytest.mark.xdist_group("a day in dagster")
+def test_everything_dagster_keeps_is_under_one_ignored_folder(nightly: Nightly) -> None:
+    assert {path.name for path in (nightly.machine / "home").iterdir()} == {"dagster.yaml", ".dagster"}
+    assert list((nightly.machine / "elsewhere").iterdir()) == [], "it was started there"
     assert ".dagster/" in (ROOT / ".gitignore").read_text().splitlines()
 
 
@@ -256,14 +285,12 @@ def test_a_step_is_tried_again_when_something_outside_failed(
     assert "make room or give access, then run again" in str(failed.event_specific_data)
 
 
-def test_one_stage_alone_can_be_made_anew(home: Path, instance: DagsterInstance, logs: Path) -> None:
-    shutil.copytree(logs, home / "inbox", dirs_exist_ok=True)
-    key = days.get_last_partition_key() or ""
-    assert day(instance, key).success
-    before = tables(home / "out")
+@pytest.mark.xdist_group("a day in dagster")
+def test_one_stage_alone_can_be_made_anew(nightly: Nightly) -> None:
+    before = tables(nightly.machine / "out")
     result = materialize(
-        assets, selection=[found for found in assets if found.op.name == "outcomes"], instance=instance, partition_key=key,
-        run_config=quiet(), resources={"settings": SettingsResource()})
+        assets, selection=[found for found in assets if found.op.name == "outcomes"], instance=nightly.instance,
+        partition_key=days.get_last_partition_key(), run_config=quiet(), resources={"settings": SettingsResource()})
     made = [event.asset_key for event in result.get_asset_materialization_events()]
     assert made == [AssetKey(["mart", "outcomes"]), AssetKey(["mart", "signals"])]  # what one stage writes
-    assert same(before, tables(home / "out")) == []
+    assert same(before, tables(nightly.machine / "out")) == []

@@ -66,10 +66,10 @@ class Ingestion:
                 os.killpg(self.group, signal.SIGKILL)
         self._process.kill()
         self._process.join(60)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 200
         while in_group(self.group):
             assert time.monotonic() < deadline, f"processes {in_group(self.group)} outlive the one they read for"
-            time.sleep(0.05)
+            time.sleep(0.02)
         return was_running
 
 
@@ -109,7 +109,10 @@ def killed_often(n: int, seed: int, logs: Path, undisturbed: tuple[bool, str, fl
         for _ in range(choose.randint(1, 3)):
             run = Ingestion(out, in_processes, logs)
             time.sleep(choose.uniform(0.05, 1.0) * seconds)
-            hit += run.kill(choose.random() < 0.5)
+            if run.kill(choose.random() < 0.5):
+                hit += 1
+            else:   # it was over already: the machine had more to do when the time was taken than now
+                seconds *= 0.8
         assert Ingestion(out, in_processes, logs).end() == (0, "")
         assert digest(out) == wanted, f"seed {seed}, ingestion {number}"
         number += 1

@@ -74,7 +74,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
-    for _ in range(600):
+    for _ in range(4000):
         assert process.poll() is None, "the server ended"
         try:
             urllib.request.urlopen(f"{url}/moto-api/", timeout=1).close()

@@ -17,7 +17,8 @@ import pytest
 
 from env_builder.room import command
 from env_builder.runtime import Environment
-from tests.conftest import ROOT, traceroom
+from tests.command_line import called as traceroom
+from tests.conftest import ROOT
 from tests.peers import with_openenv, with_package
 from tests.rooms import OPEN, TASK, write_room
 
@@ -35,7 +36,7 @@ def served(room: Path, *options: str) -> Iterator[str]:
         found = next(found for line in process.stderr if (found := re.search(r"http://\S+", line)))
         yield found.group()
         process.send_signal(signal.SIGTERM)
-        process.wait(timeout=30)
+        process.wait(timeout=200)
     finally:
         process.kill()
         process.communicate()
@@ -43,7 +44,7 @@ def served(room: Path, *options: str) -> Iterator[str]:
 
 def said(*line: str | Path) -> Any:
     """What a script says on its last line, as JSON."""
-    done = subprocess.run([*map(str, line)], capture_output=True, text=True, timeout=200, check=False, cwd="/")
+    done = subprocess.run([*map(str, line)], capture_output=True, text=True, timeout=500, check=False, cwd="/")
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -57,7 +58,7 @@ def test_openenv_validates_the_server_and_its_client_earns_what_the_grader_gives
     solution = json.loads((rewards / "solutions.jsonl").read_text("utf-8").splitlines()[0])
     with served(sample_environment, "--openenv", "--journals", str(kept), "--episodes", "8") as url:
         report = subprocess.run(
-            [python.parent / "openenv", "validate", "--url", url], capture_output=True, text=True, timeout=100, check=False)
+            [python.parent / "openenv", "validate", "--url", url], capture_output=True, text=True, timeout=300, check=False)
         assert report.returncode == 0 and report.stdout.count("PASS") == 7, report.stdout
         told = {"task_id": solution["task_id"], "steps": solution["steps"], "sessions": 8}
         played = said(python, HERE / "openenv_client.py", url, json.dumps(told))

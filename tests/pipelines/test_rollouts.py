@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -25,15 +26,16 @@ from env_builder.runtime import Environment
 from env_builder.runtime.trajectory import OWN, journal
 from pipelines import playing
 from pipelines.commands import looking
-from pipelines.rollouts import datasets, policies
+from pipelines.rollouts import datasets, policies, scheduling
 from pipelines.rollouts.backends import Local
 from pipelines.rollouts.groups import Group, advantages
 from pipelines.rollouts.kept import Kept, trajectories
 from pipelines.rollouts.orders import Job, ordered
 from pipelines.rollouts.results import in_band, results, write
 from pipelines.rollouts.scheduling import Episode, rollouts
+from tests.command_line import ROOT, environ
 from tests.endpoint import chatting
-from tests.pipelines.conftest import ROOT, Traceroom, environ
+from tests.pipelines.conftest import Traceroom
 from tests.rooms import OPEN, TASK, write_rewards, write_room
 from warehouse.errors import Busy, InputError, Missing, Unavailable
 
@@ -210,14 +212,18 @@ def test_a_conversation_that_grew_too_long_is_truncated(room: Path, tmp_path: Pa
 
 def test_killed_midway_nothing_is_lost_and_nothing_twice(room: Path, tmp_path: Path, traceroom: Traceroom) -> None:
     folder = room.parent.parent / "rollouts" / "house"
-    policy = script(tmp_path, PACING.format(pause=0.02, act="pass"))
+    file, halt = folder / "trajectories.jsonl", tmp_path / "halt"
+    halt.touch()
+    act = (f"while os.path.exists({str(halt)!r}) and os.path.exists({str(file)!r}) and "
+           f"open({str(file)!r}, 'rb').read().count(b'\\n') >= 7: time.sleep(0.01)")  # so that it is killed before the end
+    policy = script(tmp_path, PACING.format(pause=0, act=act))
     command = ["rollout", str(room), "--policy", policy, "--n", "20", "--group", "2", "--parallel", "4"]
     line = [sys.executable, "-m", "pipelines", *command]
     process = subprocess.Popen(line, cwd=ROOT, env=environ(), stderr=subprocess.DEVNULL)
-    file = folder / "trajectories.jsonl"
-    until(lambda: file.exists() and file.read_bytes().count(b"\n") >= 7)
+    until(lambda: process.poll() is not None or (file.exists() and file.read_bytes().count(b"\n") >= 7))
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
+    halt.unlink()
     whole = file.read_bytes().splitlines(keepends=True)
     assert 7 <= len(whole) < 40
     file.write_bytes(b"".join(whole[:-1]) + whole[-1][:50])  # as after a loss of power: the last line is torn
@@ -232,9 +238,8 @@ def test_killed_midway_nothing_is_lost_and_nothing_twice(room: Path, tmp_path: P
 
 
 def until(holds: Callable[[], bool]) -> None:
-    ends = time.monotonic() + 60
+    """Wait; what never comes is ended by the time that a test may take."""
     while not holds():
-        assert time.monotonic() < ends
         time.sleep(0.01)
 
 
@@ -243,9 +248,18 @@ def test_one_writer_at_a_time(room: Path, tmp_path: Path) -> None:
         Kept(tmp_path / "one")
 
 
-def test_a_group_closes_at_its_deadline_and_waits_for_nobody(room: Path, tmp_path: Path) -> None:
-    policy = script(tmp_path, "import time\ndef policy(seen):\n    time.sleep(1.2 if seen.attempt == 1 else 0)\n")
-    found = played(Job(str(room), None, policy), tmp_path / "late", group=3, n_seats=3, deadline_s=0.4)
+def test_a_group_closes_at_its_deadline_and_waits_for_nobody(
+    room: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a clock that stands still until two of the three have ended; the third waits for the group to be closed."""
+    kept = tmp_path / "late"
+    policy = script(tmp_path, "import os, time\ndef policy(seen):\n"
+                              f"    while seen.attempt == 1 and not os.path.getsize({str(kept / 'groups.jsonl')!r}):\n"
+                              "        time.sleep(0.01)\n")
+    ended = kept / "trajectories.jsonl"
+    clock = SimpleNamespace(monotonic=lambda: 99.0 if ended.exists() and ended.read_bytes().count(b"\n") > 1 else 0.0)
+    monkeypatch.setattr(scheduling, "time", clock)
+    found = played(Job(str(room), None, policy), kept, group=3, n_seats=3, deadline_s=0.1)
     kinds = [type(each).__name__ for each in found]
     assert kinds == ["Episode", "Episode", "Group", "Episode"]
     group, late = found[2], found[3]

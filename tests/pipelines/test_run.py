@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ import pytest
 from pipelines.ingesting import discovered, something_to_read
 from pipelines.settings import Settings, from_environment
 from pipelines.stages import STAGES
-from tests.pipelines.conftest import ROOT, SAMPLE, Traceroom, environ, files, same, tables
+from tests.command_line import ROOT, environ, process
+from tests.pipelines.conftest import SAMPLE, Traceroom, files, same, tables
 from warehouse.errors import Unavailable
 from warehouse.store import Store
 
@@ -40,7 +42,7 @@ def test_a_run_says_what_it_made(first: tuple[Path, dict[str, Any]], traceroom: 
     assert made["n_tasks"] >= 3
     stages = {stage["stage"]: stage for stage in made["stages"]}
     assert list(stages) == [stage.name for stage in STAGES]
-    assert all(stage["computed"] and 0 < stage["seconds"] < 120 for stage in stages.values())
+    assert all(stage["computed"] and stage["seconds"] > 0 for stage in stages.values())
     assert made["checks_failed"] == []
     for environment in made["environments"]:
         assert json.loads((Path(environment["path"]) / "manifest.json").read_text())["n_tasks"] == environment["n_tasks"]
@@ -54,9 +56,7 @@ def test_a_run_says_what_it_made(first: tuple[Path, dict[str, Any]], traceroom: 
 def test_a_second_run_adds_nothing(first: tuple[Path, dict[str, Any]], logs: Path, traceroom: Traceroom) -> None:
     out, made = first
     before, written = tables(out), files(out)
-    began = time.monotonic()
     done = traceroom(*RUN, logs, "--out", out)
-    assert time.monotonic() - began < 60, "within 20 s on a machine that does nothing else"
     assert done.returncode == 0, done.stderr
     again = json.loads(done.stdout)
     assert {stage["stage"] for stage in again["stages"] if stage["computed"]} <= {"extract", "funnel"}
@@ -66,13 +66,11 @@ def test_a_second_run_adds_nothing(first: tuple[Path, dict[str, Any]], logs: Pat
         name: made[name] for name in made if name not in ("seconds", "stages")}
 
 
-def test_the_same_logs_make_the_same_bytes_anywhere(
-    first: tuple[Path, dict[str, Any]], logs: Path, tmp_path: Path, traceroom: Traceroom
-) -> None:
+def test_the_same_logs_make_the_same_bytes_anywhere(first: tuple[Path, dict[str, Any]], logs: Path, tmp_path: Path) -> None:
     out, _ = first
     elsewhere = tmp_path / "else where"
     logs.rename(tmp_path / "moved")
-    done = traceroom(*RUN, tmp_path / "moved", "--out", elsewhere, TZ="America/New_York", PYTHONHASHSEED="7")
+    done = process(*RUN, tmp_path / "moved", "--out", elsewhere, TZ="America/New_York", PYTHONHASHSEED="7")
     assert done.returncode == 0, done.stderr
     assert same(tables(out), tables(elsewhere)) == []
     assert files(out) == files(elsewhere)
@@ -105,13 +103,24 @@ def test_two_runs_at_once_wait_for_each_other_and_lose_nothing(logs: Path, tmp_p
     (tmp_path / "a.jsonl").write_text("".join(lines[:10]), "utf-8")
     (tmp_path / "b.jsonl").write_text("".join(lines[10:]), "utf-8")
     both, alone = tmp_path / "both", tmp_path / "alone"
-    runs = [start(*RUN, tmp_path / name, "--out", both) for name in ("a.jsonl", "b.jsonl")]
-    said = [run.communicate(timeout=300) for run in runs]
-    assert [run.returncode for run in runs] == [0, 0], said
-    assert sum("Waiting for a run over" in errors for _, errors in said) == 1, said
+    first = start(*RUN, tmp_path / "a.jsonl", "--out", both)
+    until(lambda: (both / "warehouse.duckdb.holder.json").exists())
+    first.send_signal(signal.SIGSTOP)
+    second = start(*RUN, tmp_path / "b.jsonl", "--out", both)
+    assert second.stderr and any("Waiting for a run over" in line for line in second.stderr)
+    first.send_signal(signal.SIGCONT)
+    said = [run.communicate() for run in (first, second)]
+    assert [run.returncode for run in (first, second)] == [0, 0], said
+    assert "Waiting" not in said[0][1]
     assert traceroom(*RUN, tmp_path / "a.jsonl", tmp_path / "b.jsonl", "--out", alone).returncode == 0
     assert same(tables(both), tables(alone)) == []
     assert files(both) == files(alone)
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait; what never comes is ended by the time that a test may take."""
+    while not holds():
+        time.sleep(0.01)
 
 
 def kill_and_resume(
@@ -166,6 +175,7 @@ def test_a_run_killed_anywhere_goes_on(
     assert files(out) == files(tmp_path / "resumed")
 
 
+@pytest.mark.slow
 def test_show_works_during_a_run(
     first: tuple[Path, dict[str, Any]], logs: Path, tmp_path: Path, traceroom: Traceroom
 ) -> None:
@@ -174,8 +184,7 @@ def test_show_works_during_a_run(
     file.write_text(file.read_text("utf-8").splitlines(keepends=True)[0], "utf-8")
     before = traceroom("show", "--out", out, "--json").stdout
     run = start(*RUN, logs, "--out", out)
-    while run.poll() is None and not (out / "warehouse.duckdb.holder.json").exists():
-        time.sleep(0.02)
+    until(lambda: run.poll() is not None or (out / "warehouse.duckdb.holder.json").exists())
     shown = traceroom("show", "--out", out, "--json")
     assert shown.returncode == 0 and json.loads(shown.stdout) in (
         json.loads(before), json.loads(traceroom("show", "--out", out, "--json").stdout))
@@ -257,15 +266,16 @@ def test_nobody_who_asks_for_privacy_gets_a_run_without(logs: Path, tmp_path: Pa
     assert discovered(asked.model_copy(update={"privacy": False}))[0]
 
 
-def test_an_instance_of_ones_own_is_kept_in_its_home(logs: Path, tmp_path: Path) -> None:
+def test_an_instance_of_ones_own_is_kept_in_its_home(
+    logs: Path, tmp_path: Path, traceroom: Traceroom, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Wherever the run is started: a relative base_dir lies below DAGSTER_HOME."""
     home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
     home.mkdir()
     elsewhere.mkdir()
     shutil.copy(ROOT / "dagster.yaml", home)
-    done = subprocess.run(
-        [sys.executable, "-m", "pipelines", *RUN, str(logs), "--out", str(tmp_path / "out")], cwd=elsewhere, timeout=300,
-        env=environ() | {"DAGSTER_HOME": str(home), "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+    monkeypatch.chdir(elsewhere)
+    done = traceroom(*RUN, logs, "--out", tmp_path / "out", DAGSTER_HOME=str(home))
     assert done.returncode == 0, done.stderr
     assert {path.name for path in home.iterdir()} == {"dagster.yaml", ".dagster"}
     assert list(elsewhere.iterdir()) == []

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.conftest import SAMPLE, traceroom
+from tests.command_line import called as traceroom
+from tests.conftest import SAMPLE
 from tests.extractors import envelopes
 
 

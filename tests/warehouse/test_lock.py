@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,49 +14,69 @@ from warehouse.lock import holder, writing
 
 ROOT = Path(__file__).parents[2]
 HOLD = """
-import sys, time
+import sys
 from pathlib import Path
 from warehouse.lock import writing
-with writing(Path(sys.argv[1]), "a run over logs"):
+with writing(Path(sys.argv[1]), "a run over logs", lambda who: print("waits for", who, flush=True)):
     print("held", flush=True)
-    time.sleep(float(sys.argv[2]))
+    sys.stdin.read()
 """
 
 
-def hold(path: Path, seconds: float) -> subprocess.Popen[str]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(path), str(seconds)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
-    assert process.stdout and process.stdout.readline() == "held\n"
+def started(path: Path) -> subprocess.Popen[str]:
+    """A process that takes the lock, and gives it back when its input ends."""
+    return subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    assert process.stdout
+    return process.stdout.readline()
+
+
+def hold(path: Path) -> subprocess.Popen[str]:
+    process = started(path)
+    assert said(process) == "held\n"
     return process
+
+
+def ended(process: subprocess.Popen[str]) -> int:
+    process.communicate()
+    return process.returncode
 
 
 def test_a_second_writer_waits_and_is_told_for_whom(tmp_path: Path) -> None:
     path, told = tmp_path / "warehouse.duckdb", []
-    other = hold(path, 3)
-    began = time.monotonic()
-    with writing(path, "another run", told.append):
-        assert time.monotonic() - began > 1
+    other = hold(path)
+    assert other.stdin
+    stop = other.stdin.close
+
+    def waiting(who: str) -> None:
+        told.append(who)
+        stop()
+
+    with writing(path, "another run", waiting):
         assert told == [word for word in told if word.startswith(f"a run over logs (process {other.pid} on ")]
         assert len(told) == 1
         assert holder(path).startswith("another run (")
-    assert other.wait() == 0
+    assert other.wait() == 0 and other.stdout and not other.stdout.read()
 
 
 def test_who_waits_too_long_is_told_the_mend(tmp_path: Path) -> None:
     path = tmp_path / "warehouse.duckdb"
-    other = hold(path, 60)
+    other = hold(path)
     with pytest.raises(Busy, match=rf"a run over logs \(process {other.pid} .*nothing is lost"), \
             writing(path, "another run", timeout_s=0.2):
         pass
     other.kill()
-    other.wait()
+    ended(other)
 
 
 def test_a_killed_holder_gives_the_lock_back(tmp_path: Path) -> None:
     path = tmp_path / "warehouse.duckdb"
-    other = hold(path, 60)
+    other = hold(path)
     other.send_signal(signal.SIGKILL)
-    other.wait()
+    assert ended(other) == -signal.SIGKILL
     with writing(path, "the next run", timeout_s=1):
         assert holder(path).startswith("the next run")
 
@@ -67,6 +86,7 @@ def test_it_may_be_taken_again_inside(tmp_path: Path) -> None:
     with writing(path, "a run"):
         with writing(path, "a stage of it", timeout_s=1):
             assert holder(path).startswith("a run (")
-        with pytest.raises(subprocess.TimeoutExpired):
-            subprocess.run([sys.executable, "-c", HOLD, str(path), "0"], cwd=ROOT, timeout=2, capture_output=True)
-    hold(path, 0).wait()
+        other = started(path)
+        assert said(other).startswith("waits for a run (")
+    assert said(other) == "held\n"
+    assert ended(other) == 0

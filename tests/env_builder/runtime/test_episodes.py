@@ -118,7 +118,7 @@ def listening(room: Path, tmp_path: Path) -> Iterator[Path]:
     assert process.stdout.readline() == b"listening\n"
     yield path
     process.stdin.close()
-    assert process.wait(timeout=10) == 0
+    assert process.wait(timeout=200) == 0
     process.stdout.close()
     assert not path.exists()
 
@@ -128,7 +128,7 @@ class Client:
 
     def __init__(self, path: Path) -> None:
         self.stream = socket.socket(socket.AF_UNIX)
-        self.stream.settimeout(20)
+        self.stream.settimeout(200)
         self.stream.connect(str(path))
         self._lines = self.stream.makefile("rb")
 

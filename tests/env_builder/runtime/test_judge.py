@@ -50,7 +50,7 @@ def endpoint() -> Iterator[Endpoint]:
 
 def asking(server: Endpoint, answer: Callable[[str], str]) -> Callable[[str], str]:
     server.answer = answer
-    return connect(server.url, "judge", "key", timeout_s=5)
+    return connect(server.url, "judge", "key", timeout_s=200)
 
 
 def test_votes_decide_and_scores_follow_the_choices(endpoint: Endpoint) -> None:

@@ -37,7 +37,7 @@ def parameters(room: Path) -> StdioServerParameters:
 
 def run(work: Coroutine[Any, Any, None]) -> None:
     async def timed() -> None:
-        with anyio.fail_after(60):
+        with anyio.fail_after(300):
             await work
 
     anyio.run(timed)

@@ -37,9 +37,9 @@ def left(found: Reading) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("laughs", [LAUGHS, LAUGHS.replace(b"&z20;", b"x")], ids=["used", "declared only"])
 def test_entities_that_multiply_are_refused_at_once(laughs: bytes, tmp_path: Path) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     found = reading(tmp_path, laughs)
-    assert time.monotonic() - started < 2 and found.events.is_empty()
+    assert time.process_time() - started < 2 and found.events.is_empty()
     assert found.verdicts.filter(pl.col("kept") & (pl.col("reason") != "read")).is_empty()
     assert left(found) and left(found)[0][0] in ("malformed_record", "unknown_format")
 
