@@ -19,8 +19,10 @@ from env_builder import image
 from tests.command_line import process
 from warehouse.errors import Unavailable
 
-settings.register_profile("traceroom", deadline=None)  # machines are noisy: a slow example is no failure
-settings.load_profile("traceroom")
+# Machines are noisy: a slow example is no failure.
+settings.register_profile("some", deadline=None, max_examples=40)
+settings.register_profile("all", deadline=None, max_examples=100)
+settings.load_profile("some")
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "tests" / "logs" / "airline"
@@ -28,6 +30,11 @@ SAMPLE = ROOT / "tests" / "logs" / "airline"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="run the slow tests too")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--all"):
+        settings.load_profile("all")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -13,6 +13,7 @@ import pytest
 from extractors.inventory import discover
 from extractors.reading import read
 from extractors.sessions import Sessions, assemble
+from tests.extractors.conftest import ReadSet
 
 COUNTS = {
     "airline": {"sessions": 120, "calls": 779, "answered": 779, "tools": 14, "feedback": 47},
@@ -24,17 +25,15 @@ COUNTS = {
 }
 
 
-def made(folder: Path) -> tuple[Sessions, float]:
-    files, _ = discover([folder])
-    readings = [read(each) for each in files]
-    events, declared = pl.concat([r.events for r in readings]), pl.concat([r.declarations for r in readings])
+def made(read_set: ReadSet, name: str) -> tuple[Sessions, float]:
+    events, declared = read_set(name)
     started = time.process_time()
     return assemble(events, declared), time.process_time() - started
 
 
 @pytest.mark.parametrize("name", COUNTS)
-def test_counts_of_a_set(name: str, data: Path) -> None:
-    sessions, cpu_s = made(data / name)
+def test_counts_of_a_set(name: str, read_set: ReadSet) -> None:
+    sessions, cpu_s = made(read_set, name)
     calls = sessions.turns.filter(pl.col("kind") == "call")
     found = {"sessions": sessions.sessions.height, "calls": calls.height, "answered": calls["result_id"].count(),
              "tools": sessions.tools.height, "feedback": sessions.feedback.height}
@@ -52,9 +51,9 @@ def test_row_changes_of_a_living_database(data: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["airline", "office"])
-def test_turns_are_the_messages_as_logged(name: str, data: Path) -> None:
+def test_turns_are_the_messages_as_logged(name: str, data: Path, read_set: ReadSet) -> None:
     """Every text and every answer of the log, in the log's order, byte for byte."""
-    turns = made(data / name)[0].turns.sort("session_id", "position")
+    turns = made(read_set, name)[0].turns.sort("session_id", "position")
     mine = {session_id: list(zip(rows["kind"], rows["content"], strict=True))
             for (session_id,), rows in turns.group_by("session_id", maintain_order=True)}
     for session_id, messages in _logged(data / name):

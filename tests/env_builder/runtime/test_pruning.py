@@ -44,7 +44,7 @@ def _episode(journal: list[dict[str, Any]]) -> Any:
     return episode(*journal, difference=_difference(journal), leaned=leaned)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(GATES, st.lists(STEPS, max_size=5), st.lists(STEPS, max_size=4))
 def test_what_is_lost_stays_lost(gate: dict[str, Any], before: list[Any], after: list[Any]) -> None:
     rubric = Rubric.read({"rubric_id": "r", "task_id": "t", "checks": [gate]})
