@@ -16,7 +16,7 @@ from filelock import FileLock
 from hypothesis import settings
 
 from env_builder import image
-from tests.command_line import process
+from tests.command_line import called, process
 from warehouse.errors import Unavailable
 
 # Machines are noisy: a slow example is no failure.
@@ -26,6 +26,7 @@ settings.load_profile("some")
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "tests" / "logs" / "airline"
+traceroom = called
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -17,8 +17,7 @@ import pytest
 
 from env_builder.room import command
 from env_builder.runtime import Environment
-from tests.command_line import called as traceroom
-from tests.conftest import ROOT
+from tests.conftest import ROOT, traceroom
 from tests.peers import with_openenv, with_package
 from tests.rooms import OPEN, TASK, write_room
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.command_line import called as traceroom
-from tests.conftest import SAMPLE
+from tests.conftest import SAMPLE, traceroom
 from tests.extractors import envelopes
 
 
