@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from .known import Place
 from .programs import Ready
-from .relevance import names_in
+from .relevance import matters, may_hold, names_in
 from .world import Name, Overlay
 
 UNKNOWN = Ready({"effect": "unknown", "rules": [], "relation": {}})
@@ -33,14 +33,19 @@ class Act(NamedTuple):
         """What it names, in its arguments and its answer; of one that was not answered, what it may have touched."""
         return names_in(self.key, self.said) if isinstance(self.said, str) else self.said
 
+    def may_name(self, words: frozenset[str]) -> bool:
+        """Does it name one of the words, as far as its text tells without being read?"""
+        if not isinstance(self.said, str):
+            return not words.isdisjoint(self.said)
+        return may_hold(self.key, words) or may_hold(self.said, words)
 
-class Asked(NamedTuple):
-    """The call that was answered last, and what stood before it."""
+    def matters(self, relation: str | None, words: frozenset[str]) -> bool:
+        """May it change what names these words? `relation`: what was seen of the two: keeps, changes or None (nothing)."""
+        return relation != "keeps" and matters(relation, self.names, words)
 
-    tool: str
-    key: str
-    acts: tuple[Act, ...]
-    overlay: Overlay
+
+Asked = tuple[str, str, tuple[Act, ...], Overlay]
+"""The call that was answered last: tool, canonical arguments; and what stood before it: acts, overlay."""
 
 
 class Naming(NamedTuple):
@@ -66,15 +71,10 @@ class Naming(NamedTuple):
 
 
 NOTHING_NAMED = Naming({}, 0)
+FEW = 16
+"""Acts that are gone through one by one; of more an index is made."""
 
 
-class Mark(NamedTuple):
-    """All of an episode's state that a call changes."""
-
-    overlay: Overlay
-    acts: tuple[Act, ...]
-    naming: Naming
-    last: Asked | None
-    n_calls: int
-    place: Place | None
-    """Where calls of former episodes are kept (known.py)."""
+Mark = tuple[Overlay, tuple[Act, ...], Naming, Asked | None, int, Place | None]
+"""All of an episode's state that a call changes: overlay, acts, naming, the last call, how many there were, and where calls of
+former episodes are kept (known.py)."""

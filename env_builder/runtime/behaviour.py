@@ -82,7 +82,7 @@ def answer(program: dict[str, Any], key: str, arguments: dict[str, Any], state: 
         except Untold:
             return None
         if found is not None:
-            return found if rule["rule"] == "write" else completed(found, program, key, arguments, state)
+            return found if rule["rule"] == "write" or found.is_error else completed(found, program, key, arguments, state)
     return None
 
 
@@ -90,8 +90,10 @@ def completed(found: Answer, program: dict[str, Any], key: str, arguments: dict[
     """A real answer with all the documents that the tool's own program knows it to leave behind."""
     known = program if isinstance(program, Ready) else Ready(program)
     rules = () if found.is_error else known.completing
+    if not rules:
+        return found
     documents: dict[Name, str] = {}
-    shown = dict(found.documents) if rules else {}
+    shown = dict(found.documents)
     for rule in rules:
         if rule["rule"] == "write":
             documents |= _also(rule, found.content, shown, arguments, state)
@@ -137,9 +139,10 @@ def _recorded(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, An
     row = state.recorded(tool, key, arguments)
     if row is None:
         return None
-    left = row.get("documents")
-    documents = left or tuple(((effect["class"], effect["key"]), effect["value"]) for effect in row["effects"])
-    return Answer(row["content"], row["is_error"], "recorded", documents)
+    left = row.get("documents", ())
+    if not left and row["effects"]:  # of a room that learnt it
+        left = tuple(((effect["class"], effect["key"]), effect["value"]) for effect in row["effects"])
+    return Answer(row["content"], row["is_error"], "recorded", left)
 
 
 def _bound(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
@@ -322,9 +325,7 @@ def _after(rule: dict[str, Any], before: dict[str, Any], arguments: dict[str, An
     after: dict[str, Any]
     fields, scope, after = rule["fields"], Scope(before, arguments, look), {}
     for field in _order(rule, before):
-        expression = fields[field]
-        kept = expression[0] == "before" and expression[1:] == [field] and field in before
-        after[field] = before[field] if kept else value_of(expression, scope)
+        after[field] = value_of(fields[field], scope)
     return after
 
 

@@ -5,13 +5,30 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from json import encoder
 from typing import Any
 
-canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+from .kept import Kept
+
+
+def _encoding(style: dict[str, Any]) -> Callable[[Any], str]:
+    """What `json.dumps` does with these options. The standard library makes its encoder in C anew for each text; here it is
+    made once, where the options are such as it takes."""
+    options = json.JSONEncoder(**style)
+    make = getattr(encoder, "c_make_encoder", None)
+    if make is None or options.indent is not None:
+        return options.encode
+    texts = encoder.encode_basestring_ascii if options.ensure_ascii else encoder.encode_basestring
+    encode = make(  # without a memory of what it is in: what holds itself is nested too deep
+        None, options.default, texts, None, options.key_separator, options.item_separator, options.sort_keys,
+        options.skipkeys, options.allow_nan)
+    return lambda value: "".join(encode(value, 0))
+
+
+canonical = _encoding({"sort_keys": True, "separators": (",", ":"), "ensure_ascii": False, "allow_nan": False})
 """JSON text of a value with sorted keys and no spaces; numbers as Python's json writes them."""
 
-MOST_STYLES = 4096
-_STYLES: dict[int, tuple[dict[str, Any], Callable[[Any], str]]] = {}
+_STYLED = Kept(_encoding)
 
 
 def written(value: Any) -> str | None:
@@ -24,12 +41,7 @@ def written(value: Any) -> str | None:
 
 def styled(value: Any, style: dict[str, Any]) -> str:
     """JSON text of a value as `json.dumps` writes it with these options; a style's encoder is kept: it may not change."""
-    kept = _STYLES.get(id(style))
-    if kept is None or kept[0] is not style:
-        if len(_STYLES) >= MOST_STYLES:
-            _STYLES.clear()
-        kept = _STYLES[id(style)] = (style, json.JSONEncoder(**style).encode)
-    return kept[1](value)
+    return _STYLED(style)(value)
 
 
 def digest(text: str | bytes) -> str:

@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 from .answers import Document
 from .canonical import styled
-from .expressions import Look, Missing, Scope, evaluate, nothing, value_of
+from .expressions import Look, Missing, evaluate, nothing
+from .scopes import amount, at, rows
 from .world import Name
 
 Consequence = dict[str, Any]
@@ -63,7 +64,7 @@ def applied(one: Consequence, there: Any, before: Any, arguments: dict[str, Any]
     for element in elements:
         try:
             path = [evaluate(step, element, arguments, look) if isinstance(step, list) else step for step in one["path"]]
-            old = value_of(["at", ["constant", there], *path], Scope(element, arguments, look))
+            old = at(there, path)
         except Missing:
             continue
         there = _put(there, path, _changed(old, one, element, arguments, look))
@@ -86,8 +87,9 @@ def _changed(value: Any, one: Consequence, element: Any, arguments: dict[str, An
         if "to" in one:
             return evaluate(one["to"], element, arguments, look)
         if "more" in one:
-            return evaluate(["append", ["constant", value], one["more"]], element, arguments, look)
-        number = evaluate(["plus", ["constant", value], one["by"]], element, arguments, look)
+            more = evaluate(one["more"], element, arguments, look)
+            return [*rows(value), more]
+        number = amount(value) + amount(evaluate(one["by"], element, arguments, look))
     except Missing:
         raise Unknowable from None
     return number if one["digits"] is None else round(number, one["digits"])

@@ -168,7 +168,7 @@ class Environment(Talking):
         self._mark()
         key = written(arguments)
         arguments = None if key is None else arguments  # what cannot be written down is nothing that a tool was given
-        drawn: dict[str, Any] = {}
+        drawn: dict[str, Any] | None = None
         if isinstance(arguments, dict):
             if self._conditions.switches:
                 result, drawn = self._conditions.answer(self._journal, tool, arguments, self._room.call)
@@ -180,9 +180,9 @@ class Environment(Talking):
             result = Result("the arguments are no JSON object", True, "unknown")
         content, is_error, tier = result
         self._signs += len(tool) + len(key or "") + len(content)
-        self._journal.append({
-            "kind": "call", "tool": tool, "arguments": arguments, "content": content, "is_error": is_error, "tier": tier,
-            **drawn})
+        row = {
+            "kind": "call", "tool": tool, "arguments": arguments, "content": content, "is_error": is_error, "tier": tier}
+        self._journal.append(row | drawn if drawn else row)
         prompt = self.prompt() if self._ask else None
         return (self.supply(self._ask(prompt)) if self._ask and prompt else None) or result
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .acts import NOTHING_NAMED, UNKNOWN, Act, Asked, Mark
+from .acts import FEW, NOTHING_NAMED, UNKNOWN, Act, Asked, Mark
 from .answers import failed, parse, parsed
 from .behaviour import Answer, answer, completed, unmoved
 from .bindings import Ask, Binding, Reply
@@ -23,7 +23,7 @@ from .known import Place, Remembering
 from .numbering import Form, number_of
 from .programs import Program, Programs, Ready, made_by, open_to_bound, rows_rules, shown_by, unknown
 from .records import Result
-from .relevance import ids, listed_in, matters, names
+from .relevance import ids, listed_in, names
 from .tables import ROWS, Table, Wanted, agreed
 from .tables import Row as TableRow
 from .taught import Taught
@@ -31,6 +31,8 @@ from .world import Name, Overlay, Row, View, World, agreed_on
 
 NEVER: tuple[str | None, int] = (None, -1)
 """Text of a thing, and since how many acts: of one that was left alone."""
+UNTAUGHT = Taught()
+"""What a room was told before anybody tells it anything; shared by all, and so never changed."""
 
 
 class Room(Remembering):
@@ -45,8 +47,8 @@ class Room(Remembering):
         self._programs = programs if isinstance(programs, Programs) else Programs(programs)
         self._affixes = self._programs.affixes
         self._overlay = Overlay()
-        self._taught = Taught()
-        self._taught_is_shared = False
+        self._taught = UNTAUGHT
+        self._taught_is_shared = True
         self._last: Asked | None = None
         self._bound: dict[str, Binding] = {}
         self._seed: int | None = None
@@ -84,7 +86,7 @@ class Room(Remembering):
     @property
     def mark(self) -> Mark:
         """The state as it is now, to come back to."""
-        return Mark(self._overlay, self.acts, self._naming, self._last, self._n_calls, self._place)
+        return self._overlay, self.acts, self._naming, self._last, self._n_calls, self._place
 
     def back(self, mark: Mark) -> None:
         """The state as it was."""
@@ -107,14 +109,15 @@ class Room(Remembering):
             return Result(f"unknown tool {tool!r}; there are: {', '.join(sorted(self._programs))}", True, "unknown")
         program = program.at(self.view.instant)
         self._n_calls += 1
-        self._last = Asked(tool, key, self.acts, self._overlay)
+        self._last = tool, key, self.acts, self._overlay
         found = answer(program, key, arguments, self)
         if found is None:
             self._act(program, key, arguments, None, unmoved(program, arguments, self))
             return Result(unknown(program, key, self._seed is not None), True, "unknown")
-        if not found.is_error:
+        content, is_error, tier, documents = found
+        if not is_error and (documents or program.acting):
             self._act(program, key, arguments, found)
-        return Result(found.content, found.is_error, found.tier)
+        return Result(content, is_error, tier)
 
     def learn(self, tool: str, arguments: dict[str, Any], content: str, passing: bool = False) -> None:
         """Take in what the real tool answered to a call that was just asked here. `passing`: it failed by itself."""
@@ -123,8 +126,9 @@ class Room(Remembering):
         key = canonical(arguments)
         if self._taught_is_shared:
             self._taught, self._taught_is_shared = self._taught.copy(), False
-        if self._last is not None and (self._last.tool, self._last.key) == (tool, key):  # as it was before it was asked
-            self.acts, self._overlay, self._last, self._naming = self._last.acts, self._last.overlay, None, NOTHING_NAMED
+        if self._last is not None and self._last[:2] == (tool, key):  # as it was before it was asked
+            _, _, self.acts, self._overlay = self._last
+            self._last, self._naming = None, NOTHING_NAMED
         answered = parse(content)
         is_error = failed(content, answered)
         if is_error and passing:
@@ -135,8 +139,8 @@ class Room(Remembering):
         documents = () if is_error else shown_by(program, arguments, content)
         if not is_error:
             makes = next((rule for rule in program["rules"] if rule["rule"] == "makes"), None)
-            origin = Origin(makes, arguments, answered, self._bare) if makes else None
-            self._taught.trace(origin, {self._bare(name): parse(text) for name, text in documents})
+            origin = Origin(makes, arguments, answered, self._programs.bare) if makes else None
+            self._taught.trace(origin, {self._programs.bare(name): parse(text) for name, text in documents})
         acting = program.acting
         after = self.after(tool, arguments)
         if after is not None:
@@ -145,7 +149,7 @@ class Room(Remembering):
                 "content": content, "is_error": is_error, "session": None, "from": None, "to": None, "after": after,
                 "effects": effects, "acts": len(self.acts)})
         if not acting:
-            self._taught.see({self._bare(name): text for name, text in documents}, len(self.acts), after == [])
+            self._taught.see({self._programs.bare(name): text for name, text in documents}, len(self.acts), after == [])
         elif not is_error:
             told = Answer(content, False, "recorded", documents)
             self._act(program, key, arguments, completed(told, program, key, arguments, self), real=True)
@@ -158,7 +162,7 @@ class Room(Remembering):
         """JSON text of a thing as the episode has it now, or None where it is not known."""
         words = None
         if name[0] in self._affixes:
-            name, words = self._plain(name)
+            name, words = self._programs.plain(name)
         if not self.acts and not self._taught.documents:
             return self._at_first(name)
         text, since = self._overlay.get(name, NEVER)
@@ -169,15 +173,16 @@ class Room(Remembering):
             return text
         words = words or frozenset((name[1],))
         for act in self._acts_naming(words, since):
-            if name not in act.documents and matters(self._programs.relation(act.tool, name[0]), act.names, words):
+            if name not in act.documents and act.matters(self._programs.relation(act.tool, name[0]), words):
                 return None
         return text
 
     def _at_first(self, name: Name) -> str | None:
         """The thing's text as the episode began."""
-        if name not in self._begun:
-            self._begun[name] = self._world.document(name, self.view)
-        return self._begun[name]
+        begun = self._begun
+        if name not in begun:
+            begun[name] = self._world.document(name, self.view)
+        return begun[name]
 
     def look(self, entity_class: str, key: str) -> Any:
         """The same as JSON value, shared with others: not to be changed."""
@@ -191,7 +196,8 @@ class Room(Remembering):
         if entity_class.endswith(ROWS):
             columns = parsed(key)
             kind, named = entity_class.removesuffix(ROWS), columns if isinstance(columns, dict) else {}
-            wanted: Wanted = [((name,), self._plain((kind, value))[0][1] if name == "key" and isinstance(value, str) else value)
+            bare = self._programs.bare
+            wanted: Wanted = [((name,), bare((kind, value))[1] if name == "key" and isinstance(value, str) else value)
                               for name, value in named.items()]
             return agreed(self._rows(entity_class, wanted))
         text = self.document((entity_class, key))
@@ -241,7 +247,7 @@ class Room(Remembering):
     def _parts(self, entity_class: str, wanted: Wanted) -> list[TableRow]:
         """Parts of things that nobody may have looked at, as things made from them showed them."""
         taught = self._taught.implied.get(entity_class)
-        known = self._world.implied(entity_class, self._programs.making, self._bare)
+        known = self._world.implied(entity_class, self._programs.making, self._programs.bare)
         return known.found(wanted) + (taught.found(wanted) if taught else [])
 
     def _rows(self, entity_class: str, wanted: Wanted) -> list[TableRow]:
@@ -267,7 +273,7 @@ class Room(Remembering):
 
     def recorded(self, tool: str, key: str, arguments: dict[str, Any]) -> Row | None:
         """The answer on record, after the acts of this episode that matter to it."""
-        after = self.after(tool, arguments)
+        after = self.after(tool, arguments) if self.acts else []
         if after is None:
             return None
         row = self._told((tool, key), after) or (self._repeated((tool, key), after) if after else None)
@@ -328,7 +334,7 @@ class Room(Remembering):
         named = names(arguments)
         entity = self._programs.get(tool, UNKNOWN).get("class")
         relevant = [act for act in self._acts_naming(named)
-                    if matters(self._programs.relation(act.tool, tool, entity), act.names, named)]
+                    if act.matters(self._programs.relation(act.tool, tool, entity), named)]
         return sorted([act.tool, act.key] for act in relevant) if all(act.known for act in relevant) else None
 
     def acts_of(self, tool: str) -> bool:
@@ -338,7 +344,7 @@ class Room(Remembering):
     def difference(self) -> dict[str, Any]:
         """What the episode changed (docs/environment.md)."""
         documents = {}
-        for name, (text, _) in self._overlay.items().items():
+        for name, (text, _) in self.changed().items():
             if text != self._at_first(name):
                 documents["/".join(name)] = text
         acts = sorted([act.tool, act.key] for act in self.acts if act.known and not act.documents)
@@ -346,24 +352,19 @@ class Room(Remembering):
         return {"documents": documents, "acts": acts, **({"made": drawn_names} if drawn_names else {}),
                 **self._programs.volatile_of(documents)}
 
+    def changed(self) -> dict[Name, tuple[str | None, int]]:
+        """Thing -> its text, and since how many acts, of all things whose text the episode's acts told."""
+        return self._overlay.items()
+
     def _acts_naming(self, words: frozenset[str], since: int = 0) -> list[Act]:
         """Acts that may name one of the words, in order; all of them where there is none."""
+        acts = self.acts
         if not words:
-            return list(self.acts[since:])
+            return list(acts[since:])
+        if len(acts) <= FEW:
+            return [act for act in acts[since:] if act.may_name(words)]
         self._naming = self._naming.through(self.acts)
         return [self.acts[place] for place in self._naming.of(words) if place >= since]
-
-    def _plain(self, name: Name) -> tuple[Name, frozenset[str]]:
-        """The thing by its bare key, and the words that name it."""
-        kind, key = name
-        if kind not in self._affixes:
-            return name, frozenset((key,))
-        before, after = self._affixes[kind]
-        bare = key[len(before):len(key) - len(after)] if key.startswith(before) and key.endswith(after) else key
-        return (kind, bare), frozenset((bare, before + bare + after))
-
-    def _bare(self, name: Name) -> Name:
-        return self._plain(name)[0]
 
     def _act(
         self, program: Ready, key: str, arguments: dict[str, Any], found: Answer | None,
@@ -374,7 +375,7 @@ class Room(Remembering):
         given = found.documents if found else left
         if not program.acting and not given:
             return
-        documents = {self._plain(name)[0]: text for name, text in given}
+        documents = {self._programs.bare(name): text for name, text in given}
         if program.acting or documents:
             said = found.content if found else self._reach(arguments)
             made = self._made(program, documents) if program.drawing else None

@@ -36,295 +36,312 @@
     ["fresh", place, shape]    a value of this shape (`draws`) that nothing has yet; `place` tells draws of one call apart
     ["append_above", e, n, item] ["append_unless_zero", e, n, item]    the list e with item at its end where the number n
                                is above zero, is not zero; else the list e
+
+An expression is made into a function of its scope once (`compiled`), however often it is asked: nobody may change it then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from . import clock
+from .amounts import AMOUNTS, list_of
 from .canonical import canonical
+from .kept import Kept
 from .numbering import named
+from .scopes import (
+    DONE,
+    FRESH,
+    LAST,
+    NAMES,
+    NOW,
+    SCALARS,
+    Expression,
+    Look,
+    Make,
+    Missing,
+    Nowhere,
+    Run,
+    Scope,
+    at,
+    nothing,
+    positions,
+    rows,
+)
 
-Look = Callable[[str, str], Any]
-"""(class, key) -> document as JSON value, None where it is not known."""
-DONE = "#done"
-"""The class under which a look tells how many calls of a tool worked in this episode."""
-NOW = "#now"
-"""The class under which a look tells the ISO instant: by `day` to the day, by `exact` as a clock would; None: nobody knows."""
-LAST = "#last"
-"""The class under which a look at [class, form] tells the highest number in names, None where nobody knows it."""
-FRESH = "#fresh"
-"""The class under which a look at [place, shape] tells a drawn value, None where nothing is drawn."""
+__all__ = [
+    "DONE", "FRESH", "LAST", "NOW", "OPERATORS", "Expression", "Look", "Missing", "Nowhere", "Run", "Scope", "compiled",
+    "evaluate", "nothing", "positions", "value_of"]
 
-
-class Missing(Exception):
-    """A path leads nowhere, or a value has another type than the operator needs: the rule does not answer."""
-
-
-class Nowhere(Missing):
-    """A path leads nowhere in a value that is known: whatever the tool does there, it is not what the expression says."""
-
-
-def nothing(entity_class: str, key: str) -> Any:
-    """Look at a world of which nothing is known."""
-    return None
-
-
-class Scope(NamedTuple):
-    """What an expression may speak of."""
-
-    before: Any
-    arguments: Any
-    look: Look = nothing
-    last: Any = None
-    """Where one position of list arguments is meant: the arguments at the last."""
-
-
-def evaluate(expression: list[Any], before: Any, arguments: Any, look: Look = nothing) -> Any:
+def evaluate(expression: Expression, before: Any, arguments: Any, look: Look = nothing) -> Any:
     """Value of the expression; raises Missing where it has none."""
-    return value_of(expression, Scope(before, arguments, look))
+    return compiled(expression)(Scope(before, arguments, look))
 
 
-def value_of(expression: list[Any], scope: Scope) -> Any:
+def value_of(expression: Expression, scope: Scope) -> Any:
     """The same in a scope at hand."""
-    operator = expression[0]
-    if operator == "before" or operator == "argument":
-        value = scope[operator == "argument"]
-        for step in expression[1:]:
-            if type(value) is not dict or type(step) is not str or step not in value:
-                return _at(scope[operator == "argument"], expression[1:])
-            value = value[step]
-        return value
-    return expression[1] if operator == "constant" else OPERATORS[operator](expression[1:], scope)
+    return compiled(expression)(scope)
 
 
-def _at(value: Any, path: list[Any]) -> Any:
-    for step in path:
-        if not ((type(value) is dict and type(step) is str and step in value) or _has(value, step)):
-            raise Nowhere(step)
-        value = value[step]
-    return value
+def _run(expression: Expression) -> Run:
+    return OPERATORS[expression[0]](expression[1:], _run)
 
 
-def _has(value: Any, step: Any) -> bool:
-    if isinstance(value, dict):
-        return isinstance(step, str) and step in value
-    return isinstance(value, list) and isinstance(step, int) and -len(value) <= step < len(value)
+compiled = Kept(_run)
+"""The expression as a function, kept: from now on nobody may change it."""
 
 
-def _inside(operands: list[Any], scope: Scope) -> Any:
-    value, *path = operands
-    return _at(value_of(value, scope), [value_of(step, scope) if type(step) is list else step for step in path])
+def _fields(pairs: Iterable[tuple[str, Expression]], make: Make) -> list[tuple[str, Run]]:
+    return [(name, make(expression)) for name, expression in pairs]
 
 
-def _document(operands: list[Any], scope: Scope) -> Any:
-    key = value_of(operands[1], scope)
-    found = scope.look(operands[0], str(key)) if isinstance(key, str | int) else None
-    if found is None:
-        raise Missing(key)
-    return found
+def _before(path: list[Any], make: Make) -> Run:
+    if len(path) != 1:
+        return lambda scope: at(scope.before, path)
+    name = path[0]
+
+    def run(scope: Scope) -> Any:
+        before = scope.before
+        return before[name] if type(before) is dict and type(name) is str and name in before else at(before, path)
+
+    return run
 
 
-def _find(operands: list[Any], scope: Scope) -> Any:
-    rows = _rows(value_of(operands[0], scope))
-    return rows[_place(rows, operands[1], value_of(operands[2], scope))]
+def _argument(path: list[Any], make: Make) -> Run:
+    if len(path) != 1:
+        return lambda scope: at(scope.arguments, path)
+    name = path[0]
+
+    def run(scope: Scope) -> Any:
+        given = scope.arguments
+        return given[name] if type(given) is dict and type(name) is str and name in given else at(given, path)
+
+    return run
 
 
-def _place(rows: list[Any], field: str, wanted: Any) -> int:
-    for place, row in enumerate(rows):
+def _constant(operands: list[Any], make: Make) -> Run:
+    value = operands[0]
+    return lambda scope: value
+
+
+def _path(steps: list[Any], make: Make) -> Callable[[Scope], list[Any]]:
+    """Steps, those that are expressions worked out."""
+    if not any(type(step) is list for step in steps):
+        return lambda scope: steps
+    runs = [make(step if type(step) is list else ["constant", step]) for step in steps]
+    return lambda scope: [run(scope) for run in runs]
+
+
+def _inside(operands: list[Any], make: Make) -> Run:
+    value, path = make(operands[0]), _path(operands[1:], make)
+    return lambda scope: at(value(scope), path(scope))
+
+
+def _document(operands: list[Any], make: Make) -> Run:
+    kind, named = operands[0], make(operands[1])
+
+    def run(scope: Scope) -> Any:
+        key = named(scope)
+        found = scope.look(kind, str(key)) if isinstance(key, NAMES) else None
+        if found is None:
+            raise Missing(key)
+        return found
+
+    return run
+
+
+def _find(operands: list[Any], make: Make) -> Run:
+    e, field, sought = list_of(operands[0], make), operands[1], make(operands[2])
+
+    def run(scope: Scope) -> Any:
+        found = e(scope)
+        return found[_place(found, field, sought(scope))]
+
+    return run
+
+
+def _place(found: list[Any], field: str, wanted: Any) -> int:
+    for place, row in enumerate(found):
         if isinstance(row, dict) and field in row and row[field] == wanted:
             return place
     raise Nowhere(field)
 
 
-def _agree(operands: list[Any], scope: Scope) -> Any:
-    values: list[Any] = []
-    for operand in operands:
-        try:
-            value = value_of(operand, scope)
-        except Missing:
-            continue
-        if values and (type(value) is not type(values[0]) or value != values[0]):
+def _agree(operands: list[Any], make: Make) -> Run:
+    runs = list(map(make, operands))
+
+    def run(scope: Scope) -> Any:
+        values: list[Any] = []
+        for one in runs:
+            try:
+                value = one(scope)
+            except Missing:
+                continue
+            if values and (type(value) is not type(values[0]) or value != values[0]):
+                raise Missing("agree")
+            values.append(value)
+        if not values:
             raise Missing("agree")
-        values.append(value)
-    if not values:
-        raise Missing("agree")
-    return values[0]
+        return values[0]
+
+    return run
 
 
-def _object(operands: list[Any], scope: Scope) -> Any:
-    return {name: value_of(expression, scope) for name, expression in operands[0]}
+def _object(operands: list[Any], make: Make) -> Run:
+    fields = _fields(operands[0], make)
+    return lambda scope: {name: run(scope) for name, run in fields}
 
 
-def _sorted(operands: list[Any], scope: Scope) -> Any:
-    value = _rows(value_of(operands[0], scope))
-    if not all(isinstance(item, str) for item in value):
-        raise Missing("sorted")
-    return sorted(value)
+def _sorted(operands: list[Any], make: Make) -> Run:
+    e = list_of(operands[0], make)
+
+    def run(scope: Scope) -> Any:
+        value = e(scope)
+        if not all(isinstance(item, str) for item in value):
+            raise Missing("sorted")
+        return sorted(value)
+
+    return run
 
 
-def _append(operands: list[Any], scope: Scope) -> Any:
-    first, *items = (value_of(operand, scope) for operand in operands)
-    return [*_rows(first), *items]
+def _concat(operands: list[Any], make: Make) -> Run:
+    one, other = list_of(operands[0], make), list_of(operands[1], make)
+    return lambda scope: one(scope) + other(scope)
 
 
-def _concat(operands: list[Any], scope: Scope) -> Any:
-    return _rows(value_of(operands[0], scope)) + _rows(value_of(operands[1], scope))
+def _each(operands: list[Any], make: Make) -> Run:
+    e, item = list_of(operands[0], make), make(operands[1])
+
+    def run(scope: Scope) -> Any:
+        _, arguments, look, last = scope
+        return [item(Scope(element, arguments, look, last)) for element in e(scope)]
+
+    return run
 
 
-def _each(operands: list[Any], scope: Scope) -> Any:
-    items, (_, arguments, look, last) = _rows(value_of(operands[0], scope)), scope
-    return [value_of(operands[1], Scope(item, arguments, look, last)) for item in items]
+def _each_position(operands: list[Any], make: Make) -> Run:
+    names, item = operands[0], make(operands[1])
+    return lambda scope: [item(inner) for inner in positions(names, scope)]
 
 
-def positions(names: list[str], scope: Scope) -> list[Scope]:
-    """The scope once for each position of these arguments; raises Missing where they are not lists of one length."""
-    lists = [_rows(_at(scope.arguments, [name])) for name in names]
-    if len({len(found) for found in lists}) != 1:
-        raise Missing("rows")
-    each = [{**scope.arguments, **dict(zip(names, row, strict=True))} for row in zip(*lists, strict=True)]
-    return [scope._replace(arguments=arguments, last=each[-1]) for arguments in each]
+def _replace(operands: list[Any], make: Make) -> Run:
+    e, field, names = list_of(operands[0], make), *operands[1:3]
+    key, changes = make(operands[3]), _fields(operands[4], make)
+
+    def run(scope: Scope) -> Any:
+        found = list(e(scope))
+        for inner in positions(names, scope):
+            place = _place(found, field, key(inner))
+            found[place] = {**found[place], **{name: change(inner) for name, change in changes}}
+        return found
+
+    return run
 
 
-def _each_position(operands: list[Any], scope: Scope) -> Any:
-    return [value_of(operands[1], inner) for inner in positions(operands[0], scope)]
+def _row(operands: list[Any], make: Make) -> Run:
+    kind, columns, path = operands[0], _fields(operands[1], make), _path(operands[2:], make)
+
+    def run(scope: Scope) -> Any:
+        wanted = {column: value(scope) for column, value in columns}
+        if not all(isinstance(value, SCALARS) for value in wanted.values()):
+            raise Missing("row")
+        row = scope.look(kind, canonical(wanted))
+        if row is None:
+            raise Missing("row")
+        return at(row, path(scope))
+
+    return run
 
 
-def _replace(operands: list[Any], scope: Scope) -> Any:
-    e, field, names, key, changes = operands
-    rows = list(_rows(value_of(e, scope)))
-    for inner in positions(names, scope):
-        place = _place(rows, field, value_of(key, inner))
-        rows[place] = {**rows[place], **{name: value_of(change, inner) for name, change in changes}}
-    return rows
+def _match(operands: list[Any], make: Make) -> Run:
+    e, fields = make(operands[0]), _fields(operands[1], make)
+
+    def run(scope: Scope) -> Any:
+        wanted = {name: value(scope) for name, value in fields}
+        for row in rows(e(scope)):
+            if isinstance(row, dict) and all(name in row and row[name] == value for name, value in wanted.items()):
+                return row
+        raise Missing("match")
+
+    return run
 
 
-def _number(expression: list[Any], scope: Scope) -> Any:
-    value = value_of(expression, scope)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Missing("number")
-    return value
+def _with(operands: list[Any], make: Make) -> Run:
+    e, fields = make(operands[0]), _fields(operands[1], make)
+
+    def run(scope: Scope) -> Any:
+        value = e(scope)
+        if not isinstance(value, dict):
+            raise Missing("with")
+        return {**value, **{name: one(scope) for name, one in fields}}
+
+    return run
 
 
-def total(values: list[Any]) -> Any:
-    """Sum from left to right, as a loop adds (the built-in sum compensates for rounding since Python 3.12)."""
-    found: Any = 0
-    for value in values:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise Missing("total")
-        found += value
-    return found
+def _first(operands: list[Any], make: Make) -> Run:
+    runs = list(map(make, operands))
+
+    def run(scope: Scope) -> Any:
+        for one in runs:
+            try:
+                return one(scope)
+            except Missing:
+                continue
+        raise Missing("first")
+
+    return run
 
 
-def _sign(operands: list[Any], scope: Scope) -> Any:
-    return value_of(operands[1] if _number(operands[0], scope) > 0 else operands[2], scope)
+def _same(operands: list[Any], make: Make) -> Run:
+    one, other, value = map(make, operands)
+
+    def run(scope: Scope) -> Any:
+        if one(scope) != other(scope):
+            raise Missing("same")
+        return value(scope)
+
+    return run
 
 
-def _row(operands: list[Any], scope: Scope) -> Any:
-    wanted = {column: value_of(e, scope) for column, e in operands[1]}
-    if not all(isinstance(value, str | int | float) for value in wanted.values()):
-        raise Missing("row")
-    row = scope.look(operands[0], canonical(wanted))
-    if row is None:
-        raise Missing("row")
-    return _at(row, [value_of(step, scope) if isinstance(step, list) else step for step in operands[2:]])
+def _last(operands: list[Any], make: Make) -> Run:
+    e = make(operands[0])
+
+    def run(scope: Scope) -> Any:
+        if scope.last is None:
+            raise Missing("last")
+        return e(scope._replace(arguments=scope.last))
+
+    return run
 
 
-def _match(operands: list[Any], scope: Scope) -> Any:
-    wanted = {name: value_of(e, scope) for name, e in operands[1]}
-    for row in _rows(value_of(operands[0], scope)):
-        if isinstance(row, dict) and all(name in row and row[name] == value for name, value in wanted.items()):
-            return row
-    raise Missing("match")
+def _told(kind: str, key: str, such: type | tuple[type, ...], made: Callable[[Any], Any]) -> Run:
+    """What is made of what a look tells under one of the names above, where that is such."""
+    def run(scope: Scope) -> Any:
+        found = scope.look(kind, key)
+        if found is None or not isinstance(found, such):
+            raise Missing(kind)
+        return made(found)
+
+    return run
 
 
-def _with(operands: list[Any], scope: Scope) -> Any:
-    value = value_of(operands[0], scope)
-    if not isinstance(value, dict):
-        raise Missing("with")
-    return {**value, **{name: value_of(e, scope) for name, e in operands[1]}}
-
-
-def _first(operands: list[Any], scope: Scope) -> Any:
-    for operand in operands:
-        try:
-            return value_of(operand, scope)
-        except Missing:
-            continue
-    raise Missing("first")
-
-
-def _same(operands: list[Any], scope: Scope) -> Any:
-    if value_of(operands[0], scope) != value_of(operands[1], scope):
-        raise Missing("same")
-    return value_of(operands[2], scope)
-
-
-def _last(operands: list[Any], scope: Scope) -> Any:
-    if scope.last is None:
-        raise Missing("last")
-    return value_of(operands[0], scope._replace(arguments=scope.last))
-
-
-def _nth(operands: list[Any], scope: Scope) -> Any:
-    tool, values = operands
-    done = scope.look(DONE, tool)
-    if not isinstance(done, int):
-        raise Missing(tool)
-    return _at(values, [done])
-
-
-def _following(operands: list[Any], scope: Scope) -> Any:
-    last = scope.look(LAST, canonical(operands))
-    if not isinstance(last, int):
-        raise Missing("following")
-    return named(last + 1, operands[1])
-
-
-def _now(operands: list[Any], scope: Scope) -> Any:
+def _now(operands: list[Any], make: Make) -> Run:
     form, seconds = operands
-    found = scope.look(NOW, "day" if form == clock.DAY else "exact")
-    if not isinstance(found, str):
-        raise Missing(form)
-    return clock.write(form, clock.after(found, seconds))
+    exactness = "day" if form == clock.DAY else "exact"
+    return _told(NOW, exactness, str, lambda found: clock.write(form, clock.after(found, seconds)))
 
 
-def _fresh(operands: list[Any], scope: Scope) -> Any:
-    found = scope.look(FRESH, canonical(operands))
-    if found is None:
-        raise Missing("fresh")
-    return found
-
-
-def _append_above(operands: list[Any], scope: Scope) -> Any:
-    more = [operands[2]] if _number(operands[1], scope) > 0 else []
-    return _append([operands[0], *more], scope)
-
-
-def _append_unless_zero(operands: list[Any], scope: Scope) -> Any:
-    more = [operands[2]] if _number(operands[1], scope) != 0 else []
-    return _append([operands[0], *more], scope)
-
-
-def _rows(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise Missing("list")
-    return value
-
-
-OPERATORS: dict[str, Callable[[list[Any], Scope], Any]] = {
-    "before": lambda operands, scope: _at(scope.before, operands),
-    "argument": lambda operands, scope: _at(scope.arguments, operands),
-    "constant": lambda operands, scope: operands[0],
+OPERATORS: dict[str, Callable[[list[Any], Make], Run]] = {
+    "before": _before,
+    "argument": _argument,
+    "constant": _constant,
     "document": _document,
     "at": _inside,
     "find": _find,
     "agree": _agree,
     "object": _object,
     "sorted": _sorted,
-    "append": _append,
     "concat": _concat,
     "each": _each,
     "rows": _each_position,
@@ -333,22 +350,11 @@ OPERATORS: dict[str, Callable[[list[Any], Scope], Any]] = {
     "with": _with,
     "first": _first,
     "same": _same,
-    "times": lambda operands, scope: _number(operands[0], scope) * _number(operands[1], scope),
-    "length": lambda operands, scope: len(_rows(value_of(operands[0], scope))),
-    "append_above": _append_above,
-    "append_unless_zero": _append_unless_zero,
     "replace": _replace,
-    "negative": lambda operands, scope: -_number(operands[0], scope),
-    "absolute": lambda operands, scope: abs(_number(operands[0], scope)),
-    "round": lambda operands, scope: round(_number(operands[0], scope), operands[1]),
-    "plus": lambda operands, scope: _number(operands[0], scope) + _number(operands[1], scope),
-    "minus": lambda operands, scope: _number(operands[0], scope) - _number(operands[1], scope),
-    "sum": lambda operands, scope: total(_rows(value_of(operands[0], scope))),
-    "total": lambda operands, scope: total([_at(row, [operands[1]]) for row in _rows(value_of(operands[0], scope))]),
-    "sign": _sign,
     "last": _last,
-    "nth": _nth,
-    "following": _following,
+    "nth": lambda operands, make: _told(DONE, operands[0], int, lambda done: at(operands[1], [done])),
+    "following": lambda operands, make: _told(LAST, canonical(operands), int, lambda last: named(last + 1, operands[1])),
     "now": _now,
-    "fresh": _fresh,
+    "fresh": lambda operands, make: _told(FRESH, canonical(operands), object, lambda found: found),
+    **AMOUNTS,
 }

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .expressions import Missing, evaluate
 from .relevance import leaves
+from .scopes import Missing, at
 
 Guards = dict[str, Any]
 
@@ -75,6 +75,6 @@ def has_fields(value: Any, always: list[str], ever: list[str]) -> bool:
 def differs(value: Any, before: dict[str, Any], path: list[Any]) -> bool:
     """Is the value another than the document's at the path?"""
     try:
-        return bool(evaluate(["before", *path], before, {}) != value)
+        return bool(at(before, path) != value)
     except Missing:
         return True

@@ -42,7 +42,7 @@ class Ready(Program):
 
     def at(self, instant: str | None) -> Ready:
         """The program with the rules that were in force at the instant; the last ones where there is no clock."""
-        if instant is not None:
+        if instant is not None and "versions" in self:
             for until, version in self.versions:
                 if instant < until:
                     return version
@@ -90,6 +90,19 @@ class Programs(dict[str, Ready]):
                     known = found.setdefault(rule["class"], [])
                     known += [path for path in rule["volatile"] if path not in known]
         return found
+
+    def plain(self, name: Name) -> tuple[Name, frozenset[str]]:
+        """The thing by its bare key, and the words that name it."""
+        kind, key = name
+        if kind not in self.affixes:
+            return name, frozenset((key,))
+        before, after = self.affixes[kind]
+        bare = key[len(before):len(key) - len(after)] if key.startswith(before) and key.endswith(after) else key
+        return (kind, bare), frozenset((bare, before + bare + after))
+
+    def bare(self, name: Name) -> Name:
+        """The thing by its bare key."""
+        return self.plain(name)[0] if name[0] in self.affixes else name
 
     def relation(self, acting: str, *looking: str | None) -> str | None:
         """What was seen of an acting tool and the first of those that look: keeps, changes or None (nothing)."""

@@ -23,9 +23,10 @@ import re
 from functools import lru_cache
 from typing import Any, Protocol
 
-from .expressions import Look, Missing, evaluate
+from .expressions import Look, Missing, Scope, value_of
 from .guards import is_alike, is_within
 from .linked import Untold
+from .scopes import at
 
 Condition = list[Any]
 OF_ARGUMENTS = ("unlike", "absent", "uneven")
@@ -97,12 +98,18 @@ def _in_document(kind: str, name: str, rest: list[Any], before: Any, arguments: 
     if kind == "not":
         return name in before and before[name] not in rest[0]
     try:
-        there = evaluate(["before", *rest[0]] if kind == "is" else ["at", *rest], before, arguments, state.look)
+        there = at(before, rest[0]) if kind == "is" else _inside(rest, Scope(before, arguments, state.look))
     except Missing:
         return False
     if kind == "is":
         return bool(there == arguments[name])
     return isinstance(there, dict) and isinstance(arguments[name], str) and arguments[name] not in there
+
+
+def _inside(operands: list[Any], scope: Scope) -> Any:
+    """What an expression gives, at a path."""
+    value = value_of(operands[0], scope)
+    return at(value, [value_of(step, scope) if isinstance(step, list) else step for step in operands[1:]])
 
 
 def shape(value: Any) -> str:

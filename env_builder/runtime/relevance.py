@@ -15,6 +15,8 @@ from .answers import parse
 
 MINIMUM_LENGTH = 3
 NAME_LENGTH = 40
+TRUTHS = frozenset(("True", "False"))
+"""How truth values are named, other than JSON writes them."""
 _WORD = re.compile(r"[^\s,;:!?\"'()\[\]{}]+")
 
 
@@ -74,6 +76,11 @@ def act_names(arguments: dict[str, Any], content: str) -> frozenset[str]:
 def names_in(key: str, content: str) -> frozenset[str]:
     """The same of canonical arguments, kept."""
     return act_names(parse(key), content)
+
+
+def may_hold(text: str, words: frozenset[str]) -> bool:
+    """May one of the words be named in the text? No, where it stands nowhere in a text that writes all as it is."""
+    return "\\" in text or not words.isdisjoint(TRUTHS) or any(word in text for word in words)
 
 
 @lru_cache(16384)

@@ -65,8 +65,8 @@ class Held(NamedTuple):
 
         One of many sessions that saw something else (its answer was cut, wrapped, withheld) does not speak for the others.
         """
-        found = self._then(view.instant)
-        if self.sessions.isdisjoint(view.session_ids):
+        found = self._then(view.instant) if self.by_all else None
+        if not self.own or self.sessions.isdisjoint(view.session_ids):
             return found
         own = self.own if len(self.sessions) == 1 else [row for row in self.own if row["session"] in view.session_ids]
         if len(own) == 1:
@@ -113,14 +113,14 @@ class World:
     def document(self, name: Name, view: View) -> str | None:
         """JSON text of the thing as of the view's instant, or None where it is not known."""
         held = self._documents.get(name)
-        row = held.at(view) if held else None
+        row = None if held is None else held.at(view)
         return None if row is None else row["value"]
 
     def answer(self, name: Name, view: View, after: list[list[str]]) -> Row | None:
         """The answer on record to this question after just these acts, or None."""
         told = self._told.get(name)
-        held = told.get(str(after) if after else "[]") if told else None
-        return held.at(view) if held else None
+        held = None if told is None else told.get(str(after) if after else "[]")
+        return None if held is None else held.at(view)
 
     def told_once(self, name: Name, after: list[list[str]]) -> list[Row]:
         """Answers to this question after just these acts that speak for one session each."""

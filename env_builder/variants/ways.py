@@ -107,9 +107,9 @@ def _played(room: Room, moves: list[Move], acting: frozenset[str]) -> list[tuple
 
 def touched_by(before: Room, after: Room) -> Touched:
     """What became of documents, and acts of unknown effect, between two states of an episode."""
-    first = before.mark.overlay.items()
+    first = before.changed()
     found: Touched = {}
-    for name, (text, since) in after.mark.overlay.items().items():
+    for name, (text, since) in after.changed().items():
         old = before.document(name)
         if first.get(name) != (text, since) and text != old:
             what = "made" if old is None else "removed" if text is None else "changed"
