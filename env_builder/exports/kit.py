@@ -90,3 +90,9 @@ def put(out: Path, files: Mapping[str, bytes]) -> list[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
     return [out / name for name in sorted(files)]
+
+
+def module_name(kit: Kit) -> str:
+    """The environment's name as a Python package may be called."""
+    plain = "".join(sign if sign.isalnum() and sign.isascii() else "_" for sign in kit.name.lower())
+    return f"traceroom_{plain}"
