@@ -29,9 +29,11 @@ DOORS = {
     "openai": ("pipelines/resources.py",),
     "dagster": ("pipelines/",),
     "typer": ("pipelines/",),
-    "mcp": ("pipelines/serving/",),
+    "mcp": ("pipelines/serving/", "env_builder/exports/adapters/verifiers_taskset.py"),
     "mcp_types": ("pipelines/serving/",),
-    "openenv": ("pipelines/serving/openenv_app.py",),
+    "openenv": ("pipelines/serving/openenv_app.py", "env_builder/exports/adapters/openenv_package/"),
+    "verifiers": ("env_builder/exports/adapters/",),
+    "inspect_ai": ("env_builder/exports/adapters/",),
     "gymnasium": ("env_builder/gymnasium_env.py",),
     "ray": ("pipelines/rollouts/cluster.py",),
 }

@@ -1,8 +1,11 @@
-"""The README of what is exported: what it is, what it is worth, how it is run."""
+"""What stands around an exported package: its README (what it is, what it is worth, how it is run) and its pyproject.toml."""
 
 from __future__ import annotations
 
-from env_builder.exports.kit import Kit
+import json
+from collections.abc import Mapping, Sequence
+
+from env_builder.exports.kit import Kit, module_name
 
 PAGE = """\
 # {name} for {consumer}
@@ -21,6 +24,35 @@ The service `{name}` as it was found in logs: {n_tasks} tasks ({splits}), {n_too
 `room/` answers (its world, its tools' programs, its tasks, its runtime), `grader/` rewards (rubrics, known solutions, audit):
 whoever plays must not read either. `play.py` opens both, `kit.json` has all figures.
 """
+
+PYPROJECT = """\
+[project]
+name = {name}
+version = "0.1.0"
+description = {about}
+requires-python = ">=3.11"
+dependencies = {dependencies}
+
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+
+[tool.hatch.build.targets.wheel]
+packages = [{package}]
+"""
+
+
+def pyproject(kit: Kit, dependencies: Sequence[str], points: Mapping[str, Mapping[str, str]] | None = None) -> str:
+    """The pyproject.toml of a package of the kit; `points`: entry points by their group."""
+    package = module_name(kit)
+    about = f"The service {kit.name}, as it was found in logs: {len(kit.tasks)} tasks."
+    groups = [
+        f"\n[project.entry-points.{json.dumps(group)}]\n" + "".join(
+            f"{json.dumps(name)} = {json.dumps(target)}\n" for name, target in sorted(named.items()))
+        for group, named in sorted((points or {}).items())]
+    return PYPROJECT.format(
+        name=json.dumps(package.replace("_", "-")), about=json.dumps(about), dependencies=json.dumps(list(dependencies)),
+        package=json.dumps(package)) + "".join(groups)
 
 
 def readme(kit: Kit, consumer: str, run: str) -> str:

@@ -6,33 +6,17 @@ task whose rubric asks a judge the judge's criteria, as the library's RubricJudg
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from env_builder.exports.exporter import Exported, RoomExporter
 from env_builder.exports.kit import ADAPTERS, PLAY, Kit, lay, module_name
-from env_builder.exports.pages import readme
+from env_builder.exports.pages import pyproject, readme
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.files import rows_of
 from warehouse.records import Verdict, empty
 
 VERSION = "0.4.0"
-PYPROJECT = """\
-[project]
-name = {name}
-version = "0.1.0"
-description = {about}
-requires-python = ">=3.11"
-dependencies = ["verifiers=={version}"]
-
-[build-system]
-requires = ["hatchling"]
-build-backend = "hatchling.build"
-
-[tool.hatch.build.targets.wheel]
-packages = [{package}]
-"""
 RUN = """\
     pip install ./{folder}
     vf-validate {name}                 # the known solution is worth 1, doing nothing is not
@@ -45,12 +29,10 @@ Criteria of judges are in `{package}/criteria/`, a file a task and check, for `-
 def _write(out: Path, kit: Kit) -> Exported:
     package = module_name(kit)
     name = package.replace("_", "-")
-    about = f"The service {kit.name}, as it was found in logs: {len(kit.tasks)} tasks."
     init = (ADAPTERS / "verifiers_package.py").read_text("utf-8")
     paths = lay(kit, out / package, [PLAY, "verifiers_taskset.py"], {"__init__.py": init, **_criteria(kit)})
     pages = {
-        "pyproject.toml": PYPROJECT.format(
-            name=json.dumps(name), about=json.dumps(about), version=VERSION, package=json.dumps(package)),
+        "pyproject.toml": pyproject(kit, [f"verifiers=={VERSION}"]),
         "README.md": readme(kit, "verifiers", RUN.format(folder=out.name, name=name, package=package))}
     for path, text in sorted(pages.items()):
         (out / path).write_text(text, "utf-8", newline="\n")

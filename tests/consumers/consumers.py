@@ -43,8 +43,11 @@ def _first(package: str, requirements: tuple[str, ...]) -> tuple[str, ...]:
 
 CONSUMERS = (
     Consumer("datasets", _first("datasets", HUGGING_FACE), ()),
+    Consumer("inspect", ("inspect-ai==0.3.285",), ("inspect",)),
+    Consumer("openenv", ("openenv==0.10.0",), ("openenv",)),
+    Consumer("verifiers", ("verifiers==0.4.0", "hatchling==1.27.0"), ("verifiers",)),
 )
 
 BY_NAME = {consumer.name: consumer for consumer in CONSUMERS}
-MUST_RUN = frozenset({"datasets"})
+MUST_RUN = frozenset({"datasets", "inspect", "openenv", "verifiers"})
 """CI fails if one of these did not run."""

@@ -1,0 +1,1 @@
+"""The server's side of an exported environment: it holds room and grader."""
