@@ -69,13 +69,18 @@ def lay(kit: Kit, out: Path, modules: Iterable[str | Path] = (PLAY,), documents:
     """
     files = {f"{side}/{path.relative_to(folder).as_posix()}": path.read_bytes()
              for side, folder in (("room", kit.room), ("grader", kit.grader)) for path in files_of(folder)}
-    about = {"name": kit.name, "digest": kit.digest, "figures": kit.figures}
-    files[ABOUT] = (json.dumps(about, sort_keys=True, indent=1, ensure_ascii=False) + "\n").encode()
+    files[ABOUT] = about(kit)
     for module in modules:
         path = ADAPTERS / module if isinstance(module, str) else module
         files[path.name] = path.read_bytes()
     files |= {path: text.encode() for path, text in (documents or {}).items()}
     return put(out, files)
+
+
+def about(kit: Kit) -> bytes:
+    """The text of `kit.json`: name, digest, figures."""
+    told = {"name": kit.name, "digest": kit.digest, "figures": kit.figures}
+    return (json.dumps(told, sort_keys=True, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def files_of(folder: Path) -> list[Path]:

@@ -45,7 +45,7 @@ CONSUMERS = (
     Consumer("datasets", _first("datasets", HUGGING_FACE), ()),
     Consumer("inspect", ("inspect-ai==0.3.285",), ("inspect",)),
     Consumer("openenv", ("openenv==0.10.0",), ("openenv",)),
-    Consumer("verifiers", ("verifiers==0.4.0", "hatchling==1.27.0"), ("verifiers",)),
+    Consumer("verifiers", ("verifiers==0.4.0", "hatchling==1.33.0"), ("verifiers",)),
 )
 
 BY_NAME = {consumer.name: consumer for consumer in CONSUMERS}

@@ -14,7 +14,7 @@ import urllib.request
 from pathlib import Path
 
 sys.path[:] = [path for path in sys.path if Path(path) != Path(__file__).parent]  # this program has the package's name
-from telling import EXPORTS, WORK, episodes, tell
+from telling import EXPORTS, WORK, episodes, tell  # noqa: E402
 
 folder = WORK.resolve() / "package"
 shutil.copytree(EXPORTS / "openenv", folder)
@@ -82,5 +82,5 @@ finally:
     server.terminate()
     server.wait()
     log.close()
-tell(f"openenv validate: static checks; --url: {len(criteria)} criteria; {len(oracle)} known solutions and no-ops over WebSocket",
+tell(f"openenv validate: static; --url: {len(criteria)} criteria; {len(oracle)} known solutions and no-ops over WebSocket",
      digest=kit["digest"], rewards=rewards, oracle=1.0, noop=0.0)

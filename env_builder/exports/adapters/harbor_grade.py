@@ -1,0 +1,39 @@
+"""The verifier of a Harbor task: the journal that was collected from the agent's container, replayed and graded.
+
+    python3 harbor_grade.py JOURNAL FOLDER      writes FOLDER/reward.json and FOLDER/findings.json
+
+In: the kit beside this module (grader included), which the agent's container never had. An episode that nobody can score gets
+no reward file, so that the trial is an error and not a 0. Standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+try:
+    from . import play
+except ImportError:  # run as a file, from its own folder alone
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
+    import play  # type: ignore[import-not-found,no-redef]
+
+
+def grade(directory: Path, journal: Path, out: Path) -> int:
+    """0 once the reward is written; 3 where there is none."""
+    room = play.open(directory)
+    (task,) = room.tasks
+    rows = json.loads(journal.read_text("utf-8"))
+    found = room.grade(task["task_id"], rows if isinstance(rows, list) else [])
+    findings = [check._asdict() for check in found.checks]
+    told = {"digest": room.digest, "task_id": task["task_id"], "reward": found.reward, "checks": findings}
+    (out / "findings.json").write_text(json.dumps(told, ensure_ascii=False, indent=1, default=str) + "\n", "utf-8")
+    print(found)
+    if found.reward is None:
+        return 3
+    (out / "reward.json").write_text(json.dumps({"reward": found.reward}) + "\n", "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(grade(Path(__file__).resolve().parent, Path(sys.argv[1]), Path(sys.argv[2])))
