@@ -16,6 +16,8 @@ from pathlib import Path
 sys.path[:] = [path for path in sys.path if Path(path) != Path(__file__).parent]  # this program has the package's name
 from telling import EXPORTS, WORK, episodes, tell  # noqa: E402
 
+MOST = 4
+"""Tasks whose known solution and no-op are played."""
 folder = WORK.resolve() / "package"
 shutil.copytree(EXPORTS / "openenv", folder)
 command = Path(sys.executable).with_name("openenv")
@@ -73,7 +75,7 @@ try:
 
     kit = json.loads((folder / "kit.json").read_text("utf-8"))
     with (folder / "grader" / "solutions.jsonl").open(encoding="utf-8") as lines:
-        solutions = {row["task_id"]: row["steps"] for row in map(json.loads, lines)}
+        solutions = {row["task_id"]: row["steps"] for row in list(map(json.loads, lines))[:MOST]}
     oracle = [asyncio.run(play(task_id, steps)) for task_id, steps in solutions.items()]
     noop = [asyncio.run(play(task_id, [])) for task_id in solutions]
     assert set(oracle) == {1.0} and set(noop) == {0.0}, (oracle, noop)
