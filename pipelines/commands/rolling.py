@@ -70,7 +70,7 @@ def rollout(
               temperature, prune)
     acting = policies.named(job)
     name = acting.name
-    task_ids = [task_id for task_id in _chosen(rows, task or (), split) if acting.plays is None or task_id in acting.plays]
+    task_ids = [task_id for task_id in chosen(rows, task or (), split) if acting.plays is None or task_id in acting.plays]
     if band is not None:
         from pipelines.rollouts.results import in_band
 
@@ -81,7 +81,7 @@ def rollout(
     begun = time.monotonic()
     with Kept(folder) as kept:
         n_before = len(kept.episodes)
-        failed = _play(job, orders, kept, parallel, deadline)
+        failed = play_all(job, orders, kept, parallel, deadline)
         played = {"played": len(kept.episodes) - n_before, "failed": failed, "seconds": round(time.monotonic() - begun, 3)}
         _tell(kept, environment, orders, group, played, json)
     if failed:
@@ -89,7 +89,8 @@ def rollout(
                          "mend it, then run the same command again: what was played stays")
 
 
-def _chosen(rows: Sequence[dict[str, Any]], wanted: Sequence[str], split: str | None) -> list[str]:
+def chosen(rows: Sequence[dict[str, Any]], wanted: Sequence[str], split: str | None) -> list[str]:
+    """Ids of the tasks that begin so and stand on this side, in the environment's order. Raises Missing."""
     known = [row["task_id"] for row in rows]
     for beginning in wanted:
         if not any(task_id.startswith(beginning) for task_id in known):
@@ -98,7 +99,9 @@ def _chosen(rows: Sequence[dict[str, Any]], wanted: Sequence[str], split: str | 
             and (not wanted or any(row["task_id"].startswith(beginning) for beginning in wanted))]
 
 
-def _play(job: Job, orders: Sequence[Order], kept: Kept, parallel: int | None, deadline: float | None) -> list[dict[str, Any]]:
+def play_all(
+    job: Job, orders: Sequence[Order], kept: Kept, parallel: int | None, deadline: float | None
+) -> list[dict[str, Any]]:
     """Play what is not kept; gives what could not be played."""
     n_left = sum(order.episode_id not in kept.episodes for order in orders)
     backend = _backend(job, parallel or 0, n_left)

@@ -169,7 +169,7 @@ class Player:
             if self._stopped:
                 raise PolicyFailed("the rollout was stopped", order.episode_id)
             if not turn.said and not turn.calls:
-                if turn.n_asked:
+                if turn.n_asked or turn.usage:
                     seat.recorder.turn(turn.model, turn.reasoning, turn.usage, turn.n_asked)
                 seat.recorder.finish()
                 break

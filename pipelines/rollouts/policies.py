@@ -1,7 +1,8 @@
 """Who acts in an episode: a function from what the agent sees to its next turn.
 
     openai:MODEL@URL   a model behind any OpenAI-compatible endpoint; tools go as functions, words are said to the user
-    script:FILE.py     `policy(observation)` of a Python file, run in this process: trusted
+    script:FILE.py     `policy(observation)` of a Python file, run in this process: trusted; where it has
+                       `logprob(observation, moves)`, that says how likely a turn is
     script:FILE        JSON lines of moves {"tool", "arguments"} | {"say"}, or of {"task_id", "steps": [moves]}
     replay             the recorded sessions of the task, attempt by attempt
     oracle             the known solution of the task
@@ -78,6 +79,8 @@ class Named(NamedTuple):
     act: Policy
     plays: frozenset[str] | None = None
     """Tasks that it knows what to do in; None: any."""
+    logprob: Callable[[Observation, Turn], float] | None = None
+    """Natural logarithm of the probability with which it takes a turn; None: it does not say."""
 
 
 def named(job: Job) -> Named:
@@ -91,7 +94,7 @@ def named(job: Job) -> Named:
         if not path.is_file():
             raise InputError("there is no such script", what, "give a Python file with `policy`, or JSON lines of moves")
         name = f"script:{path.name} {digest(path.read_bytes())[:12]}"
-        return Named(name, _function(path)) if path.suffix == ".py" else _moves_of(path, name)
+        return _written(path, name) if path.suffix == ".py" else _moves_of(path, name)
     if job.policy == "oracle":
         return _listed("oracle", {task_id: [steps] for task_id, steps in _solutions(job).items()})
     if job.policy == "replay":
@@ -154,21 +157,39 @@ def _moves_of(path: Path, name: str) -> Named:
     return Named(name, lambda seen: action(moves[seen.n_turns]) if seen.n_turns < len(moves) else Turn())
 
 
-def _function(path: Path) -> Policy:
+def _written(path: Path, name: str) -> Named:
+    """A Python file's policy; where it says how likely its turns are, each is recorded with that."""
     try:
-        written = runpy.run_path(str(path)).get("policy")
+        written = runpy.run_path(str(path))
     except (SyntaxError, ImportError, ValueError, LookupError, TypeError, AttributeError, NameError) as error:
         raise InputError(f"the script cannot be loaded ({error})", str(path)) from error
-    if not callable(written):
+    if not callable(written.get("policy")):
         raise InputError("the script has no function `policy`", str(path), "define policy(observation)")
 
-    def policy(seen: Observation) -> Turn:
+    def asked(function: str, *seen: Any) -> Any:
         try:
-            return action(written(seen))
+            return written[function](*seen)
         except (ValueError, LookupError, TypeError, AttributeError, NameError, ArithmeticError, AssertionError) as error:
-            raise PolicyFailed(f"the script's policy failed ({type(error).__name__}: {error})", str(path), "mend it") from error
+            raise PolicyFailed(
+                f"the script's {function} failed ({type(error).__name__}: {error})", str(path), "mend it") from error
 
-    return policy
+    def logprob(seen: Observation, turn: Turn) -> float:
+        said: list[Row] = [{"say": turn.said}] if turn.said else []
+        chance = asked("logprob", seen, [*said, *({"tool": call.tool, "arguments": call.arguments} for call in turn.calls)])
+        if not isinstance(chance, int | float) or not chance <= 0:
+            raise PolicyFailed(f"the script's logprob gives {chance!r}, no logarithm of a probability", str(path), "mend it")
+        return float(chance)
+
+    def policy(seen: Observation) -> Turn:
+        move = asked("policy", seen)
+        try:
+            turn = action(move)
+        except (ValueError, LookupError) as error:
+            raise PolicyFailed(f"the script's policy failed ({error})", str(path), "mend it") from error
+        return turn._replace(usage={**(turn.usage or {}), "logprobs": [logprob(seen, turn)]}) if tells else turn
+
+    tells = callable(written.get("logprob"))
+    return Named(name, policy, None, logprob if tells else None)
 
 
 def _model(what: str, temperature: float | None) -> Policy:
