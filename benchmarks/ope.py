@@ -10,7 +10,7 @@ to .6 in mixes of their own. All probabilities are exact.
 *True value*: mean reward over --truth episodes of the policy in the room, on tasks drawn anew. What an estimator has:
 --episodes (1,000) episodes of the behaviour policy, one log, and a *poorer room*, in which a third of the things of the world
 are not known and no recorded answer about them; the policy plays each logged task there once. `direct`, `wis` and `dr` are
-those of `env_builder.evaluation`. `ope_spearman` is the rank correlation of `dr` with the true values: mean over --logs (5)
+those of `env_builder.evaluation`. `ope_spearman` is the rank correlation of `dr` with the true values: mean over --logs (3)
 logs, `ope_spearman_least` the worst of them; a policy that is refused stands at the mean of the others. `direct_same` plays in
 the true room itself, so it shows the error of sampling alone. `covered`: share of 95 % intervals that hold the true value.
 Tables go to stderr; the last line on stdout is one JSON object.
@@ -110,8 +110,8 @@ def main() -> int:
     parser.add_argument("data", type=Path)
     parser.add_argument("--built", type=Path, default=None, help="OUT of a run made before")
     parser.add_argument("--episodes", type=int, default=1000)
-    parser.add_argument("--logs", type=int, default=5)
-    parser.add_argument("--truth", type=int, default=3000)
+    parser.add_argument("--logs", type=int, default=3)
+    parser.add_argument("--truth", type=int, default=2000)
     told = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         out = told.built or build(told.data, Path(scratch) / "out").out
