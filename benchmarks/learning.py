@@ -8,7 +8,7 @@ DATA: a folder of logs with agents in them (retail_desk); OUT: a run that was ma
 learns three times:
 
 - `sft`: imitates `sft.train.jsonl`;
-- `offline`: then contrasts the sessions of `trajectories.parquet`, split `train`, by how likely each went well (as KTO does);
+- `offline`: then contrasts the sessions of `trajectories.train.parquet` by how likely each went well (as KTO does);
 - `online`: then plays tasks of `train` in the room, --rounds (30) rounds of 16 tasks, 8 episodes each, with group-relative
   advantages; the reward is the grader's.
 
@@ -119,7 +119,7 @@ def learn(path: Path, seed: int, rounds: int, held: Sequence[str]) -> Learnt:
     policy = Policy(lexicon_of(sessions))
     imitated = [(1.0, choices_of(session, policy)) for session in sessions]
     told = [(session.reward, choices_of(session, policy))
-            for session in trajectories(datasets / "trajectories.parquet", sessions[0].tools)]
+            for session in trajectories(datasets / "trajectories.train.parquet", sessions[0].tools)]
     train = sorted(task.task_id for task in room.tasks if task.split == "train")
     for stage in STAGES:
         begun = time.process_time()

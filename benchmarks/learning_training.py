@@ -54,9 +54,10 @@ def sft(path: Path) -> list[Session]:
 
 
 def trajectories(path: Path, tools: list[Row]) -> list[Session]:
-    """Sessions of the split `train` of which it is known how likely they went well, from the Parquet file of steps."""
-    columns = ["episode_id", "split", "step_idx", "role", "kind", "content", "tool", "arguments", "label_prob"]
-    steps = pl.read_parquet(path, columns=columns).filter(pl.col("split") == "train").sort("episode_id", "step_idx")
+    """Sessions of a side of which it is known how likely they went well, from its Parquet file of steps."""
+    steps = pl.read_parquet(path).sort("episode_id", "step_idx").select(
+        "episode_id", "role", "kind", "label_prob", pl.coalesce("observation", "action_text").alias("content"),
+        tool="action_name", arguments="action_arguments")
     found = []
     for rows in steps.partition_by("episode_id", maintain_order=True):
         label = rows["label_prob"].drop_nulls()

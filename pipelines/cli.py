@@ -12,7 +12,7 @@ import traceback
 
 import typer
 
-from pipelines.commands import acting, building, evaluating, grading, looking, rolling, sniffing
+from pipelines.commands import acting, building, evaluating, exporting, grading, looking, rolling, sniffing
 from pipelines.screen import say
 from warehouse.errors import TraceroomError
 
@@ -31,7 +31,7 @@ app.command("verify")(acting.verify)
 app.command("serve")(acting.serve)
 app.command("rollout")(rolling.rollout)
 app.command("evaluate")(evaluating.evaluate)
-app.command("export")(building.export)
+app.command("export")(exporting.export)
 app.command("base-image")(building.base_image)
 
 

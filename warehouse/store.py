@@ -26,6 +26,7 @@ from typing import Any, Self
 
 import duckdb
 import polars as pl
+from pyarrow import parquet
 
 from warehouse.errors import Missing, NotAWarehouse, SchemaTooNew, SchemaTooOld, StoreError
 
@@ -90,6 +91,14 @@ class Store:
         with _said(self.path):
             found = self._connection.execute(sql, parameters).pl()
         return found.with_columns(pl.col(pl.Datetime).dt.cast_time_unit("us").dt.convert_time_zone("UTC"))
+
+    def write_parquet(self, path: Path, sql: str, **parameters: object) -> None:
+        """Rows of a query as a Parquet file, in its order; what is in memory is a group of rows."""
+        with _said(self.path):
+            rows = self._connection.execute(sql, parameters).to_arrow_reader(_ROW_GROUP)
+            with parquet.ParquetWriter(path, rows.schema, compression="lz4") as file:
+                for batch in rows:
+                    file.write_batch(batch)
 
     def table(self, table: str) -> pl.DataFrame:
         """All rows of a table, in the order of its key, so that equal tables are equal frames."""

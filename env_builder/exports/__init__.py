@@ -1,23 +1,27 @@
 """What other programs take: datasets to train on and rooms to act in, one module per consumer, and the registry of them.
 
-In: the tables of an environment, or a built one. Out: of tables, files under `OUT/datasets/<environment>/`, split into train,
-validation and held-out, and the leakage report of the split beside them; of a room, a package.
+In: the tables of an environment, or a built one. Out: of tables, files under `OUT/datasets/<environment>/`, split into
+train, validation and held-out, and the leakage report of the split beside them; of a room, a package.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
+from env_builder.exports import card
 from env_builder.exports.exporter import Exported, Exporter, RoomExporter, Source
 from env_builder.exports.kit import Kit
 from env_builder.exports.registry import named, of_tables, registered
 from warehouse.errors import Missing
+from warehouse.records import Verdict, empty
 
 __all__ = ["Exported", "Exporter", "Kit", "RoomExporter", "Source", "export", "export_room", "named", "of_tables", "registered",
-           "write_leakage"]
+           "write", "write_leakage"]
 
 LEAKAGE = "leakage.json"
 
@@ -32,6 +36,20 @@ def export(name: str, out: Path, source: Source) -> Exported:
         raise Missing.named("exporter of datasets", name, of_tables())
     out.mkdir(parents=True, exist_ok=True)
     return exporter.write(out, source)
+
+
+def write(
+    forms: Iterable[str], out: Path, source: Source, left: pl.DataFrame | None = None, licence: str = card.UNKNOWN
+) -> Exported:
+    """Write `source` in several forms into the folder `out`, with a dataset card and what was left.
+
+    `left`: frame of `Verdict` on what was left before any form saw it.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    written = [export(form, out, source) for form in forms]
+    verdicts = pl.concat([empty(Verdict) if left is None else left, *(each.verdicts for each in written)])
+    paths = [path for each in written for path in each.paths] + card.write(out, source, verdicts, licence)
+    return Exported(sorted(paths), verdicts)
 
 
 def export_room(name: str, out: Path, kit: Kit) -> Exported:

@@ -1,7 +1,8 @@
 """What an online exporter takes: a built environment, its room and its grader, and what may go out of it.
 
-In: the two directories that a run publishes, or those that `pipelines/cutting.py` made of some sides of the split alone. Out: a
-`Kit`, and `lay`, which puts it into what is exported: `room/` and `grader/` verbatim, `kit.json`, and adapter modules, copied.
+In: the two directories that a run publishes, or those that `pipelines/cutting.py` made of some sides of the split alone.
+Out: a `Kit`, and `lay`, which puts it into what is exported: `room/` and `grader/` verbatim, `kit.json`, and adapter
+modules, copied.
 """
 
 from __future__ import annotations

@@ -1,15 +1,13 @@
-"""Commands that make something: `run`, `export`, `base-image`."""
+"""Commands that make something: `run`, `base-image`."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.markup import escape
 
-from pipelines.reading import task_rows
 from pipelines.screen import bars, console, data, say, table, tell_changes
 from pipelines.settings import Settings
 from warehouse.errors import GateFailed
@@ -106,29 +104,6 @@ def _gates(made: dict[str, Any]) -> None:
     if made["checks_failed"]:
         raise GateFailed(
             f"checks that do not hold: {', '.join(made['checks_failed'])}", made["warehouse"], "see docs/pipeline.md")
-
-
-def export(
-    name: Annotated[str, typer.Argument(help="Name of the exporter; a wrong one lists them.")],
-    environment: Annotated[Path, typer.Argument(help="OUT/environments/NAME.")],
-    to: Annotated[Path, typer.Option("--to", help="Folder to write to.")] = Path("exported"),
-    split: Annotated[list[str] | None, typer.Option(
-        help="train, validation or held_out; may be repeated. By default all of a dataset, and train and validation of a room.",
-        show_default=False)] = None,
-    config: Annotated[str | None, typer.Option(help="TOML file that the run was given.", show_default=False)] = None,
-    json: Json = False,
-) -> None:
-    """Write an environment in the form that another program takes: its tasks as a dataset, or the room to act in."""
-    from pipelines import exporting
-
-    task_rows(environment)
-    written = exporting.export(environment, name, to, split or (), config)
-    for path in written.paths:
-        say(f"[bold]{escape(str(path))}[/]")
-    left = written.verdicts.group_by("reason").len("n").sort("reason").to_dicts()
-    table("Left, and why", left, right=("n",))
-    if json:
-        data({"exporter": name, "paths": [str(path) for path in written.paths], "left": left})
 
 
 def base_image(

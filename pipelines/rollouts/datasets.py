@@ -1,7 +1,8 @@
 """Rollouts as datasets: trajectories as the tables that every exporter takes, so that what trains on logs trains on them.
 
-In: the folder of an environment's rollouts, and the environment. Out: `datasets/` beside them. An episode is a session of its
-task, its reward is the session's grade; one with a reward of 1 is good. Leaves: nothing; what an exporter leaves it says.
+In: the folder of an environment's rollouts, and the environment. Out: `datasets/` beside them. An episode is a session of
+its task, its reward is the session's grade; one with a reward of 1 is good. Leaves: nothing; what an exporter leaves it
+says.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import polars as pl
 
 from env_builder import exports
 from env_builder.exports import Source
+from env_builder.exports.steps import MARKS
 from env_builder.layers import read_manifest
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.files import rows_of
@@ -29,13 +31,12 @@ _ROLES = {"agent": "assistant", "user": "user", "system": "system"}
 
 
 def write(folder: Path, environment: Path) -> list[Path]:
-    """Write the rollouts of the environment as it stands with every exporter; gives the files. Episodes of an environment
-    that has changed since are left to `trajectories.jsonl`."""
+    """Write the rollouts of the environment as it stands in the forms that a run writes; gives the files. Episodes of an
+    environment that has changed since are left to `trajectories.jsonl`."""
     source = source_of(folder, environment)
     draft = folder / f".{DATASETS}"
     shutil.rmtree(draft, ignore_errors=True)
-    for name in exports.of_tables():
-        exports.export(name, draft, source)
+    exports.write([name for name, exporter in exports.of_tables().items() if exporter.by_default], draft, source)
     shutil.rmtree(folder / DATASETS, ignore_errors=True)
     draft.rename(folder / DATASETS)
     return sorted(path for path in (folder / DATASETS).rglob("*") if path.is_file())
@@ -46,22 +47,29 @@ def source_of(folder: Path, environment: Path) -> Source:
     manifest = read_manifest(environment)
     service, content = manifest["service"], manifest["content_digest"]
     turns: list[Row] = []
+    marks: list[Row] = []
     graded: list[Row] = []
     of_task: dict[str, list[Row]] = {}
     for trajectory in trajectories(folder):
         about = trajectory["extra"][OWN]
         if about["content_digest"] != content:
             continue
-        turns += _turns(trajectory, service)
-        graded.append({"session_id": about["episode_id"], "reward": about.get("reward")})
+        for row, mark in _turns(trajectory, service):
+            turns.append(row)
+            marks.append(mark)
+        graded.append({
+            "session_id": about["episode_id"], "reward": about.get("reward"), "parts": canonical(about.get("checks") or []),
+            "cut_off": about.get("ended") != "terminated"})
         of_task.setdefault(about["task_id"], []).append(about)
     tasks = [_task(row, of_task[row["task_id"]], service) for row in rows_of(environment / "tasks.jsonl")
              if row["task_id"] in of_task]
     tools = [{"service": service, "tool": tool["name"], "description": tool.get("description"),
               "input_schema": canonical(tool.get("inputSchema") or {}), "declared": True, "annotations": None, "n_calls": 0}
              for tool in rows_of(environment / "tools.jsonl")]
-    grades = pl.DataFrame(graded, schema={"session_id": pl.String, "reward": pl.Float64})
-    return Source(environment.name, content, frame(Task, tasks), frame(Turn, turns), empty(Outcome), frame(Tool, tools), grades)
+    grades = pl.DataFrame(
+        graded, schema={"session_id": pl.String, "reward": pl.Float64, "parts": pl.String, "cut_off": pl.Boolean})
+    return Source(environment.name, content, frame(Task, tasks), frame(Turn, turns), empty(Outcome), frame(Tool, tools), grades,
+                  pl.DataFrame(marks, schema=MARKS))
 
 
 def _task(row: Row, episodes: list[Row], service: str) -> Row:
@@ -75,23 +83,29 @@ def _task(row: Row, episodes: list[Row], service: str) -> Row:
         "asked_for": "[]", "told": "[]", "signature": "[]"}
 
 
-def _turns(trajectory: Row, service: str) -> Iterator[Row]:
+def _turns(trajectory: Row, service: str) -> Iterator[tuple[Row, Row]]:
+    """Turns, and what else is known of each (`steps.MARKS`)."""
     about = trajectory["extra"][OWN]
-    for position, told in enumerate(_told(trajectory)):
-        yield {
+    sampling = canonical(about["sampling"]) if about.get("sampling") else None
+    for position, (told, mark) in enumerate(_told(trajectory)):
+        turn_id = f"{about['episode_id']}:{position}"
+        turn = {
             **dict.fromkeys(("happened_at", "role", "content", "call_id", "tool", "arguments", "arguments_raw", "is_error",
                              "requestor", "answered_at", "result_id", "latency_ms", "model")),
-            "turn_id": f"{about['episode_id']}:{position}", "session_id": about["episode_id"], "service": service,
-            "position": position, **told}
+            "turn_id": turn_id, "session_id": about["episode_id"], "service": service, "position": position, **told}
+        yield turn, {"turn_id": turn_id, "sampling": sampling, **mark}
 
 
-def _told(trajectory: Row) -> Iterator[Row]:
-    """Messages and calls of the steps, in order, as turns have them."""
+def _told(trajectory: Row) -> Iterator[tuple[Row, Row]]:
+    """Messages and calls of the steps, in order, as turns have them, with their marks."""
     policy = trajectory["agent"]["name"]
     for step in trajectory["steps"]:
         model = (step.get("model_name") or policy) if step["source"] == "agent" else None
+        drawn = _drawn(step.get("metrics") or {})
         if step["message"]:
-            yield {"kind": "message", "role": _ROLES[step["source"]], "content": step["message"], "model": model}
+            said = {**_marked((step.get("extra") or {}).get("say", {})), **drawn}
+            yield {"kind": "message", "role": _ROLES[step["source"]], "content": step["message"], "model": model}, said
+            drawn = {}
         results = {result["source_call_id"]: result for result in (step.get("observation") or {}).get("results", ())}
         for call in step.get("tool_calls") or ():
             result = results.get(call["tool_call_id"], {})
@@ -102,4 +116,16 @@ def _told(trajectory: Row) -> Iterator[Row]:
                 "tool": call["function_name"], "arguments": None if raw is not None else canonical(call["arguments"]),
                 "arguments_raw": raw if isinstance(raw, str) else json.dumps(raw) if raw is not None else None,
                 "is_error": marks.get("is_error"), "requestor": "assistant", "latency_ms": marks.get("latency_ms"),
-                "model": model}
+                "model": model}, {**_marked(marks), **drawn}
+            drawn = {}
+
+
+def _marked(extra: Row) -> Row:
+    """What a room says of a move: how it knew the answer, the state after it, the training reward."""
+    return {"tier": extra.get("tier"), "state_hash": extra.get("state_hash"), "shaped_reward": extra.get("reward")}
+
+
+def _drawn(metrics: Row) -> Row:
+    """The tokens that ATIF's metrics hold; they are those of the whole turn, and stand on its first part."""
+    return {"prompt_token_ids": metrics.get("prompt_token_ids"), "completion_token_ids": metrics.get("completion_token_ids"),
+            "behaviour_logprobs": metrics.get("logprobs")}

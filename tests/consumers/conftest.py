@@ -26,7 +26,6 @@ def export(sample_run: Path, sample_environment: Path) -> Export:
         with FileLock(sample_run.parent / "consumers.lock"):
             if not folder.exists():
                 folder.mkdir()
-                (folder / "datasets").symlink_to(sample_run / "datasets" / sample_environment.name)
                 (folder / "episodes.json").write_text(json.dumps(episodes(sample_environment)), "utf-8")
             for name in consumer.exports:
                 if not (folder / f"{name}.done").exists():

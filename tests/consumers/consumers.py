@@ -42,7 +42,7 @@ def _first(package: str, requirements: tuple[str, ...]) -> tuple[str, ...]:
 
 
 CONSUMERS = (
-    Consumer("datasets", _first("datasets", HUGGING_FACE), ()),
+    Consumer("datasets", _first("datasets", HUGGING_FACE), ("datasets",)),
     Consumer("inspect", ("inspect-ai==0.3.285",), ("inspect",)),
     Consumer("openenv", ("openenv==0.10.0",), ("openenv",)),
     Consumer("verifiers", ("verifiers==0.4.0", "hatchling==1.33.0"), ("verifiers",)),

@@ -29,6 +29,6 @@ def test_a_split_that_leaks_stops_the_datasets_of_its_service(tmp_path: Path) ->
         told = store.read("select subject, reason, detail from mart.verdicts where stage = 'datasets' and not kept").rows()
     files = {folder.name: sorted(path.name for path in folder.iterdir()) for folder in Path(settings.datasets).iterdir()}
     assert files["leaky"] == ["leakage.json"]
-    assert "trajectories.parquet" in files["tight"]
+    assert {"README.md", "trajectories.train.parquet"} <= set(files["tight"])
     leaky = [detail for subject, reason, detail in told if (subject, reason) == ("of leaky", "leak")]
     assert leaky == ["2 things stand on several sides of the split of leaky; see its leakage.json"]

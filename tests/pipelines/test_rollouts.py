@@ -15,13 +15,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import polars as pl
 import pytest
 from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 
 from env_builder import image
+from env_builder.exports.trajectories import read
 from env_builder.runtime import Environment
 from env_builder.runtime.trajectory import OWN, journal
 from pipelines import playing
@@ -111,7 +111,8 @@ def test_the_oracle_earns_everything_and_the_same_command_adds_nothing(
     bands = [json.loads(line) for line in (out / "difficulty.jsonl").read_text().splitlines()]
     assert len(bands) == n_tasks and {row["band"] for row in bands} == {"mostly"}
     assert in_band(out, "oracle", "rarely", [row["task_id"] for row in bands]) == []
-    steps = pl.read_parquet(out / "datasets" / "trajectories.parquet")
+    steps = read(out / "datasets")
+    assert steps.filter(kind="result")["tier"].null_count() == 0 and steps.filter(kind="result")["state_hash"].null_count() == 0
     assert steps["episode_id"].n_unique() == 2 * n_tasks and steps["label_source"].unique().to_list() == ["rubric"]
     lines = sum(len(path.read_text().splitlines()) for path in (out / "datasets").glob("sft.*.jsonl"))
     assert lines == 2 * n_tasks
@@ -181,9 +182,9 @@ def test_a_model_plays_over_its_endpoint(room: Path, tmp_path: Path) -> None:
         assert row["final_metrics"]["total_prompt_tokens"] == 1 + 3 + 6 and row["extra"][OWN]["ended"] == "terminated"
         refused = agent[1]["observation"]["results"][1]
         assert refused["extra"] == {"is_error": True, "refused": True, "arguments": "no json"}
-    written = datasets.write(tmp_path / "model", room)
+    datasets.write(tmp_path / "model", room)
     assert not (tmp_path / "model" / "datasets" / "sft.train.jsonl").read_text()  # a call without an object as its arguments
-    steps = pl.read_parquet(next(path for path in written if path.suffix == ".parquet"))
+    steps = read(tmp_path / "model" / "datasets")
     assert steps.filter(role="assistant", kind="call")["policy_id"].unique().to_list() == ["m-1"]
 
 

@@ -1,28 +1,42 @@
-"""The datasets library reads every file of the published datasets, row for row as it was written."""
+"""The datasets library reads the table of steps by its card, and every form of JSON lines, each row as it was written."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import datasets
 from telling import EXPORTS, WORK, tell
 
 folder = EXPORTS / "datasets"
-n_rows = n_calls = 0
-for path in sorted([*folder.rglob("*.jsonl"), *folder.rglob("*.parquet")]):
-    kind = "json" if path.suffix == ".jsonl" else "parquet"
-    if not path.stat().st_size:
-        continue
-    read = datasets.load_dataset(kind, data_files=str(path), split="train", cache_dir=str(WORK / "cache"))
-    assert read.num_rows, path
+
+
+def calls(value: Any) -> list[Any]:
+    """Names and arguments of all calls that a row holds, in order."""
+    if isinstance(value, dict):
+        own = [[call["function"]["name"], call["function"]["arguments"]] for call in value.get("tool_calls") or []
+               if "function" in call]
+        own += [[call["function_name"], call["arguments"]] for call in value.get("tool_calls") or [] if "function_name" in call]
+        return own + [call for inner in value.values() for call in calls(inner)]
+    return [call for inner in value for call in calls(inner)] if isinstance(value, list) else []
+
+
+card = datasets.load_dataset(str(folder), cache_dir=str(WORK / "cache"))
+n_rows, n_calls = sum(side.num_rows for side in card.values()), 0
+assert {"train", "validation", "held_out"} >= set(card) and "train" in card
+assert {"episode_id", "action_arguments", "return_to_go"} <= set(card["train"].column_names)
+files = [path for path in sorted(folder.glob("*.jsonl")) if path.stat().st_size]
+forms = {path.name.partition(".")[0] for path in files}
+assert {"sft", "kto", "grpo", "openai", "atif"} <= forms, forms
+for path in files:
+    read = datasets.load_dataset("json", data_files=str(path), split="train", cache_dir=str(WORK / "cache"))
     n_rows += read.num_rows
-    if path.suffix == ".jsonl":
-        with path.open(encoding="utf-8") as lines:
-            written = [json.loads(line) for line in lines]
-        assert read.num_rows == len(written), path
-        for row, there in zip(read, written, strict=True):
-            for message, was in zip(row["messages"], there["messages"], strict=True):
-                calls, were = message.get("tool_calls") or [], was.get("tool_calls") or []
-                assert [call["function"] for call in calls] == [call["function"] for call in were], path
-                n_calls += len(calls)
-tell(f"every row of the published files read; {n_calls} tool calls as they were written", rows=n_rows, calls=n_calls)
+    with path.open(encoding="utf-8") as lines:
+        written = [json.loads(line) for line in lines]
+    assert read.num_rows == len(written), path
+    for row, there in zip(read, written, strict=True):
+        assert calls(row) == calls(there), f"{path}: a call is not what was written"
+        n_calls += len(calls(there))
+assert n_calls
+tell(f"the table of steps by its card, every row of {len(forms)} forms; {n_calls} tool calls as they were written", rows=n_rows,
+     calls=n_calls)

@@ -1,0 +1,120 @@
+"""The dataset card: `README.md` beside the files, with the front matter that `datasets.load_dataset` reads
+(configurations, splits).
+
+In: the folder as it was written, its source, what was left. Out: the card, and `left.json`: how often which reason, and
+each thing that was left with its own. Readers take one kind of file a card: where the table of steps is, the card's
+configuration is that, and the JSON lines beside it are read by their names; where it is not, each form is a configuration.
+A side of a form without rows has a file but stands in no configuration, as readers refuse empty ones.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from env_builder.exports.exporter import Source
+from env_builder.exports.steps import episodes
+from warehouse.records import SIDES
+
+CARD, LEFT, STEPS = "README.md", "left.json", "trajectories"
+UNKNOWN = "unknown"
+_FORMS = {
+    "trajectories": "the table of steps that every other form is made from: one row a step",
+    "sft": "good sessions as messages and tools, for supervised fine-tuning",
+    "dpo": "two acts in the same state of one task, a good session's and a bad one's; the smallest difference first",
+    "kto": "acts of good and of bad sessions, each for itself",
+    "grpo": "prompts of the published tasks, to be rolled out in the environment",
+    "reward_model": "a good and a bad session of the same task",
+    "process_reward": "acts one by one, each labelled",
+    "openai": "good sessions as OpenAI's fine-tuning API takes them",
+    "atif": "sessions as ATIF trajectories",
+}
+_LIMITS = """## Limits
+
+- A reward of a log is a probability of success (`label_source` is `outcome`), not a measurement; `weight` says how likely the
+  label is right. A reward of a rollout is what the published rubric gave (`rubric`).
+- Token ids, log-probabilities and sampling parameters stand where the log holds them, and are null elsewhere.
+- Nothing has been taken out of the texts: `privacy_policy` is null. Look before you share it.
+- `held_out` is for measuring, not for training."""
+Row = dict[str, Any]
+
+
+def write(out: Path, source: Source, left: pl.DataFrame, licence: str = UNKNOWN) -> list[Path]:
+    """Write `left.json` and the card over what the folder holds; gives both paths."""
+    columns = ("subject", "reason", "detail")
+    rows = left.filter(~pl.col("kept")).select(columns).unique().sort(columns)
+    counted = rows.group_by("reason").agg(pl.col("subject").n_unique()).sort("reason")
+    why: dict[str, int] = dict(counted.iter_rows())
+    told = {"counted": why, "left": rows.to_dicts()}
+    (out / LEFT).write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8", newline="\n")
+    files = {form: found for form in sorted({path.name.partition(".")[0] for path in out.iterdir() if path.is_file()})
+             if (found := _files(out, form))}
+    text = "\n".join([*_front(files, licence), *_body(files, source, why)])
+    (out / CARD).write_text(text + "\n", "utf-8", newline="\n")
+    return [out / LEFT, out / CARD]
+
+
+def _files(out: Path, form: str) -> list[tuple[str, str, int]]:
+    """(side, file, rows) of a form's files that hold rows."""
+    found = []
+    for side in SIDES:
+        for path in (out / f"{form}.{side}.parquet", out / f"{form}.{side}.jsonl"):
+            n_rows = count(path) if path.is_file() else 0
+            if n_rows:
+                found.append((side, path.name, n_rows))
+    return found
+
+
+def count(path: Path) -> int:
+    """Rows of a file of ours: Parquet, or lines."""
+    if path.suffix == ".parquet":
+        return int(pl.scan_parquet(path).select(pl.len()).collect().item())
+    with path.open("rb") as file:
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+
+
+def _front(files: dict[str, list[tuple[str, str, int]]], licence: str) -> Iterable[str]:
+    yield from ("---", f"license: {json.dumps(licence)}", "task_categories:", "- reinforcement-learning", "- text-generation",
+                "tags:", "- traceroom", "- tool-use", "- agent-trajectories", "configs:")
+    for form, sides in (((STEPS, files[STEPS]),) if STEPS in files else files.items()):
+        yield from (f"- config_name: {form}", "  data_files:")
+        for side, name, _ in sides:
+            yield from (f"  - split: {side}", f"    path: {name}")
+    if not files:
+        yield "  []"
+    yield "---"
+
+
+def _body(files: dict[str, list[tuple[str, str, int]]], source: Source, counted: dict[str, int]) -> Iterable[str]:
+    digest = source.content_digest or "none was published"
+    yield from (f"# {source.environment}", "", "What agents did in the tools of one service, and how well it went: made by "
+                f"Traceroom from logs or rollouts. Content digest of the environment: `{digest}`.", "")
+    yield from ("| form | what it is | train | validation | held_out |", "|---|---|---|---|---|")
+    for form, sides in files.items():
+        n_rows = {side: n for side, _, n in sides}
+        yield _row(f"`{form}`", _FORMS.get(form, "another form"), *(n_rows.get(side, 0) for side in SIDES))
+    lines = next((form for form in sorted(files) if form != STEPS), None)
+    if STEPS in files and lines is not None:
+        yield from ("", "The card's configuration is the table of steps; a form of JSON lines is read by its files:", "",
+                    f'    datasets.load_dataset("json", data_files={{"train": "{lines}.train.jsonl"}})')
+    yield from ("", "## Figures", "", "| | train | validation | held_out |", "|---|---|---|---|")
+    of_side = episodes(source).group_by("split").agg(
+        pl.col("task_id").n_unique().alias("tasks"), pl.len().alias("episodes"),
+        pl.col("good").sum().alias("episodes known to be good"),
+        pl.col("final").is_not_null().sum().alias("episodes with a label"), pl.col("final").mean().alias("mean label"))
+    told = {row["split"]: row for row in of_side.iter_rows(named=True)}
+    for figure in of_side.columns[1:]:
+        yield _row(figure, *(told.get(side, {}).get(figure) for side in SIDES))
+    yield from ("", "## Left out, and why", "")
+    yield from (f"- `{reason}`: {n:,}" for reason, n in counted.items())
+    yield from (*(() if counted else ("Nothing.",)), "", "Each with its reason: `left.json`.", "", _LIMITS)
+
+
+def _row(*cells: object) -> str:
+    told = (cell if isinstance(cell, str) else "" if cell is None else format(cell, ",.3f" if isinstance(cell, float) else ",")
+            for cell in cells)
+    return f"| {' | '.join(told)} |"

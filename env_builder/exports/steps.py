@@ -1,0 +1,162 @@
+"""The one table of steps that every dataset is made from: one row a step, in batches of whole episodes.
+
+In: `Source`. Out: frames with the columns of `COLUMNS`, by task_id, episode_id and step_idx. A call is two steps: the
+action (role assistant, or who called) and the observation (role tool). Text that the policy read is `observation`; what it,
+or a user who acted, did is `action_text` or `action_name` and `action_arguments` (JSON text as logged). `reward` stands on
+the last step: the grade where there is one, else the outcome's probability, else null; 0 before. Memory is bounded by a
+batch, whatever the source's size.
+
+Sees: what the tables say. Does not see: tokens and log-probabilities that no log holds; they are null, and none are made
+up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+import polars as pl
+
+from env_builder.exports.exporter import Source, members
+from warehouse.records import SIDES
+
+COLUMNS: dict[str, pl.DataType] = {
+    "episode_id": pl.String(), "task_id": pl.String(), "family_id": pl.String(), "split": pl.String(),
+    "environment_digest": pl.String(), "turn_idx": pl.Int32(), "step_idx": pl.Int32(), "role": pl.String(), "kind": pl.String(),
+    "observation": pl.String(), "action_text": pl.String(), "action_name": pl.String(), "action_arguments": pl.String(),
+    "tool_schema_hash": pl.String(), "is_error": pl.Boolean(), "tier": pl.String(), "state_hash": pl.String(),
+    "loss_mask": pl.Boolean(), "reward": pl.Float64(), "reward_parts": pl.String(), "shaped_reward": pl.Float64(),
+    "return_to_go": pl.Float64(), "terminated": pl.Boolean(), "truncated": pl.Boolean(), "label_prob": pl.Float64(),
+    "label_source": pl.String(), "weight": pl.Float64(), "policy_id": pl.String(), "sampling": pl.String(),
+    "prompt_token_ids": pl.List(pl.Int64()), "completion_token_ids": pl.List(pl.Int64()),
+    "behaviour_logprobs": pl.List(pl.Float64()), "source_event_ids": pl.List(pl.String()), "privacy_policy": pl.String(),
+}
+MARKS: dict[str, pl.DataType] = {
+    "turn_id": pl.String(), "tier": pl.String(), "state_hash": pl.String(), "shaped_reward": pl.Float64(),
+    "sampling": pl.String(), "prompt_token_ids": pl.List(pl.Int64()), "completion_token_ids": pl.List(pl.Int64()),
+    "behaviour_logprobs": pl.List(pl.Float64()),
+}
+"""What `Source.marks` may say of a turn."""
+TURNS_AT_ONCE = 40_000
+_OF_ACTION = ("sampling", "prompt_token_ids", "completion_token_ids", "behaviour_logprobs")
+_OF_ANSWER = ("tier", "state_hash")
+
+
+def steps(source: Source) -> pl.DataFrame:
+    """All rows at once."""
+    return pl.concat([pl.DataFrame(schema=COLUMNS), *batches(source)])
+
+
+def batches(source: Source, sides: Sequence[str] = SIDES) -> Iterator[pl.DataFrame]:
+    """The rows of the sides' episodes, whole episodes at a time."""
+    of_episode = episodes(source).filter(pl.col("split").is_in(list(sides)))
+    marks = None if source.marks is None or source.marks.is_empty() else source.marks
+    schemas = _schema_hashes(source.tools)
+    for part, turns in _parts(of_episode, source.turns):
+        yield _steps(part, turns, marks, schemas, source)
+
+
+def episodes(source: Source) -> pl.DataFrame:
+    """One row an episode, by task and session: what its steps have in common, with its label."""
+    judged = source.outcomes.select("session_id", pl.col("probability").alias("label_prob"), pl.col("signals").alias("parts"))
+    grades = source.grades
+    if grades is None:
+        grades = pl.DataFrame(schema={"session_id": pl.String(), "reward": pl.Float64()})
+    for name, kind in (("parts", pl.String()), ("cut_off", pl.Boolean())):
+        if name not in grades.columns:
+            grades = grades.with_columns(pl.lit(None, kind).alias(name))
+    graded = pl.col("reward").is_not_null()
+    return (
+        members(source.tasks)
+        .join(judged, on="session_id", how="left")
+        .join(grades.select("session_id", "reward", "cut_off", graded_parts="parts"), on="session_id", how="left")
+        .with_columns(
+            pl.coalesce("reward", "label_prob").alias("final"),
+            pl.when(graded).then("graded_parts").when(pl.col("label_prob").is_not_null()).then("parts").alias("reward_parts"),
+            pl.when(graded).then(pl.lit("rubric")).when(pl.col("label_prob").is_not_null()).then(pl.lit("outcome"))
+            .alias("label_source"),
+            pl.when(graded).then(1.0).when("good").then("label_prob").otherwise(1 - pl.col("label_prob")).alias("weight"))
+        .rename({"family": "family_id"})
+        .sort("task_id", "session_id")
+        .with_columns(pl.int_range(pl.len()).cast(pl.Int32).alias("rank"))
+        .drop("reward", "graded_parts", "parts")
+    )
+
+
+def _parts(of_episode: pl.DataFrame, turns: pl.DataFrame | pl.LazyFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """Episodes and their turns, about `TURNS_AT_ONCE` at a time; reads little twice where tasks' sessions lie together."""
+    lazy = turns.lazy()
+    places = (
+        lazy.select("session_id").with_row_index("row").group_by("session_id")
+        .agg(pl.len().alias("n"), pl.col("row").min().alias("first"), pl.col("row").max().alias("last")).collect())
+    placed = of_episode.join(places, on="session_id", how="inner").sort("rank")
+    cut = (placed["n"].cast(pl.Int64).cum_sum() - 1) // TURNS_AT_ONCE
+    for part in placed.with_columns(cut.alias("cut")).partition_by("cut", maintain_order=True, include_key=False):
+        first, last = int(part["first"].min()), int(part["last"].max())  # type: ignore[arg-type]
+        found = lazy.slice(first, last - first + 1)
+        if part.select(pl.col("n").sum()).item() < last - first + 1:
+            found = found.filter(pl.col("session_id").is_in(part["session_id"].unique().implode()))
+        yield part.drop("n", "first", "last"), found.collect()
+
+
+def _steps(
+    part: pl.DataFrame, turns: pl.DataFrame, marks: pl.DataFrame | None, schemas: pl.DataFrame, source: Source
+) -> pl.DataFrame:
+    own = part.with_columns(pl.int_range(pl.len()).cast(pl.Int64).alias("rank"))
+    told = turns.join(own.select("session_id", "rank"), on="session_id").sort("rank", "position")
+    if marks is not None:
+        told = told.join(marks, on="turn_id", how="left", maintain_order="left")
+    told = told.with_columns(pl.lit(None, kind).alias(name) for name, kind in MARKS.items() if name not in told.columns)
+    told = told.join(schemas, on="tool", how="left", maintain_order="left")
+    place = told.select(
+        pl.int_range(pl.len()).repeat_by(1 + ((pl.col("kind") == "call") & pl.col("content").is_not_null()).cast(pl.Int64))
+        .explode()).to_series()
+    halves = told[place].with_columns((place == place.shift(1)).fill_null(False).alias("half"))
+    about = own[halves["rank"]].drop("session_id", "rank", "service", "goal", "good")
+    return _told(pl.concat([halves.drop("service"), about], how="horizontal"), source)
+
+
+def _told(halves: pl.DataFrame, source: Source) -> pl.DataFrame:
+    """The columns of `COLUMNS` from halves of turns with what is known of their episodes."""
+    half, is_call = pl.col("half"), pl.col("kind") == "call"
+    caller = pl.coalesce("requestor", pl.lit("assistant"))
+    role = pl.when(half).then(pl.lit("tool")).when(is_call).then(caller).otherwise("role")
+    last = (pl.col("rank") != pl.col("rank").shift(-1)).fill_null(True)
+    halves = halves.with_columns(role.alias("role"), last.alias("last")).with_columns(
+        (pl.col("role") == "assistant").fill_null(False).alias("loss_mask"), (is_call & ~half).alias("acts"))
+    acts, mask, ends = pl.col("acts"), pl.col("loss_mask"), pl.col("last")
+    cut_off = ends & (acts | pl.col("cut_off").fill_null(False))
+    return halves.select(
+        pl.col("session_id").alias("episode_id"), "task_id", "family_id", "split",
+        pl.lit(source.content_digest, pl.String()).alias("environment_digest"),
+        pl.col("position").cast(pl.Int32).alias("turn_idx"),
+        pl.int_range(pl.len()).over("rank").cast(pl.Int32).alias("step_idx"), "role",
+        pl.when(half).then(pl.lit("result")).otherwise("kind").alias("kind"),
+        pl.when(half | ~(acts | mask)).then("content").alias("observation"),
+        pl.when(mask & ~is_call).then("content").alias("action_text"),
+        pl.col("tool").alias("action_name"),
+        pl.when(acts).then(pl.coalesce("arguments_raw", "arguments")).alias("action_arguments"),
+        "tool_schema_hash", pl.when(half).then("is_error").alias("is_error"),
+        *(pl.when(~acts).then(name).alias(name) for name in _OF_ANSWER), "loss_mask",
+        pl.when(ends).then("final").otherwise(0.0).alias("reward"), pl.when(ends).then("reward_parts").alias("reward_parts"),
+        pl.when(~acts).then("shaped_reward").alias("shaped_reward"), _return_to_go(source.discount).alias("return_to_go"),
+        (ends & ~cut_off).alias("terminated"), cut_off.alias("truncated"), "label_prob", "label_source", "weight",
+        pl.col("model").alias("policy_id"), *(pl.when(mask).then(name).alias(name) for name in _OF_ACTION),
+        pl.concat_list(pl.when(half).then(pl.coalesce("result_id", "turn_id")).otherwise("turn_id")).alias("source_event_ids"),
+        pl.lit(None, pl.String()).alias("privacy_policy"),
+    ).select(pl.col(name).cast(kind) for name, kind in COLUMNS.items())
+
+
+def _return_to_go(discount: float) -> pl.Expr:
+    """What the episode's reward is worth at a step: discounted by each act of the policy that is still to come."""
+    if discount == 1:
+        return pl.col("final")
+    mask = pl.col("loss_mask").cast(pl.Int64)
+    return pl.col("final") * pl.lit(discount).pow((mask.cum_sum(reverse=True) - mask).over("rank"))
+
+
+def _schema_hashes(tools: pl.DataFrame) -> pl.DataFrame:
+    """sha256 of each tool's input schema as the tables hold it, first 16 hex digits."""
+    rows = [(tool, hashlib.sha256(schema.encode()).hexdigest()[:16])
+            for tool, schema in tools.unique("tool", keep="first").sort("tool").select("tool", "input_schema").iter_rows()]
+    return pl.DataFrame(rows, schema={"tool": pl.String, "tool_schema_hash": pl.String}, orient="row")
