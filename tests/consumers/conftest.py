@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from env_builder.exports import Kit
+from pipelines.cutting import cut
+from pipelines.exporting import FOR_TRAINING
 from tests.conftest import traceroom
 from tests.consumers.consumers import CONSUMERS, Consumer
 from tests.consumers.episodes import episodes
@@ -18,15 +21,22 @@ Export = Callable[[Consumer], Path]
 
 
 @pytest.fixture(scope="session")
-def export(sample_run: Path, sample_environment: Path) -> Export:
-    """Folder with the exports that a consumer reads, of the sample's own environment, each made once."""
+def kit(sample_run: Path, sample_environment: Path) -> Kit:
+    """The sample's environment, cut for training."""
+    with FileLock(sample_run.parent / "consumers.lock"):
+        return cut(sample_environment, FOR_TRAINING)
+
+
+@pytest.fixture(scope="session")
+def export(sample_run: Path, sample_environment: Path, kit: Kit) -> Export:
+    """Folder with the exports that a consumer reads, of the sample's environment cut for training, each made once."""
     folder = sample_run.parent / "consumers"
 
     def exported(consumer: Consumer) -> Path:
         with FileLock(sample_run.parent / "consumers.lock"):
             if not folder.exists():
                 folder.mkdir()
-                (folder / "episodes.json").write_text(json.dumps(episodes(sample_environment)), "utf-8")
+                (folder / "episodes.json").write_text(json.dumps(episodes(kit)), "utf-8")
             for name in consumer.exports:
                 if not (folder / f"{name}.done").exists():
                     done = traceroom("export", name, sample_environment, "--to", folder / name)

@@ -44,7 +44,10 @@ def _first(package: str, requirements: tuple[str, ...]) -> tuple[str, ...]:
 CONSUMERS = (
     Consumer("datasets", _first("datasets", HUGGING_FACE), ("datasets",)),
     Consumer("inspect", ("inspect-ai==0.3.285",), ("inspect",)),
+    Consumer("nemo_gym", ("nemo-gym==0.4.0",), ("nemo_gym",), python="3.12", required=False),
     Consumer("openenv", ("openenv==0.10.0",), ("openenv",)),
+    Consumer("skyrl", ("skyrl-gym==0.4.0", "pyarrow"), ("skyrl",), required=False),
+    Consumer("trl_grpo", HUGGING_FACE, ("trl",)),
     Consumer("verifiers", ("verifiers==0.4.0", "hatchling==1.33.0"), ("verifiers",)),
 )
 

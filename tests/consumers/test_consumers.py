@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from env_builder.exports import Kit
 from tests.conftest import lacking
 from tests.consumers.conftest import Export, chosen
 from tests.consumers.consumers import CONSUMERS, MUST_RUN, PROGRAMS, SHARED, Consumer
@@ -24,7 +25,7 @@ VERSION = "import importlib.metadata, sys; print(importlib.metadata.version(sys.
 @pytest.mark.slow
 @pytest.mark.parametrize("consumer", chosen(), ids=lambda consumer: consumer.name)
 def test_a_consumer_takes_its_export_as_it_is(
-    consumer: Consumer, export: Export, sample_environment: Path, tmp_path: Path, note: Callable[..., None]
+    consumer: Consumer, export: Export, kit: Kit, tmp_path: Path, note: Callable[..., None]
 ) -> None:
     try:
         python = interpreter(consumer)
@@ -44,15 +45,17 @@ def test_a_consumer_takes_its_export_as_it_is(
     note(consumer, version=version.stdout.strip(), ran=ran["ran"], seconds=seconds, verdict=verdict)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     told = json.loads((folder / "episodes.json").read_text("utf-8"))
+    if "digest" in ran:
+        assert ran["digest"] == kit.digest
     if "rewards" in ran:
-        assert ran["rewards"] == {each["name"]: rewarded(sample_environment, each) for each in told}
+        assert ran["rewards"] == {each["name"]: rewarded(kit, each) for each in told}
 
 
 @pytest.mark.slow
-def test_the_episodes_of_the_comparison_tell_right_from_wrong(export: Export, sample_environment: Path) -> None:
+def test_the_episodes_of_the_comparison_tell_right_from_wrong(export: Export, kit: Kit) -> None:
     folder = export(CONSUMERS[0]._replace(exports=()))
     told = json.loads((folder / "episodes.json").read_text("utf-8"))
-    assert {each["name"]: rewarded(sample_environment, each) for each in told} == {"good": 1.0, "bad": 0.0, "attacker": 0.0}
+    assert {each["name"]: rewarded(kit, each) for each in told} == {"good": 1.0, "bad": 0.0, "attacker": 0.0}
 
 
 def test_every_consumer_has_a_program_and_a_row_in_the_table() -> None:

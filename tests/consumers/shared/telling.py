@@ -15,7 +15,7 @@ from typing import Any
 
 os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", CUDA_VISIBLE_DEVICES="", WANDB_MODE="disabled",
                   HF_DATASETS_DISABLE_PROGRESS_BARS="1", TOKENIZERS_PARALLELISM="false", TRL_EXPERIMENTAL_SILENCE="1")
-EXPORTS, WORK = Path(sys.argv[1]), Path(sys.argv[2])
+EXPORTS, WORK = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
 os.environ["HF_HOME"] = str(WORK / "huggingface")
 
 

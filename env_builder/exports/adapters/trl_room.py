@@ -1,0 +1,170 @@
+"""The room as an environment of TRL's GRPOTrainer: its tools are methods, with types and docstrings made from their schemas.
+
+    from traceroom_NAME.trl_room import Room, reward
+    GRPOTrainer(model=…, environment_factory=Room, reward_funcs=reward, train_dataset=…)      # of rows of train.jsonl
+
+The trainer plays until the model writes without a call; `reward` says these last words to the user and grades. To be answered
+by the user before that, the model calls the tool that speaks (`ROUTES.speak`). Words beside a call are nobody's. None (NaN to
+the trainer, left out of the mean): nobody can say what the episode is worth. `GradedRoom` owns its reward (no last words),
+for those who mix environments.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import NoneType
+from typing import Any, Literal, Union
+
+from . import play, routes
+
+ROOM = play.open(Path(__file__).parent)
+ROUTES = routes.of(ROOM.tools, ROOM.tasks, taken=("reset", "get_reward"))
+"""Tools by the names of methods, among them the one that speaks."""
+Act = Callable[[play.Episode, dict[str, Any]], str]
+_SCALARS = {"string": str, "integer": int, "number": float, "boolean": bool, "null": NoneType}
+_KEPT = frozenset({"type", "description", "enum"})
+"""Words of a schema that types and docstrings say; others are told as text."""
+
+
+class Room:
+    """One episode at a time; the trainer makes as many as it has rollouts and resets them."""
+
+    _episode: play.Episode | None = None
+
+    def reset(self, task_id: str, seed: int = 0, **row: Any) -> None:
+        """Begin the task of a row of the dataset; what is to be seen stands in the row's prompt."""
+        self._episode = ROOM.begin(task_id, seed)
+
+    def _graded(self, words: str = "") -> float | None:
+        episode = self._playing()
+        if words.strip() and episode.ended is None:
+            episode.say(words)
+        episode.finish()
+        return episode.reward()
+
+    def _playing(self) -> play.Episode:
+        if self._episode is None:
+            raise ValueError("no episode has begun: reset it to a task first")
+        return self._episode
+
+
+class GradedRoom(Room):
+    """A room that grades itself, when the trainer asks it to."""
+
+    def get_reward(self) -> float | None:
+        """What the episode is worth as it stands."""
+        return self._graded()
+
+
+def reward(completions: list[list[dict[str, Any]]], environments: list[Room], **row: Any) -> list[float | None]:
+    """The last words of each completion are said, the episode ends and is graded."""
+    return [each._graded(_last_words(completion)) for completion, each in zip(completions, environments, strict=True)]
+
+
+def _last_words(completion: list[dict[str, Any]]) -> str:
+    last = completion[-1] if completion else {}
+    if last.get("role") != "assistant" or last.get("tool_calls"):
+        return ""
+    content = last.get("content") or ""
+    return content if isinstance(content, str) else " ".join(part.get("text", "") for part in content)
+
+
+def _method(name: str, function: dict[str, Any], act: Act) -> Callable[..., str]:
+    """A method of a tool: its signature, types and Google docstring from the schema; arguments go on as they came."""
+    schema = function["parameters"]
+    properties, required = schema.get("properties") or {}, frozenset(schema.get("required") or ())
+    called: dict[str, str] = {}
+    for each in properties:
+        called[_free(re.sub(r"\W", "_", each), called)] = each
+
+    def method(self: Room, **arguments: Any) -> str:
+        return act(self._playing(), {called.get(argument, argument): value for argument, value in arguments.items()})
+
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+    parameters += [
+        inspect.Parameter(own, keyword, default=inspect.Parameter.empty if each in required else None,
+                          annotation=_type(properties[each])) for own, each in called.items()]
+    method.__name__ = method.__qualname__ = name
+    method.__annotations__ = {own: _type(properties[each]) for own, each in called.items()} | {"return": str}
+    method.__dict__["__signature__"] = inspect.Signature(parameters, return_annotation=str)
+    lines = [_plain(function.get("description") or name), "", "Args:"] if called else [
+        _plain(function.get("description") or name)]
+    method.__doc__ = "\n".join([*lines, *(f"    {own}: {_about(properties[each])}" for own, each in called.items())])
+    return method
+
+
+def _free(name: str, taken: Any) -> str:
+    """A name that Python takes for a parameter, and that is not taken."""
+    name = name if name.isidentifier() and not name.startswith("_") else f"p{name}"
+    while name in taken or name in ("self", "return") or not _may_be_a_name(name):
+        name += "_"
+    return name
+
+
+def _may_be_a_name(name: str) -> bool:
+    try:
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY)
+    except ValueError:
+        return False
+    return True
+
+
+def _type(schema: Any) -> Any:
+    """The Python type that a trainer makes the same schema of, as far as types go."""
+    if not isinstance(schema, dict):
+        return Any
+    options = schema.get("enum")
+    if options and all(type(option) in (str, int, bool, NoneType) for option in options):
+        return Literal[tuple(options)]
+    several = schema.get("anyOf") or schema.get("oneOf")
+    if several:
+        return Union[tuple(map(_type, several))]  # noqa: UP007  made of a list
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        return Union[tuple(_type(schema | {"type": each}) for each in kind)] if kind else Any  # noqa: UP007
+    if kind == "array":
+        return list[_type(schema["items"])] if isinstance(schema.get("items"), dict) else list  # type: ignore[misc]
+    return dict if kind == "object" else _SCALARS.get(str(kind), Any)
+
+
+def _about(schema: Any) -> str:
+    """An argument's description on one line, and what else its schema says."""
+    if not isinstance(schema, dict):
+        return "any value"
+    said = _plain(str(schema.get("description") or schema.get("type") or "a value"))
+    more = {word: value for word, value in schema.items() if word not in _KEPT}
+    if more and more != {"items": {"type": more.get("items", {}).get("type")}}:
+        said += f" JSON schema: {_plain(json.dumps(schema, ensure_ascii=False, sort_keys=True))}"
+    return re.sub(r"\((choices)", r"( \1", said, flags=re.IGNORECASE)
+
+
+def _plain(text: str) -> str:
+    """Text on one line, without the words at which a docstring's parts are told apart."""
+    return re.sub(r"\b(Args|Returns|Raises):", r"\1 -", " ".join(text.split())) or "-"
+
+
+def _furnish(room: type[Room]) -> None:
+    """Give the class a method a tool, and one that speaks where tasks have a user who answers."""
+    for tool in ROUTES.functions:
+        name = tool["function"]["name"]
+        act = _speaking if name == ROUTES.speak else _calling(ROUTES.tools[name])
+        setattr(room, name, _method(name, tool["function"], act))
+
+
+def _calling(tool: str) -> Act:
+    def act(episode: play.Episode, given: dict[str, Any]) -> str:
+        return episode.call(tool, given)[0]
+
+    return act
+
+
+def _speaking(episode: play.Episode, given: dict[str, Any]) -> str:
+    return episode.say(str(given.get("text", ""))) or ""
+
+
+_furnish(Room)
