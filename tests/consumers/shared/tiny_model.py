@@ -13,6 +13,12 @@ WORDS = ["<pad>", "<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>", "
 
 WINDOW = 24
 """Tokens that a layer looks back: what such a model says hangs on the last few alone, however long the prompt."""
+CHAT = (
+    "{% if tools %}<|im_start|>system\n{{ tools | tojson }}<|im_end|>\n{% endif %}"
+    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] or '' }}"
+    "{% for call in message['tool_calls'] or [] %}<tool_call>{{ call['function'] | tojson }}</tool_call>{% endfor %}"
+    "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}")
+"""A plain chat template, for consumers that do not ask for a known one."""
 
 
 def make(folder: Path, texts: Iterable[str], chat_template: str, n_words: int = 8000) -> Path:
