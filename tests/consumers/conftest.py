@@ -13,7 +13,7 @@ from filelock import FileLock
 from env_builder.exports import Kit
 from pipelines.cutting import cut
 from pipelines.exporting import FOR_TRAINING
-from tests.conftest import traceroom
+from tests.command_line import called
 from tests.consumers.consumers import CONSUMERS, Consumer
 from tests.consumers.episodes import episodes
 
@@ -39,7 +39,7 @@ def export(sample_run: Path, sample_environment: Path, kit: Kit) -> Export:
                 (folder / "episodes.json").write_text(json.dumps(episodes(kit)), "utf-8")
             for name in consumer.exports:
                 if not (folder / f"{name}.done").exists():
-                    done = traceroom("export", name, sample_environment, "--to", folder / name)
+                    done = called("export", name, sample_environment, "--to", folder / name)
                     assert done.returncode == 0, done.stderr
                     (folder / f"{name}.done").touch()
         return folder
