@@ -271,6 +271,7 @@ EXCEPTIONS: dict[str, str] = {
     "message_id": "the id of an event in Segment's exports and in syslog; in the logs a line of somebody's code",
     "amount_refunded": "a field of Stripe's charges; in the logs what a refund tool gave back",
     "additionalProperties": "JSON Schema's own word; in the logs it stands in the tools' schemas",
+    "anyOf": "JSON Schema's own word; in the logs it stands in the tools' schemas",
     "session_name": "our own function; in the logs a line of somebody's code that an agent read",
 }
 """Names of a log's payload that the source may use all the same, each with its reason."""

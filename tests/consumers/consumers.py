@@ -49,9 +49,10 @@ CONSUMERS = (
     Consumer("skyrl", ("skyrl-gym==0.4.0", "pyarrow"), ("skyrl",), required=False),
     Consumer("trl_grpo", HUGGING_FACE, ("trl",)),
     Consumer("verifiers", ("verifiers==0.4.0", "hatchling==1.33.0"), ("verifiers",)),
-    Consumer("verl", ("verl==0.9.1", "torch==2.13.0", "cachetools", "fastapi", "uvicorn", "aiohttp"), ("verl",), required=False),
+    Consumer("verl", ("verl==0.9.1", "torch==2.13.0", "cachetools", "fastapi", "uvicorn", "aiohttp"), ("verl",),
+             required=False),
 )
 
 BY_NAME = {consumer.name: consumer for consumer in CONSUMERS}
-MUST_RUN = frozenset({"datasets", "inspect", "openenv", "verifiers"})
+MUST_RUN = frozenset({"datasets", "inspect", "openenv", "trl_grpo", "verifiers"})
 """CI fails if one of these did not run."""
