@@ -17,7 +17,7 @@ from env_builder.runtime.world import View, World
 from tests.lockers import Logged, verdicts_on_unseen, with_faults
 from warehouse.records import Tool, empty
 
-SLOW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SLOW = settings(max_examples=settings().max_examples // 8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 SEEDS = st.integers(0, 10_000)
 
 
