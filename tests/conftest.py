@@ -38,10 +38,14 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("all")
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--all"):
-        return
+    """Leave the slow ones where they are not asked for; else begin with the longest, in the random order among themselves:
+    one that begins last leaves the other cores idle."""
     slow = [item for item in items if item.get_closest_marker("slow")]
+    if config.getoption("--all"):
+        items.sort(key=lambda item: (not item.get_closest_marker("timeout"), not item.get_closest_marker("slow")))
+        return
     config.hook.pytest_deselected(items=slow)
     items[:] = [item for item in items if not item.get_closest_marker("slow")]
 
