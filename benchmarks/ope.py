@@ -8,7 +8,7 @@ it with another task's values, or end. A behaviour policy errs at a step with a 
 to .6 in mixes of their own. All probabilities are exact.
 
 *True value*: mean reward over --truth episodes of the policy in the room, on tasks drawn anew. What an estimator has:
---episodes (1,000) episodes of the behaviour policy, one log, and a *poorer room*, in which a third of the things of the world
+--episodes (1,600) episodes of the behaviour policy, one log, and a *poorer room*, in which a third of the things of the world
 are not known and no recorded answer about them; the policy plays each logged task there once. `direct`, `wis` and `dr` are
 those of `env_builder.evaluation`. `ope_spearman` is the rank correlation of `dr` with the true values: mean over --logs (3)
 logs, `ope_spearman_least` the worst of them; a policy that is refused stands at the mean of the others. `direct_same` plays in
@@ -84,13 +84,22 @@ class Table(NamedTuple):
     others: dict[str, list[Step]]
     """Tool -> calls of it in any solution."""
 
-    def play(self, task_id: str, ways: Sequence[str], seed: int) -> float | None:
+    known: dict[tuple[str, ...], float | None]
+    """Rewards by task and ways: the room gives the same again."""
+
+    def play(self, task_id: str, ways: Sequence[str]) -> float | None:
         """The reward of doing so at each step of the task's known solution."""
+        key = (task_id, *ways)
+        if key not in self.known:
+            self.known[key] = self._played(task_id, ways)
+        return self.known[key]
+
+    def _played(self, task_id: str, ways: Sequence[str]) -> float | None:
         self.room.reset(task_id)
         for place, (step, way) in enumerate(zip(self.ways[task_id], ways, strict=False)):
             if way == "end":
                 break
-            done = self._other(step, seed + place) if way == "other" else step
+            done = self._other(step, f"{task_id} {place}") if way == "other" else step
             for _ in range({"skip": 0, "twice": 2}.get(way, 1)):
                 if "say" in done:
                     self.room.say(done["say"])
@@ -99,9 +108,8 @@ class Table(NamedTuple):
         self.room.finish()
         return self.room.grade().reward
 
-    def _other(self, step: Step, seed: int) -> Step:
-        known = self.others.get(step.get("tool", ""), [step])
-        return known[seed % len(known)]
+    def _other(self, step: Step, seed: str) -> Step:
+        return random.Random(seed).choice(self.others.get(step.get("tool", ""), [step]))
 
 
 def main() -> int:
@@ -109,7 +117,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("--built", type=Path, default=None, help="OUT of a run made before")
-    parser.add_argument("--episodes", type=int, default=1000)
+    parser.add_argument("--episodes", type=int, default=1600)
     parser.add_argument("--logs", type=int, default=3)
     parser.add_argument("--truth", type=int, default=2000)
     told = parser.parse_args()
@@ -131,7 +139,7 @@ def table(path: Path) -> Table:
         for step in steps:
             if "tool" in step:
                 others.setdefault(step["tool"], []).append(step)
-    return Table(room, ways, others)
+    return Table(room, ways, others, {})
 
 
 def poor(path: Path, out: Path) -> Path:
@@ -182,7 +190,7 @@ def truth(where: Table, policy: Scripted, task_ids: Sequence[str], n: int) -> fl
     draw, got = random.Random(f"truth {policy.name}"), []
     for _ in range(n):
         task_id = draw.choice(task_ids)
-        got.append(where.play(task_id, policy.ways(len(where.ways[task_id]), draw), draw.randrange(10**6)))
+        got.append(where.play(task_id, policy.ways(len(where.ways[task_id]), draw)))
     return float(np.mean([reward for reward in got if reward is not None]))
 
 
@@ -200,8 +208,8 @@ def behave(true: Table, poorer: Table, task_ids: Sequence[str], n: int, seed: in
     draw, found = random.Random(f"log {seed}"), []
     for _ in range(n):
         task_id = draw.choice(task_ids)
-        ways, values = BEHAVIOUR.ways(len(true.ways[task_id]), draw), draw.randrange(10**6)
-        found.append(Past(task_id, ways, true.play(task_id, ways, values), poorer.play(task_id, ways, values)))
+        ways = BEHAVIOUR.ways(len(true.ways[task_id]), draw)
+        found.append(Past(task_id, ways, true.play(task_id, ways), poorer.play(task_id, ways)))
     return found
 
 
@@ -218,7 +226,7 @@ def played(log: Sequence[Past], where: Table, policy: Scripted, seed: int) -> di
     draw, found = random.Random(f"played {policy.name} {seed}"), {}
     for past in log:
         ways = policy.ways(len(where.ways[past.task_id]), draw)
-        found.setdefault(past.task_id, []).append(where.play(past.task_id, ways, draw.randrange(10**6)))
+        found.setdefault(past.task_id, []).append(where.play(past.task_id, ways))
     return found
 
 

@@ -28,8 +28,9 @@ from numpy.typing import NDArray
 METHODS = ("direct", "wis", "dr")
 LEAST_ESS = 10.0
 """Effective sample size below which a log says nothing of a policy."""
-LEAST_SUPPORT = 0.9
-"""Share of what a policy does that the log must hold: refused where the interval of it ends below."""
+LEAST_SUPPORT = 0.75
+"""Share of what a policy does that the log must hold: refused where the interval of it ends below. Few episodes of great weight
+make that interval too short, so the bar leaves room."""
 MOST_UNSCORED = 0.5
 """Share of a policy's episodes in the room that may be unscored."""
 DRAWS = 1_000
