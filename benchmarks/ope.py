@@ -223,7 +223,8 @@ def estimates(log: Sequence[Past], true: Table, poorer: Table, policy: Scripted,
 
 def played(log: Sequence[Past], where: Table, policy: Scripted, seed: int) -> dict[str, list[float | None]]:
     """The policy's own episodes in a room: one for each that was logged."""
-    draw, found = random.Random(f"played {policy.name} {seed}"), {}
+    draw = random.Random(f"played {policy.name} {seed}")
+    found: dict[str, list[float | None]] = {}
     for past in log:
         ways = policy.ways(len(where.ways[past.task_id]), draw)
         found.setdefault(past.task_id, []).append(where.play(past.task_id, ways))
