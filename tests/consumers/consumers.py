@@ -27,6 +27,10 @@ class Consumer(NamedTuple):
     """Exporters whose folders the program reads."""
     python: str = "3.11"
     """Version that the package needs."""
+    overrides: tuple[str, ...] = ()
+    """Pins in the place of its own, where what it asks for is not in the registry as of `AS_OF`."""
+    docker: bool = False
+    """Its program runs containers."""
     required: bool = True
     """CI must run it; the others are run by `just consumers`."""
 
@@ -43,6 +47,7 @@ def _first(package: str, requirements: tuple[str, ...]) -> tuple[str, ...]:
 
 CONSUMERS = (
     Consumer("datasets", _first("datasets", HUGGING_FACE), ("datasets",)),
+    Consumer("harbor", ("harbor==0.25.0",), ("harbor",), python="3.12", overrides=("certifi",), docker=True),
     Consumer("inspect", ("inspect-ai==0.3.285",), ("inspect",)),
     Consumer("nemo_gym", ("nemo-gym==0.4.0",), ("nemo_gym",), python="3.12", required=False),
     Consumer("openenv", ("openenv==0.10.0",), ("openenv",)),
@@ -54,5 +59,5 @@ CONSUMERS = (
 )
 
 BY_NAME = {consumer.name: consumer for consumer in CONSUMERS}
-MUST_RUN = frozenset({"datasets", "inspect", "openenv", "trl_grpo", "verifiers"})
+MUST_RUN = frozenset({"datasets", "harbor", "inspect", "openenv", "trl_grpo", "verifiers"})
 """CI fails if one of these did not run."""

@@ -29,7 +29,7 @@ class Lacking(Exception):
 
 def interpreter(consumer: Consumer) -> Path:
     """Python with the consumer's packages; Lacking where it cannot be made."""
-    wanted = "\n".join([consumer.python, AS_OF, *sorted(set(consumer.requirements))])
+    wanted = "\n".join([consumer.python, AS_OF, *sorted(set(consumer.requirements)), *consumer.overrides])
     first = min(consumer.requirements)
     home = CACHE / f"{first.replace('==', '-')}-{consumer.python}-{hashlib.sha256(wanted.encode()).hexdigest()[:12]}"
     home.mkdir(parents=True, exist_ok=True)
@@ -45,8 +45,10 @@ def _make(home: Path, consumer: Consumer) -> None:
     _run([uv, "venv", "--quiet", "--clear", "--python", _python(uv, consumer.python), home])
     torch = any(requirement.startswith("torch==") for requirement in consumer.requirements)
     cpu = ["--torch-backend", "cpu"] if torch and not _wheel_without_cuda() else []
+    instead = home / "overrides.txt"
+    instead.write_text("".join(f"{pin}\n" for pin in consumer.overrides), "utf-8")
     _run([uv, "pip", "install", "--quiet", "--python", home / "bin" / "python", "--exclude-newer", AS_OF, *cpu,
-          *sorted(set(consumer.requirements))])
+          "--override", instead, *sorted(set(consumer.requirements))])
 
 
 def _uv() -> Path:

@@ -25,8 +25,10 @@ VERSION = "import importlib.metadata, sys; print(importlib.metadata.version(sys.
 @pytest.mark.slow
 @pytest.mark.parametrize("consumer", chosen(), ids=lambda consumer: consumer.name)
 def test_a_consumer_takes_its_export_as_it_is(
-    consumer: Consumer, export: Export, kit: Kit, tmp_path: Path, note: Callable[..., None]
+    consumer: Consumer, export: Export, kit: Kit, tmp_path: Path, note: Callable[..., None], request: pytest.FixtureRequest
 ) -> None:
+    if consumer.docker:
+        request.getfixturevalue("base_image")
     try:
         python = interpreter(consumer)
     except Lacking as error:
