@@ -11,7 +11,6 @@ Does not see: arguments of acts that a rubric masks because they are free text.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -32,8 +31,12 @@ def end_state(difference: Mapping[str, Any], parameters: Mapping[str, Any]) -> E
         difference = _lasting(difference)
     free, aside = parameters.get("masked", {}), parameters.get("aside", ())
     documents = dict(difference.get("documents", {}))
-    made = [(tool, arguments) for tool, arguments in difference.get("acts", ()) if tool not in aside]
-    return documents, Counter((tool, _masked(arguments, tuple(free.get(tool, ())))) for tool, arguments in made)
+    acts: dict[tuple[str, str], int] = {}
+    for tool, arguments in difference.get("acts", ()):
+        if tool not in aside:
+            act = tool, _masked(arguments, tuple(free.get(tool, ())))
+            acts[act] = acts.get(act, 0) + 1
+    return documents, acts
 
 
 def unreached(wanted: EndState, found: EndState) -> list[list[str]]:

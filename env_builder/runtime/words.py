@@ -54,7 +54,8 @@ def facts_in(text: str) -> frozenset[Fact]:
     rest = text[:LONGEST_TEXT]
     if "\u00a0" in rest or "\u202f" in rest:
         rest = _GROUP_SPACE.sub(",", rest)
-    rest = _without_months(found, rest)
+    if any(map(rest.lower().__contains__, _MONTHS)):
+        rest = _without_months(found, rest)
     numbered = [word for word in rest.split() if not word.isalpha() and not _TEN.isdisjoint(word)]
     rest = " ".join([word for word in numbered if not _taken(found, word)])
     if not rest:
@@ -75,11 +76,12 @@ def _taken(found: set[Fact], word: str) -> bool:
     token = word.strip(_ABOUT)
     if not token.isascii():
         return False
-    if token.isdigit() or _AMOUNT.fullmatch(token):
+    one = token.isalnum()
+    if token.isdigit() if one else _AMOUNT.fullmatch(token):
         _take_id(found, token)
         found.update([("number", value) for value in _values(token)])
         return True
-    if token.isalnum():
+    if one:
         _take_id(found, token)
         return True
     return _NAME.fullmatch(token) is not None and _take_id(found, token) == " "
