@@ -23,6 +23,7 @@ from .parts import put_together
 from .programs import Ready
 from .records import Tier
 from .refusals import asks_of_document, refused
+from .scopes import NAMES
 from .selections import is_unlisted, selected
 from .tables import Wanted
 from .texts import admits, filled
@@ -331,7 +332,7 @@ def _after(rule: dict[str, Any], before: dict[str, Any], arguments: dict[str, An
 
 def _named(rule: dict[str, Any], arguments: dict[str, Any]) -> Name | None:
     value = arguments.get(rule["argument"])
-    return (rule["class"], str(value)) if isinstance(value, str | int) else None
+    return (rule["class"], str(value)) if isinstance(value, NAMES) else None
 
 
 def _order(rule: dict[str, Any], before: dict[str, Any]) -> list[str]:

@@ -31,6 +31,8 @@ from .world import Name, Overlay, Row, View, World, agreed_on
 
 NEVER: tuple[str | None, int] = (None, -1)
 """Text of a thing, and since how many acts: of one that was left alone."""
+TOLD = frozenset((DONE, FRESH, LAST, NOW))
+"""Classes under which a look tells something else than a document."""
 UNTAUGHT = Taught()
 """What a room was told before anybody tells it anything; shared by all, and so never changed."""
 
@@ -186,13 +188,8 @@ class Room(Remembering):
 
     def look(self, entity_class: str, key: str) -> Any:
         """The same as JSON value, shared with others: not to be changed."""
-        if entity_class in (NOW, FRESH):
-            return self._moment(entity_class, key)
-        if entity_class == LAST:
-            return self._highest(*parsed(key))
-        if entity_class == DONE:
-            done = [act for act in self.acts if act.tool == key]
-            return len(done) if all(act.known for act in done) else None
+        if entity_class in TOLD:
+            return self._tell(entity_class, key)
         if entity_class.endswith(ROWS):
             columns = parsed(key)
             kind, named = entity_class.removesuffix(ROWS), columns if isinstance(columns, dict) else {}
@@ -202,6 +199,15 @@ class Room(Remembering):
             return agreed(self._rows(entity_class, wanted))
         text = self.document((entity_class, key))
         return None if text is None else parsed(text)
+
+    def _tell(self, kind: str, key: str) -> Any:
+        """What a look tells that is no document."""
+        if kind == LAST:
+            return self._highest(*parsed(key))
+        if kind != DONE:
+            return self._moment(kind, key)
+        done = [act for act in self.acts if act.tool == key]
+        return len(done) if all(act.known for act in done) else None
 
     def _moment(self, kind: str, key: str) -> Any:
         """The time, or something drawn: to the day what the log says, else only where that is asked for."""
@@ -213,8 +219,8 @@ class Room(Remembering):
 
     def _highest(self, kind: str, form: Form | None) -> int | None:
         """The highest number in names of this form, None where an act that was not answered may have made one."""
-        making = {tool for tool, program in self._programs.items() if kind in made_by(program)}
-        if self.view.instant is None or not all(act.known for act in self.acts if act.tool in making):
+        making = (act for act in self.acts if kind in made_by(self._programs.get(act.tool, UNKNOWN)))
+        if self.view.instant is None or not all(act.known for act in making):
             return None
         before, after = self._affixes.get(kind, ("", ""))
         form = form and [form[0].removeprefix(before), form[1], form[2].removesuffix(after)]

@@ -14,10 +14,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from .kept import Kept
 from .relevance import leaves
 from .scopes import Missing, at
 
 Guards = dict[str, Any]
+INNER = (dict, list)
 
 
 def allowed(when: Guards | None, before: dict[str, Any], arguments: dict[str, Any]) -> bool:
@@ -26,7 +28,7 @@ def allowed(when: Guards | None, before: dict[str, Any], arguments: dict[str, An
         usual(when, arguments)
         and all(before.get(name) in values for name, values in when["document"].items())
         and all(length_of(before.get(name)) in values for name, values in when["lengths"].items())
-        and all(is_within(before, arguments.get(name)) for name in when["within"])
+        and is_within(before, [arguments.get(name) for name in when["within"]])
         and all(is_alike(arguments.get(one), arguments.get(other)) for one, other in when["alike"])
         and all(differs(arguments.get(name), before, path) for name, path in when["differs"])
     )
@@ -35,10 +37,13 @@ def allowed(when: Guards | None, before: dict[str, Any], arguments: dict[str, An
 def usual(when: Guards, arguments: dict[str, Any]) -> bool:
     """Do the guards hold that speak of nothing but the arguments?"""
     return (
-        any(arguments.keys() == set(names) for names in when["names"])
+        any(map(arguments.keys().__eq__, map(_names, when["names"])))
         and all(arguments.get(name) in values for name, values in when["arguments"].items())
         and all(has_fields(arguments.get(name), *fields) for name, fields in when.get("items", {}).items())
     )
+
+
+_names: Kept[frozenset[str]] = Kept(frozenset)
 
 
 def length_of(value: Any) -> int | None:
@@ -50,14 +55,14 @@ def is_within(before: dict[str, Any], value: Any) -> bool:
     """Does every scalar of the value stand somewhere in the document?"""
     sought = set(leaves(value))
     left: list[Any] = [[before]]
-    for one in left:  # what is nearest to the top first
-        if not sought:
-            break
+    for one in left if sought else ():  # what is nearest to the top first
         for item in one.values() if isinstance(one, dict) else one:
-            if isinstance(item, dict | list):
+            if isinstance(item, INNER):
                 left.append(item)
-            else:
-                sought.discard(item)
+            elif item in sought:
+                sought.remove(item)
+                if not sought:
+                    return True
     return not sought
 
 

@@ -25,6 +25,7 @@ class Untold(Exception):
 
 
 Condition = list[Any]
+INNER = (dict, list)
 KINDS = ("less", "differ", "among", "any")
 
 
@@ -36,7 +37,7 @@ def holds(condition: Condition, scope: Scope) -> bool | None:
             return _somewhere([holds(operands[2], inner) for inner in counted(condition, scope)])
         if kind == "among":
             return [value_of(e, scope) for e in operands[0]] in operands[1]
-        one, other = (value_of(e, scope) for e in operands)
+        one, other = value_of(operands[0], scope), value_of(operands[1], scope)
     except Nowhere:  # what is known has no such thing: there is nothing to compare
         return False
     except Missing:
@@ -45,7 +46,7 @@ def holds(condition: Condition, scope: Scope) -> bool | None:
         return one < other if _numbers(one, other) else None
     if kind == "differ":
         return bool(one != other)
-    return one not in other if isinstance(other, dict | list) and isinstance(one, str) else None
+    return one not in other if isinstance(one, str) and isinstance(other, INNER) else None
 
 
 def counted(condition: Condition, scope: Scope) -> Iterator[Scope]:
