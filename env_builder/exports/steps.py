@@ -38,6 +38,8 @@ MARKS: dict[str, pl.DataType] = {
 }
 """What `Source.marks` may say of a turn."""
 TURNS_AT_ONCE = 40_000
+_READ = ("turn_id", "session_id", "position", "kind", "role", "content", "tool", "arguments", "arguments_raw", "is_error",
+         "requestor", "result_id", "model")
 _OF_ACTION = ("sampling", "prompt_token_ids", "completion_token_ids", "behaviour_logprobs")
 _OF_ANSWER = ("tier", "state_hash")
 
@@ -85,7 +87,7 @@ def episodes(source: Source) -> pl.DataFrame:
 
 def _parts(of_episode: pl.DataFrame, turns: pl.DataFrame | pl.LazyFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     """Episodes and their turns, about `TURNS_AT_ONCE` at a time; reads little twice where tasks' sessions lie together."""
-    lazy = turns.lazy()
+    lazy = turns.lazy().select(_READ)
     places = (
         lazy.select("session_id").with_row_index("row").group_by("session_id")
         .agg(pl.len().alias("n"), pl.col("row").min().alias("first"), pl.col("row").max().alias("last")).collect())
@@ -113,7 +115,7 @@ def _steps(
         .explode()).to_series()
     halves = told[place].with_columns((place == place.shift(1)).fill_null(False).alias("half"))
     about = own[halves["rank"]].drop("session_id", "rank", "service", "goal", "good")
-    return _told(pl.concat([halves.drop("service"), about], how="horizontal"), source)
+    return _told(pl.concat([halves, about], how="horizontal"), source)
 
 
 def _told(halves: pl.DataFrame, source: Source) -> pl.DataFrame:

@@ -48,6 +48,8 @@ def _first(package: str, requirements: tuple[str, ...]) -> tuple[str, ...]:
 CONSUMERS = (
     Consumer("datasets", _first("datasets", HUGGING_FACE), ("datasets",)),
     Consumer("harbor", ("harbor==0.25.0",), ("harbor",), python="3.12", overrides=("certifi",), docker=True),
+    Consumer("minari", _first("minari", HUGGING_FACE), ("datasets",)),
+    Consumer("trl_offline", HUGGING_FACE, ("datasets",)),
     Consumer("inspect", ("inspect-ai==0.3.285",), ("inspect",)),
     Consumer("nemo_gym", ("nemo-gym==0.4.0",), ("nemo_gym",), python="3.12", required=False),
     Consumer("openenv", ("openenv==0.10.0",), ("openenv",)),
@@ -59,5 +61,5 @@ CONSUMERS = (
 )
 
 BY_NAME = {consumer.name: consumer for consumer in CONSUMERS}
-MUST_RUN = frozenset({"datasets", "harbor", "inspect", "openenv", "trl_grpo", "verifiers"})
+MUST_RUN = frozenset({"datasets", "harbor", "inspect", "minari", "openenv", "trl_grpo", "trl_offline", "verifiers"})
 """CI fails if one of these did not run."""
