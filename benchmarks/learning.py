@@ -38,10 +38,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from fidelity_data import build
 from learning_policy import Policy
-from learning_training import choices_of, contrasted, fitted, lexicon_of, play, practised, sft, trajectories
+from learning_training import choices_of, contrasted, fitted, lexicon_of, logged, play, practised, sft
 
 from env_builder.runtime import Environment
-from env_builder.runtime.files import rows_of
 
 STAGES = ("sft", "offline", "online")
 N_WORKERS = 2
@@ -85,17 +84,24 @@ def main() -> int:
 
 
 def of_log(path: Path) -> dict[str, float]:
-    """Held-out task -> mean reward of the log's own sessions of it; tasks that nobody logged as they are are left out."""
-    room, rewards = Environment.load(path), path.parent.parent / "rewards" / path.name
-    held = {task.task_id: task for task in room.tasks if task.split == "held_out"}
-    ways: dict[str, list[list[Row]]] = {}
-    for row in rows_of(rewards / "solutions.jsonl"):
-        if row["task_id"] in held and held[row["task_id"]].derived_from is None:  # else nobody went that way in the log
-            ways.setdefault(row["task_id"], []).append(row["steps"])
-    for row in rows_of(rewards / "sessions.jsonl"):
-        if row["task_id"] in held:
-            ways.setdefault(row["task_id"], []).append(row["steps"])
-    return {task_id: float(np.mean([_replayed(room, task_id, steps) for steps in each])) for task_id, each in ways.items()}
+    """Held-out task -> mean reward of the log's own sessions of it; a task that nobody logged is left out."""
+    room, datasets = Environment.load(path), path.parent.parent / "datasets" / path.name
+    held = {task.task_id for task in room.tasks if task.split == "held_out"}
+    found: dict[str, list[float]] = {}
+    for task_id, session in logged(datasets / "trajectories.held_out.parquet", []):
+        if task_id in held:
+            steps = [step for message in session.messages for step in _steps(message)]
+            found.setdefault(task_id, []).append(_replayed(room, task_id, steps))
+    return {task_id: float(np.mean(each)) for task_id, each in found.items()}
+
+
+def _steps(message: Row) -> list[Row]:
+    """What the agent did by a message."""
+    if message["role"] != "assistant":
+        return []
+    calls = [call["function"] for call in message.get("tool_calls") or ()]
+    return [*([{"say": message["content"]}] if message.get("content") else []),
+            *({"tool": call["name"], "arguments": json.loads(call["arguments"])} for call in calls)]
 
 
 def _replayed(room: Environment, task_id: str, steps: Sequence[Row]) -> float:
@@ -119,7 +125,7 @@ def learn(path: Path, seed: int, rounds: int, held: Sequence[str]) -> Learnt:
     policy = Policy(lexicon_of(sessions))
     imitated = [(1.0, choices_of(session, policy)) for session in sessions]
     told = [(session.reward, choices_of(session, policy))
-            for session in trajectories(datasets / "trajectories.train.parquet", sessions[0].tools)]
+            for _, session in logged(datasets / "trajectories.train.parquet", sessions[0].tools)]
     train = sorted(task.task_id for task in room.tasks if task.split == "train")
     for stage in STAGES:
         begun = time.process_time()

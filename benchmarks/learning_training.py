@@ -53,23 +53,22 @@ def sft(path: Path) -> list[Session]:
     return found
 
 
-def trajectories(path: Path, tools: list[Row]) -> list[Session]:
-    """Sessions of a side of which it is known how likely they went well, from its Parquet file of steps."""
-    steps = pl.read_parquet(path).sort("episode_id", "step_idx").select(
-        "episode_id", "role", "kind", "label_prob", pl.coalesce("observation", "action_text").alias("content"),
+def logged(path: Path, tools: list[Row]) -> list[tuple[str, Session]]:
+    """(task, session) of a side, from its Parquet file of steps; the chance is .5 where nothing is known."""
+    steps = pl.read_parquet(path).sort("task_id", "episode_id", "step_idx").select(
+        "task_id", "episode_id", "role", "kind", "label_prob", pl.coalesce("observation", "action_text").alias("content"),
         tool="action_name", arguments="action_arguments")
     found = []
-    for rows in steps.partition_by("episode_id", maintain_order=True):
+    for rows in steps.partition_by("task_id", "episode_id", maintain_order=True):
         label = rows["label_prob"].drop_nulls()
-        if len(label):
-            messages = [_message(row) for row in rows.iter_rows(named=True)]
-            found.append(Session(messages, tools, float(label[-1])))
+        messages = [_message(row) for row in rows.iter_rows(named=True)]
+        found.append((rows["task_id"][0], Session(messages, tools, float(label[-1]) if len(label) else 0.5)))
     return found
 
 
 def _message(row: Row) -> Row:
     if row["kind"] == "call":
-        return {"role": "assistant", "tool_calls": [{"function": {"name": row["tool"], "arguments": row["arguments"]}}]}
+        return {"role": "assistant", "tool_calls": [{"function": {"name": row["tool"], "arguments": row["arguments"] or "{}"}}]}
     return {"role": row["role"], "content": row["content"], "name": row["tool"]}
 
 
