@@ -114,7 +114,7 @@ def _acts(session: Session, lexicon: Lexicon) -> Iterable[tuple[Episode, str, Ro
         elif message["role"] == "assistant":
             name = lexicon.phrases.name_of(text) if text else None
             if name is not None:
-                gaps = lexicon.phrases.by_name[name].gaps_of(text) or ()
+                gaps = lexicon.phrases.by_name[name].gaps_of(text or "") or ()
                 yield episode, name, {str(place): gap for place, gap in enumerate(gaps)}
                 episode.do(name)
             for call in message.get("tool_calls") or ():
