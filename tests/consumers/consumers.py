@@ -24,7 +24,7 @@ class Consumer(NamedTuple):
     requirements: tuple[str, ...]
     """What pip installs; the package itself first."""
     exports: tuple[str, ...]
-    """Exporters whose folders the program reads."""
+    """Exporters whose folders the program reads. Who takes a room says the rewards of the episodes, and its digest."""
     python: str = "3.11"
     """Version that the package needs."""
     overrides: tuple[str, ...] = ()

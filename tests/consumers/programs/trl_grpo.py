@@ -65,7 +65,7 @@ def stepped() -> dict[str, float]:
         model=str(model), environment_factory=package.Room, reward_funcs=[package.reward, brevity], train_dataset=data,
         args=trl.GRPOConfig(
             output_dir=str(WORK / "out"), max_steps=1, per_device_train_batch_size=4, num_generations=4, temperature=1.0,
-            max_completion_length=400, max_tool_calling_iterations=1, gradient_checkpointing=False, learning_rate=1e-3,
+            max_completion_length=160, max_tool_calling_iterations=1, gradient_checkpointing=False, learning_rate=1e-3,
             use_cpu=True, bf16=False, report_to=[], save_strategy="no", logging_steps=1, disable_tqdm=True, seed=0))
     trainer.train()
     after = trainer.model.state_dict()

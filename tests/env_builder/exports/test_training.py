@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from env_builder.exports import export_room
+from env_builder.exports import RoomExporter, export_room, registered
 from env_builder.exports.adapters import routes, turns
 from env_builder.exports.kit import Kit, kit_of
 from tests.rooms import OPEN, TASK, write_rewards, write_room
@@ -113,13 +113,16 @@ def test_names_that_a_consumer_keeps_for_itself_are_called_otherwise() -> None:
     assert routes.of(tools, [{"user": None}]).speak == ""
 
 
-@pytest.mark.parametrize("name", ["nemo_gym", "skyrl", "trl", "verl"])
-def test_an_export_is_the_same_bytes_each_time_and_says_its_digest(name: str, kit: Kit, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [name for name, exporter in registered().items() if isinstance(exporter, RoomExporter)])
+def test_every_export_of_a_room_is_the_same_bytes_each_time_and_carries_one_digest_and_one_set_of_figures(
+    name: str, kit: Kit, tmp_path: Path
+) -> None:
     made = []
-    for folder in (tmp_path / "one", tmp_path / "two"):
+    for folder in (tmp_path / "one" / "export", tmp_path / "two" / "export"):
         paths = export_room(name, folder, kit).paths
         assert paths and all(path.exists() for path in paths)
         made.append({path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()})
     assert made[0] == made[1]
-    (about,) = [json.loads(content) for path, content in made[0].items() if path.endswith("kit.json")]
-    assert about["digest"] == kit.digest and about["figures"] == json.loads(json.dumps(kit.figures))
+    abouts = [json.loads(content) for path, content in made[0].items() if path.endswith("kit.json")]
+    assert abouts and all(about["digest"] == kit.digest for about in abouts)
+    assert all(about["figures"] == json.loads(json.dumps(kit.figures)) for about in abouts)
