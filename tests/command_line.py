@@ -34,6 +34,7 @@ def process(*arguments: str | Path, cwd: Path = ROOT, **settings: str) -> subpro
 
 def called(*arguments: str | Path, typed: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
     """Call the command line within this process, from its parsing to its exit code; settings are of the environment."""
+    argv = ["traceroom", *map(str, arguments)]
     said, told = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(said), contextlib.redirect_stderr(told):
         for name in os.environ.keys() - environ().keys():
@@ -42,7 +43,7 @@ def called(*arguments: str | Path, typed: str = "", **settings: str) -> subproce
             patch.setenv(name, value)
         for name, size in (("_width", int(os.environ["COLUMNS"])), ("_height", 50)):   # it read them when it was made
             patch.setattr(screen.console, name, size)
-        patch.setattr(sys, "argv", ["traceroom", *map(str, arguments)])
+        patch.setattr(sys, "argv", argv)
         patch.setattr(sys, "stdin", io.StringIO(typed))
         code: object = 0
         try:
@@ -50,4 +51,4 @@ def called(*arguments: str | Path, typed: str = "", **settings: str) -> subproce
         except SystemExit as left:
             code = left.code or 0
     out, errors = (stream.buffer.getvalue().decode() for stream in (said, told))  # type: ignore[attr-defined]
-    return subprocess.CompletedProcess(sys.argv, code if isinstance(code, int) else 1, out, errors)
+    return subprocess.CompletedProcess(argv, code if isinstance(code, int) else 1, out, errors)
