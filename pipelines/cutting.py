@@ -20,12 +20,13 @@ import polars as pl
 
 from env_builder.exports.kit import Kit, kit_of
 from env_builder.runtime.canonical import canonical, digest
-from pipelines import bundling, stages
+from pipelines import bundling, progress, stages
 from pipelines.engine import code_digest
+from pipelines.reading import task_rows
 from pipelines.settings import Settings
 from warehouse.errors import EnvironmentBroken, Missing
 from warehouse.lock import writing
-from warehouse.records import SIDES
+from warehouse.records import SIDES, Verdict, frame
 from warehouse.store import Store
 
 MADE = (stages.world, stages.goals, stages.names, stages.outcomes, stages.tasks)
@@ -54,6 +55,15 @@ def cut(environment: Path, splits: Collection[str], configuration: str | None = 
     return kit_of(place / "environments" / whole.name, place / "rewards" / whole.name)
 
 
+def left_out(environment: Path, kit: Kit, splits: Collection[str]) -> pl.DataFrame:
+    """Frame of `Verdict`: the published tasks of these sides that the cut does not have."""
+    there = {task["task_id"] for task in kit.tasks}
+    why = "It does not hold in a room that knows nothing from the sessions of the other sides."
+    return frame(Verdict, [
+        Verdict(stage="cut", subject=row["task_id"], kept=False, reason="does_not_hold_alone", detail=why)
+        for row in task_rows(environment) if row["split"] in splits and row["task_id"] not in there])
+
+
 def _make(settings: Settings, name: str, splits: frozenset[str], place: Path) -> None:
     draft = place.with_name(f"{place.name}.part")
     shutil.rmtree(draft, ignore_errors=True)
@@ -68,11 +78,12 @@ def _make(settings: Settings, name: str, splits: frozenset[str], place: Path) ->
         with Store.open(inner.warehouse) as own:
             _fill(own, store, service, sides.filter(~pl.col("split").is_in(list(splits))))
     with Store.open(inner.warehouse) as own:
-        for stage in MADE:
+        for done, stage in enumerate(MADE + REWARDED):
+            progress.tell("cut", done, len(MADE + REWARDED), stage.__name__)
             stage(own, inner)
-        own.replace("mart.tasks", _with_sides(own.table("mart.tasks"), sides, splits))
-        for stage in REWARDED:
-            stage(own, inner)
+            if stage is stages.tasks:
+                own.replace("mart.tasks", _with_sides(own.table("mart.tasks"), sides, splits))
+        progress.tell("cut", finished=True)
         if not bundling.publish(own, service, name, inner):
             what = f"no task of {', '.join(sorted(splits))} holds by itself"
             raise EnvironmentBroken(what, str(settings.environments / name), "name more sides (--split), or log more sessions")

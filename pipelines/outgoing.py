@@ -18,7 +18,7 @@ from env_builder.exports import RoomExporter, Source
 from env_builder.exports.card import UNKNOWN
 from env_builder.exports.selection import Selection, select
 from pipelines.bundling import names_of
-from pipelines.cutting import cut
+from pipelines.cutting import cut, left_out
 from pipelines.exporting import FOR_TRAINING
 from pipelines.reading import task_rows
 from pipelines.rollouts.datasets import source_of as rolled_out
@@ -65,8 +65,9 @@ def export(name: str, place: Path, to: Path, wanted: Wanted) -> Export:
     if not forms:
         splits = wanted.selection.splits or FOR_TRAINING
         task_rows(place)
-        written = exports.export_room(name, to, cut(place, splits, wanted.configuration))
-        return Export(written.paths, written.verdicts)
+        kit = cut(place, splits, wanted.configuration)
+        written = exports.export_room(name, to, kit)
+        return Export(written.paths, pl.concat([written.verdicts, left_out(place, kit, splits)]))
     done, many = [], _is_run(place)
     with TemporaryDirectory() as scratch:
         for source in _sources(place, Path(scratch), wanted):

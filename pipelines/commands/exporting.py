@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from pipelines.commands.building import Json
-from pipelines.screen import data, say, table
+from pipelines.screen import bars, data, say, table
 from warehouse.errors import InputError
 
 Many = list[str] | None
@@ -49,8 +49,9 @@ def export(
     least, most = _interval(outcome)
     selection = Selection(tuple(split or ()), tuple(family or ()), tuple(band or ()), least, most, tuple(tier or ()),
                           tuple(policy or ()), duplicates)
-    written = outgoing.export(name, place, to, outgoing.Wanted(
-        selection, tuple(form or ()), discount, pad, licence, environment, config))
+    wanted = outgoing.Wanted(selection, tuple(form or ()), discount, pad, licence, environment, config)
+    with bars():
+        written = outgoing.export(name, place, to, wanted)
     for path in written.paths:
         say(f"[bold]{escape(str(path))}[/]")
     left = written.verdicts.unique(["subject", "reason"]).group_by("reason").len("n").sort("reason").to_dicts()

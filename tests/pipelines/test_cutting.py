@@ -11,7 +11,7 @@ import pytest
 
 from env_builder.exports.adapters import play
 from env_builder.exports.kit import kit_of, lay
-from pipelines.cutting import cut
+from pipelines.cutting import cut, left_out
 from warehouse.store import Store
 
 WORD = re.compile(r"[^\W_][\w.:@#-]*\w")
@@ -31,6 +31,9 @@ def test_no_word_of_held_out_sessions_alone_is_in_a_cut(sample_run: Path, sample
     assert published.digest != kit.digest
     assert len(only & _said(published.room, published.grader)) > 100, "there is something to cut"
     assert not only & _said(kit.room, kit.grader)
+    asked = {row["task_id"] for row in published.tasks if row["split"] != "held_out"}
+    left = left_out(sample_environment, kit, ("train", "validation"))
+    assert set(left["subject"]) == asked - {row["task_id"] for row in kit.tasks}
     lay(kit, tmp_path)
     room = play.open(tmp_path)
     assert {room.begin(task["task_id"]).play(room.solution(task["task_id"])).reward() for task in room.tasks} == {1.0}
