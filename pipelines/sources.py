@@ -7,6 +7,7 @@ the file.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import polars as pl
 
 from env_builder.exports import Source
 from env_builder.exports.exporter import WAYS
+from env_builder.exports.steps import MARKS
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.files import rows_of
 from warehouse.store import Store
@@ -24,6 +26,10 @@ _TURNS = """
     placed as (select session_id, min(row(split, task_id)) as place from own group by session_id)
     select turns.* from core.turns as turns join placed using (session_id)
     where service = $service order by place, session_id, position
+"""
+_TOKENS = """
+    select turn_id, usage from core.turns join core.events on turn_id = event_id
+    where turns.service = $service and (usage like '%token_ids"%' or usage like '%"logprobs"%') order by turn_id
 """
 
 
@@ -39,7 +45,19 @@ def source_of(store: Store, service: str, name: str, scratch: Path) -> Source:
     return Source(
         name, digest["content_digest"].item() if digest.height else None,
         store.read(f"select * from mart.tasks {own}", service=service), pl.scan_parquet(turns), outcomes,
-        store.read(f"select * from core.tools {own}", service=service))
+        store.read(f"select * from core.tools {own}", service=service), marks=_marks(store, service))
+
+
+def _marks(store: Store, service: str) -> pl.DataFrame:
+    """The tokens that the logs of a service hold, columns of `MARKS`."""
+    rows = []
+    for turn_id, usage in store.read(_TOKENS, service=service).iter_rows():
+        told = json.loads(usage)
+        rows.append({
+            "turn_id": turn_id, "prompt_token_ids": told.get("prompt_token_ids"),
+            "completion_token_ids": told.get("completion_token_ids"), "behaviour_logprobs": told.get("logprobs")})
+    columns = ("turn_id", "prompt_token_ids", "completion_token_ids", "behaviour_logprobs")
+    return pl.DataFrame(rows, schema={name: MARKS[name] for name in columns})
 
 
 def ways_of(environment: Path, rewards: Path) -> pl.DataFrame:

@@ -16,7 +16,7 @@ from extractors.formats.instants import microseconds
 from extractors.formats.samples import sample
 from extractors.formats.tool_list import declare_all
 from extractors.formats.transcript import Transcript, nameless
-from extractors.formats.usage import tokens
+from extractors.formats.usage import drawn, tokens
 
 _ROLES = {"agent": "assistant"}
 
@@ -59,12 +59,15 @@ def _step(told: Transcript, step: Row, model: Any) -> None:
     role = _ROLES.get(str(source), source)
     lossy = ["copied context"] if step.get("is_copied_context") else None
     shared: Row = {"happened_at": microseconds(step.get("timestamp")), "lossy": lossy}
-    once: Row = {"usage": tokens(step.get("metrics"))}
+    metrics = step["metrics"] if isinstance(step.get("metrics"), dict) else {}
+    own = drawn(metrics.get("prompt_token_ids"), metrics.get("completion_token_ids"), metrics.get("logprobs"))
+    counts = tokens(metrics) or {}
+    once: Row = {"usage": {**counts, **own} or None}
     if role == "assistant":
         shared["model"] = step.get("model_name") or model
     if step.get("reasoning_content"):
-        told.reasoning(step["reasoning_content"], **shared, **once)
-        once = {}
+        told.reasoning(step["reasoning_content"], **shared, usage=counts or None)
+        once = {"usage": own or None}   # a thought is no turn: the tokens go with what was said or done
     calls = step.get("tool_calls") or ()
     if step.get("message") or not (calls or step.get("observation")):
         told.message(role, step.get("message"), **shared, **once)

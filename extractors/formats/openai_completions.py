@@ -23,7 +23,7 @@ from extractors.formats.overlap import Print, fingerprint
 from extractors.formats.repeats import Repeats
 from extractors.formats.samples import sample
 from extractors.formats.tool_list import declare_all
-from extractors.formats.usage import tokens
+from extractors.formats.usage import drawn, tokens
 
 _TOOLS = ("tools", "functions")
 _STARTED = ("ts", "timestamp", "start_time", "started_at", "request_time")
@@ -167,10 +167,12 @@ def _answers(record: LogRecord, value: Row, position: int, fixed: Row, emit: Emi
     """Emit the candidates of the answer; only the first one goes on in the conversation. Returns it and its end."""
     response = value.get("response")
     choices = response.get("choices") if isinstance(response, dict) else None
-    if not isinstance(choices, list) or not choices:
+    if not isinstance(response, dict) or not isinstance(choices, list) or not choices:
         emit.reject(record, "no_answer", "the record holds no choices; what was asked is kept, the answer is unknown")
         return None, position
-    taken, after, usage = None, position, tokens(response.get("usage") if isinstance(response, dict) else None)
+    first = choices[0] if isinstance(choices[0], dict) else {}
+    own = drawn(response.get("prompt_token_ids"), first.get("token_ids"), first.get("logprobs"))
+    taken, after, usage = None, position, tokens(response.get("usage"))
     for index, choice in enumerate(each for each in choices if isinstance(each, dict)):
         place = position
         for part in parts(choice.get("message")):
@@ -180,6 +182,8 @@ def _answers(record: LogRecord, value: Row, position: int, fixed: Row, emit: Emi
             if usage is not None:   # the first part of the answer carries the counts of all of it
                 part["usage"], usage = usage, None
             spoken = part["kind"] != "reasoning"
+            if spoken and own:   # a thought is no turn: the tokens go with what was said or done
+                part["usage"], own = {**(part.get("usage") or {}), **own}, {}
             name = place if spoken else f"{place}r"
             emit.event(record, place=name if not index else f"{index}/{name}", position=place, **{**fixed, **part})
             place += spoken
