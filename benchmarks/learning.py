@@ -28,6 +28,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,7 +74,7 @@ def main() -> int:
         out = told.built or build(told.data, Path(scratch) / "out").out
         path = min((out / "environments").iterdir())
         recorded = of_log(path)
-        with ProcessPoolExecutor(N_WORKERS) as pool:
+        with ProcessPoolExecutor(N_WORKERS, get_context("spawn")) as pool:  # polars' threads do not outlive a fork
             learnt = list(pool.map(learn, [path] * told.seeds, range(told.seeds), [told.rounds] * told.seeds,
                                    [sorted(recorded)] * told.seeds))
         floor = untrained(path, sorted(recorded))
