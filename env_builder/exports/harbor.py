@@ -65,7 +65,7 @@ def _write(out: Path, kit: Kit) -> Exported:
         _task(out / name, kit, task, rubrics[task["task_id"]], solutions[task["task_id"]], shared)
         named[f"{ORGANISATION}/{name}"] = task_digest(out / name)
     (out / "dataset.toml").write_text(dataset(kit, ORGANISATION, named), "utf-8", newline="\n")
-    (out / "README.md").write_text(readme(kit, "Harbor", RUN.format(folder=out.name)), "utf-8", newline="\n")
+    (out / "README.md").write_text(readme(kit, "Harbor", RUN), "utf-8", newline="\n")
     return Exported(sorted([out / "README.md", out / "dataset.toml", *(path for path in out.iterdir() if path.is_dir())]),
                     empty(Verdict))
 

@@ -27,9 +27,9 @@ Your tools are those of the service, not of this machine:
 What counts is what you change by these tools and what you tell the person; files here count for nothing.
 """
 RUN = """\
-    harbor lint {folder}/*/
-    harbor run -p {folder} -a oracle        # 1 in every task
-    harbor run -p {folder} -a nop           # 0 in every task
+    harbor lint */
+    harbor run -p . -a oracle        # 1 in every task
+    harbor run -p . -a nop           # 0 in every task
 
 Agent and verifier have containers of their own, without a network. Their base is pinned by digest; where no registry is
 reached, build with another: `--build-arg BASE=NAME` (any image with `python3` 3.11 or newer and a shell).

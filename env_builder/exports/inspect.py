@@ -15,9 +15,9 @@ from warehouse.records import Verdict, empty
 VERSION = "0.3.285"
 RUN = """\
     pip install inspect-ai=={version}
-    inspect eval {folder}/{package}/inspect_room.py --model …        # -T split=validation: one side of the split
+    inspect eval {package}/inspect_room.py --model …        # -T split=validation: one side of the split
 
-Installed (`pip install ./{folder}`) it is `inspect eval {package}/room`. A sample's score is the reward; one that nobody can
+Installed (`pip install .`) it is `inspect eval {package}/room`. A sample's score is the reward; one that nobody can
 score is unscored. Look at samples' errors and scores: a run whose samples all failed may be called a success.
 """
 
@@ -27,7 +27,7 @@ def _write(out: Path, kit: Kit) -> Exported:
     paths = lay(kit, out / package, [PLAY, "inspect_room.py"], {"__init__.py": ""})
     pages = {
         "pyproject.toml": pyproject(kit, [f"inspect-ai=={VERSION}"], {"inspect_ai": {package: f"{package}.inspect_room"}}),
-        "README.md": readme(kit, "Inspect", RUN.format(folder=out.name, package=package, version=VERSION))}
+        "README.md": readme(kit, "Inspect", RUN.format(package=package, version=VERSION))}
     for path, text in sorted(pages.items()):
         (out / path).write_text(text, "utf-8", newline="\n")
     return Exported(sorted([*(out / path for path in pages), *paths]), empty(Verdict))

@@ -13,12 +13,16 @@ from env_builder.exports.adapters import routes
 from env_builder.exports.adapters.play import functions
 from env_builder.exports.exporter import Exported, RoomExporter
 from env_builder.exports.kit import ADAPTERS, PLAY, Kit, Row, lay
-from env_builder.exports.training import origin_of, package_of, prompt_of, put_lines, sides
+from env_builder.exports.training import origin_of, package_of, prompt_of, put_lines, put_page, sides
 from warehouse.records import Verdict, empty
 
 KINDS = {"train": "train", "validation": "validation", "held_out": "benchmark"}
 """NeMo Gym's word for a side."""
 GYM = "nemo-gym>=0.4.0"
+RUN = """\
+Copy `resources_servers/{package}` among NeMo Gym's own servers and name its `configs/{package}.yaml`. Its rows are in `data/`;
+what licence they have is for whoever owns the log to say (`TBD` in the configuration).
+"""
 
 
 def _write(out: Path, kit: Kit) -> Exported:
@@ -30,7 +34,7 @@ def _write(out: Path, kit: Kit) -> Exported:
              for tool in routes.of(functions(kit.tools), kit.tasks).functions]
     for side, tasks in sides(kit):
         put_lines(folder, f"data/{side}.jsonl", (_row(kit, task, tools) for task in tasks))
-    return Exported([folder], empty(Verdict))
+    return Exported([*put_page(kit, out, "NeMo Gym", RUN), folder], empty(Verdict))
 
 
 def _row(kit: Kit, task: Row, tools: list[Row]) -> Row:

@@ -48,8 +48,8 @@ build-backend = "hatchling.build"
 """
 RUN = """\
     pip install openenv=={version}
-    openenv validate {folder}
-    cd {folder} && uvicorn server.app:app --port 8000        # then: openenv validate --url http://127.0.0.1:8000
+    openenv validate .
+    uvicorn server.app:app --port 8000        # then: openenv validate --url http://127.0.0.1:8000
 
 A WebSocket session is an episode; a step that ends it has the reward. In a container: `docker build -f server/Dockerfile .`
 """
@@ -64,7 +64,7 @@ def _write(out: Path, kit: Kit) -> Exported:
             name=json.dumps(f"openenv-{package}"), version=VERSION, package=json.dumps(package),
             about=json.dumps(f"The service {kit.name}, as it was found in logs: {len(kit.tasks)} tasks."),
             server=json.dumps(f"{package}.server.app:main")),
-        "README.md": readme(kit, "OpenEnv", RUN.format(version=VERSION, folder=out.name)),
+        "README.md": readme(kit, "OpenEnv", RUN.format(version=VERSION)),
         "server/requirements.txt": f"openenv=={VERSION}\n",
         "server/Dockerfile": DOCKERFILE.format(python=DEFAULT_BASE)}
     return Exported(lay(kit, out, [PLAY], documents), empty(Verdict))

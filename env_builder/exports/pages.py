@@ -16,7 +16,7 @@ The service `{name}` as it was found in logs: {n_tasks} tasks ({splits}), {n_too
 - audit: {audit}
 - the room around its tasks: {coverage}
 
-## Run it
+## Run it, in this folder
 
 {run}
 ## What is in it

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from env_builder.exports.kit import PLAY, Kit, Row, lay, put
+from env_builder.exports.pages import readme
 from warehouse.records import SIDES
 
 
@@ -20,6 +21,11 @@ def lay_package(kit: Kit, out: Path, *modules: str) -> list[Path]:
     """Put the room and modules of `adapters/` into a package below `out`; gives its folder."""
     lay(kit, out / package_of(kit), ("__init__.py", PLAY, *modules))
     return [out / package_of(kit)]
+
+
+def put_page(kit: Kit, out: Path, consumer: str, run: str) -> list[Path]:
+    """Write the README of the export; `run`: how it is used, `{package}` for the package's name. Gives the file."""
+    return put(out, {"README.md": readme(kit, consumer, run.format(package=package_of(kit))).encode()})
 
 
 def prompt_of(task: Row) -> list[Row]:

@@ -18,7 +18,7 @@ from warehouse.records import Verdict, empty
 
 VERSION = "0.4.0"
 RUN = """\
-    pip install ./{folder}
+    pip install .
     vf-validate {name}                 # the known solution is worth 1, doing nothing is not
     vf-eval {name} -n 3
 
@@ -33,7 +33,7 @@ def _write(out: Path, kit: Kit) -> Exported:
     paths = lay(kit, out / package, [PLAY, "verifiers_taskset.py"], {"__init__.py": init, **_criteria(kit)})
     pages = {
         "pyproject.toml": pyproject(kit, [f"verifiers=={VERSION}"]),
-        "README.md": readme(kit, "verifiers", RUN.format(folder=out.name, name=name, package=package))}
+        "README.md": readme(kit, "verifiers", RUN.format(name=name, package=package))}
     for path, text in sorted(pages.items()):
         (out / path).write_text(text, "utf-8", newline="\n")
     return Exported(sorted([*(out / path for path in pages), *paths]), empty(Verdict))

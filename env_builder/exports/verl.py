@@ -15,15 +15,20 @@ import polars as pl
 from env_builder.exports.adapters.play import functions
 from env_builder.exports.exporter import Exported, RoomExporter
 from env_builder.exports.kit import Kit, Row, put
-from env_builder.exports.training import lay_package, origin_of, package_of, prompt_of, sides
+from env_builder.exports.training import lay_package, origin_of, package_of, prompt_of, put_page, sides
 from warehouse.records import Verdict, empty
 
 LONGEST_ANSWER = 1_000_000
 """Characters of a tool's answer that verl may show: all of them."""
 
+RUN = """\
+`config.yaml` is what to set in verl's configuration, with this folder on PYTHONPATH: tools, the agent loop (verl's tool agent
+with a user who answers), the reward function of `{package}`, and the rows.
+"""
+
 
 def _write(out: Path, kit: Kit) -> Exported:
-    paths = lay_package(kit, out, "turns.py", "verl_room.py")
+    paths = lay_package(kit, out, "turns.py", "verl_room.py") + put_page(kit, out, "verl", RUN)
     for side, tasks in sides(kit):
         paths.append(out / f"{side}.parquet")
         pl.DataFrame([_row(kit, task, index) for index, task in enumerate(tasks)]).write_parquet(paths[-1])

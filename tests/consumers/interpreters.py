@@ -1,7 +1,8 @@
 """Interpreters with a consumer's packages, made once in the user's cache: a folder for each list of pins and Python.
 
-Packages come by `uv pip` (itself from the registry, once), from where pip is told to look: PIP_INDEX_URL, PIP_FIND_LINKS.
-Torch is taken without CUDA: from PIP_FIND_LINKS where a wheel of that kind lies there, else from torch's own index.
+Packages come by `uv pip` (itself from the registry, once), from where pip is told to look (`pip config list`: index-url,
+find-links), and by pip itself where that fails: pip may know more places. Torch is taken without CUDA: from find-links where a
+wheel of that kind lies there, else from torch's own index.
 A Python that is neither this one, nor on the PATH, nor under pyenv, is asked of `uv python`.
 """
 
@@ -13,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import venv
+from functools import cache
 from pathlib import Path
 
 from filelock import FileLock
@@ -42,13 +44,20 @@ def interpreter(consumer: Consumer) -> Path:
 
 def _make(home: Path, consumer: Consumer) -> None:
     uv = _uv()
-    _run([uv, "venv", "--quiet", "--clear", "--python", _python(uv, consumer.python), home])
-    torch = any(requirement.startswith("torch==") for requirement in consumer.requirements)
+    python, wanted = _python(uv, consumer.python), sorted(set(consumer.requirements))
+    torch = any(requirement.startswith("torch==") for requirement in wanted)
     cpu = ["--torch-backend", "cpu"] if torch and not _wheel_without_cuda() else []
     instead = home / "overrides.txt"
-    instead.write_text("".join(f"{pin}\n" for pin in consumer.overrides), "utf-8")
-    _run([uv, "pip", "install", "--quiet", "--python", home / "bin" / "python", "--exclude-newer", AS_OF, *cpu,
-          "--override", instead, *sorted(set(consumer.requirements))])
+    try:
+        _run([uv, "venv", "--quiet", "--clear", "--python", python, home])
+        instead.write_text("".join(f"{pin}\n" for pin in consumer.overrides), "utf-8")
+        _run([uv, "pip", "install", "--quiet", "--python", home / "bin" / "python", "--exclude-newer", AS_OF, *cpu,
+              "--override", instead, *wanted])
+    except Lacking:
+        if consumer.overrides:
+            raise
+        _run([python, "-m", "venv", "--clear", home])
+        _run([home / "bin" / "python", "-m", "pip", "install", "--quiet", *wanted])
 
 
 def _uv() -> Path:
@@ -83,15 +92,26 @@ def _python(uv: Path, version: str) -> Path:
 
 
 def _wheel_without_cuda() -> bool:
-    places = os.environ.get("PIP_FIND_LINKS", "").split()
+    places = _told().get("find-links", "").split()
     return any(Path(place).is_dir() and any(Path(place).glob("torch-*+cpu-*")) for place in places)
+
+
+@cache
+def _told() -> dict[str, str]:
+    """What pip is told by its files and its environment, the latter last."""
+    told = {}
+    for line in subprocess.run([sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True,
+                               check=False).stdout.splitlines():
+        name, _, value = line.partition("=")
+        told[name.rpartition(".")[2]] = value.strip("'\"").replace("\\n", " ")
+    return told | {name[4:].lower().replace("_", "-"): value for name, value in os.environ.items() if name.startswith("PIP_")}
 
 
 def _run(command: list[str | Path]) -> str:
     settings = dict(os.environ)
-    for theirs, ours in (("UV_FIND_LINKS", "PIP_FIND_LINKS"), ("UV_DEFAULT_INDEX", "PIP_INDEX_URL")):
-        if ours in os.environ:
-            settings.setdefault(theirs, os.environ[ours])
+    for theirs, ours in (("UV_FIND_LINKS", "find-links"), ("UV_DEFAULT_INDEX", "index-url")):
+        if ours in _told():
+            settings.setdefault(theirs, _told()[ours])
     done = subprocess.run(list(map(str, command)), env=settings, capture_output=True, text=True, check=False)
     if done.returncode:
         said = " ".join(line.strip() for line in done.stderr.splitlines() if line.strip())

@@ -118,7 +118,7 @@ def test_every_export_of_a_room_is_the_same_bytes_each_time_and_carries_one_dige
     name: str, kit: Kit, tmp_path: Path
 ) -> None:
     made = []
-    for folder in (tmp_path / "one" / "export", tmp_path / "two" / "export"):
+    for folder in (tmp_path / "one" / "export", tmp_path / "two" / "elsewhere"):
         paths = export_room(name, folder, kit).paths
         assert paths and all(path.exists() for path in paths)
         made.append({path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()})
@@ -126,3 +126,4 @@ def test_every_export_of_a_room_is_the_same_bytes_each_time_and_carries_one_dige
     abouts = [json.loads(content) for path, content in made[0].items() if path.endswith("kit.json")]
     assert abouts and all(about["digest"] == kit.digest for about in abouts)
     assert all(about["figures"] == json.loads(json.dumps(kit.figures)) for about in abouts)
+    assert kit.digest in made[0]["README.md"].decode() and not [path for path in made[0] if "__pycache__" in path]
