@@ -202,6 +202,12 @@ def test_nothing_reads_a_truth() -> None:
     assert not wrong
 
 
+def test_no_two_versions_of_a_page() -> None:
+    """Pages hold no marks of a merge that nobody decided."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+    assert [path.name for path in pages if re.search(r"^(<{7}|={7}|>{7})( |$)", path.read_text("utf-8"), re.MULTILINE)] == []
+
+
 def test_no_left_overs() -> None:
     """Nothing is put off; a type error is silenced by its name alone."""
     marks = re.compile(r"\b(TODO|FIXME|XXX|NotImplementedError)\b|type:\s*ignore(?!\[)|pragma:\s*no cover")
