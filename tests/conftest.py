@@ -16,6 +16,7 @@ from filelock import FileLock
 from hypothesis import settings
 
 from env_builder import image
+from tests.browser import browser as browser
 from tests.command_line import called, process
 from warehouse.errors import Unavailable
 
