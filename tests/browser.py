@@ -1,7 +1,7 @@
 """A real browser for tests of pages: Debian's Chromium, driven by Playwright; what axe-core finds on a page.
 
-`browser` is a fixture of a module, for Playwright's loop may not run while another test begins one of its own. Tests that use it
-are marked `slow`. Nothing of it reaches out: a page that asks for anything but what the test serves (loopback, files) fails.
+`browser` is a fixture of a module, for Playwright's loop may not run while another test begins one of its own. Tests that
+use it are marked `slow`. Whatever a page does that it should not is gathered: its errors, and what it asks of other machines.
 """
 
 from __future__ import annotations
