@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from filelock import FileLock
@@ -19,6 +19,9 @@ from env_builder import image
 from tests.browser import browser as browser
 from tests.command_line import called, process
 from warehouse.errors import Unavailable
+
+if TYPE_CHECKING:
+    from tests.postgres import Postgres
 
 # Machines are noisy: a slow example is no failure.
 settings.register_profile("some", deadline=None, max_examples=40)
@@ -98,6 +101,16 @@ def base_image(docker_engine: None, tmp_path_factory: pytest.TempPathFactory) ->
             except Unavailable as error:
                 lacking(str(error))
     return image.LOCAL_BASE
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A server of PostgreSQL of this worker's own; `postgres.database()` gives the address of a new, empty database.
+    Tests that take it are marked `xdist_group("postgres")`, so that one worker starts one."""
+    from tests.postgres import serving
+
+    with serving() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
