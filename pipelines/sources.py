@@ -27,9 +27,10 @@ _TURNS = """
     select turns.* from core.turns as turns join placed using (session_id)
     where service = $service order by place, session_id, position
 """
-_TOKENS = """
+_DRAWN = """
     select turn_id, usage from core.turns join core.events on turn_id = event_id
-    where turns.service = $service and (usage like '%token_ids"%' or usage like '%"logprobs"%') order by turn_id
+    where turns.service = $service and (usage like '%token_ids"%' or usage like '%"logprobs"%' or usage like '%"sampling"%')
+    order by turn_id
 """
 
 
@@ -49,14 +50,15 @@ def source_of(store: Store, service: str, name: str, scratch: Path) -> Source:
 
 
 def _marks(store: Store, service: str) -> pl.DataFrame:
-    """The tokens that the logs of a service hold, columns of `MARKS`."""
+    """How the answers of a service were drawn, as its logs say: columns of `MARKS`."""
     rows = []
-    for turn_id, usage in store.read(_TOKENS, service=service).iter_rows():
+    for turn_id, usage in store.read(_DRAWN, service=service).iter_rows():
         told = json.loads(usage)
         rows.append({
             "turn_id": turn_id, "prompt_token_ids": told.get("prompt_token_ids"),
-            "completion_token_ids": told.get("completion_token_ids"), "behaviour_logprobs": told.get("logprobs")})
-    columns = ("turn_id", "prompt_token_ids", "completion_token_ids", "behaviour_logprobs")
+            "completion_token_ids": told.get("completion_token_ids"), "behaviour_logprobs": told.get("logprobs"),
+            "sampling": canonical(told["sampling"]) if told.get("sampling") else None})
+    columns = ("turn_id", "sampling", "prompt_token_ids", "completion_token_ids", "behaviour_logprobs")
     return pl.DataFrame(rows, schema={name: MARKS[name] for name in columns})
 
 

@@ -158,7 +158,8 @@ class Event(Record):
     model: str | None
     usage: str | None
     """Of the first part of a model's answer: JSON object of token counts (input_tokens, output_tokens, cached_tokens …).
-    Of the first message or call of it, where the log has them: prompt_token_ids, completion_token_ids, logprobs."""
+    Of the first message or call of it, where the log has them: prompt_token_ids, completion_token_ids, logprobs; of each of
+    them sampling, an object of the parameters that it was drawn with (`extractors.formats.sampling`)."""
     lossy: str | None
     """JSON list of what could not be carried over from the record, None where nothing was lost."""
 

@@ -15,6 +15,7 @@ from extractors.formats.anthropic_blocks import parts
 from extractors.formats.exchange import Exchange, Exchanges, finish
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.samples import sample
+from extractors.formats.sampling import sampling
 from extractors.formats.sides import sides, times
 from extractors.formats.streams import anthropic_message, is_anthropic, stream_events
 from extractors.formats.usage import tokens
@@ -53,7 +54,8 @@ def _exchange(record: LogRecord, request: Row, messages: list[Any], message: Row
         record, messages, [] if message is None else [[{"role": "assistant", "content": message.get("content")}]],
         session_id=envelope.session_id(value), system={"role": "system", "content": system} if system else None,
         started_at=started, ended_at=ended, latency_ms=latency, model=model if isinstance(model, str) else None,
-        usage=tokens((message or {}).get("usage")), service=envelope.service(value), identity=envelope.identity(value),
+        usage={**(tokens((message or {}).get("usage")) or {}), **sampling(request)},
+        service=envelope.service(value), identity=envelope.identity(value),
         notes=finish((message or {}).get("stop_reason")))
 
 

@@ -14,9 +14,10 @@ from typing import Any
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
 from extractors.formats.samples import sample
+from extractors.formats.sampling import drawn, sampling
 from extractors.formats.tool_list import declare_all
 from extractors.formats.transcript import Transcript, nameless
-from extractors.formats.usage import drawn, tokens
+from extractors.formats.usage import tokens
 
 _ROLES = {"agent": "assistant"}
 
@@ -46,7 +47,7 @@ def _trajectory(record: LogRecord, value: Row, emit: Emit, place: str, parent: s
     service = emit.envelope.service(value) or agent.get("name")
     told = Transcript(emit, record, session_id, place, service=service, name=emit.envelope.identity(value))
     for step in value.get("steps") or ():
-        _step(told, step, agent.get("model_name"))
+        _step(told, step, agent.get("model_name"), _set(value, agent))
     if value.get("notes"):
         told.log(value["notes"])
     declare_all(agent.get("tool_definitions"), emit, service)
@@ -54,7 +55,13 @@ def _trajectory(record: LogRecord, value: Row, emit: Emit, place: str, parent: s
         _trajectory(record, inner, emit, f"{place}{number}/", session_id)
 
 
-def _step(told: Transcript, step: Row, model: Any) -> None:
+def _set(value: Row, agent: Row) -> tuple[Any, ...]:
+    """Where an agent says what its model was asked with: for ATIF has no field for it, in `extra`."""
+    extra = value["extra"] if isinstance(value.get("extra"), dict) else {}
+    return (agent.get("extra"), *(each.get("sampling") for each in extra.values() if isinstance(each, dict)), extra)
+
+
+def _step(told: Transcript, step: Row, model: Any, stated: tuple[Any, ...]) -> None:
     source, before = step.get("source"), told.n_events
     role = _ROLES.get(str(source), source)
     lossy = ["copied context"] if step.get("is_copied_context") else None
@@ -62,19 +69,20 @@ def _step(told: Transcript, step: Row, model: Any) -> None:
     metrics = step["metrics"] if isinstance(step.get("metrics"), dict) else {}
     own = drawn(metrics.get("prompt_token_ids"), metrics.get("completion_token_ids"), metrics.get("logprobs"))
     counts = tokens(metrics) or {}
-    once: Row = {"usage": {**counts, **own} or None}
+    chosen = sampling(step, metrics.get("extra"), step.get("extra"), *stated) if role == "assistant" else {}
+    once: Row = {"usage": {**counts, **own, **chosen} or None}
     if role == "assistant":
         shared["model"] = step.get("model_name") or model
     if step.get("reasoning_content"):
         told.reasoning(step["reasoning_content"], **shared, usage=counts or None)
-        once = {"usage": own or None}   # a thought is no turn: the tokens go with what was said or done
+        once = {"usage": {**own, **chosen} or None}   # a thought is no turn: the tokens go with what was said or done
     calls = step.get("tool_calls") or ()
     if step.get("message") or not (calls or step.get("observation")):
         told.message(role, step.get("message"), **shared, **once)
-        once = {}
+        once = {"usage": chosen or None}
     for call in calls:
         told.call(call.get("function_name"), call.get("arguments"), call.get("tool_call_id"), **shared, **once)
-        once = {}
+        once = {"usage": chosen or None}
     if isinstance(observation := step.get("observation"), dict):
         for result in observation.get("results") or ():
             _result(told, result, lossy or [])

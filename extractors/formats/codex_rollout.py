@@ -21,6 +21,7 @@ from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
 from extractors.formats.responses_items import parts
 from extractors.formats.samples import sample
+from extractors.formats.sampling import sampling
 
 _TYPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
 _HARNESS = re.compile(r"\s*(<([a-z_]+(?: [a-z_]+)*)>.*</\2>\s*$|# AGENTS\.md instructions)", re.DOTALL)
@@ -66,6 +67,7 @@ class _Reader:
         self._emit = emit
         self._session_id: str | None = None
         self._model: str | None = None
+        self._drawn: Row = {}
         self._told: list[_Told] = []
         self._shown: set[str] = set()
         """What users typed, as the screen showed it."""
@@ -88,6 +90,7 @@ class _Reader:
             self._meta(record, payload, at)
         elif kind == "turn_context":
             self._model = payload["model"] if isinstance(payload.get("model"), str) else self._model
+            self._drawn = sampling({"effort": payload.get("effort")})
         elif kind == "event_msg":
             self._event(payload)
         words = [each for each in (_word(kind), _word(payload.get("type"))) if each is not None]
@@ -107,6 +110,8 @@ class _Reader:
     def _item(self, record: LogRecord, item: Row, at: int | None) -> None:
         for i, part in enumerate(parts(item)):
             told = self._add(record, str(i), {"happened_at": at, "model": self._model, **part})
+            if is_answer(part) and part["kind"] != "reasoning" and self._drawn:
+                told.row["usage"] = self._drawn
             if not is_answer(part):
                 self._asked = self._asked or part["kind"] in _SPOKEN
             elif self._asked or self._answer is None:
@@ -129,7 +134,7 @@ class _Reader:
         if total is None or total != self._counted:
             usage = last_usage(info)
             if usage is not None and self._answer is not None:
-                self._answer.row["usage"] = usage
+                self._answer.row["usage"] = {**usage, **(self._answer.row.get("usage") or {})}
                 self._answer, self._asked = None, True
         self._counted = total if total is not None else self._counted
 

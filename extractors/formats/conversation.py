@@ -16,6 +16,7 @@ from extractors.formats.chat import arguments_of
 from extractors.formats.format import Emit, LogRecord, Row
 from extractors.formats.history import History, print_of
 from extractors.formats.overlap import Print, canonical, n_known
+from extractors.formats.sampling import laid
 
 NOT_CAPTURED = "content not captured"
 """Note on an answer of which the log has the time and the token counts alone."""
@@ -60,7 +61,8 @@ class Generation(Span):
     """Parts of each candidate answer; the first goes on in the conversation."""
     model: str | None = None
     usage: Row | None = None
-    """Token counts: input_tokens, output_tokens and, where known, cached_tokens, reasoning_tokens."""
+    """Token counts (input_tokens, output_tokens and, where known, cached_tokens, reasoning_tokens), and where they are stated
+    the sampling parameters and the tokens (`extractors.formats.sampling`)."""
 
     @property
     def history(self) -> History:
@@ -125,11 +127,12 @@ class _Story:
         for i, part in new:
             self._add(_Part(span, f"in{i}", {"happened_at": asked_at if i > last else None, **part}))
         for index, answer in enumerate(span.answers):
+            told = laid(span.usage, [part["kind"] for part in answer])
             for i, part in enumerate(answer):
                 notes = [*(part.get("lossy") or ()), *([f"candidate {index}"] if index else ())]
                 row = {"happened_at": span.ended_at or span.started_at, "latency_ms": span.latency_ms, **part, "lossy": notes}
-                if i == 0 and index == 0 and span.usage:
-                    row["usage"] = span.usage
+                if index == 0 and told[i]:
+                    row["usage"] = told[i]
                 self._add(_Part(span, f"out{index}.{i}", row, candidate=index > 0))
 
     def _known(self, history: History) -> int:

@@ -17,6 +17,7 @@ import orjson
 
 from extractors.formats.format import Emit, LogRecord, Row
 from extractors.formats.overlap import Print, fingerprint
+from extractors.formats.sampling import laid
 from extractors.formats.tool_list import declare_all
 
 Parts = Callable[[Any], list[Row]]
@@ -157,8 +158,9 @@ class Exchanges:
         """Emit a candidate of the answer; the position stays before it."""
         position = known.position
         notes = [*exchange.notes, *([f"candidate {index}"] if index else ())]
+        told = laid(exchange.usage, [part["kind"] for part in parts])
         for i, part in enumerate(parts):
-            usage = {"usage": exchange.usage} if i == 0 and index == 0 and exchange.usage else {}
+            usage = {"usage": told[i]} if index == 0 and told[i] else {}
             self._emit.event(exchange.record, place=f"a{index}.{i}", position=position, **{
                 "session_id": known.session_id, "service": exchange.service, "name": exchange.identity,
                 "model": exchange.model, "happened_at": exchange.ended_at, "latency_ms": exchange.latency_ms, **usage,

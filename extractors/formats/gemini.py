@@ -17,6 +17,7 @@ from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.gemini_names import snake_case
 from extractors.formats.gemini_parts import part_of, together
 from extractors.formats.samples import sample
+from extractors.formats.sampling import drawn, sampling
 from extractors.formats.sides import sides, times
 from extractors.formats.streams import stream_events
 from extractors.formats.usage import tokens
@@ -75,9 +76,18 @@ def _exchange(record: LogRecord, request: Row, contents: list[Any], partial: lis
     return Exchange(
         record, contents, answers, session_id=envelope.session_id(value), system=_system(system), started_at=started,
         ended_at=ended, latency_ms=latency, model=model if isinstance(model, str) else None,
-        usage=tokens(next((usage for each in reversed(partial) if (usage := _get(each, "usageMetadata"))), None)),
+        usage={**(tokens(next((usage for each in reversed(partial) if (usage := _get(each, "usageMetadata"))), None)) or {}),
+               **_chosen(partial), **sampling(request, request.get("config"))},
         service=envelope.service(value), identity=envelope.identity(value),
         notes=finish(reasons[0]) if reasons else [])
+
+
+def _chosen(partial: list[Row]) -> Row:
+    """The tokens of the first candidate."""
+    stated = [_dict(_get(candidate, "logprobsResult")) for response in partial
+              for candidate in _list(response.get("candidates"))[:1]]
+    chosen = [each for found in stated for each in _list(_get(found, "chosenCandidates")) if isinstance(each, dict)]
+    return drawn(None, [_get(each, "tokenId") for each in chosen], [_get(each, "logProbability") for each in chosen])
 
 
 def _candidates(partial: list[Row]) -> tuple[list[list[Any]], list[Any]]:

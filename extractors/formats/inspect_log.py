@@ -53,7 +53,9 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
 def _log(record: LogRecord, log: Row, emit: Emit) -> None:
     evaluated = log["eval"]
     task = evaluated.get("task") if isinstance(evaluated.get("task"), str) else None
-    run = Run(emit, emit.envelope.service(log) or task, evaluated.get("model"))
+    plan = log["plan"] if isinstance(log.get("plan"), dict) else {}
+    run = Run(emit, emit.envelope.service(log) or task, evaluated.get("model"),
+              (plan.get("config"), evaluated.get("model_generate_config")))
     samples = log["samples"] if isinstance(log.get("samples"), list) else []
     for number, each in enumerate(samples):
         with emit.guarded(record):

@@ -14,6 +14,7 @@ import orjson
 from extractors.formats.chat import parts
 from extractors.formats.format import Emit, Row
 from extractors.formats.instants import microseconds
+from extractors.formats.sampling import laid, of_completion, sampling
 from extractors.formats.tool_list import declare_all
 from extractors.formats.transcript import Transcript
 from extractors.formats.usage import tokens
@@ -29,6 +30,8 @@ class Run:
     emit: Emit
     service: Any
     model: Any
+    settings: tuple[Any, ...] = ()
+    """What its models were asked with where an event does not say otherwise."""
     declared: set[bytes] = field(default_factory=set)
 
 
@@ -88,10 +91,13 @@ def _message(told: Transcript, message: Row, asked_at: int | None, known: _Known
         event = known.answers.get(message.get("id")) or {}
         output = event["output"] if isinstance(event.get("output"), dict) else {}
         fields: Row = {"happened_at": microseconds(event.get("completed")) or asked_at,
-                       "model": message.get("model") or run.model, "usage": tokens(output.get("usage"))}
+                       "model": message.get("model") or run.model}
+        usage = {**(tokens(output.get("usage")) or {}), **of_completion(output), **sampling(event.get("config"), *run.settings)}
     else:
-        fields = {"happened_at": asked_at if role != "tool" else None}
-    for part in _parts(message):
+        fields, usage = {"happened_at": asked_at if role != "tool" else None}, {}
+    said = list(_parts(message))
+    for part, own in zip(said, laid(usage, [part["kind"] for part in said]), strict=True):
+        fields["usage"] = own
         if part["kind"] == "call":
             event = next(iter(known.runs.get(part["call_id"]) or ()), {})
             ran = {"happened_at": microseconds(event.get("timestamp")), "latency_ms": _latency(event)}
@@ -103,7 +109,6 @@ def _message(told: Transcript, message: Row, asked_at: int | None, known: _Known
                      happened_at=microseconds(event.get("completed")))
         else:
             told.add(part, **fields)
-        fields.pop("usage", None)
 
 
 def _latency(event: Row) -> float | None:

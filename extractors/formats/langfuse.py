@@ -20,6 +20,7 @@ from extractors.formats.message_parts import loaded, written
 from extractors.formats.platform_spans import PlatformSpan, alias, link, texts
 from extractors.formats.platform_story import tell_all
 from extractors.formats.samples import sample
+from extractors.formats.sampling import of_completion, sampling
 
 _MODELS = ("GENERATION",)
 _TYPES = ("SPAN", "GENERATION", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "EMBEDDING", "GUARDRAIL")
@@ -134,7 +135,7 @@ def _span(record: LogRecord, value: Row, emit: Emit) -> PlatformSpan:
         started_at=microseconds(_get(value, "start_time")), ended_at=ended_at, asked=_payload(value.get("input")),
         answered=_payload(value.get("output")), tools=_tools(_get(value, "tool_definitions")),
         call_id=next((str(attributes[key]) for key in _CALL_IDS if attributes.get(key)), None), model=model,
-        usage=_usage(loaded(_get(value, "usage_details")) or value.get("usage")) if kind in _MODELS else None,
+        usage=_drawn(value) if kind in _MODELS else None,
         is_error=None if level is None else True if level == "ERROR" else False if ended_at is not None else None,
         problem=(_text(_get(value, "status_message")) or "error") if level == "ERROR" else None,
         updated_at=microseconds(_get(value, "updated_at")), label=str(kind) if kind else None,
@@ -171,6 +172,13 @@ def _tools(value: Any) -> list[Any]:
     inner = loaded(value)
     found = list(inner.values()) if isinstance(inner, dict) else inner if isinstance(inner, list) else []
     return [loaded(each) for each in found]
+
+
+def _drawn(value: Row) -> Row | None:
+    """Token counts, and how the answer was drawn."""
+    counts = _usage(loaded(_get(value, "usage_details")) or value.get("usage"))
+    return {**(counts or {}), **of_completion(loaded(value.get("output"))),
+            **sampling(loaded(_get(value, "model_parameters")))} or None
 
 
 def _usage(stated: Any) -> Row | None:

@@ -17,6 +17,7 @@ from extractors.formats.message_parts import loaded
 from extractors.formats.platform_spans import PlatformSpan
 from extractors.formats.platform_story import tell_all
 from extractors.formats.samples import sample
+from extractors.formats.sampling import drawn, of_completion, sampling
 from extractors.formats.usage import tokens
 
 _THREADS = ("session_id", "thread_id", "conversation_id")
@@ -77,7 +78,7 @@ def _span(record: LogRecord, run: Row, emit: Emit) -> PlatformSpan:
         asked=_captured(inputs, run.get("inputs_s3_urls")), answered=_captured(outputs, run.get("outputs_s3_urls")),
         tools=_declared(inputs, extra),
         call_id=_call_id(run, inputs, outputs), model=_model(inputs, outputs, extra, metadata) if is_model else None,
-        usage=_usage(run, outputs) if is_model else None,
+        usage=_drawn(run, inputs, outputs, extra, metadata) if is_model else None,
         is_error=True if error else False if run.get("status") == "success" else None, problem=_text(error),
         label=_text(kind), attributes={**{key: run[key] for key in _KEPT if run.get(key)}, **where, "status": run.get("status"),
                                        "metadata": metadata, "events": run.get("events")})
@@ -128,6 +129,23 @@ def _usage(run: Row, outputs: Row) -> Row | None:
     places = (outputs.get("usage_metadata"), outputs.get("usage"), counted, run)
     found = next((counts for place in places if (counts := tokens(place)) is not None), None)
     return found if found and any(found.values()) else None
+
+
+def _drawn(run: Row, inputs: Row, outputs: Row, extra: Row, metadata: Row) -> Row | None:
+    """Token counts, and how the answer was drawn."""
+    return {**(_usage(run, outputs) or {}), **(of_completion(outputs) or drawn(None, None, _logprobs(outputs))),
+            **sampling(extra.get("invocation_params"), metadata, inputs)} or None
+
+
+def _logprobs(outputs: Row) -> Any:
+    """LangChain's first generation tells them beside it, or in its message."""
+    found: Any = outputs.get("generations")
+    while isinstance(found, list) and found:
+        found = found[0]
+    about = found if isinstance(found, dict) else {}
+    said = _object(_object(about.get("message")).get("kwargs"))
+    places = (about.get("generation_info"), said.get("response_metadata"), outputs.get("response_metadata"))
+    return next((place["logprobs"] for place in places if isinstance(place, dict) and place.get("logprobs")), None)
 
 
 def _first(metadata: Row, names: tuple[str, ...]) -> str | None:

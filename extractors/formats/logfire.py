@@ -18,6 +18,7 @@ from extractors.formats.message_parts import loaded, written
 from extractors.formats.platform_spans import PlatformSpan, alias
 from extractors.formats.platform_story import tell_all
 from extractors.formats.samples import sample
+from extractors.formats.sampling import of_completion, parameters_of, sampling
 from extractors.formats.usage import tokens
 
 _KEYS = frozenset({"span_name", "start_timestamp", "trace_id", "span_id"})
@@ -97,7 +98,7 @@ def _span(record: LogRecord, row: Row, attributes: Row, emit: Emit) -> PlatformS
         asked=asked, answered=answered, tools=loaded(attributes.get("gen_ai.tool.definitions")),
         call_id=written(attributes.get("gen_ai.tool.call.id")) or None,
         model=_first(attributes, ("gen_ai.response.model", "gen_ai.request.model")) if kind == "model" else None,
-        usage=_usage(attributes) if kind == "model" else None, is_error=failed if failed or ended_at is not None else None,
+        usage=_drawn(attributes) if kind == "model" else None, is_error=failed if failed or ended_at is not None else None,
         problem=(written(row.get("exception_message")) or "error") if failed else None, label=written(row.get("span_name")),
         said=written(row.get("message")) if kind == "other" and not operation else None,
         attributes={key: value for key, value in attributes.items() if key not in _CONTENT} | {
@@ -176,6 +177,12 @@ def _usage(attributes: Row) -> Row | None:
                     "reasoning_tokens": stated.get("details.reasoning_tokens")})
     response = loaded(attributes.get("response_data"))
     return found or (tokens(response.get("usage")) if isinstance(response, dict) else None)
+
+
+def _drawn(attributes: Row) -> Row | None:
+    """Token counts, and how the answer was drawn."""
+    return {**(_usage(attributes) or {}), **of_completion(loaded(attributes.get("response_data"))),
+            **sampling(dict(parameters_of(attributes)), loaded(attributes.get("request_data")))} or None
 
 
 def _feedback(given: list[tuple[LogRecord, Row, Row]], spans: list[PlatformSpan], emit: Emit) -> None:

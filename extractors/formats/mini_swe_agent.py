@@ -16,6 +16,7 @@ from extractors.formats.chat import parts
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
 from extractors.formats.samples import sample
+from extractors.formats.sampling import laid, of_completion, sampling
 from extractors.formats.transcript import Transcript, nameless
 from extractors.formats.usage import tokens
 
@@ -55,14 +56,15 @@ def _run(record: LogRecord, value: Row, emit: Emit) -> None:
     told = Transcript(emit, record, emit.envelope.session_id(value) or nameless(record),
                       service=emit.envelope.service(value), name=emit.envelope.identity(value))
     waiting = 0
-    for message in value["messages"]:
-        waiting = _message(told, message, waiting)
     info = value["info"] if isinstance(value.get("info"), dict) else {}
+    drawn = sampling(_dict(_dict(info.get("config")).get("model")))
+    for message in value["messages"]:
+        waiting = _message(told, message, waiting, drawn)
     told.outcome("exit_status", info.get("exit_status"))
     told.outcome("submission", info.get("submission") or None)
 
 
-def _message(told: Transcript, message: Row, waiting: int) -> int:
+def _message(told: Transcript, message: Row, waiting: int, drawn: Row) -> int:
     """Events of one message; how many actions written as text still wait for their results."""
     extra = message["extra"] if isinstance(message.get("extra"), dict) else {}
     response = extra["response"] if isinstance(extra.get("response"), dict) else {}
@@ -70,18 +72,23 @@ def _message(told: Transcript, message: Row, waiting: int) -> int:
     if waiting and message.get("role") == "user":
         _result(told, message, extra, shared)
         return waiting - 1
-    once: Row = {"usage": tokens(response.get("usage"))}
-    for part in parts(message):
+    is_answer = message.get("role") == "assistant"
+    usage = {**(tokens(response.get("usage")) or {}), **of_completion(response), **(drawn if is_answer else {})}
+    said = list(parts(message))
+    for part, own in zip(said, laid(usage, [part["kind"] for part in said]), strict=True):
         if part["kind"] == "result":
             part.update(_inferred(message, extra))
-        told.add(part, **shared, **once)
-        once = {}
+        told.add(part, **shared, usage=own)
     if message.get("role") != "assistant" or message.get("tool_calls"):
         return waiting
     commands = _commands(message, extra)
     for command in commands:
-        told.call("bash", {"command": command}, **shared, lossy=["taken from the text"])
+        told.call("bash", {"command": command}, **shared, usage=drawn or None, lossy=["taken from the text"])
     return len(commands)
+
+
+def _dict(value: Any) -> Row:
+    return value if isinstance(value, dict) else {}
 
 
 def _commands(message: Row, extra: Row) -> list[str]:

@@ -19,6 +19,7 @@ from extractors.formats.message_parts import loaded, written
 from extractors.formats.platform_spans import PlatformSpan, alias, texts
 from extractors.formats.platform_story import tell_all
 from extractors.formats.samples import sample
+from extractors.formats.sampling import of_completion, parameters_of, sampling
 from extractors.formats.usage import tokens
 
 _MODELS = ("LLM", "CHAT_MODEL")
@@ -109,7 +110,7 @@ def _span(record: LogRecord, span: Row, trace: PlatformSpan) -> PlatformSpan:
         answered=_captured(answered) if _captured(answered) is not None else _streamed(events),
         tools=_json(logged.get("mlflow.chat.tools")), call_id=str(call_id) if call_id else None,
         model=_model(logged, request, _json(answered)) if is_model else None,
-        usage=_usage(logged, _json(answered)) if is_model else None, is_error=failed, problem=problem,
+        usage=_drawn(logged, request, _json(answered)) if is_model else None, is_error=failed, problem=problem,
         label=kind if isinstance(kind, str) else None)
 
 
@@ -155,6 +156,13 @@ def _model(attributes: Row, request: Any, response: Any) -> str | None:
 def _usage(attributes: Row, response: Any) -> Row | None:
     stated = tokens(_json(attributes.get("mlflow.chat.tokenUsage")))
     return stated or (tokens(response.get("usage")) if isinstance(response, dict) else None)
+
+
+def _drawn(attributes: Row, request: Any, response: Any) -> Row | None:
+    """Token counts, and how the answer was drawn."""
+    stated = {key: _json(value) for key, value in parameters_of(attributes).items()}
+    return {**(_usage(attributes, response) or {}), **of_completion(response),
+            **sampling(_json(attributes.get("invocation_params")), stated, request)} or None
 
 
 def _assess(record: LogRecord, assessments: Any, trace: PlatformSpan, emit: Emit) -> None:

@@ -17,6 +17,7 @@ from extractors.formats.exchange import finish
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
 from extractors.formats.samples import sample
+from extractors.formats.sampling import laid, of_completion, of_items, sampling
 from extractors.formats.streams import (
     answers,
     anthropic_message,
@@ -60,15 +61,17 @@ def _answer(record: LogRecord, number: int, events: list[Row], emit: Emit) -> No
     for i, each in enumerate(unknown):
         emit.event(record, "log", place=f"{number}.log{i}", session_id=session_id, tool=f"event {each.get('type')}",
                    content=orjson.dumps(each).decode())
-    model, usage = answer.get("model"), tokens(answer.get("usage"))
+    model, output = answer.get("model"), answer.get("output")
+    usage = {**(tokens(answer.get("usage")) or {}), **of_completion(answer),
+             **of_items(output if isinstance(output, list) else []), **sampling(answer)}
     for index, (parts, reason) in enumerate(candidates):
         notes = ["input not captured", *finish(reason), *([f"candidate {index}"] if index else ())]
-        position = 0
+        position, told = 0, laid(usage, [part["kind"] for part in parts])
         for i, part in enumerate(parts):
             emit.event(record, place=f"{number}.{index}.{i}", **{
                 "position": position, "session_id": session_id, "model": model if isinstance(model, str) else None,
                 "happened_at": microseconds(answer.get("created", answer.get("created_at"))),
-                "usage": usage if i == index == 0 else None, **part, "lossy": [*part["lossy"], *notes]})
+                "usage": told[i] if index == 0 else None, **part, "lossy": [*part["lossy"], *notes]})
             position += part["kind"] in ("message", "call", "result")
 
 

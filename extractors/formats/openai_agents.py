@@ -17,6 +17,7 @@ from extractors.formats.message_parts import written
 from extractors.formats.platform_spans import PlatformSpan, alias, link, texts
 from extractors.formats.platform_story import tell_all
 from extractors.formats.samples import sample
+from extractors.formats.sampling import of_completion, of_items, sampling
 from extractors.formats.usage import tokens
 
 _KINDS = {"generation": "model", "response": "model", "function": "tool"}
@@ -88,9 +89,15 @@ def _span(record: LogRecord, span: Row, trace: Row, emit: Emit) -> PlatformSpan:
         started_at=microseconds(span.get("started_at")), ended_at=ended_at, asked=data.get("input"),
         answered=data.get("output") if data.get("output") is not None else response or None, tools=response.get("tools"),
         call_id=written(data.get("call_id")) or None, model=written(data.get("model") or response.get("model")),
-        usage=tokens(data.get("usage") or response.get("usage")) if told == "model" else None,
+        usage=_usage(data, response) if told == "model" else None,
         is_error=True if error else False if ended_at is not None else None, problem=_problem(error), label=written(kind),
         attributes={key: value for key, value in data.items() if key not in _PAYLOADS})
+
+
+def _usage(data: Row, response: Row) -> Row | None:
+    output = response.get("output")
+    return {**(tokens(data.get("usage") or response.get("usage")) or {}), **of_completion(response),
+            **of_items(output if isinstance(output, list) else []), **sampling(data.get("model_config"), response)} or None
 
 
 def _problem(error: Any) -> str | None:

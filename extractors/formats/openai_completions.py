@@ -22,8 +22,9 @@ from extractors.formats.instants import earlier, microseconds
 from extractors.formats.overlap import Print, fingerprint
 from extractors.formats.repeats import Repeats
 from extractors.formats.samples import sample
+from extractors.formats.sampling import laid, of_completion, sampling
 from extractors.formats.tool_list import declare_all
-from extractors.formats.usage import drawn, tokens
+from extractors.formats.usage import tokens
 
 _TOOLS = ("tools", "functions")
 _STARTED = ("ts", "timestamp", "start_time", "started_at", "request_time")
@@ -170,20 +171,17 @@ def _answers(record: LogRecord, value: Row, position: int, fixed: Row, emit: Emi
     if not isinstance(response, dict) or not isinstance(choices, list) or not choices:
         emit.reject(record, "no_answer", "the record holds no choices; what was asked is kept, the answer is unknown")
         return None, position
-    first = choices[0] if isinstance(choices[0], dict) else {}
-    own = drawn(response.get("prompt_token_ids"), first.get("token_ids"), first.get("logprobs"))
-    taken, after, usage = None, position, tokens(response.get("usage"))
+    usage = {**(tokens(response.get("usage")) or {}), **of_completion(response), **sampling(value["request"])}
+    taken, after = None, position
     for index, choice in enumerate(each for each in choices if isinstance(each, dict)):
-        place = position
-        for part in parts(choice.get("message")):
+        place, said = position, list(parts(choice.get("message")))
+        for part, own in zip(said, laid(usage, [part["kind"] for part in said]), strict=True):
             part["lossy"] = [*part["lossy"], *([f"candidate {index}"] if index else ())]
             if choice.get("finish_reason") == "length":
                 part["lossy"].append("finish_reason length")
-            if usage is not None:   # the first part of the answer carries the counts of all of it
-                part["usage"], usage = usage, None
+            if own is not None and index == 0:
+                part["usage"] = own
             spoken = part["kind"] != "reasoning"
-            if spoken and own:   # a thought is no turn: the tokens go with what was said or done
-                part["usage"], own = {**(part.get("usage") or {}), **own}, {}
             name = place if spoken else f"{place}r"
             emit.event(record, place=name if not index else f"{index}/{name}", position=place, **{**fixed, **part})
             place += spoken

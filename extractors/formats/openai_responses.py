@@ -16,6 +16,7 @@ from extractors.formats.exchange import Exchange, Exchanges, finish
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.responses_items import parts
 from extractors.formats.samples import sample
+from extractors.formats.sampling import of_items, sampling
 from extractors.formats.sides import sides, times
 from extractors.formats.streams import is_responses, response_object, stream_events
 from extractors.formats.usage import tokens
@@ -129,7 +130,9 @@ class _Reader:
         notes = finish(details.get("reason") if isinstance(details, dict) else response.get("status"))
         return Exchange(
             record, asked, [answer] if answer else [], system=_system(instructions), started_at=started, ended_at=ended,
-            latency_ms=latency, model=model if isinstance(model, str) else None, usage=tokens(response.get("usage")),
+            latency_ms=latency, model=model if isinstance(model, str) else None,
+            usage={**(tokens(response.get("usage")) or {}), **of_items(_items(response.get("output"))),
+                   **sampling(request, response)},
             service=envelope.service(value), identity=envelope.identity(value) or envelope.identity(response),
             notes=notes if "input" in request else [*notes, "input not captured"])
 

@@ -18,6 +18,7 @@ from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
 from extractors.formats.openai_sessions import session_name
 from extractors.formats.samples import sample
+from extractors.formats.sampling import laid, of_completion, sampling
 from extractors.formats.usage import tokens
 
 _OF_COMPLETION = re.compile(r"(?P<completion>.+)-(?P<place>\d+)\Z")
@@ -76,12 +77,14 @@ def _completion(record: LogRecord, place: str, completion: Row, positions: dict[
         emit.event(record, "link", place=f"{place}.link", session_id=session_id, value=alias)
     fixed: Row = {"session_id": session_id, "service": envelope.service(completion), "name": envelope.identity(completion),
                   "model": completion.get("model"), "happened_at": microseconds(completion.get("created"))}
-    usage, start = tokens(completion.get("usage")), positions.get(session_id, 0)
+    usage = {**(tokens(completion.get("usage")) or {}), **of_completion(completion), **sampling(completion)}
+    start = positions.get(session_id, 0)
     for index, choice in enumerate(completion["choices"]):
         notes = ["input not captured", *([f"candidate {index}"] if index else ()), *finish(choice.get("finish_reason"))]
         position = start
-        for i, part in enumerate(parts(choice.get("message"))):
-            counted = {"usage": usage} if i == index == 0 and usage else {}
+        said = list(parts(choice.get("message")))
+        for i, (part, own) in enumerate(zip(said, laid(usage, [part["kind"] for part in said]), strict=True)):
+            counted = {"usage": own} if index == 0 and own else {}
             emit.event(record, place=f"{place}.{index}.{i}", position=position, **{
                 **fixed, **counted, **part, "lossy": [*part["lossy"], *notes]})
             position += part["kind"] != "reasoning"

@@ -10,6 +10,7 @@ from extractors.formats.conversation import NOT_CAPTURED, Execution, Generation
 from extractors.formats.format import Row
 from extractors.formats.history import Histories, History
 from extractors.formats.otlp_span import Span
+from extractors.formats.sampling import parameters_of, sampling
 
 
 @dataclass(slots=True)
@@ -24,6 +25,9 @@ class Told:
     torn: list[tuple[str, str]] = field(default_factory=list)
     """Attributes that were cut off, with what is left of them."""
 
+
+_PARAMETERS = ("llm.invocation_parameters",)
+"""Attributes that hold parameters as an object."""
 
 Dialect = Callable[[Span, Histories], Told | None]
 """What a span tells in a dialect, None where it tells nothing of a conversation."""
@@ -40,7 +44,14 @@ def generation(span: Span, asked: list[Row] | History, answers: list[list[Row]],
     if counts and not any(answers):
         answers = [not_captured(span.name)]
     return Generation(span.record, span.span_id, span.started_at, span.ended_at, span.service, None, asked=asked,
-                      answers=answers, model=model, usage=counts or None)
+                      answers=answers, model=model, usage={**counts, **sampling_of(span)} or None)
+
+
+def sampling_of(span: Span) -> Row:
+    """The sampling parameters that a span's attributes state."""
+    stated = {key: span.value_of(value) for key, value in parameters_of(span.raw).items()}
+    written = [span.structured(key) for key in _PARAMETERS if key in span.raw]
+    return sampling(stated, *written)
 
 
 def execution(span: Span, tool: str | None, call_id: str | None, arguments: Any, result: str | None) -> Execution:

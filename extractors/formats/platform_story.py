@@ -32,6 +32,7 @@ from extractors.formats.model_payloads import (
 )
 from extractors.formats.platform_spans import Key, PlatformSpan, alias, by_session, latest, link, texts
 from extractors.formats.platform_threads import SYSTEM, Model, Thread, gone_on, side_by_side
+from extractors.formats.sampling import counts, joined
 from extractors.formats.tool_list import declare_all
 from extractors.formats.tool_payloads import arguments, result
 
@@ -151,7 +152,7 @@ class _Session:
             leaf = inner[0]
             if len(inner) == 1:
                 _fill(leaf, around)
-            around.span.usage = None if leaf.span.usage else around.span.usage
+            around.span.usage = None if counts(leaf.span.usage) else around.span.usage
 
     def _take_root(self, members: list[PlatformSpan]) -> None:
         """Where no model's span of a trace was captured, or none as messages, its root tells the conversation."""
@@ -238,7 +239,7 @@ def _fill(inner: Model, around: Model) -> None:
     if _n_runs([part for each in inner.answers[:1] for part in each]) < _n_runs(
             [part for each in around.answers[:1] for part in each]) or not inner.answers:
         inner.answers = around.answers
-    inner.span.usage = inner.span.usage or around.span.usage
+    inner.span.usage = joined(inner.span.usage, around.span.usage)
     inner.span.model = inner.span.model or around.span.model
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from extractors.formats.chat import parts
 from extractors.formats.format import Row
+from extractors.formats.sampling import laid
 from extractors.formats.transcript import Transcript
 
 _MARKERS = re.compile(r"###[A-Z][A-Z-]*###\s*")
@@ -26,9 +27,9 @@ def tell(told: Transcript, message: Any, **fields: Any) -> None:
             if not left and not message.get("tool_calls"):
                 return
             message = {**message, "content": left or None}
-    for part in parts(message):
-        told.add(_flagged(part), **fields)
-        fields = {key: value for key, value in fields.items() if key != "usage"}
+    said = list(parts(message))
+    for part, own in zip(said, laid(fields.pop("usage", None), [part["kind"] for part in said]), strict=True):
+        told.add(_flagged(part), **fields, usage=own)
 
 
 def greeting(messages: list[Any]) -> Any:

@@ -20,6 +20,7 @@ from extractors.formats.format import Emit, LogRecord, Row
 from extractors.formats.history import Histories
 from extractors.formats.otlp_dialect import Dialect, Told
 from extractors.formats.otlp_span import Span, loaded, plain, written
+from extractors.formats.sampling import joined
 from extractors.formats.shortened import Shortened
 from extractors.formats.stitching import stitched
 from extractors.formats.tool_list import declare_all
@@ -255,7 +256,7 @@ def _fill(before: Generation, other: Generation) -> None:
     before.started_at = before.started_at or other.started_at
     before.ended_at = before.ended_at or other.ended_at
     before.model = before.model or other.model
-    before.usage = before.usage or other.usage
+    before.usage = joined(before.usage, other.usage)
     before.identity = before.identity or other.identity
 
 

@@ -110,7 +110,7 @@ def chat_completion(events: list[Row]) -> Row:
     made: Row = {"choices": []}
     choices: dict[int, Row] = {}
     for event in events:
-        for name in ("id", "created", "model", "usage"):
+        for name in ("id", "created", "model", "usage", "prompt_token_ids"):
             if event.get(name) is not None:
                 made[name] = event[name]
         for choice in event.get("choices") or ():
@@ -118,9 +118,19 @@ def chat_completion(events: list[Row]) -> Row:
             told = choices.setdefault(index, {"index": index, "message": {"role": "assistant", "content": None}})
             told["finish_reason"] = choice.get("finish_reason") or told.get("finish_reason")
             _say(told["message"], choice.get("delta") or {})
+            _draw(told, choice)
     made["choices"] = [{**each, "finish_reason": each["finish_reason"] or "stream ended early"}
                        for _, each in sorted(choices.items())]
     return made
+
+
+def _draw(told: Row, choice: Row) -> None:
+    """The tokens of a fragment, after those before it."""
+    stated = choice.get("logprobs")
+    fragments = {"logprobs": stated.get("content") if isinstance(stated, dict) else None, "token_ids": choice.get("token_ids")}
+    for name, each in fragments.items():
+        if isinstance(each, list) and each:
+            told[name] = [*told.get(name, ()), *each]
 
 
 def _say(message: Row, delta: Row) -> None:

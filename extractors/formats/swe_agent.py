@@ -13,7 +13,9 @@ from typing import Any
 
 from extractors.formats.chat import parts
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.otlp_span import loaded
 from extractors.formats.samples import sample
+from extractors.formats.sampling import sampling
 from extractors.formats.transcript import Transcript, nameless
 
 _TEXT_ACTION = "action"
@@ -44,20 +46,23 @@ def _run(record: LogRecord, value: Row, emit: Emit) -> None:
                and each.get("message_type") != "demonstration"]
     info = value["info"] if isinstance(value.get("info"), dict) else {}
     usage = _sums(info)
-    waiting = False
+    waiting, drawn = False, _drawn(value)
     for message, step in _with_steps(history or list(_as_history(steps)), steps):
         is_answer = message.get("role") == "assistant"
-        fields: Row = {"usage": usage, "lossy": ["usage of the whole run"]} if is_answer and usage else {}
+        fields: Row = {"usage": drawn} if is_answer and drawn else {}
+        first = {"usage": {**usage, **drawn}, "lossy": ["usage of the whole run"]} if is_answer and usage else fields
         usage = None if is_answer else usage
-        waiting = _message(told, message, step, waiting, fields)
+        waiting = _message(told, message, step, waiting, first, fields)
     told.outcome("exit_status", info.get("exit_status"))
     told.outcome("submission", info.get("submission"))
     if not history and not steps:
         told.log(value)
 
 
-def _message(told: Transcript, message: Row, step: Row, waiting: bool, fields: Row) -> bool:
-    """Events of one message; whether an action written as text still waits for its observation."""
+def _message(told: Transcript, message: Row, step: Row, waiting: bool, fields: Row, then: Row) -> bool:
+    """Events of one message, the first with `fields`, the others with `then`; whether an action written as text still waits
+    for its observation.
+    """
     for block in message.get("thinking_blocks") or ():
         told.reasoning(block.get("thinking") if isinstance(block, dict) else None)
     duration = step.get("execution_time")
@@ -66,7 +71,7 @@ def _message(told: Transcript, message: Row, step: Row, waiting: bool, fields: R
         said = message.get("thought") or message.get("content")
         if said:
             told.message("assistant", said, **fields)
-            fields = {}
+            fields = then
         told.call(_TEXT_ACTION, {"command": message["action"]}, latency_ms=latency,
                   **{**fields, "lossy": [*fields.get("lossy", ()), "the tool's name is not logged"]})
         return True
@@ -77,7 +82,7 @@ def _message(told: Transcript, message: Row, step: Row, waiting: bool, fields: R
     answered = {"tool_call_id": ids[0]} if isinstance(ids, list) and ids else {}
     for part in parts({**answered, **message}):
         told.add(part, **(fields if part["kind"] != "call" else {**fields, "latency_ms": latency}))
-        fields = {}
+        fields = then
     return False
 
 
@@ -95,6 +100,14 @@ def _as_history(steps: list[Row]) -> Iterator[Row]:
                "action": step.get("action")}
         if step.get("action"):
             yield {"role": "user", "content": step.get("observation")}
+
+
+def _drawn(value: Row) -> Row:
+    """The parameters of the model that the run was configured with (its configuration as JSON text)."""
+    configured = loaded(value.get("replay_config"))
+    for name in ("agent", "model"):
+        configured = configured.get(name) if isinstance(configured, dict) else None
+    return sampling(configured)
 
 
 def _sums(info: Row) -> dict[str, Any] | None:

@@ -15,6 +15,7 @@ from extractors.formats import simulator
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
 from extractors.formats.samples import sample
+from extractors.formats.sampling import sampling
 from extractors.formats.tool_list import declare_all
 from extractors.formats.transcript import Transcript, nameless
 from extractors.formats.usage import tokens
@@ -50,7 +51,8 @@ def _simulation(record: LogRecord, value: Row, simulation: Row, place: str, emit
     environment = _dict(info.get("environment_info"))
     stated = emit.envelope.session_id(simulation) or simulation.get("id")
     service = emit.envelope.service(value) or environment.get("domain_name")
-    model = _dict(info.get("agent_info")).get("llm")
+    agent = _dict(info.get("agent_info"))
+    model, drawn = agent.get("llm"), sampling(agent.get("llm_args"))
     told = Transcript(emit, record, str(stated) if stated is not None else nameless(record, place), place, service=service,
                       name=emit.envelope.identity(simulation))
     if environment.get("policy"):
@@ -63,7 +65,7 @@ def _simulation(record: LogRecord, value: Row, simulation: Row, place: str, emit
             continue
         answered = isinstance(message, dict) and message.get("role") == "assistant"
         simulator.tell(told, message, model=model if answered else None,
-                       usage=tokens(message.get("usage")) if answered else None)
+                       usage={**(tokens(message.get("usage")) or {}), **drawn} or None if answered else None)
     _end(told, simulation)
     declare_all(environment.get("tool_defs"), emit, service)
 

@@ -42,18 +42,5 @@ def tokens(stated: Any) -> Row | None:
     return found or None
 
 
-def drawn(prompt: Any, completion: Any, logprobs: Any) -> Row:
-    """The tokens of one answer as far as they are stated: `prompt_token_ids`, `completion_token_ids`, `logprobs`.
-
-    Log-probabilities are a list of numbers, or OpenAI's object with `content`. What is no such list is not stated.
-    """
-    if isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list):
-        logprobs = [each.get("logprob") if isinstance(each, dict) else None for each in logprobs["content"]]
-    stated = {"prompt_token_ids": prompt, "completion_token_ids": completion, "logprobs": logprobs}
-    kinds = {"logprobs": (int, float)}
-    return {name: values for name, values in stated.items() if isinstance(values, list) and values and all(
-        isinstance(each, kinds.get(name, int)) and not isinstance(each, bool) for each in values)}
-
-
 def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0

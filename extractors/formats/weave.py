@@ -17,6 +17,7 @@ from extractors.formats.message_parts import loaded, written
 from extractors.formats.platform_spans import PlatformSpan, alias, link
 from extractors.formats.platform_story import tell_all
 from extractors.formats.samples import sample
+from extractors.formats.sampling import of_completion, sampling
 from extractors.formats.usage import tokens
 
 _MODEL_OPS = ("chat.completions.create", "chat.completions.parse", "responses.create", "messages.create", "generate_content",
@@ -71,7 +72,9 @@ def _span(record: LogRecord, call: Row, emit: Emit) -> PlatformSpan:
         identity=emit.envelope.identity(attributes), service=emit.envelope.service(attributes),
         started_at=microseconds(call.get("started_at")), ended_at=ended_at, asked=inputs, answered=call.get("output"),
         model=_model(inputs, call.get("output")) if kind == "model" else None,
-        usage=_usage(summary) if kind == "model" else None,
+        usage=({**(_usage(summary) or {}), **of_completion(loaded(call.get("output"))),
+                **sampling(inputs, inputs.get("config") if isinstance(inputs, dict) else None)} or None)
+        if kind == "model" else None,
         is_error=True if exception else False if ended_at is not None and "exception" in call else None,
         problem=_last_line(exception), label=kind,
         attributes={"op_name": call["op_name"], "attributes": attributes, "display_name": call.get("display_name"),

@@ -86,24 +86,24 @@ def _task(row: Row, episodes: list[Row], service: str) -> Row:
 def _turns(trajectory: Row, service: str) -> Iterator[tuple[Row, Row]]:
     """Turns, and what else is known of each (`steps.MARKS`)."""
     about = trajectory["extra"][OWN]
-    sampling = canonical(about["sampling"]) if about.get("sampling") else None
     for position, (told, mark) in enumerate(_told(trajectory)):
         turn_id = f"{about['episode_id']}:{position}"
         turn = {
             **dict.fromkeys(("happened_at", "role", "content", "call_id", "tool", "arguments", "arguments_raw", "is_error",
                              "requestor", "answered_at", "result_id", "latency_ms", "model")),
             "turn_id": turn_id, "session_id": about["episode_id"], "service": service, "position": position, **told}
-        yield turn, {"turn_id": turn_id, "sampling": sampling, **mark}
+        yield turn, {"turn_id": turn_id, **mark}
 
 
 def _told(trajectory: Row) -> Iterator[tuple[Row, Row]]:
     """Messages and calls of the steps, in order, as turns have them, with their marks."""
-    policy = trajectory["agent"]["name"]
+    policy, sampling = trajectory["agent"]["name"], trajectory["extra"][OWN].get("sampling")
     for step in trajectory["steps"]:
         model = (step.get("model_name") or policy) if step["source"] == "agent" else None
         drawn = _drawn(step.get("metrics") or {})
+        asked = {"sampling": canonical(sampling)} if sampling and step.get("llm_call_count") else {}
         if step["message"]:
-            said = {**_marked((step.get("extra") or {}).get("say", {})), **drawn}
+            said = {**_marked((step.get("extra") or {}).get("say", {})), **drawn, **asked}
             yield {"kind": "message", "role": _ROLES[step["source"]], "content": step["message"], "model": model}, said
             drawn = {}
         results = {result["source_call_id"]: result for result in (step.get("observation") or {}).get("results", ())}
@@ -116,7 +116,7 @@ def _told(trajectory: Row) -> Iterator[tuple[Row, Row]]:
                 "tool": call["function_name"], "arguments": None if raw is not None else canonical(call["arguments"]),
                 "arguments_raw": raw if isinstance(raw, str) else json.dumps(raw) if raw is not None else None,
                 "is_error": marks.get("is_error"), "requestor": "assistant", "latency_ms": marks.get("latency_ms"),
-                "model": model}, {**_marked(marks), **drawn}
+                "model": model}, {**_marked(marks), **drawn, **asked}
             drawn = {}
 
 

@@ -194,6 +194,7 @@ class Player:
             "split": task.split, "goal": task.goal, "environment": Path(self._job.environment).name,
             "content_digest": content, "rewards_digest": graded, "policy": self._policy.name, "seed": order.seed,
             "conditions": sorted(conditions), "attempt": order.attempt, **about,
+            **({"sampling": self._policy.sampling} if self._policy.sampling else {}),
             "n_moves": len(journal), "n_unknown": sum(row.get("tier") == "unknown" for row in journal),
             "reward_train": trained}, grade, rewards)
 

@@ -81,6 +81,8 @@ class Named(NamedTuple):
     """Tasks that it knows what to do in; None: any."""
     logprob: Callable[[Observation, Turn], float] | None = None
     """Natural logarithm of the probability with which it takes a turn; None: it does not say."""
+    sampling: Row | None = None
+    """Parameters that its model is asked with; None: the endpoint's own, or it is no model."""
 
 
 def named(job: Job) -> Named:
@@ -88,7 +90,8 @@ def named(job: Job) -> Named:
     kind, _, what = job.policy.partition(":")
     if kind == "openai" and what:
         heat = "" if job.temperature is None else f" temperature {job.temperature:g}"
-        return Named(f"{job.policy}{heat}", _model(what, job.temperature))
+        return Named(f"{job.policy}{heat}", _model(what, job.temperature),
+                     sampling=None if job.temperature is None else {"temperature": job.temperature})
     if kind == "script" and what:
         path = Path(what)
         if not path.is_file():

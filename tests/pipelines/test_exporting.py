@@ -1,14 +1,27 @@
-"""A split that leaks publishes nothing of its service but the report that says so."""
+"""A split that leaks publishes nothing of its service but the report that says so; what a log says of an answer's tokens and
+parameters stands in the table of steps."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
+from env_builder.exports.steps import steps
+from pipelines import stages
 from pipelines.exporting import datasets
+from pipelines.ingesting import ingest
 from pipelines.settings import Settings
+from pipelines.sources import source_of
+from warehouse.lock import writing
 from warehouse.records import Leakage, Task, frame, frame_schema
 from warehouse.store import Store
+
+
+def task_of(service: str, session_id: str) -> dict[str, object]:
+    """A task of the service with one session."""
+    return dict.fromkeys(frame_schema(Task)) | {
+        "task_id": service, "service": service, "family": "f", "slots": "{}", "goal": "g", "split": "train",
+        "session_ids": [session_id], "good_session_ids": [], "ways": "[]", "asked_for": "[]", "told": "[]", "signature": "[]"}
 
 
 def test_a_split_that_leaks_stops_the_datasets_of_its_service(tmp_path: Path) -> None:
@@ -16,11 +29,7 @@ def test_a_split_that_leaks_stops_the_datasets_of_its_service(tmp_path: Path) ->
     Path(settings.out).mkdir()
     tasks, reports = [], []
     for service, leaks in (("tight", 0), ("leaky", 2)):
-        row = dict.fromkeys(frame_schema(Task)) | {
-            "task_id": service, "service": service, "family": "f", "slots": "{}", "goal": "g", "split": "train",
-            "session_ids": [f"of {service}"], "good_session_ids": [], "ways": "[]", "asked_for": "[]", "told": "[]",
-            "signature": "[]"}
-        tasks.append(row)
+        tasks.append(task_of(service, f"of {service}"))
         reports.append({"service": service, "report": json.dumps({"method": "component", "leaks": leaks})})
     with Store.open(settings.warehouse) as store:
         store.replace("mart.tasks", frame(Task, tasks))
@@ -32,3 +41,34 @@ def test_a_split_that_leaks_stops_the_datasets_of_its_service(tmp_path: Path) ->
     assert {"README.md", "trajectories.train.parquet"} <= set(files["tight"])
     leaky = [detail for subject, reason, detail in told if (subject, reason) == ("of leaky", "leak")]
     assert leaky == ["2 things stand on several sides of the split of leaky; see its leakage.json"]
+
+
+def test_how_answers_were_drawn_goes_from_the_log_to_the_table_of_steps(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    asked = [{"role": "user", "content": "What is in ünit 7?"}]
+    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"unit": 7}'}}
+    called = {"role": "assistant", "content": None, "tool_calls": [call]}
+    answered = {"role": "tool", "tool_call_id": "c1", "content": "a lamp"}
+    lines = [_completion(asked, called, temperature=0.5, seed=3),
+             _completion([*asked, called, answered], {"role": "assistant", "content": "A lamp."}, temperature=0.0)]
+    (tmp_path / "logs" / "chat.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    settings = Settings(logs=(str(tmp_path / "logs"),), out=str(tmp_path / "out"))
+    with writing(settings.warehouse, "a test"), Store.open(settings.warehouse) as store:
+        ingest(store, settings)
+        stages.sessions(store, settings)
+        [session] = store.table("core.sessions").to_dicts()
+        store.replace("mart.tasks", frame(Task, [task_of(session["service"], session["session_id"])]))
+        rows = steps(source_of(store, session["service"], "room", tmp_path))
+    assert rows["role"].to_list() == ["user", "assistant", "tool", "assistant"]
+    assert rows["sampling"].to_list() == [None, '{"seed":3,"temperature":0.5}', None, '{"temperature":0.0}']
+    assert rows["prompt_token_ids"].to_list() == [None, [1, 2, 3], None, [1, 2, 3]]
+    assert rows["completion_token_ids"].to_list() == [None, [4, 5], None, [4, 5]]
+    assert rows["behaviour_logprobs"].to_list() == [None, [-0.5, 0.0], None, [-0.5, 0.0]]
+
+
+def _completion(messages: list[dict[str, object]], answer: dict[str, object], **parameters: float) -> dict[str, object]:
+    """A line of the log of a server that tells its tokens."""
+    return {"session_id": "s-1", "service": "desk", "request": {"model": "m", "messages": messages, **parameters}, "response": {
+        "id": "r", "object": "chat.completion", "created": 1772446502, "model": "m", "prompt_token_ids": [1, 2, 3],
+        "choices": [{"index": 0, "message": answer, "finish_reason": "stop", "token_ids": [4, 5], "logprobs": {"content": [
+            {"token": "a", "logprob": -0.5}, {"token": "b", "logprob": 0.0}]}}]}}

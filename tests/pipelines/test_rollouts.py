@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from env_builder import image
+from env_builder.exports import steps as table_of
 from env_builder.exports.trajectories import read
 from env_builder.runtime import Environment
 from env_builder.runtime.trajectory import OWN, journal
@@ -174,6 +175,8 @@ def test_a_model_plays_over_its_endpoint(room: Path, tmp_path: Path) -> None:
         endpoint.failures = [500, 429]
         played(Job(str(room), None, f"openai:m-1@{endpoint.url}", temperature=0.5), tmp_path / "model", group=3)
         assert {asked["temperature"] for asked in endpoint.asked} == {0.5}
+        table = table_of.steps(datasets.source_of(tmp_path / "model", room))
+        assert set(table.filter("loss_mask")["sampling"]) == {'{"temperature":0.5}'}
     (told,) = results((row["extra"][OWN] for row in trajectories(tmp_path / "model")), 3)
     assert (told["mean_reward"], told["pass^3"], told["episodes"]) == (1.0, 1.0, 3)
     for row in trajectories(tmp_path / "model"):

@@ -1,0 +1,179 @@
+"""How an answer was drawn from its model, as logs state it: the sampling parameters, the tokens, their log-probabilities.
+
+In: requests, settings and answers in any provider's words. Out: fields of an event's `usage`. What a log does not state stays
+away, and nothing is a default of ours. Sees the parameters of `NAMES`; does not see what a server sets where a request is
+silent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from extractors.formats.format import Row
+from extractors.formats.gemini_names import snake_case
+from extractors.formats.otlp_span import plain
+
+NAMES: dict[str, tuple[str, ...]] = {
+    "temperature": ("temperature",), "top_p": ("top_p",), "top_k": ("top_k",), "min_p": ("min_p",),
+    "max_tokens": ("max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "max_tokens_to_sample"),
+    "stop_sequences": ("stop_sequences", "stop", "chat.stop_sequences"), "seed": ("seed", "random_seed"),
+    "n": ("n", "num_choices", "candidate_count", "choice.count"), "frequency_penalty": ("frequency_penalty",),
+    "presence_penalty": ("presence_penalty",), "repetition_penalty": ("repetition_penalty",), "logit_bias": ("logit_bias",),
+    "reasoning_effort": ("reasoning_effort", "reasoning.effort", "reasoning.level", "effort"), "tool_choice": ("tool_choice",),
+}
+"""Ours, and what providers and tracing systems call it (in camelCase too)."""
+_OURS = {name: ours for ours, names in NAMES.items() for name in names}
+_PREFIXES = ("gen_ai.request.", "gen_ai.openai.request.", "openai.request.", "llm.request.", "ai.settings.", "llm.", "ls_")
+"""That attributes of spans and metadata of runs put before a name."""
+_INSIDE = ("generation_config", "inference_config", "sampling_params", "sampling_parameters", "model_kwargs")
+"""Objects of a request that hold parameters; `config` and the like are for the reader to open."""
+_OWN = ("prompt_token_ids", "completion_token_ids", "logprobs")
+
+
+def sampling(*places: Any) -> Row:
+    """{"sampling": parameters} as the first place that states each says; {} where none is stated."""
+    found: Row = {}
+    for place in places:
+        if isinstance(place, dict):
+            _read(place, found)
+    return {"sampling": found} if found else {}
+
+
+def parameters_of(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Of a span's attributes, those that state a parameter."""
+    return {key: value for key, value in attributes.items() if key.startswith(_PREFIXES) and _name(key) is not None}
+
+
+def _read(place: Row, found: Row) -> None:
+    inside = []
+    for key, value in place.items():
+        if value is None or not isinstance(key, str):
+            continue
+        ours = _name(key)
+        if ours is not None and ours not in found and (said := _value(ours, value)) is not None:
+            found[ours] = said
+        elif ours is None and isinstance(value, dict):
+            if snake_case(key) in _INSIDE:
+                inside.append(value)
+            elif key == "reasoning" and isinstance(value.get("effort"), str):
+                found.setdefault("reasoning_effort", value["effort"])
+    for each in inside:
+        _read(each, found)
+
+
+@lru_cache(4096)
+def _name(key: str) -> str | None:
+    for prefix in _PREFIXES:
+        if key.startswith(prefix):
+            key = key.removeprefix(prefix)
+            break
+    return _OURS.get(key) or _OURS.get(snake_case(key))
+
+
+def _value(ours: str, value: Any) -> Any:
+    """A value as its parameter takes it, None where it is none."""
+    if ours == "stop_sequences":
+        value = _texts(value)
+        return value if isinstance(value, list) and value and all(isinstance(each, str) for each in value) else None
+    if ours in ("tool_choice", "reasoning_effort"):
+        return value if isinstance(value, str | dict) and value and (ours == "tool_choice" or isinstance(value, str)) else None
+    if ours == "logit_bias":
+        return value if isinstance(value, dict) and value else None
+    number = _number(value)
+    return None if ours == "max_tokens" and number is not None and number < 0 else number
+
+
+def _texts(value: Any) -> Any:
+    """A list of texts that one text, or JSON text of a list (Langfuse; an OTLP value too), stands for."""
+    if not isinstance(value, str) or not value:
+        return value
+    if value[0] not in "[{n":
+        return [value]
+    try:
+        inner = orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return [value]
+    return plain(inner) if isinstance(inner, dict) else inner
+
+
+def _number(value: Any) -> float | int | None:
+    """A finite number; tables and attributes may hold it as text."""
+    if isinstance(value, str):
+        try:
+            value = float(value) if not value.isdecimal() else int(value)
+        except ValueError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if abs(value) < 2**63 and math.isfinite(value) else None
+
+
+def drawn(prompt: Any, completion: Any, logprobs: Any) -> Row:
+    """The tokens of one answer as far as they are stated: `prompt_token_ids`, `completion_token_ids`, `logprobs`.
+
+    Log-probabilities are a list of numbers, or of OpenAI's objects (`content` may hold it). What is no such list is not stated.
+    """
+    if isinstance(logprobs, dict):
+        logprobs = logprobs.get("content")
+    if isinstance(logprobs, list) and any(isinstance(each, dict) for each in logprobs):
+        logprobs = [each.get("logprob") if isinstance(each, dict) else None for each in logprobs]
+    stated = {"prompt_token_ids": prompt, "completion_token_ids": completion, "logprobs": logprobs}
+    kinds = {"logprobs": (int, float)}
+    return {name: values for name, values in stated.items() if isinstance(values, list) and values and all(
+        isinstance(each, kinds.get(name, int)) and not isinstance(each, bool) for each in values)}
+
+
+def of_completion(response: Any) -> Row:
+    """The tokens of the first candidate of a chat completion (vLLM's names for their ids), {} where it is none."""
+    choices = response.get("choices") if isinstance(response, dict) else None
+    first = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else None
+    if first is None:
+        return {}
+    prompt = response.get("prompt_token_ids")
+    return drawn(prompt if prompt is not None else first.get("prompt_token_ids"), first.get("token_ids"), first.get("logprobs"))
+
+
+def of_items(items: Iterable[Any]) -> Row:
+    """The tokens of an answer made of items (OpenAI Responses): NeMo Gym's on an item, or log-probabilities of its texts.
+
+    They count where one item states them: of several, none says what the whole answer was.
+    """
+    stated = [found for found in map(_of_item, items) if found]
+    return stated[0] if len(stated) == 1 else {}
+
+
+def _of_item(item: Any) -> Row:
+    if not isinstance(item, dict):
+        return {}
+    own = drawn(item.get("prompt_token_ids"), item.get("generation_token_ids"), item.get("generation_log_probs"))
+    content = item.get("content")
+    told = [drawn(None, None, each.get("logprobs")) for each in (content if isinstance(content, list) else [])
+            if isinstance(each, dict)]
+    return own or (told[0] if len(told) == 1 else {})
+
+
+def counts(usage: Row | None) -> Row:
+    """The token counts of a usage, without how the answer was drawn."""
+    return {key: value for key, value in (usage or {}).items() if key not in (*_OWN, "sampling")}
+
+
+def joined(usage: Row | None, other: Row | None) -> Row | None:
+    """What two tellings of one answer state; the first wins."""
+    return {**(other or {}), **(usage or {})} or None
+
+
+def laid(usage: Row | None, kinds: Iterable[str]) -> list[Row | None]:
+    """What each part of an answer states: the counts go with the first, its tokens with the first that is a turn (a thought
+    is none), the parameters with all that are.
+    """
+    kinds = list(kinds)
+    own = {key: value for key, value in (usage or {}).items() if key in _OWN}
+    shared = {key: value for key, value in (usage or {}).items() if key == "sampling"}
+    turns = [i for i, kind in enumerate(kinds) if kind in ("message", "call")] or [0]
+    return [{**(counts(usage) if i == 0 else {}), **(own if i == turns[0] else {}), **(shared if i in turns else {})} or None
+            for i in range(len(kinds))]
