@@ -1,7 +1,9 @@
 """How a stage is carried out: once for what it is computed from, under the writer's lock, in one transaction.
 
-A stage is up to date where the warehouse says it was computed from the same: the stages before it, the code of the
-house, and the settings that it reads. Ingestion is the exception: it always looks, and takes what the ledger lacks.
+A stage is up to date where the warehouse says it was computed from the same: the versions of the tables that it stands on, the
+code of the house, and the settings that it reads. A version is the digest of a table's content, so a stage that was computed
+again and gave the same rows lets all that stands on it be. Ingestion is the exception: it always looks, and takes what the
+ledger lacks.
 A run that was killed goes on at the first stage that is not up to date.
 """
 
@@ -135,12 +137,18 @@ def _current(store: Store, stage: Stage, settings: Settings) -> bool:
 def _work(store: Store, stage: Stage, settings: Settings, began: float) -> Counts:
     if stage.always:  # commits by itself, file by file
         counts = stage.work(store, settings)
-        _note(store, stage.name, _state(store), time.perf_counter() - began, counts)
+        _note(store, stage, _state(store), time.perf_counter() - began, counts)
         return counts
     with store.transaction():
         counts = stage.work(store, settings)
-        _note(store, stage.name, _wanted(store, stage, settings), time.perf_counter() - began, counts)
+        _note(store, stage, _wanted(store, stage, settings), time.perf_counter() - began, counts)
     return counts
+
+
+def content_version(store: Store, table: str) -> str:
+    """Version of a table's content: the one that was noted when its stage was computed, else of what it holds now."""
+    found = store.read("select versions from raw.stages where json_exists(versions, $path)", path=f'$."{table}"')
+    return str(json.loads(found.item())[table]) if found.height else store.version(table)
 
 
 def _looks(store: Store, stage: Stage) -> tuple[dict[str, Look], pl.DataFrame]:
@@ -151,26 +159,26 @@ def _looks(store: Store, stage: Stage) -> tuple[dict[str, Look], pl.DataFrame]:
 
 
 def _wanted(store: Store, stage: Stage, settings: Settings) -> str:
-    before = {name: (_recorded(store, name) or {}).get("digest") for name in stage.after}
+    before = {name: (_recorded(store, name) or {}).get("versions") for name in stage.after}
     told = {name: settings.told(name) for name in stage.reads}
     return _digest({"stage": stage.name, "code": code_digest(), "before": before, "settings": told})
 
 
 def _state(store: Store) -> str:
     """Digest of all that was ever read."""
-    ids = store.read("select file_id from raw.files order by file_id")["file_id"].to_list()
-    return _digest({"files": ids, "code": code_digest()})
+    return _digest({"files": store.version("raw.files"), "code": code_digest()})
 
 
 def _recorded(store: Store, stage: str) -> Mapping[str, Any] | None:
-    found = store.read("select digest, counts from raw.stages where stage = $stage", stage=stage)
+    found = store.read("select digest, versions, counts from raw.stages where stage = $stage", stage=stage)
     return found.row(0, named=True) if found.height else None
 
 
-def _note(store: Store, stage: str, digest: str, seconds: float, counts: Counts) -> None:
-    row = {"stage": stage, "digest": digest, "seconds": seconds, "counts": json.dumps(counts, sort_keys=True),
-           "done_at": datetime.now(UTC)}
-    store.replace("raw.stages", pl.DataFrame([row]), "stage = $stage", stage=stage)
+def _note(store: Store, stage: Stage, digest: str, seconds: float, counts: Counts) -> None:
+    versions = {table: store.version(table) for table in stage.tables}
+    row = {"stage": stage.name, "digest": digest, "versions": json.dumps(versions, sort_keys=True), "seconds": seconds,
+           "counts": json.dumps(counts, sort_keys=True), "done_at": datetime.now(UTC)}
+    store.replace("raw.stages", pl.DataFrame([row]), "stage = $stage", stage=stage.name)
 
 
 @cache

@@ -216,7 +216,8 @@ STAGES: tuple[Stage, ...] = (
         "environments", ("mart.environments",), ("sessions", "world", "outcomes", "tasks", "rewards", "variants"),
         environments, ("image", "base_image", "[audit]"), holds=environments_hold),
     Stage(
-        "datasets", ("mart.datasets",), ("sessions", "outcomes", "tasks", "environments"), datasets, holds=datasets_hold),
+        "datasets", ("mart.datasets",), ("extract", "sessions", "outcomes", "tasks", "environments"), datasets,
+        holds=datasets_hold),
     Stage(
         "funnel", ("mart.verdicts",),
         ("extract", "sessions", "world", "goals", "names", "outcomes", "tasks", "rewards", "variants", "environments",

@@ -5,10 +5,11 @@ create schema if not exists core;
 create schema if not exists mart;
 
 create table if not exists raw.schema_version (version integer primary key, fingerprint varchar not null);
--- What each stage was last computed from: a stage whose digest stands here is up to date.
+-- What each stage was last computed from (a stage whose digest stands here is up to date), and the version of what it gave: the
+-- content of each of its tables, digested (JSON).
 create table if not exists raw.stages (
-    stage varchar primary key, digest varchar not null, seconds double not null, counts varchar not null,
-    done_at timestamptz not null);
+    stage varchar primary key, digest varchar not null, versions varchar not null, seconds double not null,
+    counts varchar not null, done_at timestamptz not null);
 
 create table if not exists raw.files (
     file_id varchar primary key, previous varchar, source varchar not null, path varchar not null, piece bigint not null,

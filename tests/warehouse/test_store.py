@@ -172,7 +172,7 @@ def older(path: Path, *changes: str, version: int = SCHEMA_VERSION) -> None:
 def test_an_older_warehouse_is_brought_up_to_date(path: Path) -> None:
     older(
         path, "insert into raw.files values ('f', null, 'main', 'p', 0, 0, 'chat', 1, 1, null, now(), true)",
-        "insert into raw.stages values ('tasks', 'd', 0, '{}', now())", "drop view mart.funnel",
+        "insert into raw.stages values ('tasks', 'd', '{}', 0, '{}', now())", "drop view mart.funnel",
         "alter table mart.tasks drop column difficulty", "drop table mart.rubrics", version=0)
     with pytest.raises(SchemaTooOld, match="bring it up to date"):
         Store.open(path, write=False)
