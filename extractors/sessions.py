@@ -17,6 +17,7 @@ import orjson
 import polars as pl
 
 from extractors import clicks, links, routes
+from extractors.corrections import corrections
 from extractors.opinions import opinions
 from extractors.shelf import Thread
 from extractors.spelled import object_of
@@ -39,6 +40,7 @@ class Sessions:
     turns: pl.DataFrame
     feedback: pl.DataFrame
     row_changes: pl.DataFrame
+    corrections: pl.DataFrame
     tools: pl.DataFrame
     verdicts: pl.DataFrame
 
@@ -59,8 +61,9 @@ def assemble(events: pl.DataFrame, declarations: pl.DataFrame | None = None, gap
     turns = pl.concat([_frame(Turn, woven.turns), requests.turns, actions]).sort("session_id", "position")
     tools, left = tools_of(turns, declarations)
     feedback, lost = opinions(events, sessions)
-    verdicts = [frame(Verdict, woven.verdicts), left, lost, _kept(sessions)]
-    return Sessions(sessions, turns, feedback, _row_changes(events), tools,
+    corrected, gone = corrections(events, sessions)
+    verdicts = [frame(Verdict, woven.verdicts), left, lost, gone, _kept(sessions)]
+    return Sessions(sessions, turns, feedback, _row_changes(events), corrected, tools,
                     pl.concat(verdicts).unique(["stage", "subject", "reason"], keep="first").sort("subject", "reason"))
 
 

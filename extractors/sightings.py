@@ -53,7 +53,8 @@ def sightings(events: pl.DataFrame, turns: pl.DataFrame) -> dict[Key, Sighting]:
     """All contexts of all sources and formats. What has no day, its session's neither, is not seen."""
     day = pl.coalesce(pl.col("happened_at").min().over("source", "session_id"), "happened_at").dt.strftime("%Y-%m-%d")
     own = pl.coalesce(pl.when(pl.col("session_id").is_not_null()).then(day), pl.col("happened_at").dt.strftime("%Y-%m-%d"))
-    told = events.filter(~((pl.col("kind") == "row_change") & (pl.col("name") == "snapshot").fill_null(False)))
+    snapshot = (pl.col("kind") == "row_change") & (pl.col("name") == "snapshot").fill_null(False)
+    told = events.filter(~snapshot, pl.col("kind") != "correction")   # which no log is made of
     dated = told.with_columns(own.alias("day"), pl.coalesce("session_id", "record_id").alias("unit")).filter(
         pl.col("day").is_not_null()).sort("event_id")
     found: dict[Key, Sighting] = defaultdict(Sighting)

@@ -8,6 +8,7 @@ read on as many cores as the process may use; they are committed in order, sever
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from typing import NamedTuple
 import polars as pl
 
 from extractors import configuration, inventory
+from extractors.formats.correction import NAME as CORRECTION
 from extractors.inventory import SourceFile
 from extractors.pieces import Left, Log, Piece, opened
 from extractors.reading import Reading
@@ -26,7 +28,7 @@ from pipelines.readers import Readers
 from pipelines.settings import Settings
 from pipelines.settling import hand_over, settle
 from warehouse.errors import InputError, Unavailable
-from warehouse.records import File, Place, Verdict, frame
+from warehouse.records import File, Place, Verdict, empty, frame
 from warehouse.store import Store
 
 _EXPECTED = ("not_a_log", "truth_folder", "left_by_choice", "empty_file", "duplicate_file", "duplicate_record")
@@ -100,11 +102,27 @@ def _say_anew(store: Store, files: list[SourceFile], new: list[SourceFile], unre
 def discovered(settings: Settings) -> tuple[list[SourceFile], pl.DataFrame]:
     """Files that the settings name (else the configuration's sources), and verdicts on those left.
 
+    What persons corrected of the run's own results lies beside these, and is read with the logs.
     Raises InputError for a path that is not there, Unavailable where privacy is asked for: nothing is read then.
     """
+    files, left = _logs(settings)
+    own, beside = _corrections(settings)
+    return [*(file for file in files if file.place not in {each.place for each in own}), *own], pl.concat([left, beside])
+
+
+def _logs(settings: Settings) -> tuple[list[SourceFile], pl.DataFrame]:
     told = configuration.load(settings.configuration) if settings.configuration else None
     _refuse_privacy(settings, told)
     return inventory.discover(settings.logs, settings.only, settings.without, told)
+
+
+def _corrections(settings: Settings) -> tuple[list[SourceFile], pl.DataFrame]:
+    """Files of corrections in the folder that a run writes: a source of their own, whatever the configuration says."""
+    if not settings.corrections.is_dir():
+        return [], empty(Verdict)
+    files, left = inventory.discover([settings.corrections])
+    source = configuration.Source(name=settings.corrections.name, format=CORRECTION)
+    return [replace(file, relative=f"{source.name}/{file.relative}", source=source) for file in files], left
 
 
 def all_read(store: Store, settings: Settings) -> bool:
@@ -129,7 +147,7 @@ def something_to_read(settings: Settings) -> list[str]:
 
     Raises InputError where the settings name no file at all: an inbox may be empty, what a person names may not.
     """
-    files, unread = discovered(settings)
+    files, unread = _logs(settings)
     if not files:
         why = f"all {unread.height} files are left by choice or called truth" if unread.height else "there is no file in it"
         raise InputError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from env_builder.rewards import Rewards, mine
+from env_builder.rewards.corrections import corrections_of
 from env_builder.rewards.persons import Said, read
 from pipelines.answers import asking
 from pipelines.settings import Settings, rubrics
@@ -12,13 +13,18 @@ from warehouse.store import Store
 
 
 def rewards_of(
-    store: Store, settings: Settings, sessions: pl.DataFrame, turns: pl.DataFrame, played: pl.DataFrame, effects: pl.DataFrame
+    store: Store, settings: Settings, sessions: pl.DataFrame, turns: pl.DataFrame, played: pl.DataFrame, effects: pl.DataFrame,
+    corrections: pl.DataFrame,
 ) -> Rewards:
-    """What `mine` gives. Raises InputError where a file of a person cannot be read, or half a model is configured."""
+    """What `mine` gives; `corrections`: what persons said of checks.
+
+    Raises InputError where a file of a person cannot be read, or half a model is configured.
+    """
     told = settings.configured.rewards
     ask = asking(settings) if told.ask else None
     tasks = store.table("mart.tasks")
-    return mine(tasks, sessions, turns, store.table("mart.outcomes"), played, effects, said(store, settings), ask)
+    corrected = corrections_of(corrections)
+    return mine(tasks, sessions, turns, store.table("mart.outcomes"), played, effects, said(store, settings), ask, corrected)
 
 
 def said(store: Store, settings: Settings) -> list[Said]:

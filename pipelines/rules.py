@@ -72,6 +72,10 @@ RULES: tuple[Rule, ...] = (
         "select task_id from mart.tasks where len(good_session_ids) = 0 and task_id not in (select task_id from mart.variants) "
         "and task_id not in (select subject from mart.verdicts where stage = 'variants' and not kept)"),
     Rule(
+        "no_correction_goes_unheard", "mart.variants", "Every correction is followed, or has a verdict that says why not.",
+        "select correction_id, kind, subject from core.corrections where (not stands or (kind != 'outcome' and "
+        "value != 'null')) and correction_id not in (select subject from mart.verdicts)"),
+    Rule(
         "only_verified_tasks_are_published", "mart.environments", "An environment holds the tasks that verified, and no other.",
         "select environment, n_tasks, coalesce(n_verified, 0) as n_verified from mart.environments left join ("
         "select service, count(*) as n_verified from (select task_id, service from mart.tasks union "

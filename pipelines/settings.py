@@ -70,6 +70,11 @@ class Settings(BaseModel):
         return Path(self.out) / "datasets"
 
     @property
+    def corrections(self) -> Path:
+        """Folder of what persons corrected (docs/browser.md): read with the logs."""
+        return Path(self.out) / "corrections"
+
+    @property
     def configured(self) -> Configuration:
         """The configuration file, or what stands where none is given. Raises InputError."""
         from extractors import configuration  # loads polars, which no command's --help needs

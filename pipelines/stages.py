@@ -27,6 +27,12 @@ def _starts_from(store: Store) -> dict[str, str]:
     return dict(store.read("select service, starts_from from mart.services order by all").iter_rows())
 
 
+def standing(store: Store, kind: str) -> pl.DataFrame:
+    """What persons corrected of a kind of thing (outcome, family, check), and nobody took back: rows of `core.corrections`."""
+    return store.read(
+        "select * from core.corrections where stands and kind = $kind and value != 'null' order by correction_id", kind=kind)
+
+
 def leave(store: Store, stage: str, verdicts: pl.DataFrame) -> None:
     """Put the verdicts of a stage in the place of its former ones."""
     store.replace("mart.verdicts", verdicts.unique(["stage", "subject", "reason"]), "stage = $stage", stage=stage)
@@ -41,7 +47,7 @@ def sessions(store: Store, settings: Settings) -> Counts:
     made = assemble(events, store.table("raw.declarations"), configuration_of(settings).sessions.gap_minutes)
     tables = {
         "core.sessions": made.sessions, "core.turns": made.turns, "core.feedback": made.feedback,
-        "core.row_changes": made.row_changes, "core.tools": made.tools}
+        "core.row_changes": made.row_changes, "core.corrections": made.corrections, "core.tools": made.tools}
     counts = {f"n_{name.split('.')[1]}": store.replace(name, frame) for name, frame in tables.items()}
     leave(store, "sessions", made.verdicts)
     changes = drift(events, made.turns)
@@ -79,7 +85,7 @@ def names(store: Store, settings: Settings) -> Counts:
     """What families are called, and goals as sentences to read."""
     from pipelines.naming import naming
 
-    found, verdicts = naming(store.table("mart.goals"), store.table("core.tools"), settings)
+    found, verdicts = naming(store.table("mart.goals"), store.table("core.tools"), settings, standing(store, "family"))
     leave(store, "names", verdicts)
     return {"n_names": store.replace("mart.names", found.families),
             "n_sentences": store.replace("mart.sentences", found.sentences)}
@@ -92,7 +98,7 @@ def outcomes(store: Store, settings: Settings) -> Counts:
     judged = judge(
         store.table("core.sessions"), store.table("core.turns"), store.table("core.feedback"), _effects(store),
         _starts_from(store), configuration_of(settings).outcomes.reviews, store.table("mart.goals"),
-        store.table("core.row_changes"))
+        store.table("core.row_changes"), standing(store, "outcome"))
     rated = judged.outcomes.drop_nulls("probability")["session_id"]
     leave(store, "outcomes", all_of(rated, judged.verdicts, "outcomes", "judged", "Has a probability of success."))
     n_abstained = judged.outcomes["probability"].null_count()
@@ -126,7 +132,7 @@ def rewards(store: Store, settings: Settings) -> Counts:
     sessions, turns = store.table("core.sessions"), without(store.table("core.turns"), _effects(store))
     played = differences(
         sessions, turns, store.table("mart.facts"), store.table("mart.recorded"), store.table("mart.behaviours"))
-    mined = rewards_of(store, settings, sessions, turns, played, _effects(store))
+    mined = rewards_of(store, settings, sessions, turns, played, _effects(store), standing(store, "check"))
     told = configuration_of(settings)
     measures = measure(
         store.table("mart.tasks"), store.table("mart.outcomes"), store.table("core.feedback"), told.outcomes.reviews)
@@ -139,6 +145,7 @@ def rewards(store: Store, settings: Settings) -> Counts:
 
 def variants(store: Store, settings: Settings) -> Counts:
     """New tasks: failures solved along the way of good sessions, and known solutions bound to other things."""
+    from env_builder.rewards.corrections import corrected_rows, corrections_of, verdicts_on
     from env_builder.variants import Tables, make
     from env_builder.world.faults import without
     from extractors.outcomes.gate import hold_back, measure
@@ -152,7 +159,10 @@ def variants(store: Store, settings: Settings) -> Counts:
     measures = measure(tasks, outcomes, store.table("core.feedback"), told.outcomes.reviews)
     kept, held = hold_back(made.variants, made.variants, measures, told.gates.min_auroc, told.gates.max_ece)
     untrusted = frame(Verdict, held).with_columns(stage=pl.lit("variants"))
-    leave(store, "variants", pl.concat([untrusted, made.verdicts.join(untrusted, on="subject", how="anti")]))
+    corrections = corrections_of(standing(store, "check"))
+    kept = corrected_rows(kept, corrections)
+    words = verdicts_on(corrections, store.table("mart.rubrics"), kept)
+    leave(store, "variants", pl.concat([untrusted, made.verdicts.join(untrusted, on="subject", how="anti"), words]))
     store.replace("mart.variants", kept)
     return {f"n_from_{way}": kept.filter(pl.col("made_from") == way).height for way in ("failure", "rebinding")}
 
@@ -195,8 +205,8 @@ STAGES: tuple[Stage, ...] = (
         "extract", ("raw.files", "raw.places", "raw.records", "raw.quarantine", "raw.declarations", "core.events"), (), ingest,
         always=True),
     Stage(
-        "sessions", ("core.sessions", "core.turns", "core.feedback", "core.row_changes", "core.tools"), ("extract",),
-        sessions, ("[sources]", "[sessions]")),
+        "sessions", ("core.sessions", "core.turns", "core.feedback", "core.row_changes", "core.corrections", "core.tools"),
+        ("extract",), sessions, ("[sources]", "[sessions]")),
     Stage(
         "world", ("mart.services", "mart.facts", "mart.recorded", "mart.behaviours"), ("sessions",), world,
         ("[sources]", "behaviour_text")),

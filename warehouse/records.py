@@ -109,7 +109,8 @@ class Declaration(Record):
 
 
 EventKind = Literal[
-    "message", "reasoning", "call", "result", "request", "feedback", "outcome", "row_change", "business", "log", "link"]
+    "message", "reasoning", "call", "result", "request", "feedback", "outcome", "row_change", "business", "log", "link",
+    "correction"]
 
 
 class Event(Record):
@@ -137,10 +138,10 @@ class Event(Record):
     """Text of a message, a result or a comment; parts are joined; None means not captured."""
     call_id: str | None
     """Id of the call; of a request: its own id; of a row change: its transaction; of feedback: the call, message or span that
-    it is on (None: the session)."""
+    it is on (None: the session); of a correction: the id of what it corrects."""
     tool: str | None
     """Of a call or result: the tool's name. Of a request: the method and raw path. Of a row change: the table. Of a business
-    event: its name. Of a log line: its template."""
+    event: its name. Of a log line: its template. Of a correction: the kind of what it corrects."""
     arguments: str | None
     """Of a call: JSON text as logged. Of a request: JSON object {"query": …, "body": …}. Of a row change: the key. Of a
     business event or a log line: JSON object of what it carries."""
@@ -149,11 +150,11 @@ class Event(Record):
     requestor: str | None
     """Who called the tool: assistant or user. Of a request: id of the agent's tool call that made it, where stated."""
     name: str | None
-    """Of feedback and outcomes: what was asked or measured. Of a row change: the operation (create, update, delete, snapshot).
-    Of all others: identity of the user, clerk or connection, where the record states one."""
+    """Of feedback and outcomes: what was asked or measured. Of a correction: who says so. Of a row change: the operation
+    (create, update, delete, snapshot). Of all others: identity of the user, clerk or connection, where one is stated."""
     value: str | None
-    """Of feedback and outcomes: the answer as logged. Of a link: the alias. Of a row change: JSON {"before": …, "after": …}.
-    Of a request: JSON {"status": …, "body": …}."""
+    """Of feedback and outcomes: the answer as logged. Of a correction: JSON of what is right. Of a link: the alias. Of a row
+    change: JSON {"before": …, "after": …}. Of a request: JSON {"status": …, "body": …}."""
     latency_ms: float | None
     model: str | None
     usage: str | None
@@ -221,6 +222,22 @@ class Feedback(Record):
     name: str
     value: str
     source: str
+
+
+class Correction(Record):
+    """What a person corrected (`core.corrections`): an event like any other, said of what a build made."""
+
+    correction_id: str
+    happened_at: datetime
+    author: str
+    why: str
+    kind: Literal["outcome", "family", "check"]
+    subject: str
+    """Of an outcome: the session. Of a family: its id, or a kind's. Of a check: its id, or TASK/CHECK."""
+    value: str
+    """JSON text: `good` or `bad`; a name; {"accepted", "role", "weight", "says"}; null: as built."""
+    stands: bool
+    """No later one speaks of the same, and the session is there."""
 
 
 class RowChange(Record):
@@ -418,7 +435,7 @@ class FamilyName(Record):
     sentence: str
     """What one asks for as a sentence, with `{slot}` where its instances differ."""
     written_by: str | None = None
-    """Model that wrote them; None: made from users' words and the names of tools."""
+    """Model that wrote them, or person who corrected the name; None: made from users' words and the names of tools."""
 
 
 class Sentence(Record):

@@ -54,6 +54,9 @@ create table if not exists core.turns (
 create table if not exists core.feedback (
     feedback_id varchar primary key, session_id varchar not null, happened_at timestamptz, name varchar not null,
     value varchar not null, source varchar not null);
+create table if not exists core.corrections (
+    correction_id varchar primary key, happened_at timestamptz not null, author varchar not null, why varchar not null,
+    kind varchar not null, subject varchar not null, value varchar not null, stands boolean not null);
 create table if not exists core.row_changes (
     change_id varchar primary key, source varchar not null, happened_at timestamptz, table_name varchar not null,
     operation varchar not null, key varchar, before varchar, after varchar);

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import polars as pl
 
 from env_builder.rewards.checks import CERTAIN, agreed, checks_of, fooled_by, nothing_to_reward
+from env_builder.rewards.corrections import Corrections, corrected, gates
 from env_builder.rewards.families import Case, habit_checks, habits
 from env_builder.rewards.judging import first_that_passes, merged
 from env_builder.rewards.loose import FreeText, free_text
@@ -44,11 +45,13 @@ class Rewards(NamedTuple):
 def mine(
     tasks: pl.DataFrame, sessions: pl.DataFrame, turns: pl.DataFrame, outcomes: pl.DataFrame,
     differences: pl.DataFrame, effects: pl.DataFrame, said: Iterable[Said] = (), ask: Ask | None = None,
+    corrections: Corrections | None = None,
 ) -> Rewards:
     """A rubric for every task of `tasks` that has a good session whose end state is known.
 
     `differences`: (session_id, difference: canonical JSON of {"documents", "acts"}, null where the room cannot tell);
-    `effects`: (service, tool, effect); `said`: what persons add, by the family's id; `ask`: a model that reads policies.
+    `effects`: (service, tool, effect); `said`: what persons add, by the family's id; `ask`: a model that reads policies;
+    `corrections`: what persons say of the checks that come of it.
     Rows in = rubrics + verdicts that are not kept (verdicts on policies and persons' families are beside these).
     """
     named = tasks.select(pl.concat_list("session_ids", "good_session_ids").alias("session_id")).explode("session_id")
@@ -66,7 +69,8 @@ def mine(
     writes = _tools(effects.filter(pl.col("effect") != "read"))
     policies = read_policies(cases, turns, writes, ask) if ask else Proposed([], [])
     spoken = _spoken([*said, *policies.said])
-    mined = _rubrics(cases, free, spoken, writes, _tools(effects.filter(pl.col("effect") == "write")), tasks, turns)
+    acts = _tools(effects.filter(pl.col("effect") == "write"))
+    mined = _rubrics(cases, free, spoken, writes, acts, tasks, turns, corrections or {})
     others = [*policies.verdicts, *_unheard(said, cases)]
     return Rewards(frame(Rubric, mined).sort("task_id"), frame(Verdict, [*verdicts, *others]).sort("subject"))
 
@@ -84,18 +88,21 @@ def _case(
 
 def _rubrics(
     cases: list[Case], free: dict[str, FreeText], spoken: dict[str, list[Said]], writes: dict[str, frozenset[str]],
-    acts: dict[str, frozenset[str]], tasks: pl.DataFrame, turns: pl.DataFrame,
+    acts: dict[str, frozenset[str]], tasks: pl.DataFrame, turns: pl.DataFrame, corrections: Corrections,
 ) -> list[Rubric]:
     known, found, best = habits(cases), {}, {}
     for case in cases:
         text, acting = free.get(case.service, NO_FREE_TEXT), writes.get(case.service, frozenset())
         own = [each for each in (*spoken.get(case.family, ()), *spoken.get(case.service, ()))
                if case.task_id in (each.check.tasks or (case.task_id,))]
-        best[case.task_id] = [one.session_id for one in first_that_passes(case.good, own, acting)]
+        checks: list[Check] = []
         if case.good:
             fooled = fooled_by(case.good, case.bad, text)
             checks = [*checks_of(case.good, case.bad, fooled, text, acts.get(case.service, ())), *habit_checks(case, known)]
-            found[case.task_id] = case.service, merged(checks, own, case.good, case.bad, acting)
+            checks = corrected(case.task_id, merged(checks, own, case.good, case.bad, acting), corrections)
+            found[case.task_id] = case.service, checks
+        held = [*own, *gates(case.task_id, checks, corrections)]
+        best[case.task_id] = [one.session_id for one in first_that_passes(case.good, held, acting)]
     agreeing = pl.Series("good_session_ids", [best[name] for name in tasks["task_id"]], dtype=pl.List(pl.String()))
     steps = dict(solutions(tasks.with_columns(agreeing), turns).iter_rows())
     return [_rubric(task_id, service, checks, steps[task_id]) for task_id, (service, checks) in found.items()]

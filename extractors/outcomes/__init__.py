@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from extractors.outcomes.calibration import calibrated, interval
+from extractors.outcomes.calibration import calibrated, interval, known
 from extractors.outcomes.combining import Combined, combine
+from extractors.outcomes.corrected import CORRECTION, going, words_of
 from extractors.outcomes.evidence import VOTES, Evidence, gather
 from extractors.outcomes.feedback import from_feedback
 from extractors.outcomes.manner import amount, manner
 from extractors.outcomes.signals import Signal, registered
-from warehouse.records import Outcome, SignalWorth, Verdict, empty, frame, frame_schema
+from warehouse.records import Correction, Outcome, SignalWorth, Verdict, empty, frame, frame_schema
 
 _NO_EFFECTS = {"service": pl.String(), "tool": pl.String(), "effect": pl.String()}
 _TOLD = ("probability", "low", "high", "blind")
@@ -51,6 +52,7 @@ def judge(
     reviews: Iterable[str] = (),
     goals: pl.DataFrame | None = None,
     row_changes: pl.DataFrame | None = None,
+    corrections: pl.DataFrame | None = None,
 ) -> Outcomes:
     """Judge every session. One that no signal speaks of, learnt ones aside, has no probability but a verdict that says why.
 
@@ -58,13 +60,16 @@ def judge(
     `starts_from`: service -> `reset` or `shared`; only sessions of a `reset` service are compared by their end state.
     `goals`: frame of `Goal`; without it, what was asked is not held against what was done. `row_changes`: frame of `RowChange`.
     `reviews`: names of feedback in which people who looked at a session say how it went; it counts as known.
+    `corrections`: frame of `Correction` of outcomes, one a session, each over all else that is said of the session.
     """
     if sessions.is_empty():
         return Outcomes(empty(Outcome), empty(Verdict), empty(SignalWorth))
-    known = pl.DataFrame(schema=_NO_EFFECTS) if effects is None else effects
+    doing = pl.DataFrame(schema=_NO_EFFECTS) if effects is None else effects
     reviewing = pl.col("name").is_in(sorted(reviews))
-    seen = gather(sessions, turns, feedback.filter(~reviewing), known, starts_from or {}, goals, row_changes)
-    found = _reviewed(seen._replace(feedback=feedback.filter(reviewing)))
+    seen = gather(sessions, turns, feedback.filter(~reviewing), doing, starts_from or {}, goals, row_changes)
+    reviewed = _reviewed(seen._replace(feedback=feedback.filter(reviewing)))
+    corrected = words_of(empty(Correction) if corrections is None else corrections, sessions)
+    found = reviewed | going(corrected)
     signals = registered()
     votes = pl.concat([_named(name, signal.see(seen)) for name, signal in signals.items()])
     votes = votes.join(sessions.select("session_id"), on="session_id", how="semi")
@@ -74,9 +79,9 @@ def judge(
     votes = pl.concat([votes, *(_named(name, learn(seen, first.probabilities)) for name, learn in _LEARNT.items())])
     later = {name: Signal(name, lambda seen: pl.DataFrame(schema=VOTES), name, graded=True) for name in _LEARNT}
     combined = combine(votes, services, {**signals, **later}, found)
-    published = _published(combined, found)
+    published = _published(combined, reviewed, going(corrected))
     told = pl.when(pl.col("session_id").is_in({*spoken_of, *found})).then(pl.col(_TOLD)).name.keep()
-    outcomes = _outcomes(sessions, votes, published.with_columns(told))
+    outcomes = _outcomes(sessions, pl.concat([votes, _named(CORRECTION, corrected)]), published.with_columns(told))
     left = _left(outcomes.filter(pl.col("probability").is_null())["session_id"].to_list(), services)
     return Outcomes(outcomes, left, _worth(combined, Counter(services.values())))
 
@@ -99,17 +104,19 @@ def _services(sessions: pl.DataFrame, turns: pl.DataFrame, votes: pl.DataFrame, 
     return dict(judged.select("session_id", pl.coalesce("kind", "service")).sort("session_id").iter_rows())
 
 
-def _published(combined: Combined, reviews: Mapping[str, bool]) -> pl.DataFrame:
-    """Columns of `Outcome` but the signals: probabilities calibrated where there are reviews, intervals, model."""
+def _published(combined: Combined, reviews: Mapping[str, bool], corrected: Mapping[str, bool]) -> pl.DataFrame:
+    """Columns of `Outcome` but the signals: probabilities calibrated where there are reviews, intervals, model. What persons
+    corrected is known, and no fair sample to calibrate by: they look where something is wrong."""
     raw = dict(combined.probabilities.select("session_id", "probability").iter_rows())
-    seen = sorted(raw[name] for name in reviews if name in raw)
-    held = calibrated(raw, reviews)
+    uncorrected = {name: good for name, good in reviews.items() if name not in corrected}
+    seen = sorted(raw[name] for name in uncorrected if name in raw)
+    held = calibrated(raw, uncorrected) | known(raw, corrected)
     spread = [interval(held[name], seen) for name in raw]
     return combined.probabilities.with_columns(
         pl.Series("probability", [held[name] for name in raw], pl.Float64),
         pl.Series("low", [low for low, _ in spread], pl.Float64),
         pl.Series("high", [high for _, high in spread], pl.Float64),
-        pl.lit(_version(combined, reviews)).alias("model"),
+        pl.lit(_version(combined, {**reviews, **corrected})).alias("model"),
     )
 
 

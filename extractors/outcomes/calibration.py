@@ -59,7 +59,12 @@ def calibrated(chances: Mapping[str, float], reviews: Mapping[str, bool]) -> dic
         held = {name: between(points, chance) for name, chance in chances.items()}
     else:
         held = _on_line(chances, *line(told, good)) if len(seen) >= FEWEST else dict(chances)
-    return held | {name: _KNOWN if good else 1.0 - _KNOWN for name, good in reviews.items() if name in chances}
+    return held | known(chances, reviews)
+
+
+def known(chances: Mapping[str, float], outcomes: Mapping[str, bool]) -> dict[str, float]:
+    """Probabilities, nearly sure, of the sessions of which somebody who looked said how they went."""
+    return {name: _KNOWN if good else 1.0 - _KNOWN for name, good in outcomes.items() if name in chances}
 
 
 def _on_line(chances: Mapping[str, float], slope: float, shift: float) -> dict[str, float]:
