@@ -33,6 +33,8 @@ class Found(NamedTuple):
     """Last part of the name of what was given, as far as it is no pattern: what `relative` is below."""
     stamp: tuple[int, int]
     """Size, and when it was last written in nanoseconds since 1970."""
+    content: str
+    """What the store itself says of its content (an entity tag), empty where it says nothing."""
 
 
 def below(url: str) -> Iterator[Found]:
@@ -59,7 +61,8 @@ def below(url: str) -> Iterator[Found]:
         prefix = path.rpartition("/")[0] if list(found) == [path] else path.rstrip("/")
     folder = prefix.rpartition("/")[2]
     for name in sorted(found):
-        yield Found(f"{protocol}://{name}", name.removeprefix(prefix).strip("/"), folder, _stamp(found[name]))
+        yield Found(f"{protocol}://{name}", name.removeprefix(prefix).strip("/"), folder, _stamp(found[name]),
+                    str(found[name].get("ETag") or ""))
 
 
 def opened(url: str) -> BinaryIO:

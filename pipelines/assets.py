@@ -8,11 +8,10 @@ time: a late file for an old day is taken by the next run. The stages above comp
 partition of them gives the same tables, and a backfill of many days is one run.
 """
 
-import json
 import os
 from collections.abc import Iterator
+from datetime import timedelta
 
-import polars as pl
 from dagster import (
     AssetExecutionContext,
     AssetKey,
@@ -21,6 +20,7 @@ from dagster import (
     BackfillPolicy,
     DailyPartitionsDefinition,
     Failure,
+    FreshnessPolicy,
     MaterializeResult,
     MetadataValue,
     RetryRequested,
@@ -28,18 +28,43 @@ from dagster import (
 )
 
 from pipelines.engine import Report, Stage, carry_out
+from pipelines.faults import passes
+from pipelines.pictures import metadata_of
 from pipelines.resources import SettingsResource
 from pipelines.settings import Settings
 from pipelines.stages import STAGES
-from warehouse.errors import Busy, TraceroomError, Unavailable
+from warehouse.errors import InputError, TraceroomError, Unavailable
 
 POOL = "warehouse_writer"
 days = DailyPartitionsDefinition(
     start_date=os.environ.get("TRACEROOM_FIRST_DAY", "2015-01-01"), timezone="UTC", end_offset=1)
 """Days of logs; today is one of them."""
-RETRIES = 2
-"""How often a step is tried again after something outside failed: 1 s and 2 s later."""
-_SAMPLE_WIDTH = 80
+
+
+def waits() -> tuple[float, ...]:
+    """Seconds to wait before each further try of a step after a fault that may pass (TRACEROOM_RETRY_SECONDS)."""
+    told = os.environ.get("TRACEROOM_RETRY_SECONDS", "1,2")
+    try:
+        return tuple(float(each) for each in told.split(",") if each.strip())
+    except ValueError:
+        raise InputError(f"{told!r} is no list of seconds", "TRACEROOM_RETRY_SECONDS", "give such as 10,60,300") from None
+
+
+def owners() -> list[str]:
+    """Whose the assets are: e-mail addresses and `team:NAME`, as TRACEROOM_OWNERS names them."""
+    return [each.strip() for each in os.environ.get("TRACEROOM_OWNERS", "").split(",") if each.strip()]
+
+
+def run_tags() -> dict[str, str]:
+    """Tags of every run: TRACEROOM_RUN_TAGS, as `key=value` with commas between, and whose it is."""
+    pairs = [each.partition("=") for each in os.environ.get("TRACEROOM_RUN_TAGS", "").split(",") if each.strip()]
+    whose = {"traceroom/owners": ",".join(owners())} if owners() else {}
+    return {**whose, **{key.strip(): value.strip() for key, _, value in pairs}}
+
+
+def _made_by() -> FreshnessPolicy:
+    """Every table is made once in the day before this hour (TRACEROOM_FRESH_BY, a cron expression in UTC)."""
+    return FreshnessPolicy.cron(os.environ.get("TRACEROOM_FRESH_BY", "0 6 * * *"), timedelta(hours=24))
 
 
 def key_of(table: str) -> AssetKey:
@@ -50,7 +75,9 @@ def key_of(table: str) -> AssetKey:
 def _asset_of(stage: Stage) -> AssetsDefinition:
     inputs = [key_of(table) for other in STAGES if other.name in stage.after for table in other.tables]
     specs = [
-        AssetSpec(key_of(table), deps=inputs, group_name=stage.name, description=stage.work.__doc__, kinds={"duckdb"})
+        AssetSpec(
+            key_of(table), deps=inputs, group_name=stage.name, description=stage.work.__doc__, kinds={"duckdb"},
+            owners=owners(), tags={"layer": table.split(".")[0], "stage": stage.name}, freshness_policy=_made_by())
         for table in stage.tables]
 
     @multi_asset(
@@ -66,15 +93,15 @@ def _asset_of(stage: Stage) -> AssetsDefinition:
 
 
 def _carried_out(context: AssetExecutionContext, stage: Stage, settings: Settings) -> Report:
-    """The stage's report. What may get better by itself is tried again; all else fails at once, with its sentence."""
+    """The stage's report. A fault that may pass is tried again; any other fails at once, with its sentence."""
     try:
         return carry_out(stage, settings, lambda who: context.log.info(f"waiting for {who}"))
-    except (Busy, Unavailable, OSError) as error:
-        if context.retry_number < RETRIES:
-            raise RetryRequested(RETRIES, seconds_to_wait=2**context.retry_number) from error
-        raise Failure(str(error), allow_retries=False) from _said(error)
-    except TraceroomError as error:
-        raise Failure(str(error), allow_retries=False) from error
+    except (TraceroomError, OSError) as error:
+        may_pass, pauses = passes(error), waits()
+        if may_pass and context.retry_number < len(pauses):
+            raise RetryRequested(len(pauses), seconds_to_wait=pauses[context.retry_number]) from error
+        fault = "may pass by itself, and did not" if may_pass else "does not pass by itself"
+        raise Failure(str(_said(error)), {"fault": MetadataValue.text(fault)}, allow_retries=False) from _said(error)
 
 
 def _said(error: TraceroomError | OSError) -> TraceroomError:
@@ -85,27 +112,8 @@ def _said(error: TraceroomError | OSError) -> TraceroomError:
 
 
 def _results(report: Report) -> Iterator[MaterializeResult[None]]:
-    figures = {name: MetadataValue.int(n) for name, n in report.counts.items()}
-    for table, look in report.tables.items():
-        yield MaterializeResult(asset_key=key_of(table), metadata={
-            "dagster/row_count": MetadataValue.int(look.n_rows), "computed": MetadataValue.bool(report.fresh),
-            "seconds": MetadataValue.float(round(report.seconds, 3)), "funnel": MetadataValue.md(markdown(report.funnel)),
-            "sample": MetadataValue.md(markdown(look.sample)), **figures})
-
-
-def markdown(frame: pl.DataFrame) -> str:
-    """A frame as a markdown table, long cells cut."""
-    if frame.is_empty():
-        return "none"
-    lines = ["| " + " | ".join(frame.columns) + " |", "|" + " --- |" * frame.width]
-    lines += ["| " + " | ".join(_cell(value) for value in row) + " |" for row in frame.iter_rows()]
-    return "\n".join(lines)
-
-
-def _cell(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False) if isinstance(value, list) else "" if value is None else str(value)
-    text = text.replace("|", "\\|").replace("\n", " ")
-    return text if len(text) <= _SAMPLE_WIDTH else text[: _SAMPLE_WIDTH - 1] + "…"
+    for table in report.tables:
+        yield MaterializeResult(asset_key=key_of(table), metadata=metadata_of(report, table))
 
 
 assets = [_asset_of(stage) for stage in STAGES]

@@ -12,8 +12,9 @@ from dagster import (
     multi_asset_check,
 )
 
-from pipelines.assets import POOL, key_of, markdown
+from pipelines.assets import POOL, key_of
 from pipelines.engine import Stage
+from pipelines.pictures import markdown
 from pipelines.resources import SettingsResource
 from pipelines.rules import RULES, WARNINGS, Rule, offenders
 from pipelines.stages import STAGES

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dagster import Definitions
 
+from pipelines.alerts import alerts
 from pipelines.assets import assets
 from pipelines.checks import checks
 from pipelines.resources import SettingsResource
@@ -11,5 +12,5 @@ from pipelines.schedules import everything, nightly
 from pipelines.sensors import inbox
 
 defs = Definitions(
-    assets=assets, asset_checks=checks, jobs=[everything], schedules=[nightly], sensors=[inbox],
+    assets=assets, asset_checks=checks, jobs=[everything], schedules=[nightly], sensors=[inbox, alerts],
     resources={"settings": SettingsResource()})

@@ -147,9 +147,13 @@ def model_name() -> str:
     return os.environ.get("TRACEROOM_MODEL", "")
 
 
+def inboxes() -> tuple[str, ...]:
+    """Folders and `s3://` addresses that logs arrive in: TRACEROOM_INBOX, with commas between."""
+    return tuple(each.strip() for each in os.environ.get("TRACEROOM_INBOX", "inbox").split(",") if each.strip())
+
+
 def from_environment() -> Settings:
     """Settings of the assets where Dagster runs them by itself: TRACEROOM_INBOX, TRACEROOM_OUT, TRACEROOM_CONFIG."""
-    inbox = os.environ.get("TRACEROOM_INBOX", "inbox")
     return Settings(
-        logs=(inbox,), out=os.environ.get("TRACEROOM_OUT", "out"), configuration=os.environ.get("TRACEROOM_CONFIG") or None,
+        logs=inboxes(), out=os.environ.get("TRACEROOM_OUT", "out"), configuration=os.environ.get("TRACEROOM_CONFIG") or None,
         image=os.environ.get("TRACEROOM_IMAGE", "on") != "off", base_image=os.environ.get("TRACEROOM_BASE_IMAGE") or None)

@@ -27,7 +27,7 @@ from dagster import (
 from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG
 
 from pipelines import sensors
-from pipelines.assets import RETRIES, assets, days, key_of
+from pipelines.assets import assets, days, key_of, waits
 from pipelines.checks import checks
 from pipelines.definitions import defs
 from pipelines.instance import instance as of_home
@@ -282,20 +282,33 @@ def test_a_step_says_our_sentence_and_is_not_tried_again_for_nothing(home: Path,
     assert not [event for event in result.all_events if event.is_step_restarted or event.is_step_up_for_retry]
 
 
-def test_a_step_is_tried_again_when_something_outside_failed(
-    home: Path, instance: DagsterInstance, logs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (home / "blocked").write_text("a file where the folder of the results should be")
-    monkeypatch.setenv("TRACEROOM_OUT", str(home / "blocked" / "out"))
-    shutil.copytree(logs, home / "inbox", dirs_exist_ok=True)
+def failing(instance: DagsterInstance) -> tuple[ExecuteInProcessResult, str, int]:
+    """A run that fails in its first step: what is said of it, and how often that was tried again."""
     result = materialize(
         assets, instance=instance, run_config=quiet(), resources={"settings": SettingsResource()},
         partition_key="2026-03-02", raise_on_error=False)
     assert not result.success
-    assert {event.step_key for event in result.all_events if event.is_step_restarted} == {"extract"}
-    assert sum(event.is_step_restarted for event in result.all_events) == RETRIES
     (failed,) = [event for event in result.all_events if event.is_step_failure]
-    assert "make room or give access, then run again" in str(failed.event_specific_data)
+    assert failed.step_key == "extract"
+    return result, str(failed.event_specific_data), sum(event.is_step_restarted for event in result.all_events)
+
+
+def test_a_fault_that_stays_is_not_tried_again(home: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "blocked").write_text("a file where the folder of the results should be")
+    monkeypatch.setenv("TRACEROOM_OUT", str(home / "blocked" / "out"))
+    (home / "inbox" / "a.jsonl").write_text("{}\n")
+    _, said, n_again = failing(instance)
+    assert n_again == 0 and "does not pass by itself" in said
+    assert "make room or give access, then run again" in said
+
+
+def test_a_fault_that_may_pass_is_tried_again(home: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("TRACEROOM_INBOX", "s3://lamps/logs"), ("AWS_ENDPOINT_URL", "http://127.0.0.1:9"),
+                        ("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b"), ("AWS_MAX_ATTEMPTS", "1"),
+                        ("TRACEROOM_RETRY_SECONDS", "0,0")):
+        monkeypatch.setenv(name, value)
+    _, said, n_again = failing(instance)
+    assert n_again == len(waits()) == 2 and "may pass by itself, and did not" in said
 
 
 @pytest.mark.xdist_group("a day in dagster")

@@ -1,0 +1,98 @@
+"""What an asset shows of itself in Dagster's pages: figures, a table of its rows and columns, and a picture of its funnel.
+
+A picture is an SVG inside a Markdown image (a data address), for that is what the pages draw; it carries its own background,
+so that it can be read in light and in dark. It holds names of ours and counts. The rows hold what the logs say:
+TRACEROOM_SAMPLES=off keeps them out of Dagster's database.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import os
+from collections.abc import Mapping
+
+import polars as pl
+from dagster import MetadataValue, TableColumn, TableSchema
+
+from pipelines.engine import Report
+
+_SAMPLE_WIDTH = 80
+_MOST_BARS = 12
+_WIDTH, _ROW, _LABEL, _NUMBER = 640, 24, 250, 80
+_KEPT, _LEFT, _INK, _PAPER = "#1f6f8b", "#b5541c", "#1b1f24", "#ffffff"
+"""Each at least 4.5 : 1 against the paper."""
+
+
+def metadata_of(report: Report, table: str) -> dict[str, MetadataValue]:
+    """What the asset of a table is given after its stage was carried out."""
+    look = report.tables[table]
+    schema = TableSchema([TableColumn(name, str(kind).lower()) for name, kind in look.sample.schema.items()])
+    shown: dict[str, MetadataValue] = {
+        "dagster/row_count": MetadataValue.int(look.n_rows), "dagster/column_schema": MetadataValue.table_schema(schema),
+        "computed": MetadataValue.bool(report.fresh), "seconds": MetadataValue.float(round(report.seconds, 3)),
+        "picture": MetadataValue.md(f"![{_told(report)}]({_address(picture(report))})"),
+        "funnel": MetadataValue.md(markdown(report.funnel))}
+    if os.environ.get("TRACEROOM_SAMPLES", "on") != "off":
+        shown["sample"] = MetadataValue.md(markdown(look.sample))
+    return {**shown, **{name: MetadataValue.int(n) for name, n in report.counts.items()}}
+
+
+def picture(report: Report) -> str:
+    """Bars as SVG: what the stage let go on and what it left, by reason; where it judged nothing, the rows of its tables."""
+    funnel = report.funnel.sort(["kept", "n", "reason"], descending=True)
+    bars: list[tuple[str, int, bool]] = list(funnel.select("reason", "n", "kept").iter_rows())
+    bars = bars or [(table, look.n_rows, True) for table, look in report.tables.items()]
+    bars, more = bars[:_MOST_BARS], bars[_MOST_BARS:]
+    if more:
+        bars.append((f"{len(more)} more reasons", sum(n for _, n, _ in more), False))
+    most = max([n for _, n, _ in bars] + [1])
+    height = _ROW * (len(bars) + 1) + 12
+    rows = "".join(_bar(at, *bar, most) for at, bar in enumerate(bars))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" viewBox="0 0 {_WIDTH} {height}" '
+        f'role="img" font-family="sans-serif" font-size="12"><title>{html.escape(_told(report))}</title>'
+        f'<rect width="{_WIDTH}" height="{height}" rx="6" fill="{_PAPER}"/>'
+        f'<text x="10" y="20" fill="{_INK}" font-weight="bold">{html.escape(_told(report))}</text>{rows}</svg>')
+
+
+def _bar(at: int, label: str, n: int, kept: bool, most: int) -> str:
+    top, long = _ROW * (at + 1) + 6, (_WIDTH - _LABEL - _NUMBER) * n / most
+    shown = label if len(label) <= 34 else label[:33] + "…"
+    mark, colour = ("✓", _KEPT) if kept else ("✗", _LEFT)
+    return (
+        f'<text x="10" y="{top + 15}" fill="{_INK}">{mark} {html.escape(shown)}</text>'
+        f'<rect x="{_LABEL}" y="{top + 3}" width="{max(long, 1):.0f}" height="{_ROW - 8}" fill="{colour}"/>'
+        f'<text x="{_LABEL + max(long, 1) + 6:.0f}" y="{top + 15}" fill="{_INK}">{n:,}</text>')
+
+
+def _told(report: Report) -> str:
+    kept = report.funnel.filter(pl.col("kept"))["n"].sum() if report.funnel.height else 0
+    left = report.funnel.filter(~pl.col("kept"))["n"].sum() if report.funnel.height else 0
+    return f"{report.stage}: {kept:,} kept, {left:,} left" if report.funnel.height else f"{report.stage}: rows of its tables"
+
+
+def _address(svg: str) -> str:
+    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
+
+
+def markdown(frame: pl.DataFrame) -> str:
+    """A frame as a markdown table, long cells cut."""
+    if frame.is_empty():
+        return "none"
+    lines = ["| " + " | ".join(frame.columns) + " |", "|" + " --- |" * frame.width]
+    lines += ["| " + " | ".join(_cell(value) for value in row) + " |" for row in frame.iter_rows()]
+    return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    """A value that stays in its cell and is no markup: what stands there was written by anybody."""
+    nested = isinstance(value, list | Mapping)
+    text = json.dumps(value, ensure_ascii=False, default=str) if nested else "" if value is None else str(value)
+    text = text.replace("\n", " ").replace("\r", " ")
+    text = text if len(text) <= _SAMPLE_WIDTH else text[: _SAMPLE_WIDTH - 1] + "…"
+    return "".join(f"\\{letter}" if letter in _MARKUP else letter for letter in text)
+
+
+_MARKUP = frozenset("\\`*_[]()<>#|!~&:")
