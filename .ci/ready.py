@@ -38,7 +38,7 @@ def install(root: Path, stamped: Path, stamp: str, held: int) -> int:
     say(f"setting up .venv with {n_packages} locked packages (once, about a minute; what pip says is in {log})")
     pip = [str(python), "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--quiet"]
     steps = [
-        [*pip, "--require-hashes", "-r", str(root / "requirements.lock")],
+        [*pip, "--no-deps", "--require-hashes", "-r", str(root / "requirements.lock")],
         [*pip, "--no-deps", "--no-build-isolation", "--editable", str(root)],
     ]
     if not whole:
