@@ -147,6 +147,35 @@ class NewTasks(_Section):
     """Instances about other things that are made of each family at most; 0: none."""
 
 
+Level = Literal["block", "warn", "off"]
+"""What a gate does that found something: hold the release up, say so, or not look."""
+
+
+class Release(_Section):
+    """What is published, where, and what holds it up (docs/releases.md)."""
+
+    registry: str | None = None
+    """Where releases go: a folder, from the configuration file's folder, or `s3://bucket/prefix`; default: OUT/releases."""
+    approval: bool = False
+    """Whether a release waits until somebody promotes it: `traceroom release --approve ID`."""
+    keep: int = Field(default=10, ge=1)
+    """Promoted releases that `traceroom collect` keeps."""
+    days: float = Field(default=7.0, ge=0)
+    """Days that it keeps what was never promoted, and contents that no release has."""
+    min_auroc: float = Field(default=0.5, ge=0, le=1)
+    """Families with a reward must tell known good sessions from bad ones at least so well."""
+    min_fidelity: float = Field(default=0.5, ge=0, le=1)
+    """Share of its logged calls that a tool's program must answer as logged, or leave unknown."""
+    drift: Level = "warn"
+    """What new changes of what the logs are made of do."""
+    leaks: Level = "block"
+    """What things on several sides of a split do."""
+    secrets: Level = "block"
+    """What keys, tokens and passwords in the files do."""
+    personal_data: Level = "warn"
+    """What addresses, cards, accounts and telephones in the files do; where privacy is on they block."""
+
+
 Binding = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.-]*:.+$")]
 """KIND:WHAT."""
 
@@ -165,6 +194,7 @@ class Configuration(_Section):
     goals: Goals = Goals()
     rewards: RewardSources = RewardSources()
     variants: NewTasks = NewTasks()
+    release: Release = Release()
     bindings: dict[str, Binding] = Field(default_factory=dict)
     """Tool -> `KIND:WHAT`: the real thing that answers in a rollout what is not on record (docs/environment.md)."""
 
@@ -193,7 +223,10 @@ def load(path: Path | str) -> Configuration:
     beside = path.parent / (found.rewards.rubrics or RUBRICS)
     rubrics = str(beside.resolve()) if found.rewards.rubrics or beside.is_dir() else None
     rewards = found.rewards.model_copy(update={"rubrics": rubrics})
-    return found.model_copy(update={"sources": sources, "behaviour": behaviour, "rewards": rewards})
+    registry = found.release.registry
+    release = found.release.model_copy(
+        update={"registry": registry if "://" in registry else str((path.parent / registry).resolve())} if registry else {})
+    return found.model_copy(update={"sources": sources, "behaviour": behaviour, "rewards": rewards, "release": release})
 
 
 def _problem(error: ValidationError) -> str:
@@ -214,6 +247,6 @@ def _mend(error: ValidationError) -> str:
         return "correct its value"
     sections: dict[str, type[_Section]] = {"sources": Source, "sessions": Sessions, "gates": Gates, "audit": Audit,
                                             "outcomes": OutcomeSources, "behaviour": BehaviourSources, "goals": Goals,
-                                            "rewards": RewardSources, "variants": NewTasks}
+                                            "rewards": RewardSources, "variants": NewTasks, "release": Release}
     section = sections.get(str(first["loc"][0]), Configuration) if len(first["loc"]) > 1 else Configuration
     return f"remove it, or use one of: {', '.join(section.model_fields)}"

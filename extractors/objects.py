@@ -42,11 +42,11 @@ def below(url: str) -> Iterator[Found]:
 
     Errors: `Unavailable` where the extra is not installed, `InputError` where nothing is there or the store refuses.
     """
-    system, path = _system(url)
+    store, path = system(url)
     protocol = url.split("://", 1)[0]
     is_pattern = glob.has_magic(path)
     try:
-        found = system.glob(path, detail=True) if is_pattern else system.find(path.rstrip("/"), detail=True)
+        found = store.glob(path, detail=True) if is_pattern else store.find(path.rstrip("/"), detail=True)
     except FileNotFoundError:
         found = {}
     except _errors() as error:
@@ -67,16 +67,16 @@ def below(url: str) -> Iterator[Found]:
 
 def opened(url: str) -> BinaryIO:
     """The object, to read its bytes. Errors: OSError."""
-    with _refusals():
-        system, path = _system(url)
-        return cast(BinaryIO, io.BufferedReader(_Object(system.open(path, "rb", block_size=_STEP)), _STEP))
+    with refusals():
+        store, path = system(url)
+        return cast(BinaryIO, io.BufferedReader(_Object(store.open(path, "rb", block_size=_STEP)), _STEP))
 
 
 def stamp(url: str) -> tuple[int, int]:
     """Size, and when it was last written in nanoseconds since 1970. Errors: OSError."""
-    with _refusals():
-        system, path = _system(url)
-        return _stamp(system.info(path))
+    with refusals():
+        store, path = system(url)
+        return _stamp(store.info(path))
 
 
 class _Object(io.RawIOBase):
@@ -92,7 +92,7 @@ class _Object(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        with _refusals():
+        with refusals():
             found = self._file.read(len(buffer))
         buffer[:len(found)] = found
         return len(found)
@@ -106,7 +106,7 @@ class _Object(io.RawIOBase):
 
 
 @contextlib.contextmanager
-def _refusals() -> Iterator[None]:
+def refusals() -> Iterator[None]:
     """A store's own errors are told as OSError."""
     try:
         yield
@@ -135,12 +135,13 @@ def _stamp(about: dict[str, Any]) -> tuple[int, int]:
     return int(about["size"]), int(seconds * 1e9)
 
 
-def _system(url: str) -> tuple[Any, str]:
+def system(url: str) -> tuple[Any, str]:
+    """fsspec's file system of an address, and the path in it. Raises Unavailable where the extra is not installed."""
     try:
         import fsspec
 
-        system, path = fsspec.core.url_to_fs(url, use_listings_cache=False)
+        store, path = fsspec.core.url_to_fs(url, use_listings_cache=False)
     except (ImportError, ValueError) as error:
-        raise Unavailable("logs on an object store need an extra", url,
+        raise Unavailable("an object store needs an extra", url,
                           'install it: pip install "traceroom[s3]"') from error
-    return system, str(path)
+    return store, str(path)

@@ -95,6 +95,16 @@ def hold(store: Store, settings: Settings) -> bool:
         and (settings.rewards / row["environment"] / "rewards.json").is_file() for row in rows.to_dicts())
 
 
+def written_again(store: Store, folder: Path) -> dict[str, str]:
+    """Content digests of the published environments, written once more into `folder` from the tables."""
+    tables, found = _tables(store), {}
+    kept = store.read("select subject from mart.verdicts where stage = 'verify' and kept")["subject"].to_list()
+    for row in store.table("mart.environments").to_dicts():
+        published = _with(_bundle(tables, row["service"], row["environment"], covered=False), kept)
+        found[row["environment"]] = bundle.write_room(published, folder / row["environment"], _no_image("it is thrown away"))
+    return found
+
+
 def _tables(store: Store) -> Tables:
     return Tables(
         store.table("core.sessions"), store.table("core.turns"), store.table("core.tools"), store.table("mart.facts"),
@@ -171,8 +181,9 @@ def _left(tables: Tables, whole: Bundle, task_ids: list[str]) -> Bundle:
         tasks=tasks, scripts=users.scripts(tasks, tables.turns), rubrics=whole.rubrics.clear(), sessions=whole.sessions.clear())
 
 
-def _bundle(tables: Tables, service: str, name: str) -> Bundle:
-    """Everything of a service: all its tasks, and the rubrics of those that have one."""
+def _bundle(tables: Tables, service: str, name: str, covered: bool = True) -> Bundle:
+    """Everything of a service: all its tasks, and the rubrics of those that have one; what the room can answer where `covered`
+    (that takes longest, and is in no digest)."""
     own = pl.col("service") == service
     tasks, made = tables.tasks.filter(own), tables.variants.filter(own)
     rubrics = pl.concat([tables.rubrics.filter(own), made.select(tables.rubrics.columns)]).sort("task_id")
@@ -182,7 +193,7 @@ def _bundle(tables: Tables, service: str, name: str) -> Bundle:
     return Bundle(
         name, service, tables.starts_from.get(service, "shared"),
         rows, tables.tools.filter(own), *_with_variants(tasks, users.scripts(tasks, turns), made), rubrics,
-        longest if isinstance(longest, int) else 0, coverage(rows, tasks, turns),
+        longest if isinstance(longest, int) else 0, coverage(rows, tasks, turns) if covered else {},
         conditions(turns, {row["tool"]: row["effect"] for row in rows.programs}),
         users.sessions_of(tasks.join(rubrics, on="task_id", how="semi"), turns, tables.outcomes), users.longest(turns))
 

@@ -12,7 +12,7 @@ import traceback
 
 import typer
 
-from pipelines.commands import acting, building, evaluating, exporting, grading, looking, rolling, sniffing
+from pipelines.commands import acting, building, evaluating, exporting, grading, looking, releasing, rolling, sniffing
 from pipelines.screen import say
 from warehouse.errors import TraceroomError
 
@@ -32,6 +32,12 @@ app.command("serve")(acting.serve)
 app.command("rollout")(rolling.rollout)
 app.command("evaluate")(evaluating.evaluate)
 app.command("export")(exporting.export)
+app.command("release")(releasing.release)
+app.command("releases")(releasing.releases)
+app.command("diff")(releasing.diff)
+app.command("fetch")(releasing.fetch)
+app.command("withdraw")(releasing.withdraw)
+app.command("collect")(releasing.collect)
 app.command("base-image")(building.base_image)
 
 

@@ -75,6 +75,11 @@ class Settings(BaseModel):
         return Path(self.out) / "corrections"
 
     @property
+    def releases(self) -> Path:
+        """Folder of the releases, where the configuration names no other registry."""
+        return Path(self.out) / "releases"
+
+    @property
     def configured(self) -> Configuration:
         """The configuration file, or what stands where none is given. Raises InputError."""
         from extractors import configuration  # loads polars, which no command's --help needs

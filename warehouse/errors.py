@@ -11,6 +11,8 @@
     │   ├── SchemaTooNew      made by a newer Traceroom
     │   └── Busy              another run holds it for longer than we wait
     ├── EnvironmentBroken     an environment's directory is not whole, or not what its manifest says
+    ├── ReleaseBroken         a release is not whole, not what its id says, or withdrawn
+    ├── Overtaken             somebody else promoted a release first
     ├── Unavailable           something outside is not there (an engine, an endpoint, a registry)
     │   └── PolicyFailed      who plays an episode could not act
     └── GateFailed            it ran, and a gate that was asked for does not hold
@@ -94,6 +96,16 @@ class Busy(StoreError):
 
 class EnvironmentBroken(TraceroomError):
     """An environment's directory is not whole, or not what its manifest says."""
+
+
+class ReleaseBroken(TraceroomError):
+    """A release is not whole, not what its id says, or withdrawn."""
+
+
+class Overtaken(TraceroomError):
+    """Somebody else promoted a release first."""
+
+    exit_code: ClassVar[int] = 1
 
 
 class Unavailable(TraceroomError):

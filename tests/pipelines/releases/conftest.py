@@ -1,0 +1,81 @@
+"""What tests of releases share: registries of both kinds, small releases, and a build of the sample to break."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from pipelines.releases.registry import Registry, source
+
+Put = Callable[..., str]
+
+
+@pytest.fixture(scope="session")
+def bucket_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server that speaks S3 on this machine; gives its address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    said = tmp_path_factory.mktemp("bucket") / "said"
+    with said.open("w") as output, subprocess.Popen(
+            [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], stdout=output, stderr=output) as process:
+        try:
+            url = f"http://127.0.0.1:{port}"
+            while True:
+                assert process.poll() is None, f"the server ended: {said.read_text()}"
+                try:
+                    urllib.request.urlopen(f"{url}/moto-api/", timeout=5).close()
+                    break
+                except OSError:
+                    time.sleep(0.05)
+            yield url
+        finally:
+            process.terminate()
+
+
+@pytest.fixture
+def bucket(bucket_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A prefix in a bucket of its own."""
+    for name, value in (("AWS_ENDPOINT_URL", bucket_server), ("AWS_DEFAULT_REGION", "us-east-1"),
+                        ("AWS_ACCESS_KEY_ID", "somebody"), ("AWS_SECRET_ACCESS_KEY", "somebody")):
+        monkeypatch.setenv(name, value)
+    name = f"shelf-{uuid.uuid4().hex[:12]}"
+    boto3.client("s3", endpoint_url=bucket_server).create_bucket(Bucket=name)
+    return f"s3://{name}/rooms"
+
+
+@pytest.fixture(params=["folder", pytest.param("bucket", marks=pytest.mark.slow)])
+def registry(request: pytest.FixtureRequest, tmp_path: Path) -> Registry:
+    """An empty registry: a folder, or a bucket."""
+    return Registry(request.getfixturevalue("bucket") if request.param == "bucket" else str(tmp_path / "registry"))
+
+
+def put(registry: Registry, folder: Path, contents: dict[str, str], **more: Any) -> str:
+    """A release of these files (path -> text) in the registry; gives its id."""
+    files = {}
+    for path, text in contents.items():
+        place = folder / "made" / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+        files[path] = source(place)
+    now = more.pop("now", None)
+    return registry.put({"predecessor": registry.current(), "figures": {}, **more}, files, now)
+
+
+def copied(out: Path, to: Path) -> Path:
+    """A finished run to do with as one likes."""
+    shutil.copytree(out, to, ignore=shutil.ignore_patterns("*.lock", "releases"))
+    return to
+
+
