@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,10 +17,13 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from env_builder.audit import Audited, Depth, Failure, Session, Subject, audit
+from env_builder.audit.kept import again, key_of, written
 from env_builder.audit.plays import Play
 from env_builder.audit.report import Report, report
 from env_builder.audit.values import Plausible
+from env_builder.layers import read_manifest
 from env_builder.runtime import Environment
+from env_builder.runtime.files import TASKS
 from env_builder.runtime.rubrics import Rubric
 from warehouse.errors import EnvironmentBroken, Missing
 from warehouse.records import Verdict, frame
@@ -43,6 +46,8 @@ class Verified(NamedTuple):
     reward does with it (null: nobody knows)."""
     report: Report
     """The audit as it ships with the rewards."""
+    audits: dict[str, str]
+    """What was played, to be `kept` next time; {} where nothing was kept."""
 
 
 class _Side(NamedTuple):
@@ -55,7 +60,7 @@ class _Side(NamedTuple):
 
 def verify(
     directory: str | Path, rewards: str | Path, task_ids: Iterable[str] | None = None, depth: Depth | None = None,
-    executor: Executor | None = None, n_beside: int = 1,
+    executor: Executor | None = None, n_beside: int = 1, kept: Mapping[str, str] | None = None,
 ) -> Verified:
     """Play against the tasks `task_ids` (all by default) of the environment in `directory`, graded by `rewards`.
 
@@ -63,6 +68,7 @@ def verify(
     mutant of the solution and no session known to be bad gets more than 0.5. Rows in = tasks that hold + verdicts that are
     not kept. EnvironmentBroken where a file cannot be read, Missing where a task id is not in the environment.
     `executor`: `n_beside` processes, which take their shares of the tasks; what comes of it is the same.
+    `kept`: `audits` of the same code's last time: what would be played as it was then is not played again.
     """
     depth = depth or Depth()
     environment, side = _load(directory, rewards)
@@ -71,13 +77,26 @@ def verify(
     for task_id in asked:
         if task_id not in known:
             raise Missing.named("task", task_id, known)
-    n_shares = 1 + n_beside if executor else 1
-    others = [executor.submit(_share, str(directory), str(rewards), asked[n::n_shares], depth)
+    keys = {} if kept is None else _keys(Path(directory), side, asked, depth)
+    found = {task_id: again(kept[key], side.sessions.get(task_id, []))
+             for task_id, key in keys.items() if kept is not None and key in kept}
+    new = [task_id for task_id in asked if task_id not in found]
+    n_shares = 1 + n_beside if executor and 2 * len(new) > len(asked) else 1  # a few are played before a process has begun
+    others = [executor.submit(_share, str(directory), str(rewards), new[n::n_shares], depth)
               for n in range(1, n_shares)] if executor else []
-    found = _audited(environment, side, asked[::n_shares], depth)
+    found |= _audited(environment, side, new[::n_shares], depth)
     for other in others:
         found |= other.result()
-    return _verified(dict(sorted(found.items())), side.rubrics, depth)
+    audits = {key: written(found[task_id]) for task_id, key in keys.items()}
+    return _verified(dict(sorted(found.items())), side.rubrics, depth, audits)
+
+
+def _keys(directory: Path, side: _Side, task_ids: list[str], depth: Depth) -> dict[str, str]:
+    """What names the audit of each task that has one."""
+    room, rows = read_manifest(directory)["room_digest"], {row["task_id"]: row for row in _rows(directory / TASKS)}
+    return {
+        name: key_of(room, rows[name], side.rubrics[name], side.solutions[name], side.sessions.get(name, []), depth)
+        for name in task_ids if name in side.rubrics and name in side.solutions}
 
 
 def _load(directory: str | Path, rewards: str | Path) -> tuple[Environment, _Side]:
@@ -107,13 +126,15 @@ def _audited(environment: Environment, side: _Side, task_ids: list[str], depth: 
     return found
 
 
-def _verified(found: dict[str, Audited], rubrics: dict[str, dict[str, Any]], depth: Depth) -> Verified:
+def _verified(
+    found: dict[str, Audited], rubrics: dict[str, dict[str, Any]], depth: Depth, audits: dict[str, str]
+) -> Verified:
     plays = [(task_id, play.player, play.kind, play.reward, play.should, play.says)
              for task_id, audited in found.items() for play in audited.plays]
     verdicts = [_verdict(task_id, audited.failure, audited.plays) for task_id, audited in found.items()]
     return Verified(
         [task_id for task_id, audited in found.items() if audited.failure is None], frame(Verdict, verdicts),
-        pl.DataFrame(plays, schema=PLAYS, orient="row"), report(found, rubrics, depth))
+        pl.DataFrame(plays, schema=PLAYS, orient="row"), report(found, rubrics, depth), audits)
 
 
 def _verdict(task_id: str, failure: Failure | None, plays: list[Play]) -> Verdict:

@@ -25,6 +25,7 @@ from env_builder.coverage import coverage
 from pipelines import progress
 from pipelines.beside import auditors, n_cores
 from pipelines.engine import Counts
+from pipelines.parts import audits_of, keep_audits
 from pipelines.settings import Settings
 from warehouse.records import EnvironmentRow, Verdict, empty, frame
 from warehouse.store import Store
@@ -55,12 +56,13 @@ def environments(store: Store, settings: Settings) -> Counts:
     drafts = Path(settings.out) / ".drafts"
     shutil.rmtree(drafts, ignore_errors=True)
     rows: list[EnvironmentRow] = []
-    verdicts = [empty(Verdict)]
+    verdicts, audits = [empty(Verdict)], dict[str, dict[str, str]]()
     services = tables.tasks["service"].unique().sort().to_list()
     names = names_of(services)
     for done, service in enumerate(services):
         progress.tell(STAGE, done, len(services), service)
-        row, found = _of_service(tables, service, names[service], drafts, settings)
+        row, found, audits[service] = _of_service(
+            tables, service, names[service], drafts, settings, audits_of(store, service))
         verdicts.append(found)
         rows += [row] if row else []
     shutil.rmtree(drafts, ignore_errors=True)
@@ -68,6 +70,7 @@ def environments(store: Store, settings: Settings) -> Counts:
     store.replace(
         "mart.verdicts", pl.concat(verdicts), "stage in ('environments', 'verify', 'image')")
     store.replace("mart.environments", frame(EnvironmentRow, rows))
+    keep_audits(store, audits)
     n_published = sum(row.n_tasks for row in rows)
     return {"n_environments": len(rows), "n_rubrics": tables.rubrics.height, "n_published": n_published,
             "n_images": sum(row.image_id is not None for row in rows)}
@@ -76,7 +79,7 @@ def environments(store: Store, settings: Settings) -> Counts:
 def publish(store: Store, service: str, name: str, settings: Settings) -> bool:
     """The directories of one service under this name; was there a task that holds?"""
     drafts = Path(settings.out) / ".drafts"
-    row, _ = _of_service(_tables(store), service, name, drafts, settings)
+    row, *_ = _of_service(_tables(store), service, name, drafts, settings, {})
     shutil.rmtree(drafts, ignore_errors=True)
     return row is not None
 
@@ -114,19 +117,20 @@ def _tables(store: Store) -> Tables:
 
 
 def _of_service(
-    tables: Tables, service: str, name: str, drafts: Path, settings: Settings
-) -> tuple[EnvironmentRow | None, pl.DataFrame]:
-    """The published environment of a service, None where no task holds; and the verdicts."""
+    tables: Tables, service: str, name: str, drafts: Path, settings: Settings, kept: dict[str, str]
+) -> tuple[EnvironmentRow | None, pl.DataFrame, dict[str, str]]:
+    """The published environment of a service, None where no task holds; the verdicts; and the audits to keep."""
     whole = _bundle(tables, service, name)
     draft = _with(whole, whole.rubrics["task_id"].to_list())
     room, grader = drafts / "environments" / name, drafts / "rewards" / name
     bundle.write(draft, room, grader, _no_image("it is not published yet"))
     with auditors(draft.tasks.height) as executor:
-        found = verify.verify(room, grader, depth=depth_of(settings), executor=executor, n_beside=n_cores() - 1)
+        found = verify.verify(
+            room, grader, depth=depth_of(settings), executor=executor, n_beside=n_cores() - 1, kept=kept)
     _withhold(_left(tables, whole, found.task_ids), room, drafts, settings)
     if not found.task_ids:
-        return None, pl.concat([found.verdicts, _verdict(
-            STAGE, name, False, "no_task_holds", f"None of {draft.tasks.height} tasks of {service} holds; see stage verify")])
+        left = f"None of {draft.tasks.height} tasks of {service} holds; see stage verify"
+        return None, pl.concat([found.verdicts, _verdict(STAGE, name, False, "no_task_holds", left)]), found.audits
     published = _with(draft, found.task_ids)
     digests = bundle.publish(published, room, grader, found.report, _no_image("it was not asked for"))
     place = settings.environments / name
@@ -145,7 +149,7 @@ def _of_service(
         _verdict(STAGE, name, True, "published", f"{row.n_tasks} of {draft.tasks.height} tasks hold"),
         _verdict("image", name, made.image_id is not None, "built" if made.image_id else "no_image",
                  made.image_id or made.left or "")]
-    return row, pl.concat([found.verdicts, *says])
+    return row, pl.concat([found.verdicts, *says]), found.audits
 
 
 def _withhold(rest: Bundle, draft: Path, drafts: Path, settings: Settings) -> None:

@@ -161,12 +161,12 @@ def _looks(store: Store, stage: Stage) -> tuple[dict[str, Look], pl.DataFrame]:
 def _wanted(store: Store, stage: Stage, settings: Settings) -> str:
     before = {name: (_recorded(store, name) or {}).get("versions") for name in stage.after}
     told = {name: settings.told(name) for name in stage.reads}
-    return _digest({"stage": stage.name, "code": code_digest(), "before": before, "settings": told})
+    return digest_of({"stage": stage.name, "code": code_digest(), "before": before, "settings": told})
 
 
 def _state(store: Store) -> str:
     """Digest of all that was ever read."""
-    return _digest({"files": store.version("raw.files"), "code": code_digest()})
+    return digest_of({"files": store.version("raw.files"), "code": code_digest()})
 
 
 def _recorded(store: Store, stage: str) -> Mapping[str, Any] | None:
@@ -201,5 +201,6 @@ def _sources(folder: Traversable, path: str) -> list[tuple[str, bytes]]:
     return found
 
 
-def _digest(value: object) -> str:
+def digest_of(value: object) -> str:
+    """Digest of a JSON value."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

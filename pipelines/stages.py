@@ -14,8 +14,8 @@ from pipelines.engine import Counts, Stage
 from pipelines.ingesting import ingest
 from pipelines.settings import Settings
 from pipelines.verdicts import all_of
-from pipelines.worlds import configuration_of, world_of
-from warehouse.records import Leakage, Service, Verdict, frame
+from pipelines.worlds import configuration_of
+from warehouse.records import Leakage, Verdict, frame
 from warehouse.store import Store
 
 
@@ -57,20 +57,9 @@ def sessions(store: Store, settings: Settings) -> Counts:
 
 def world(store: Store, settings: Settings) -> Counts:
     """What is known of the world over time, the answers that tools gave, and what each tool does."""
-    from pipelines.behaviours import behaviours
+    from pipelines.worlds import worlds
 
-    built = world_of(store, settings)
-    found = behaviours(built, store.table("core.tools"), settings)
-    services = [
-        {"service": name, "starts_from": service.starts_from, "votes": json.dumps(service.votes, sort_keys=True)}
-        for name, service in sorted(built.services.items())]
-    store.replace("mart.services", frame(Service, services))
-    leave(store, "world", built.verdicts)
-    leave(store, "behaviour", found.verdicts)
-    return {
-        "n_facts": store.replace("mart.facts", built.facts),
-        "n_recorded": store.replace("mart.recorded", built.recorded),
-        "n_behaviours": store.replace("mart.behaviours", found.behaviours)}
+    return worlds(store, settings)
 
 
 def goals(store: Store, settings: Settings) -> Counts:

@@ -10,6 +10,14 @@ create table if not exists raw.schema_version (version integer primary key, fing
 create table if not exists raw.stages (
     stage varchar primary key, digest varchar not null, versions varchar not null, seconds double not null,
     counts varchar not null, done_at timestamptz not null);
+-- The same of a service's share of a stage that is made service by service, and the verdicts (JSON) that came with it.
+create table if not exists raw.parts (
+    stage varchar not null, service varchar not null, digest varchar not null, verdicts varchar not null,
+    primary key (stage, service));
+-- What was played against each task, so that it need not be played again while nothing that it depends on changed.
+create table if not exists raw.audits (
+    service varchar not null, audit_id varchar not null, code varchar not null, audited varchar not null,
+    primary key (service, audit_id));
 
 create table if not exists raw.files (
     file_id varchar primary key, previous varchar, source varchar not null, path varchar not null, piece bigint not null,

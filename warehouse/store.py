@@ -46,9 +46,10 @@ _WORLD_AT = """
         on things.entity_class = held.entity_class and things.key = held.key and things.instant >= held.since
     where valid_to is null or instant < valid_to order by all
 """
-_VERSION = """
-    with named as (select md5_number(to_json(row)::varchar) as n from {table} as row)
-    select count(*), sum((n >> 64)::hugeint)::varchar, sum((n & 18446744073709551615::uhugeint)::hugeint)::varchar from named
+_VERSIONS = """
+    with named as (select {by} as service, md5_number(to_json(row)::varchar) as n from {rows} as row)
+    select service, count(*), sum((n >> 64)::hugeint)::varchar, sum((n & 18446744073709551615::uhugeint)::hugeint)::varchar
+    from named group by service order by service
 """
 _ROW_GROUP = 20480
 _INTERRUPTED = "Query interrupted"
@@ -123,8 +124,12 @@ class Store:
         if table in KEPT:
             pieces = self.read("select file_id from raw.files order by file_id")["file_id"]
             return hashlib.sha256("\n".join(pieces).encode()).hexdigest()
-        told = self.read(_VERSION.format(table=table)).row(0)
-        return hashlib.sha256(":".join(map(str, told)).encode()).hexdigest()
+        return self.versions(table, "''").get("", "")
+
+    def versions(self, rows: str, by: str = "service") -> dict[str, str]:
+        """The same of each service's rows. `rows`: a table with a column `service`, or a query in parentheses."""
+        found = self.read(_VERSIONS.format(rows=rows, by=by)).iter_rows()
+        return {service: hashlib.sha256(":".join(map(str, told)).encode()).hexdigest() for service, *told in found}
 
     def world_at(self, service: str, instant: datetime) -> pl.DataFrame:
         """What is known of a service's world as of an instant (UTC): one row a thing, with `known`: how it is known.
@@ -285,6 +290,8 @@ class Store:
                 self._connection.execute(f"drop table if exists {name} cascade")
             self._connection.execute(schema_text())
             self._connection.execute("delete from raw.stages")
+            self._connection.execute("delete from raw.parts")
+            self._connection.execute("delete from raw.audits")
             self._sign()
 
     def _sign(self) -> None:

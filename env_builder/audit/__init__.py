@@ -69,6 +69,10 @@ class Failure(NamedTuple):
     detail: str
 
 
+EARLY = ("not_deterministic", "solution_fails")
+"""Reasons for which nothing more is played."""
+
+
 class Audited(NamedTuple):
     """What came of one task."""
 
@@ -101,7 +105,22 @@ def audit(subject: Subject, values: Plausible, depth: Depth) -> Audited:
     maker = Maker(solved, values)
     plays += _attackers(subject, Attackers(solved, values, maker), solved, depth)
     plays += _mutants(subject, maker, solved, depth)
-    return Audited(_failure(plays, _odds(plays, subject.sessions)), plays)
+    return Audited(judged(plays, subject.sessions), plays)
+
+
+def in_order(sessions: Iterable[Session]) -> list[Session]:
+    """The sessions as they are played: the likeliest to have gone well first."""
+    return sorted(sessions, key=lambda each: (-(each.probability or 0.0), each.session_id))
+
+
+def said(chance: float | None) -> str:
+    """What the play of a session says of it."""
+    return "" if chance is None else f"{chance:.3f}"
+
+
+def judged(plays: list[Play], sessions: Sequence[Session]) -> Failure | None:
+    """The first reason not to publish a task against which all of this was played, None where there is none."""
+    return _failure(plays, _odds(plays, sessions))
 
 
 def _solve(subject: Subject) -> tuple[list[Row], Grade]:
@@ -119,16 +138,15 @@ def _solve(subject: Subject) -> tuple[list[Row], Grade]:
 
 def _sessions(subject: Subject, solved: Replayed, depth: Depth) -> Iterator[Play]:
     """Every recorded session of the task, the good ones first: what they reached is as right as the solution's end."""
-    for one in sorted(subject.sessions, key=lambda each: (-(each.probability or 0.0), each.session_id)):
+    for one in in_order(subject.sessions):
         episode = solved.whole(journal_of(one.steps))
         chance = one.probability
         good = chance is not None and chance >= depth.good_from
         bad = chance is not None and chance < depth.bad_below
         if good:
             solved.accept(episode)
-        says = "" if chance is None else f"{chance:.3f}"
         yield Play(one.session_id, "session", grade(subject.rubric, episode).reward,
-                   "pass" if good else "fail" if bad else None, says)
+                   "pass" if good else "fail" if bad else None, said(chance))
 
 
 def _attackers(subject: Subject, attackers: Attackers, solved: Replayed, depth: Depth) -> Iterator[Play]:

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""What a night costs: logs that grow by a hundredth, nights without news, a night with another rubric.
+
+    benchmarks/nightly.py LOGS… [--nights 30] [--measured 3] [--share 0.01] [--services 1] [--folder DIR]
+                          e.g. ../shared/data/retail_desk/logs
+
+The sessions of LOGS (files of JSON lines that name their session) are put in order of their first line. A base is built of all
+but the last `--nights` hundredths (`--share`); then each night brings a file with the next hundredth, and `traceroom run` goes
+over all of it, in a process of its own. The last `--measured` nights are run one by one, and what comes before them arrives
+together, as after days of rest; 0: each. Then a night without news, one on which a file has another name, and a full build of
+the same logs into an empty folder, with which the grown one must agree table by table and file by file; then a night on which
+a person writes a rubric. With `--services N` sessions are dealt to N services by their names, and on one more night the news
+is of one service alone.
+
+The last line on stdout is one JSON object. `incremental_share`: seconds of a night with a hundredth of new sessions over those
+of a full build, the mean of the measured ones, and `incremental_cpu_share` the same of processor seconds, which a busy machine
+does not change; `idle_share`, `renamed_share`, `rubric_share`, `one_service_share`: of the other nights; `share_<stage>`: a
+night's seconds of the stage over the full build's; `rubric_rebuilds_world`: was anything below the rewards computed on the
+night of the rubric; `equal`: is the grown result the full build's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from warehouse.store import Store  # noqa: E402
+
+BELOW_REWARDS = {"sessions", "world", "goals", "names", "outcomes", "tasks"}
+"""Stages that no rubric has anything to say to."""
+CLOCKED = ("raw.schema_version", "raw.stages", "raw.places", "raw.parts", "raw.audits")
+"""Tables that tell of runs and places, and nothing of logs."""
+RUBRIC = """[[checks]]
+kind = "spoke"
+says = "The agent speaks twice at least."
+role = "diagnostic"
+parameters = { at_least = 2 }
+"""
+
+
+class Night(NamedTuple):
+    """What a run took."""
+
+    name: str
+    seconds: float
+    cpu: float
+    """Processor seconds, of all its processes."""
+    stages: dict[str, float]
+    """Seconds of the stages that were computed."""
+    n_sessions: int
+
+
+def main() -> int:
+    """Run the nights and print their figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("logs", nargs="+", type=Path)
+    parser.add_argument("--nights", type=int, default=30)
+    parser.add_argument("--measured", type=int, default=3)
+    parser.add_argument("--share", type=float, default=0.01)
+    parser.add_argument("--services", type=int, default=1)
+    parser.add_argument("--folder", type=Path)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=given.folder) as scratch:
+        figures = measured(given, Path(scratch))
+    print(json.dumps({"benchmark": "nightly", "n_nights": given.nights, "n_services": given.services, "figures": figures}))
+    return 0
+
+
+def measured(given: argparse.Namespace, scratch: Path) -> dict[str, Any]:
+    """Figures of all nights."""
+    inbox, out = scratch / "logs", scratch / "out"
+    inbox.mkdir()
+    sessions = list(sessions_of(given.logs, given.services))
+    new = max(1, round(given.share * len(sessions)))
+    n_measured = given.measured or given.nights
+    arrivals = [sessions[:len(sessions) - given.nights * new]]
+    rest = sessions[len(arrivals[0]):]
+    together = (given.nights - n_measured) * new
+    arrivals += [rest[:together]] if together else []
+    arrivals += [rest[at:at + new] for at in range(together, len(rest), new)]
+    nights = []
+    for number, arrived in enumerate(arrivals):
+        (inbox / f"night-{number:02}.jsonl").write_text("".join(line for lines in arrived for line in lines), "utf-8")
+        is_news = number >= len(arrivals) - n_measured
+        nights.append(run("news" if is_news else "base", [inbox], out))
+    last = {"idle": run("idle", [inbox], out)}
+    (inbox / "night-00.jsonl").rename(inbox / "renamed.jsonl")
+    last["renamed"] = run("renamed", [inbox], out)
+    full = run("full", [inbox], scratch / "full")
+    apart = different(out, scratch / "full")
+    last["rubric"] = run("rubric", [inbox], out, rubric(out, scratch))
+    if given.services > 1:
+        run("rubric gone", [inbox], out)
+        one_more(inbox, sessions)
+        last["one_service"] = run("one service", [inbox], out)
+    news = [night for night in nights if night.name == "news"]
+    table([*nights, *last.values(), full])
+    for name in apart:
+        print(f"differs: {name}", file=sys.stderr)
+    return figures_of(news, last, full, apart)
+
+
+def figures_of(news: list[Night], last: dict[str, Night], full: Night, apart: list[str]) -> dict[str, Any]:
+    """What is printed."""
+    def share(nights: list[Night], of: float = full.seconds) -> float:
+        return round(sum(night.seconds for night in nights) / len(nights) / of, 4)
+
+    stages = {f"share_{stage}": round(sum(night.stages.get(stage, 0.0) for night in news) / len(news) / seconds, 3)
+              for stage, seconds in full.stages.items() if seconds > 0.01}
+    return {
+        "incremental_share": share(news),
+        "incremental_cpu_share": round(sum(night.cpu for night in news) / len(news) / full.cpu, 4),
+        "worst_share": max(share([night]) for night in news),
+        **{f"{name}_share": share([night]) for name, night in last.items()},
+        "rubric_rebuilds_world": bool(BELOW_REWARDS & last["rubric"].stages.keys()),
+        "idle_computes": len(last["idle"].stages), "equal": not apart, "n_measured": len(news),
+        "seconds_full": round(full.seconds, 2), "cpu_full": round(full.cpu, 2), "n_sessions": full.n_sessions, **stages}
+
+
+def sessions_of(logs: list[Path], n_services: int) -> Iterator[list[str]]:
+    """The lines of each session, sessions in order of their first line; each dealt to a service where there are several."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(each for log in logs for each in ([log] if log.is_file() else log.rglob("*.jsonl"))):
+        for line in path.read_text("utf-8").splitlines(keepends=True):
+            row = json.loads(line)
+            place = row.get("metadata", row)
+            name = str(place.get("session_id", len(found)))
+            if n_services > 1:
+                dealt = int(hashlib.sha256(name.encode()).hexdigest(), 16) % n_services
+                place["app" if "app" in place else "service"] = f"desk-{dealt}"
+                line = json.dumps(row) + "\n"
+            found.setdefault(name, []).append(line)
+    yield from found.values()
+
+
+def one_more(inbox: Path, sessions: list[list[str]]) -> None:
+    """Write a file with the last session of the first service once more, under another name."""
+    lines = next(lines for lines in reversed(sessions) if '"desk-0"' in lines[0])
+    row = json.loads(lines[0])
+    name = row.get("metadata", row)["session_id"]
+    other = hashlib.sha256(name.encode()).hexdigest()[:len(name)]
+    (inbox / "one-more.jsonl").write_text("".join(lines).replace(name, other), "utf-8")
+
+
+def run(name: str, logs: list[Path], out: Path, configuration: Path | None = None) -> Night:
+    """One run of the command, timed with its start and imports."""
+    told = ["--config", str(configuration)] if configuration else []
+    began, before = time.perf_counter(), cpu_seconds()
+    done = subprocess.run(
+        [sys.executable, "-m", "pipelines", "run", *map(str, logs), "--out", str(out), "--no-image", "--json", *told],
+        capture_output=True, text=True, cwd=ROOT, check=False)
+    seconds = time.perf_counter() - began
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    made = json.loads(done.stdout)
+    computed = {stage["stage"]: stage["seconds"] for stage in made["stages"] if stage["computed"]}
+    return Night(name, seconds, cpu_seconds() - before, computed, made["n_sessions"])
+
+
+def cpu_seconds() -> float:
+    """Processor seconds of the processes that were waited for so far, and of theirs."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def rubric(out: Path, scratch: Path) -> Path:
+    """A configuration whose folder of rubrics holds a person's check on the family with the most tasks."""
+    with Store.published(out / "warehouse.duckdb") as store:
+        family = store.read("select family from mart.tasks group by family order by count(*) desc, family limit 1").item()
+    folder = scratch / "rubrics"
+    folder.mkdir()
+    (folder / f"{family}.toml").write_text(RUBRIC, "utf-8")
+    configuration = scratch / "traceroom.toml"
+    configuration.write_text(f'[rewards]\nrubrics = "{folder}"\n', "utf-8")
+    return configuration
+
+
+def different(one: Path, other: Path) -> list[str]:
+    """Tables and files that are not the same, but for clocks and places."""
+    with Store.published(one / "warehouse.duckdb") as left, Store.published(other / "warehouse.duckdb") as right:
+        names = left.read("select schema_name || '.' || table_name as name from duckdb_tables() order by all")["name"]
+        apart = [name for name in names if name not in CLOCKED and not left.table(name).drop(
+            "read_at", "path", strict=False).equals(right.table(name).drop("read_at", "path", strict=False))]
+    return apart + sorted(name for name, _ in files(one) ^ files(other))
+
+
+def files(out: Path) -> set[tuple[str, str]]:
+    """(path, sha256) of every exported file."""
+    folders = [out / name for name in ("environments", "rewards", "withheld", "datasets")]
+    return {(str(path.relative_to(out)), hashlib.sha256(path.read_bytes()).hexdigest())
+            for folder in folders for path in folder.rglob("*") if path.is_file()}
+
+
+def table(nights: list[Night]) -> None:
+    """Seconds of each night by stage, on stderr."""
+    stages = list(nights[-1].stages)
+    print("night".ljust(12) + "sessions  seconds      cpu  " + "  ".join(stages), file=sys.stderr)
+    for night in nights:
+        cells = (f"{night.stages.get(stage, 0.0):.2f}".rjust(len(stage)) for stage in stages)
+        print(f"{night.name:12}{night.n_sessions:8}{night.seconds:9.2f}{night.cpu:9.2f}  " + "  ".join(cells), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
