@@ -16,8 +16,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from env_builder.behaviour import row_tables
 from env_builder.behaviour.trials import Malformed, Trial, seen, tried
-from env_builder.runtime.behaviour import RULES
 from env_builder.runtime.canonical import canonical
+from env_builder.runtime.rules import RULES
 from env_builder.world import World
 from warehouse.errors import InputError
 from warehouse.records import Behaviour, Verdict, frame

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from env_builder.behaviour.trials import Before, Seen
-from env_builder.runtime.behaviour import Answer, answer
+from env_builder.runtime.behaviour import answer
 from env_builder.runtime.ends import masked
+from env_builder.runtime.records import Answer
 from env_builder.runtime.tables import Table
 from env_builder.world.replay import Step
 

@@ -48,7 +48,7 @@ def scopes_of(scope: Scope, position: Position) -> list[Scope]:
     if position is None:
         return [scope]
     try:
-        return list(counted(["any", *position, []], scope))
+        return counted(*position, scope)
     except Missing:
         return []
 

@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from env_builder.runtime.answers import parsed
-from env_builder.runtime.behaviour import Answer, answer
+from env_builder.runtime.behaviour import answer
 from env_builder.runtime.canonical import digest
 from env_builder.runtime.programs import Ready
+from env_builder.runtime.records import Answer
 from env_builder.runtime.relevance import act_names
 from env_builder.runtime.tables import ROWS, Table, Wanted, agreed
 from env_builder.runtime.world import Name, Row

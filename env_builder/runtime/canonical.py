@@ -25,23 +25,36 @@ def _encoding(style: dict[str, Any]) -> Callable[[Any], str]:
     return lambda value: "".join(encode(value, 0))
 
 
-canonical = _encoding({"sort_keys": True, "separators": (",", ":"), "ensure_ascii": False, "allow_nan": False})
-"""JSON text of a value with sorted keys and no spaces; numbers as Python's json writes them."""
+_canonical = _encoding({"sort_keys": True, "separators": (",", ":"), "ensure_ascii": False, "allow_nan": False})
+_text = encoder.encode_basestring
+UNWRITABLE = (ValueError, TypeError, RecursionError)
+"""What `canonical` raises of what is no JSON value."""
 
-_STYLED = Kept(_encoding)
+
+def canonical(value: Any) -> str:
+    """JSON text of a value with sorted keys and no spaces; numbers as Python's json writes them. Raises UNWRITABLE."""
+    if type(value) is dict and len(value) == 1:  # one argument that is a text, as most calls have
+        ((name, text),) = value.items()
+        if type(name) is str and type(text) is str:
+            return f"{{{_text(name)}:{_text(text)}}}"
+    return _canonical(value)
 
 
 def written(value: Any) -> str | None:
     """The same, None where it cannot be written: a number that is not finite cannot, nor what is nested too deep."""
     try:
         return canonical(value)
-    except (ValueError, TypeError, RecursionError):
+    except UNWRITABLE:
         return None
 
 
+encoding = Kept(_encoding)
+"""What `json.dumps` does with these options, kept: they may not change."""
+
+
 def styled(value: Any, style: dict[str, Any]) -> str:
-    """JSON text of a value as `json.dumps` writes it with these options; a style's encoder is kept: it may not change."""
-    return _STYLED(style)(value)
+    """JSON text of a value as `json.dumps` writes it with these options."""
+    return encoding(style)(value)
 
 
 def digest(text: str | bytes) -> str:

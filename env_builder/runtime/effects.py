@@ -9,66 +9,105 @@ null: none): once for each of its elements, in which `before` is the element. Wh
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from .answers import Document
-from .canonical import styled
-from .expressions import Look, Missing, evaluate, nothing
+from .canonical import encoding
+from .expressions import Look, Missing, Scope, compiled, nothing, path_of
+from .kept import Kept
 from .scopes import amount, at, rows
 from .world import Name
 
 Consequence = dict[str, Any]
 
 
-class Known(Protocol):
-    """What of the episode is needed."""
-
-    @property
-    def look(self) -> Look:
-        """Document of a thing as JSON value."""
-
-
 class Unknowable(Exception):
     """What is put there is not known, so neither is the document from then on."""
 
 
-def consequences(
-    also: list[Consequence], before: Any, arguments: dict[str, Any], state: Known
-) -> tuple[tuple[Name, str], ...]:
-    """Texts of all other documents that the write is known to change or to leave alone; those not known are left out."""
-    if not also:
-        return ()
-    found: dict[Name, Any] = {}
-    styles: dict[Name, dict[str, Any]] = {}
-    for one in also:
+class Effect:
+    """One consequence, ready to be worked out."""
+
+    __slots__ = ("_adds", "_change", "_digits", "_over", "_path", "_puts", "encode", "key", "kind")
+
+    def __init__(self, one: Consequence) -> None:
+        self.kind: str = one["class"]
+        self.key = compiled(one["key"])
+        self.encode = encoding(one["style"])
+        self._over = None if one["over"] is None else compiled(one["over"])
+        self._path = path_of(one["path"], compiled)
+        self._puts, self._adds = "to" in one, "more" in one
+        self._change = compiled(one["to"] if self._puts else one["more"] if self._adds else one["by"])
+        self._digits: int | None = one["digits"] if not (self._puts or self._adds) else None
+
+    def applied(self, there: Any, scope: Scope) -> Any:
+        """The other document after it; `there` itself is left as it is. Raises Unknowable."""
+        if self._over is None:
+            return self._once(there, scope)
         try:
-            name = (one["class"], str(evaluate(one["key"], before, arguments, state.look)))
+            elements = self._over(scope)
+        except Missing:
+            raise Unknowable from None
+        for element in elements:
+            there = self._once(there, Scope(element, scope.arguments, scope.look))
+        return there
+
+    def _once(self, there: Any, scope: Scope) -> Any:
+        try:
+            path = self._path(scope)
+            old = at(there, path)
+        except Missing:
+            return there
+        try:
+            new = self._changed(old, scope)
+        except Missing:
+            raise Unknowable from None
+        return _put(there, path, new)
+
+    def _changed(self, value: Any, scope: Scope) -> Any:
+        if self._puts:
+            return self._change(scope)
+        if self._adds:
+            more = self._change(scope)
+            return [*rows(value), more]
+        number = amount(value) + amount(self._change(scope))
+        return number if self._digits is None else round(number, self._digits)
+
+
+def consequences(also: Sequence[Effect], before: Any, arguments: dict[str, Any], look: Look) -> tuple[tuple[Name, str], ...]:
+    """Texts of all other documents that the write is known to change or to leave alone; those not known are left out."""
+    found: dict[Name, Any] = {}
+    encoders: dict[Name, Callable[[Any], str]] = {}
+    scope = Scope(before, arguments, look)
+    for effect in also:
+        try:
+            name = (effect.kind, str(effect.key(scope)))
         except Missing:
             continue
-        there = found[name] if name in found else state.look(*name)
-        styles[name] = one["style"]
+        there = found[name] if name in found else look(*name)
+        encoders[name] = effect.encode
         try:
-            found[name] = None if there is None else applied(one, there, before, arguments, state.look)
+            found[name] = None if there is None else effect.applied(there, scope)
         except Unknowable:
             found[name] = None
-    known = ((name, value) for name, value in found.items() if value is not None)
-    return tuple([(name, Document.of(styled(value, styles[name]), value)) for name, value in known])
+    return tuple([
+        (name, Document.of(encoders[name](value), value)) for name, value in found.items() if value is not None])
+
+
+def effects_of(rule: dict[str, Any]) -> tuple[Effect, ...]:
+    """What a rule says of other documents."""
+    return tuple(map(Effect, rule.get("also", ())))
 
 
 def applied(one: Consequence, there: Any, before: Any, arguments: dict[str, Any], look: Look = nothing) -> Any:
-    """The other document after one consequence; `there` itself is left as it is. Raises Unknowable."""
-    try:
-        elements = [before] if one["over"] is None else evaluate(one["over"], before, arguments, look)
-    except Missing:
-        raise Unknowable from None
-    for element in elements:
-        try:
-            path = [evaluate(step, element, arguments, look) if isinstance(step, list) else step for step in one["path"]]
-            old = at(there, path)
-        except Missing:
-            continue
-        there = _put(there, path, _changed(old, one, element, arguments, look))
-    return there
+    """The other document after one consequence, which from now on nobody may change; `there` is left as it is.
+
+    Raises Unknowable."""
+    return _ready(one).applied(there, Scope(before, arguments, look))
+
+
+_ready = Kept(Effect)
 
 
 def _put(value: Any, path: list[Any], new: Any) -> Any:
@@ -80,16 +119,3 @@ def _put(value: Any, path: list[Any], new: Any) -> Any:
         return {**value, step: _put(value[step], rest, new)}
     place = step % len(value)
     return [*value[:place], _put(value[place], rest, new), *value[place + 1:]]
-
-
-def _changed(value: Any, one: Consequence, element: Any, arguments: dict[str, Any], look: Look) -> Any:
-    try:
-        if "to" in one:
-            return evaluate(one["to"], element, arguments, look)
-        if "more" in one:
-            more = evaluate(one["more"], element, arguments, look)
-            return [*rows(value), more]
-        number = amount(value) + amount(evaluate(one["by"], element, arguments, look))
-    except Missing:
-        raise Unknowable from None
-    return number if one["digits"] is None else round(number, one["digits"])

@@ -7,23 +7,21 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from . import live
 from .acts import Mark
 from .bindings import Binding, binding
-from .canonical import canonical, digest, written
+from .canonical import UNWRITABLE, canonical, digest
 from .conditions import Conditions
 from .episode import Room
 from .files import TASKS, named_rows, rows_of, task_of
-from .grading import grade, shaped
+from .judged import Judged
 from .known import Memory
 from .programs import Program, Programs
-from .records import Ended, Episode, Grade, Limits, Observation, Result, Task
-from .rubrics import Rubric
-from .talking import Talking
+from .records import Ended, Limits, Observation, Result, Task
 from .user import Said
 from .world import View, World
 
@@ -31,7 +29,7 @@ FORMAT = "traceroom-environment/1"
 _OVER = Result("the episode has ended; reset the environment to begin another", True, "unknown")
 
 
-class Environment(Talking):
+class Environment(Judged):
     """One room with many tasks; an instance plays one episode at a time."""
 
     def __init__(
@@ -46,7 +44,7 @@ class Environment(Talking):
         self._writes = frozenset(tool for tool, program in self._programs.items() if program.acting)
         self._world = world
         self._rubrics = rubrics
-        self._read_rubrics: dict[str, Rubric] = {}
+        self._read_rubrics = {}
         self._conditions = conditions or Conditions()
         self._bound: dict[str, Binding] = {}
         self._memory: Memory | None = None
@@ -113,10 +111,12 @@ class Environment(Talking):
             raise KeyError(f"no task {task_id!r} in this environment; it has {len(self.tasks)}, {there}")
         self._begin(task, View(task.starts_at, frozenset(task.session_ids)))
         self._limits = limits or task.limits
-        self._guise = self._conditions.guise(self._ids)
-        text = self._guise.text if self._guise else str
-        opening = [message | {"content": text(message["content"])} for message in task.opening]
-        return Observation(opening, self.tools, limits or task.limits)
+        self._guise = self._conditions.guise(self._ids) if self._conditions.switches else None
+        opening = [*map(dict, task.opening)]
+        if self._guise:
+            for message in opening:
+                message["content"] = self._guise.text(message["content"])
+        return Observation(opening, self.tools, self._limits)
 
     def bind(self, tool: str, source: str | Binding) -> None:
         """From now on let the real thing answer what is not on record: `python:module:function`, `http:ADDRESS`,
@@ -165,26 +165,32 @@ class Environment(Talking):
             return self._in_guise(self._guise, tool, arguments)
         if not self._open():
             return _OVER
-        self._mark()
-        key = written(arguments)
-        arguments = None if key is None else arguments  # what cannot be written down is nothing that a tool was given
+        room = self._room
+        self._marks.append((room.mark, self._turn, self._signs))
+        key: str | None
+        try:
+            key = canonical(arguments)
+        except UNWRITABLE:
+            key = arguments = None  # what cannot be written down is nothing that a tool was given
         drawn: dict[str, Any] | None = None
-        if isinstance(arguments, dict):
-            if self._conditions.switches:
-                result, drawn = self._conditions.answer(self._journal, tool, arguments, self._room.call)
-            else:
-                result = self._room.call(tool, arguments, key)
-            if self._task is None and result.tier == "unknown" and tool in self._programs:  # a task's answer would be told
-                result = result._replace(content=result.content + self._nearest(tool, arguments))
-        else:
+        if not isinstance(arguments, dict):
             result = Result("the arguments are no JSON object", True, "unknown")
+        elif self._conditions.switches:
+            result, drawn = self._conditions.answer(self._journal, tool, arguments, room.call)
+        else:
+            result = room.call(tool, arguments, key)
         content, is_error, tier = result
+        if tier == "unknown" and self._task is None and isinstance(arguments, dict) and tool in self._programs:
+            content += self._nearest(tool, arguments)  # in a task the answer would be told
+            result = Result(content, is_error, tier)
         self._signs += len(tool) + len(key or "") + len(content)
         row = {
             "kind": "call", "tool": tool, "arguments": arguments, "content": content, "is_error": is_error, "tier": tier}
         self._journal.append(row | drawn if drawn else row)
-        prompt = self.prompt() if self._ask else None
-        return (self.supply(self._ask(prompt)) if self._ask and prompt else None) or result
+        if self._ask is None:
+            return result
+        prompt = self.prompt()
+        return (self.supply(self._ask(prompt)) if prompt else None) or result
 
     def learn(self, tool: str, arguments: dict[str, Any], content: str) -> None:
         """In an open room: take in what the real tool answered to a call that was just asked here."""
@@ -236,100 +242,9 @@ class Environment(Talking):
         self._open()
         return self._ended
 
-    @property
-    def journal(self) -> tuple[dict[str, Any], ...]:
-        """Everything that happened, all that a grader gets."""
-        return tuple(self._journal)
-
-    @property
-    def leaned(self) -> tuple[dict[str, Any], ...]:
-        """Journal rows that were answered `unknown`, or by a model, of tools that may change the world."""
-        return tuple([
-            row for row in self._journal
-            if row.get("tier") in ("unknown", "model") and self._room.acts_of(row["tool"])
-        ])
-
     def difference(self) -> dict[str, Any]:
         """What the episode changed."""
         return self._room.difference()
-
-    def grade(self, mode: str = "eval", ask: Callable[[str], str] | None = None) -> Grade:
-        """Grade this episode; unscored where the task has no verified reward.
-
-        `mode`: `eval` or `train` (grading.py); `ask`: the model that judges ask, without one they are unscored.
-        What a replay of the journal would reach is what this room has reached, unless something else than the room answered.
-        """
-        if self._task is None:
-            raise KeyError("the open room has no task to grade; reset to one")
-        task_id, drawn = self._task.task_id, self._conditions
-        rubric = self._rubric(task_id)
-        if self._bound or rubric is None or any(row.get("tier") == "model" for row in self._journal):
-            return self.grade_journal(task_id, self.journal, drawn.seed, drawn.switches, mode, ask)
-        return grade(rubric, self._seen(self._room), mode, ask, drawn.seed)
-
-    def grade_journal(
-        self, task_id: str, journal: Iterable[dict[str, Any]], seed: int = 0, conditions: Iterable[str] = (),
-        mode: str = "eval", ask: Callable[[str], str] | None = None,
-    ) -> Grade:
-        """The grader's side: replay a journal's calls on a world of its own and judge what came of it.
-
-        `seed`, `conditions`: those of the rollout, by the word of who ran it; the journal is not asked.
-        """
-        rubric = self._rubric(task_id)
-        return Grade(None, ()) if rubric is None else grade(
-            rubric, self.replay(task_id, journal, seed, conditions), mode, ask, seed)
-
-    def shaped(
-        self, task_id: str, journal: Iterable[dict[str, Any]], seed: int = 0, conditions: Iterable[str] = (),
-        discount: float = 1.0, ask: Callable[[str], str] | None = None,
-    ) -> tuple[float, ...] | None:
-        """Reward of each step of the journal, for training (`grading.shaped`); None where it is unscored."""
-        rubric = self._rubric(task_id)
-        if rubric is None:
-            return None
-        steps = [twin.episode() for twin in self._replayed(task_id, journal, seed, conditions)]
-        return shaped(rubric, steps, discount, ask, seed)
-
-    def replay(
-        self, task_id: str, journal: Iterable[dict[str, Any]], seed: int = 0, conditions: Iterable[str] = ()
-    ) -> Episode:
-        """The episode that a journal's calls and words make of this room."""
-        *_, twin = self._replayed(task_id, journal, seed, conditions)
-        return twin.episode()
-
-    def _rubric(self, task_id: str) -> Rubric | None:
-        """The task's rubric, read once; None where it has none here."""
-        if task_id not in self._read_rubrics and task_id in self._rubrics:
-            self._read_rubrics[task_id] = Rubric.read(self._rubrics[task_id])
-        return self._read_rubrics.get(task_id)
-
-    def _replayed(
-        self, task_id: str, journal: Iterable[dict[str, Any]], seed: int, conditions: Iterable[str]
-    ) -> Iterator[Environment]:
-        """A room of its own in which the journal is done again: before its first step and after each, the same one."""
-        twin = self.replaying(task_id, seed, conditions)
-        yield twin
-        for row in journal:  # from the untrusted side: a row that is no step is none
-            row = row if isinstance(row, dict) else {}
-            kind, tool, content = row.get("kind"), row.get("tool"), row.get("content")
-            if kind == "call" and isinstance(tool, str):
-                twin.call(tool, row.get("arguments"))
-            elif kind == "say" and isinstance(content, str):
-                twin.say(content)
-            yield twin
-
-    def episode(self) -> Episode:
-        """The episode so far as a grader sees it, as far as the room itself answered it."""
-        return self._seen(self._room.fork())
-
-    def _seen(self, now: Room) -> Episode:
-        """The episode of a room that nobody acts in while it is looked at."""
-        def look(name: str) -> tuple[str | None, str | None]:
-            kind, _, key = name.partition("/")
-            begun = Room(self._world, self._programs, now.view)
-            return begun.document((kind, key)), now.document((kind, key))
-
-        return Episode(self.journal, now.difference(), self.leaned, self._writes, look)
 
     def replaying(self, task_id: str, seed: int = 0, conditions: Iterable[str] = ()) -> Environment:
         """A twin at the beginning of a task, for who plays a journal again: without limits, and without a model."""
@@ -357,7 +272,9 @@ class Environment(Talking):
     def _begin(self, task: Task | None, view: View) -> None:
         self._task = task
         self._limits = task.limits if task else None
-        self._room = Room(self._world, self._programs, view).bind(self._bound)
+        self._room = Room(self._world, self._programs, view)
+        if self._bound:
+            self._room.bind(self._bound)
         drawn = self._conditions.seed if "fresh" in self._conditions.switches else None
         if drawn is not None:
             self._room.drawing(drawn)
@@ -387,10 +304,13 @@ class Environment(Talking):
 
     def _open(self) -> bool:
         """May the agent still act? A limit truncates."""
+        if self._ended is not None:
+            return False
         limits = self._limits
-        if self._ended is None and limits is not None and (
+        if limits is not None and (
             len(self._journal) >= limits.steps or time.monotonic() - self._began >= limits.seconds
             or (limits.tokens is not None and self.tokens >= limits.tokens)
         ):
             self._ended = "truncated"
-        return self._ended is None
+            return False
+        return True

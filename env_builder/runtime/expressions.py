@@ -72,7 +72,7 @@ from .scopes import (
 
 __all__ = [
     "DONE", "FRESH", "LAST", "NOW", "OPERATORS", "Expression", "Look", "Missing", "Nowhere", "Run", "Scope", "compiled",
-    "evaluate", "nothing", "positions", "value_of"]
+    "evaluate", "nothing", "path_of", "positions", "value_of"]
 
 def evaluate(expression: Expression, before: Any, arguments: Any, look: Look = nothing) -> Any:
     """Value of the expression; raises Missing where it has none."""
@@ -125,16 +125,16 @@ def _constant(operands: list[Any], make: Make) -> Run:
     return lambda scope: value
 
 
-def _path(steps: list[Any], make: Make) -> Callable[[Scope], list[Any]]:
+def path_of(steps: list[Any], make: Make) -> Callable[[Scope], list[Any]]:
     """Steps, those that are expressions worked out."""
     if not any(type(step) is list for step in steps):
         return lambda scope: steps
-    runs = [make(step if type(step) is list else ["constant", step]) for step in steps]
+    runs = [make(step) if type(step) is list else _constant([step], make) for step in steps]
     return lambda scope: [run(scope) for run in runs]
 
 
 def _inside(operands: list[Any], make: Make) -> Run:
-    value, path = make(operands[0]), _path(operands[1:], make)
+    value, path = make(operands[0]), path_of(operands[1:], make)
     return lambda scope: at(value(scope), path(scope))
 
 
@@ -214,7 +214,7 @@ def _each(operands: list[Any], make: Make) -> Run:
     e, item = list_of(operands[0], make), make(operands[1])
 
     def run(scope: Scope) -> Any:
-        _, arguments, look, last = scope
+        arguments, look, last = scope.arguments, scope.look, scope.last
         return [item(Scope(element, arguments, look, last)) for element in e(scope)]
 
     return run
@@ -240,7 +240,7 @@ def _replace(operands: list[Any], make: Make) -> Run:
 
 
 def _row(operands: list[Any], make: Make) -> Run:
-    kind, columns, path = operands[0], _fields(operands[1], make), _path(operands[2:], make)
+    kind, columns, path = operands[0], _fields(operands[1], make), path_of(operands[2:], make)
 
     def run(scope: Scope) -> Any:
         wanted = {column: value(scope) for column, value in columns}
@@ -310,7 +310,7 @@ def _last(operands: list[Any], make: Make) -> Run:
     def run(scope: Scope) -> Any:
         if scope.last is None:
             raise Missing("last")
-        return e(scope._replace(arguments=scope.last))
+        return e(Scope(scope.before, scope.last, scope.look, scope.last))
 
     return run
 

@@ -12,9 +12,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from .kept import Kept
 from .relevance import leaves
 from .scopes import Missing, at
 
@@ -22,28 +22,47 @@ Guards = dict[str, Any]
 INNER = (dict, list)
 
 
-def allowed(when: Guards | None, before: dict[str, Any], arguments: dict[str, Any]) -> bool:
-    """Do all guards hold? None: there are none."""
-    return when is None or (
-        usual(when, arguments)
-        and all(before.get(name) in values for name, values in when["document"].items())
-        and all(length_of(before.get(name)) in values for name, values in when["lengths"].items())
-        and is_within(before, [arguments.get(name) for name in when["within"]])
-        and all(is_alike(arguments.get(one), arguments.get(other)) for one, other in when["alike"])
-        and all(differs(arguments.get(name), before, path) for name, path in when["differs"])
-    )
+def allowed(when: Guards | None) -> Callable[[dict[str, Any], dict[str, Any]], bool]:
+    """Whether all guards hold, of the document before and the arguments. None: there are none."""
+    if when is None:
+        return lambda before, arguments: True
+    asked = usual(when)
+    values, lengths = list(when["document"].items()), list(when["lengths"].items())
+    within, alike, others = when["within"], when["alike"], when["differs"]
+
+    def hold(before: dict[str, Any], arguments: dict[str, Any]) -> bool:
+        if not asked(arguments):
+            return False
+        for name, seen in values:
+            if before.get(name) not in seen:
+                return False
+        for name, seen in lengths:
+            if length_of(before.get(name)) not in seen:
+                return False
+        if within and not is_within(before, [arguments.get(name) for name in within]):
+            return False
+        for one, other in alike:
+            if not is_alike(arguments.get(one), arguments.get(other)):
+                return False
+        return not others or all(differs(arguments.get(name), before, path) for name, path in others)
+
+    return hold
 
 
-def usual(when: Guards, arguments: dict[str, Any]) -> bool:
-    """Do the guards hold that speak of nothing but the arguments?"""
-    return (
-        any(map(arguments.keys().__eq__, map(_names, when["names"])))
-        and all(arguments.get(name) in values for name, values in when["arguments"].items())
-        and all(has_fields(arguments.get(name), *fields) for name, fields in when.get("items", {}).items())
-    )
+def usual(when: Guards) -> Callable[[dict[str, Any]], bool]:
+    """Whether the guards hold that speak of nothing but the arguments."""
+    names, values = list(map(frozenset, when["names"])), list(when["arguments"].items())
+    items = [(name, *fields) for name, fields in when.get("items", {}).items()]
 
+    def hold(arguments: dict[str, Any]) -> bool:
+        if not any(map(arguments.keys().__eq__, names)):
+            return False
+        for name, seen in values:
+            if arguments.get(name) not in seen:
+                return False
+        return not items or all(has_fields(arguments.get(name), always, ever) for name, always, ever in items)
 
-_names: Kept[frozenset[str]] = Kept(frozenset)
+    return hold
 
 
 def length_of(value: Any) -> int | None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
-from .canonical import canonical
 from .records import Result
 
 Call = tuple[str, str]
@@ -65,14 +64,13 @@ class Remembering(ABC):
     __slots__ = ("_place",)
     _place: Place | None
 
-    def call(self, tool: str, arguments: dict[str, Any], key: str | None = None) -> Result:
-        """Answer a call and take on what it changes. `key`: the canonical arguments, where they are at hand."""
-        place, key = self._place, canonical(arguments) if key is None else key
-        if place is None:
-            return self._call(tool, arguments, key)
+    def _from_memory(self, place: Place, tool: str, arguments: dict[str, Any], key: str) -> Result:
+        """Take a call that was made from this place before from memory; answer any other, and keep it."""
         known = place.get((tool, key))
         if known is None:
-            result, self._place = self._call(tool, arguments, key), place.next()
+            self._place = None
+            result = self.call(tool, arguments, key)
+            self._place = place.next()
             place[tool, key] = Reached(result, self.mark)
             return result
         self.back(known.mark)
@@ -92,5 +90,5 @@ class Remembering(ABC):
         """The state as it was."""
 
     @abstractmethod
-    def _call(self, tool: str, arguments: dict[str, Any], key: str) -> Result:
-        """Work the answer out."""
+    def call(self, tool: str, arguments: dict[str, Any], key: str | None = None) -> Result:
+        """Answer a call and take on what it changes. `key`: the canonical arguments, where they are at hand."""

@@ -7,16 +7,25 @@ from functools import cached_property
 from typing import Any
 
 from .answers import parse
+from .effects import Effect, effects_of
+from .rules import RULES, Run
 from .world import Name
+from .writing import Writing
 
 Program = dict[str, Any]
 Rule = dict[str, Any]
+Completing = tuple[Rule, Writing | None, tuple[Effect, ...]]
+"""A rule, how it writes where it does, and what else it changes."""
 ACTING = ("write", "outside", "unknown")
 """Effects of tools that may change the world, or something outside of it."""
 
 
 class Ready(Program):
-    """A program with what follows from its rules, worked out once."""
+    """A program with what follows from its rules, worked out once: nobody may change it then."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self.has_versions = "versions" in program
 
     @cached_property
     def acting(self) -> bool:
@@ -24,10 +33,16 @@ class Ready(Program):
         return self["effect"] in ACTING
 
     @cached_property
-    def completing(self) -> tuple[Rule, ...]:
+    def answering(self) -> tuple[tuple[Run, bool], ...]:
+        """Its rules ready to answer, each with whether it tells by itself all that a call leaves behind."""
+        return tuple((RULES[rule["rule"]](rule, self["tool"]), rule["rule"] == "write") for rule in self["rules"])
+
+    @cached_property
+    def completing(self) -> tuple[Completing, ...]:
         """Its rules that tell what a call leaves behind beside what its answer shows."""
-        return tuple(rule for rule in self["rules"] if rule["rule"] in ("write", "makes")
-                     or (rule["rule"] in ("shows", "create", "changes") and rule.get("also")))
+        return tuple(
+            (rule, Writing(rule), ()) if rule["rule"] == "write" else (rule, None, effects_of(rule)) for rule in self["rules"]
+            if rule["rule"] in ("write", "makes") or (rule["rule"] in ("shows", "create", "changes") and rule.get("also")))
 
     @cached_property
     def drawing(self) -> frozenset[str]:
@@ -42,19 +57,24 @@ class Ready(Program):
 
     def at(self, instant: str | None) -> Ready:
         """The program with the rules that were in force at the instant; the last ones where there is no clock."""
-        if instant is not None and "versions" in self:
+        if instant is not None and self.has_versions:
             for until, version in self.versions:
                 if instant < until:
                     return version
         return self
 
 
+def ready(program: Program) -> Ready:
+    """The program with what follows from its rules."""
+    return program if isinstance(program, Ready) else Ready(program)
+
+
 class Programs(dict[str, Ready]):
     """The programs of a room by their tools, and what follows from all of them together, worked out once."""
 
     def __init__(self, programs: Mapping[str, Program]) -> None:
-        super().__init__({
-            tool: program if isinstance(program, Ready) else Ready(program) for tool, program in programs.items()})
+        super().__init__({tool: ready(program) for tool, program in programs.items()})
+        self._bearings: dict[tuple[str, str], str | None] = {}
 
     @cached_property
     def affixes(self) -> dict[str, tuple[str, str]]:
@@ -113,6 +133,14 @@ class Programs(dict[str, Ready]):
             return "keeps"
         relation: dict[str, str] = program.get("relation", {})
         return next((relation[name] for name in looking if name in relation), None)
+
+    def bearing(self, acting: str, asked: str) -> str | None:
+        """The same of two tools: the one that is asked, or else what it speaks of, is looked at."""
+        names = acting, asked
+        if names not in self._bearings:
+            program = self.get(asked)
+            self._bearings[names] = self.relation(acting, asked, program.get("class") if program else None)
+        return self._bearings[names]
 
     def volatile_of(self, documents: Iterable[str]) -> dict[str, Any]:
         """{"volatile": {class: [path, ...]}} of the classes of these documents (class/key); empty where there are none."""

@@ -63,6 +63,16 @@ class Result(NamedTuple):
     tier: Tier
 
 
+class Answer(NamedTuple):
+    """What a rule gives back."""
+
+    content: str
+    is_error: bool
+    tier: Tier
+    documents: tuple[tuple[tuple[str, str], str], ...] = ()
+    """((class, key), JSON text) of things that the call leaves behind."""
+
+
 class Episode(NamedTuple):
     """An episode as the grader sees it, after replaying its journal on its own copy of the world."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 Expression = list[Any]
 Look = Callable[[str, str], Any]
@@ -35,14 +35,17 @@ def nothing(entity_class: str, key: str) -> Any:
     return None
 
 
-class Scope(NamedTuple):
+class Scope:
     """What an expression may speak of."""
 
-    before: Any
-    arguments: Any
-    look: Look = nothing
-    last: Any = None
-    """Where one position of list arguments is meant: the arguments at the last."""
+    __slots__ = ("arguments", "before", "last", "look")
+
+    def __init__(self, before: Any, arguments: Any, look: Look = nothing, last: Any = None) -> None:
+        self.before = before
+        self.arguments = arguments
+        self.look = look
+        self.last = last
+        """Where one position of list arguments is meant: the arguments at the last."""
 
 
 Run = Callable[[Scope], Any]
@@ -76,7 +79,7 @@ def amount(value: Any) -> Any:
 
 def positions(names: list[str], scope: Scope) -> list[Scope]:
     """The scope once for each position of these arguments; raises Missing where they are not lists of one length."""
-    before, given, look, _ = scope
+    before, given, look = scope.before, scope.arguments, scope.look
     lists = [rows(at(given, [name])) for name in names]
     if len({len(found) for found in lists}) != 1:
         raise Missing("rows")

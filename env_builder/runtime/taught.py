@@ -74,3 +74,7 @@ class Taught:
             if rows[-1]["session"] is None:
                 rows[:] = [{**row, "session": "", "acts": 0} for row in rows]
         self.said, self.made = {}, {}
+
+
+UNTAUGHT = Taught()
+"""What a room was told before anybody tells it anything; shared by all, and so never changed."""

@@ -11,13 +11,17 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from .answers import Document, parse, parsed
 from .files import Later
 from .implied import Origin
 from .numbering import Form, Highest, number_of
+from .records import Answer
 from .tables import Table, rows_in
+from .views import Held, Row, View, text_of
+
+__all__ = ["SURE", "Name", "Overlay", "Row", "View", "World", "agreed_on", "answering"]
 
 MAXIMUM_DEPTH = 16
 """Layers of overlay above which the next one flattens them, so that a look stays cheap."""
@@ -29,66 +33,8 @@ SURE = 0.85
 """Share of sessions that must have seen alike for it to be so in all others, where every session begins anew."""
 
 V = TypeVar("V")
-Row = dict[str, Any]
 Name = tuple[str, str]
 """(class, key) of a thing, or (tool, canonical arguments) of a question."""
-
-
-class View(NamedTuple):
-    """From where the world is looked at."""
-
-    instant: str | None
-    """ISO instant; None: the world has no clock."""
-    session_ids: frozenset[str]
-    """Sessions of which most see alike: what they saw counts first."""
-
-
-class Held(NamedTuple):
-    """What is known of one thing, or told after the same acts to one question."""
-
-    by_all: tuple[Row, ...]
-    """Rows that speak for everybody."""
-    own: tuple[Row, ...]
-    """Rows that speak for one session each."""
-    sessions: frozenset[str]
-    """These sessions."""
-
-    @classmethod
-    def of(cls, rows: list[Row]) -> Held:
-        """The rows, told apart."""
-        by_all = tuple(row for row in rows if row["session"] is None)
-        own = tuple(row for row in rows if row["session"] is not None)
-        return cls(by_all, own, frozenset(row["session"] for row in own))
-
-    def at(self, view: View) -> Row | None:
-        """The row that holds at the view's instant; what most of the view's sessions saw themselves counts before it.
-
-        One of many sessions that saw something else (its answer was cut, wrapped, withheld) does not speak for the others.
-        """
-        found = self._then(view.instant) if self.by_all else None
-        if not self.own or self.sessions.isdisjoint(view.session_ids):
-            return found
-        own = self.own if len(self.sessions) == 1 else [row for row in self.own if row["session"] in view.session_ids]
-        if len(own) == 1:
-            return own[0] if found is None or len(view.session_ids) == 1 else found
-        text, n = Counter(map(_text, own)).most_common(1)[0]
-        if found is None or 2 * n > len(view.session_ids):
-            return next(row for row in own if _text(row) == text)
-        return found
-
-
-    def _then(self, instant: str | None) -> Row | None:
-        """The row that speaks for everybody at the instant."""
-        for row in self.by_all:
-            if instant is None:
-                return row
-            since, until = row["from"], row["to"]
-            if (since is None or since <= instant) and (until is None or instant < until):
-                return row
-        return None
-
-
-_UNHEARD_OF = Held((), (), frozenset())
 
 
 class World:
@@ -96,7 +42,7 @@ class World:
 
     def __init__(self, facts: Iterable[Row] | Later[Name, list[Row]], recorded: Iterable[Row] | Later[Name, list[Row]]) -> None:
         self.facts = _each(_named(facts, "class", "key"), _documented)
-        self.answers = _each(_named(recorded, "tool", "arguments"), _with_documents)
+        self.answers = _each(_named(recorded, "tool", "arguments"), _answering)
         self.asked: dict[str, list[str]] = defaultdict(list)
         self._tables: dict[str, Table] = {}
         self._implied: dict[str, Table] = {}
@@ -106,7 +52,7 @@ class World:
             self._keys[name[0]].append(name)
         for tool, arguments in sorted(self.answers):
             self.asked[tool].append(arguments)
-        self._documents = _each(self.facts, Held.of)
+        self._documents = _each(self.facts, Held)
         self._told = _each(self.answers, _by_acts)
         """Question -> acts before it, as text -> what was told."""
 
@@ -124,7 +70,9 @@ class World:
 
     def told_once(self, name: Name, after: list[list[str]]) -> list[Row]:
         """Answers to this question after just these acts that speak for one session each."""
-        return list(self._told.get(name, {}).get(str(after), _UNHEARD_OF).own)
+        told = self._told.get(name)
+        held = None if told is None else told.get(str(after))
+        return [] if held is None else held.own
 
     def table(self, entity_class: str, rules: dict[str, dict[str, Any]]) -> Table:
         """All rows of a class at any time. `rules`: tool -> its rule for it; for things, rows of `key` and `document`."""
@@ -195,20 +143,21 @@ def _documented(rows: list[Row]) -> list[Row]:
     return [{**row, "value": Document(row["value"])} for row in rows]
 
 
-def _with_documents(rows: list[Row]) -> list[Row]:
-    """Answers on record, each with the documents that it left behind under their names."""
-    read = []
-    for row in rows:
-        left = tuple(((one["class"], one["key"]), Document(one["value"])) for one in row.get("effects", ()))
-        read.append({**row, "documents": left} if left else row)
-    return read
+def _answering(rows: list[Row]) -> list[Row]:
+    return [answering(row, tuple(((one["class"], one["key"]), Document(one["value"])) for one in row.get("effects", ())))
+            for row in rows]
+
+
+def answering(row: Row, documents: tuple[tuple[Name, str], ...]) -> Row:
+    """An answer on record, with what a rule gives back of it. `documents`: those that it left behind."""
+    return {**row, "answer": Answer(row["content"], row["is_error"], "recorded", documents)}
 
 
 def _by_acts(rows: list[Row]) -> dict[str, Held]:
     by_acts: dict[str, list[Row]] = {}
     for row in rows:
         by_acts.setdefault(str(row["after"]), []).append(row)
-    return {acts: Held.of(alike) for acts, alike in by_acts.items()}
+    return {acts: Held(alike) for acts, alike in by_acts.items()}
 
 
 @lru_cache(16384)
@@ -219,14 +168,9 @@ def _values(arguments: str) -> frozenset[tuple[str, str]]:
 
 def agreed_on(rows: list[Row]) -> Row | None:
     """A row that says what (nearly) all of them say, None where they differ."""
-    counts = Counter(map(_text, rows))
+    counts = Counter(map(text_of, rows))
     text, n = counts.most_common(1)[0] if rows else ("", 0)
-    return next(row for row in rows if _text(row) == text) if rows and n >= SURE * len(rows) else None
-
-
-def _text(row: Row) -> str:
-    text: str = row["content"] if "content" in row else row["value"]
-    return text
+    return next(row for row in rows if text_of(row) == text) if rows and n >= SURE * len(rows) else None
 
 
 class Overlay:

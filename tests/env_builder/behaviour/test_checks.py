@@ -172,9 +172,9 @@ def test_what_cannot_be_told_is_not_passed_over(here: int | None, there: int | N
     told = holds(less, scope), holds(some, scope)
     if told[0] is None or told[1]:
         with pytest.raises(Untold):
-            refusal(messages, scope)
+            refusal(messages)(scope)
     else:
-        assert refusal(messages, scope) == ("no" if told[0] else None)
+        assert refusal(messages)(scope) == ("no" if told[0] else None)
 
 
 TOWNS = ["Ayr", "Bath", "Deal", "Ely", "Hull", "Leeds", "Rye", "Wells"]
@@ -193,12 +193,12 @@ def learnt_from(*refused: checks.Case) -> list[dict[str, Any]]:
 
 def test_one_refusal_is_enough_where_it_names_what_it_is_about_and_holds_up_no_other() -> None:
     messages = learnt_from(berthed(3, "No purse p77 here", purse="p77"))
-    assert refusal(messages, berthed(5, purse="p78").scope) == "No purse p78 here"
-    assert refusal(messages, berthed(5).scope) is None
-    assert refusal(messages, berthed(5, boat={"purses": None}).scope) is None, "nobody knows the purses"
+    assert refusal(messages)(berthed(5, purse="p78").scope) == "No purse p78 here"
+    assert refusal(messages)(berthed(5).scope) is None
+    assert refusal(messages)(berthed(5, boat={"purses": None}).scope) is None, "nobody knows the purses"
     silent = learnt_from(berthed(3, "No such purse", purse="p77"))
     with pytest.raises(Untold):
-        refusal(silent, berthed(5, purse="p78").scope)
+        refusal(silent)(berthed(5, purse="p78").scope)
 
 
 def test_a_value_of_which_there_are_many_gives_no_reason() -> None:

@@ -11,9 +11,9 @@ import pytest
 
 from env_builder.behaviour import selections
 from env_builder.behaviour.sources import Sources
-from env_builder.runtime.behaviour import RULES
 from env_builder.runtime.episode import Room
 from env_builder.runtime.lists import read
+from env_builder.runtime.rules import RULES
 from env_builder.runtime.world import View, World
 from env_builder.world.replay import Step
 from tests.env_builder.world.calls import call
@@ -48,7 +48,7 @@ def answers(rule: dict[str, Any], tool: str, arguments: dict[str, Any], write: C
     on_record = {"tool": "all", "arguments": "{}", "content": write(NOTES), "is_error": False, "session": None, "after": [],
                  "from": None, "to": None, "effects": []}
     room = Room(World([], [on_record]), {}, View(None, frozenset()))
-    found = RULES[rule["rule"]](rule, tool, "", arguments, room)
+    found = RULES[rule["rule"]](rule, tool)("", arguments, room)
     return None if found is None else found.content
 
 

@@ -79,11 +79,11 @@ def test_guards_hold_for_what_worked_and_not_for_what_failed() -> None:
     ])
     failed = [({"state": "new", "paid": [{"by": "m1"}], "log": [0]}, {"pick": ["m1"], "put": ["x"], "by": "m1"})]
     when = guards.learn(worked, failed)
-    assert all(allowed(when, one.before, one.arguments) for one in worked)
-    assert not any(allowed(when, before, given) for before, given in failed)
+    assert all(allowed(when)(one.before, one.arguments) for one in worked)
+    assert not any(allowed(when)(before, given) for before, given in failed)
     before, given_ = worked[0].before, worked[0].arguments
     for broken in (
         ({**before, "state": "gone"}, given_), ({**before, "log": [0, 1]}, given_), (before, {**given_, "more": 1}),
         (before, {**given_, "pick": ["elsewhere"]}), (before, {**given_, "put": ["a", "b"]}),
     ):
-        assert not allowed(when, *broken), broken
+        assert not allowed(when)(*broken), broken

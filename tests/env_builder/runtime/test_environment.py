@@ -274,7 +274,7 @@ def test_a_world_is_looked_at_from_an_instant_and_a_session() -> None:
 
 def test_one_of_many_sessions_that_saw_something_else_does_not_speak_for_the_others() -> None:
     def answer(content: str, session: str | None) -> dict[str, Any]:
-        asked = {"tool": "look", "arguments": "{}", "after": [], "from": None, "to": None}
+        asked = {"tool": "look", "arguments": "{}", "after": [], "from": None, "to": None, "is_error": False}
         return {**asked, "content": content, "session": session}
 
     def seen_by(world: World, *sessions: str) -> str | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from env_builder.runtime import Environment
-from env_builder.runtime.records import Result
+from env_builder.runtime import Environment, episode
+from env_builder.runtime.records import Answer
 from tests.rooms import TASK, write_room
 
 MOVES = st.sampled_from([
@@ -53,14 +54,13 @@ def test_memory_changes_nothing(directory: Path, episodes: list[list[tuple[objec
 
 def test_a_call_is_worked_out_once(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     env, worked_out = Environment.load(directory), []
-    room = type(env._room)
-    answer: Callable[..., Result] = room._call
+    answer: Callable[..., Answer | None] = episode.answer
 
-    def counted(self: object, *call: object) -> Result:
-        worked_out.append(call[0])
-        return answer(self, *call)
+    def counted(program: dict[str, Any], *call: object) -> Answer | None:
+        worked_out.append(program["tool"])
+        return answer(program, *call)
 
-    monkeypatch.setattr(room, "_call", counted)
+    monkeypatch.setattr(episode, "answer", counted)
     env.remember()
     for _ in range(3):
         _played(env, [("call", "open_door", {"door": "7"}), ("call", "read_sign", {"at": "gate"})])
