@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from .known import Place
 from .programs import Ready
-from .relevance import matters, may_hold, names_in
+from .relevance import ids_in, may_hold, names_in
 from .world import Name, Overlay
 
 UNKNOWN = Ready({"effect": "unknown", "rules": [], "relation": {}})
@@ -31,7 +31,7 @@ class Act(NamedTuple):
     @property
     def names(self) -> frozenset[str]:
         """What it names, in its arguments and its answer; of one that was not answered, what it may have touched."""
-        return names_in(self.key, self.said) if isinstance(self.said, str) else self.said
+        return names_in(self.key) | ids_in(self.said) if isinstance(self.said, str) else self.said
 
     def may_name(self, words: frozenset[str]) -> bool:
         """Does it name one of the words, as far as its text tells without being read?"""
@@ -41,7 +41,13 @@ class Act(NamedTuple):
 
     def matters(self, relation: str | None, words: frozenset[str]) -> bool:
         """May it change what names these words? `relation`: what was seen of the two: keeps, changes or None (nothing)."""
-        return relation != "keeps" and matters(relation, self.names, words)
+        return relation != "keeps" and (not words or self._meets(words))
+
+    def _meets(self, words: frozenset[str]) -> bool:
+        """Does it name one of the words? Its answer is read only where its arguments do not."""
+        if not isinstance(self.said, str):
+            return not words.isdisjoint(self.said)
+        return not words.isdisjoint(names_in(self.key)) or not words.isdisjoint(ids_in(self.said))
 
 
 Asked = tuple[str, str, tuple[Act, ...], Overlay]

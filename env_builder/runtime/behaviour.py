@@ -13,7 +13,7 @@ from .canonical import styled
 from .effects import consequences
 from .expressions import Missing, Nowhere, evaluate
 from .linked import Untold
-from .programs import Program, ready
+from .programs import Program, Ready, ready
 from .records import Answer
 from .rules import State, written
 from .world import Name
@@ -24,7 +24,7 @@ Documents = tuple[tuple[Name, str], ...]
 
 def answer(program: Program, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
     """The tool's answer by its first rule that can give one; `key`: canonical arguments."""
-    known = ready(program)
+    known = program if isinstance(program, Ready) else Ready(program)
     for run, is_whole in known.answering:
         try:
             found = run(key, arguments, state)

@@ -22,6 +22,7 @@ from .judged import Judged
 from .known import Memory
 from .programs import Program, Programs
 from .records import Ended, Limits, Observation, Result, Task
+from .talking import CHARACTERS
 from .user import Said
 from .world import View, World
 
@@ -309,7 +310,7 @@ class Environment(Judged):
         limits = self._limits
         if limits is not None and (
             len(self._journal) >= limits.steps or time.monotonic() - self._began >= limits.seconds
-            or (limits.tokens is not None and self.tokens >= limits.tokens)
+            or (limits.tokens is not None and self._signs > CHARACTERS * (limits.tokens - 1))
         ):
             self._ended = "truncated"
             return False

@@ -39,8 +39,11 @@ def allowed(when: Guards | None) -> Callable[[dict[str, Any], dict[str, Any]], b
         for name, seen in lengths:
             if length_of(before.get(name)) not in seen:
                 return False
-        if within and not is_within(before, [arguments.get(name) for name in within]):
-            return False
+        if within:  # mostly what names the thing, which stands at the top of its document
+            top = before.values() if isinstance(before, dict) else ()
+            inner = [value for name in within if type(value := arguments.get(name)) is not str or value not in top]
+            if inner and not is_within(before, inner):
+                return False
         for one, other in alike:
             if not is_alike(arguments.get(one), arguments.get(other)):
                 return False

@@ -54,7 +54,7 @@ class Looking(Remembering):
         if name[0] in self._affixes:
             name, words = self._programs.plain(name)
         if not self.acts and not self._taught.documents:
-            return self._at_first(name)
+            return self._begun[name] if name in self._begun else self._at_first(name)
         if name not in self._now:
             self._now[name] = self._after_acts(name, words or frozenset((name[1],)))
         return self._now[name]

@@ -17,6 +17,7 @@ MINIMUM_LENGTH = 3
 NAME_LENGTH = 40
 TRUTHS = frozenset(("True", "False"))
 """How truth values are named, other than JSON writes them."""
+_TEN = re.compile("[0-9]")
 _WORD = re.compile(r"[^\s,;:!?\"'()\[\]{}]+")
 
 
@@ -41,13 +42,13 @@ def ids(value: Any) -> frozenset[str]:
 
 
 def _has_digit(word: str) -> bool:
-    return not word.isalpha() and (word.isdigit() or any(map(str.isdigit, word)))
+    return _TEN.search(word) is not None if word.isascii() else any(map(str.isdigit, word))
 
 
 def names(arguments: dict[str, Any]) -> frozenset[str]:
     """All words of the arguments that may name something: ids, and whole scalars that are no prose."""
-    short = {str(leaf) for leaf in leaves(arguments) if isinstance(leaf, str | int) and len(str(leaf)) <= NAME_LENGTH}
-    return ids(arguments) | {word for word in short if word}
+    short = {str(leaf) for leaf in leaves(arguments) if isinstance(leaf, (str, int))}
+    return ids(arguments).union([word for word in short if 0 < len(word) <= NAME_LENGTH])
 
 
 def _gather(value: Any, words: set[str]) -> None:
@@ -73,9 +74,9 @@ def act_names(arguments: dict[str, Any], content: str) -> frozenset[str]:
 
 
 @lru_cache(4096)
-def names_in(key: str, content: str) -> frozenset[str]:
-    """The same of canonical arguments, kept."""
-    return act_names(parse(key), content)
+def names_in(key: str) -> frozenset[str]:
+    """All words of canonical arguments that may name something, kept."""
+    return names(parse(key))
 
 
 def may_hold(text: str, words: frozenset[str]) -> bool:
