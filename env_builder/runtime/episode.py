@@ -188,14 +188,15 @@ class Room(Recalling):
         given = found.documents if found else left
         if not program.acting and not given:
             return
-        documents = {self._programs.bare(name): text for name, text in given}
+        documents = {self._programs.bare(name): text for name, text in given} if self._affixes else dict(given)
         if program.acting or documents:
             said = found.content if found else self._reach(arguments)
             made = self._made(program, documents) if program.drawing else None
             self._now = {}
             self.acts += (Act(program["tool"], key, said, frozenset(documents), found is not None, real, made),)
         if documents:
-            self._overlay = self._overlay.over({name: (text, len(self.acts)) for name, text in documents.items()})
+            n_acts = len(self.acts)
+            self._overlay = self._overlay.over({name: (text, n_acts) for name, text in documents.items()})
 
     def _made(self, program: Ready, documents: Iterable[Name]) -> Name | None:
         """The thing among these that the tool's program makes under a name drawn at random."""

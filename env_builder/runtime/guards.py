@@ -79,7 +79,7 @@ def is_within(before: dict[str, Any], value: Any) -> bool:
     left: list[Any] = [[before]]
     for one in left if sought else ():  # what is nearest to the top first
         for item in one.values() if isinstance(one, dict) else one:
-            if isinstance(item, INNER):
+            if type(item) is not str and isinstance(item, INNER):
                 left.append(item)
             elif item in sought:
                 sought.remove(item)

@@ -41,10 +41,11 @@ class Judged(Talking):
     @property
     def leaned(self) -> tuple[dict[str, Any], ...]:
         """Journal rows that were answered `unknown`, or by a model, of tools that may change the world."""
-        return tuple([
-            row for row in self._journal
-            if row.get("tier") in ("unknown", "model") and self._room.acts_of(row["tool"])
-        ])
+        tiers = [row.get("tier") for row in self._journal]
+        if "unknown" not in tiers and "model" not in tiers:
+            return ()
+        return tuple([row for row, tier in zip(self._journal, tiers, strict=True)
+                      if tier in ("unknown", "model") and self._room.acts_of(row["tool"])])
 
     def grade(self, mode: str = "eval", ask: Callable[[str], str] | None = None) -> Grade:
         """Grade this episode; unscored where the task has no verified reward.

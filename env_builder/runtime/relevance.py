@@ -38,7 +38,7 @@ def ids(value: Any) -> frozenset[str]:
     """Id-like words of a JSON value: at least three characters with a digit among them; also keys of its objects."""
     words: set[str] = set()
     _gather(value, words)
-    return frozenset([word for word in words if len(word) >= MINIMUM_LENGTH and _has_digit(word)])
+    return frozenset(filter(_is_id, words))
 
 
 def _has_digit(word: str) -> bool:
@@ -47,8 +47,32 @@ def _has_digit(word: str) -> bool:
 
 def names(arguments: dict[str, Any]) -> frozenset[str]:
     """All words of the arguments that may name something: ids, and whole scalars that are no prose."""
-    short = {str(leaf) for leaf in leaves(arguments) if isinstance(leaf, (str, int))}
-    return ids(arguments).union([word for word in short if 0 < len(word) <= NAME_LENGTH])
+    found: set[str] = set()
+    _name(arguments, found)
+    found.discard("")
+    return frozenset(found)
+
+
+def _name(value: Any, found: set[str]) -> None:
+    """Put what may name something into the set: ids, and whole scalars that are no prose."""
+    if isinstance(value, str):
+        if len(value) <= NAME_LENGTH or _has_digit(value):
+            found.add(value)
+        if " " in value and _has_digit(value):
+            found.update([word for one in _WORD.findall(value) if _is_id(word := one.rstrip("."))])
+    elif isinstance(value, dict):
+        found.update([word for word in value if _is_id(word)])
+        for item in value.values():
+            _name(item, found)
+    elif isinstance(value, list):
+        for item in value:
+            _name(item, found)
+    elif isinstance(value, int):
+        found.add(str(value))
+
+
+def _is_id(word: str) -> bool:
+    return len(word) >= MINIMUM_LENGTH and _has_digit(word)
 
 
 def _gather(value: Any, words: set[str]) -> None:

@@ -63,8 +63,14 @@ class Order(NamedTuple):
     first: list[Pattern]
     second: list[Pattern]
     alike: list[tuple[str, str]]
-    of_words: bool
-    """Does it speak of words too, which then count for what is next to what?"""
+    among: Callable[[Seen], list[int]]
+    """All steps that count for what is next to what, or first, or last: calls, and words where it speaks of them."""
+
+
+def _among(template: str, of_words: bool) -> Callable[[Seen], list[int]]:
+    if not TEMPLATES[template].traces:
+        return lambda seen: []
+    return (lambda seen: seen.spoken) if of_words else (lambda seen: seen.trace)
 
 
 def _order(parameters: Parameters) -> Order:
@@ -74,15 +80,15 @@ def _order(parameters: Parameters) -> Order:
     if "alike" in parameters and not (needs_second and TEMPLATES[template].apart):
         raise ValueError(f"the template {template!r} takes no `alike`")
     first, second = ([pattern_of(call) for call in parameters.get(name, ())] for name in ("first", "second"))
-    of_words = any(pattern.phrases is not None for pattern in (*first, *second))
+    among = _among(template, any(pattern.phrases is not None for pattern in (*first, *second)))
     alike = [(one, other) for one, other in parameters.get("alike", ())]
-    return Order(TEMPLATES[template].against, first, second, alike, of_words)
+    return Order(TEMPLATES[template].against, first, second, alike, among)
 
 
 def _ordered(order: Order, seen: Seen) -> Found:
     first, second = _places(order.first, seen), _places(order.second, seen)
     alike = _correlation(order.alike, seen.episode.journal) if order.alike else None
-    against = order.against(Marks(first, second, seen.spoken if order.of_words else seen.trace, alike))
+    against = order.against(Marks(first, second, order.among(seen), alike))
     swayed = bool(seen.leaned) and (_swayed(order.first, seen) or _swayed(order.second, seen))
     return Found(not against, {"first": len(first), "second": len(second), "against": clip(against)}, swayed)
 

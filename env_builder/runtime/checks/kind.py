@@ -84,12 +84,17 @@ class Seen:
         """By tool, the calls that were done: what failed is not, but a look-up that the room had no answer to was asked for."""
         self.said: list[tuple[int, str]] = []
         """(place in the journal, text) of every word of the agent that is more than blank."""
+        calls, done = self.calls, self.done
         for place, row in enumerate(episode.journal):
             kind = row.get("kind")
-            if kind == "call" and isinstance(row.get("tool"), str):
-                self.calls.append((place, row))
+            if kind == "call" and isinstance(tool := row.get("tool"), str):
+                step = place, row
+                calls.append(step)
                 if not row.get("is_error") or row.get("tier") == "unknown":
-                    self.done.setdefault(row["tool"], []).append((place, row))
+                    if tool in done:
+                        done[tool].append(step)
+                    else:
+                        done[tool] = [step]
             elif kind == "say" and isinstance(text := row.get("content"), str) and text.strip():
                 self.said.append((place, text))
         self.leaned = [row for row in episode.leaned

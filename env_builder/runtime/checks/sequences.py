@@ -53,6 +53,8 @@ class Template(NamedTuple):
     binary: bool
     against: Callable[[Marks], Places]
     apart: bool = True
+    traces: bool = False
+    """Does it ask what is next to what, or first, or last?"""
 
 
 def _response(marks: Marks) -> Places:
@@ -123,19 +125,19 @@ TEMPLATES: dict[str, Template] = {
     "alternate_response": Template(True, _alternate_response, False),
     "alternate_precedence": Template(True, _alternate_precedence, False),
     "alternate_succession": Template(True, _both(_alternate_response, _alternate_precedence), False),
-    "chain_response": Template(True, _chain_response),
-    "chain_precedence": Template(True, _chain_precedence),
-    "chain_succession": Template(True, _both(_chain_response, _chain_precedence)),
+    "chain_response": Template(True, _chain_response, traces=True),
+    "chain_precedence": Template(True, _chain_precedence, traces=True),
+    "chain_succession": Template(True, _both(_chain_response, _chain_precedence), traces=True),
     "responded_existence": Template(True, _responded),
     "coexistence": Template(True, _both(_responded, lambda marks: _responded(marks.twin()))),
     "not_coexistence": Template(True, _not_both),
     "not_succession": Template(True, _not_after),
-    "not_chain_succession": Template(True, _not_chain),
+    "not_chain_succession": Template(True, _not_chain, traces=True),
     "choice": Template(True, lambda marks: _nowhere(not marks.first and not marks.second)),
     "exclusive_choice": Template(True, lambda marks: _nowhere(bool(marks.first) == bool(marks.second))),
     "existence": Template(False, lambda marks: _nowhere(not marks.first)),
     "absence": Template(False, lambda marks: list(marks.first)),
-    "init": Template(False, lambda marks: _nowhere(not marks.first or marks.trace[0] != marks.first[0])),
-    "last": Template(False, lambda marks: _nowhere(not marks.first or marks.trace[-1] != marks.first[-1])),
+    "init": Template(False, lambda marks: _nowhere(not marks.first or marks.trace[0] != marks.first[0]), traces=True),
+    "last": Template(False, lambda marks: _nowhere(not marks.first or marks.trace[-1] != marks.first[-1]), traces=True),
 }
 """Name of a template -> what it asks for."""
