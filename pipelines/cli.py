@@ -12,7 +12,18 @@ import traceback
 
 import typer
 
-from pipelines.commands import acting, building, evaluating, exporting, grading, looking, releasing, rolling, sniffing
+from pipelines.commands import (
+    acting,
+    browsing,
+    building,
+    evaluating,
+    exporting,
+    grading,
+    looking,
+    releasing,
+    rolling,
+    sniffing,
+)
 from pipelines.screen import say
 from warehouse.errors import TraceroomError
 
@@ -23,6 +34,7 @@ app = typer.Typer(
     help="Turns the logs of work that already happens into rooms where a model can practise that work.")
 app.command("run")(building.run)
 app.command("show")(looking.show)
+app.command("ui")(browsing.ui)
 app.command("sniff")(sniffing.sniff)
 app.command("tasks")(looking.tasks)
 app.command("play")(acting.play)

@@ -52,7 +52,7 @@ def begin(
     `conditions`: names as `Environment.reset` takes them; `bindings`: tool -> source as `Environment.bind` takes
     them; `ask`: a model that answers what would be `unknown`.
     """
-    environment = _load(path, rewards)
+    environment = load(path, rewards)
     try:
         for tool, source in (bindings or {}).items():
             environment.bind(tool, source)
@@ -63,7 +63,8 @@ def begin(
         raise InputError(f"the room cannot begin so ({said})", str(path), "see docs/environment.md") from error
 
 
-def _load(path: Path, rewards: Path | None) -> Environment:
+def load(path: Path, rewards: Path | None) -> Environment:
+    """The environment at `path`, with the grader's side at `rewards` or where a run puts it. Raises EnvironmentBroken."""
     try:
         return Environment.load(str(path), rewards=str(rewards) if rewards else None)
     except (OSError, ValueError, KeyError) as error:
@@ -159,7 +160,7 @@ def graded_journals(
     """
     if not journals.is_file():
         raise InputError("there is no such file of journals", str(journals), "write one with: traceroom serve --journals FILE")
-    environment = _load(path, rewards)
+    environment = load(path, rewards)
     for tool, source in bindings.items():
         environment.bind(tool, source)
     known = {task.task_id for task in environment.tasks}

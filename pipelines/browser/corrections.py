@@ -1,0 +1,160 @@
+"""What a person corrects in the browser: a line of `OUT/corrections`, and what became of the lines that are there.
+
+In: a form. Out: one canonical JSON line, on disk before the answer is sent. Nothing else is written, and nothing that was read
+is changed: the next run reads the line as it reads every log.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from env_builder.runtime.canonical import canonical
+from extractors.formats.correction import OUTCOMES, ROLES, VERSION, wrong_with
+from extractors.formats.instants import microseconds
+from pipelines.browser.library import Library
+from pipelines.browser.paging import SIZE, Paged, begins, paged
+from warehouse.errors import InputError
+
+Row = dict[str, Any]
+NAME = "corrections.jsonl"
+LONGEST = {"by": 100, "why": 2000, "id": 1000, "name": 200, "says": 1000}
+"""Characters of what a form says."""
+
+
+def correct(folder: Path, form: Mapping[str, str], now: datetime) -> Row:
+    """Append the line that a form says. Raises InputError where it says too little or too much."""
+    line: Row = {
+        "format": VERSION, "at": now.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
+        "by": _text(form, "by", "who you are"), "why": _text(form, "why", "why"),
+        "subject": {"kind": form.get("kind", ""), "id": _text(form, "id", "what it is about")}, "value": _value(form)}
+    problem = wrong_with(line)
+    if problem is not None:
+        raise InputError(f"this is no correction: {problem}", mend="go back, and say it again")
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / ".lock"):
+        file = os.open(folder / NAME, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            os.write(file, canonical(line).encode() + b"\n")
+            os.fsync(file)
+        finally:
+            os.close(file)
+    return line
+
+
+def _text(form: Mapping[str, str], name: str, what: str) -> str:
+    told = form.get(name, "").strip().replace("\r\n", "\n")
+    if not told:
+        raise InputError(f"a correction says {what}", mend="go back, and fill it in")
+    if len(told) > LONGEST[name]:
+        raise InputError(
+            f"this is too long ({name}: {len(told)} characters of {LONGEST[name]})", mend="go back, and shorten it")
+    try:
+        told.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"{name} is no text", mend="go back, and write it again") from error
+    return told
+
+
+def _value(form: Mapping[str, str]) -> Any:
+    if form.get("back_to_built"):
+        return None
+    kind = form.get("kind")
+    if kind == "outcome":
+        return form.get("value")
+    if kind == "family":
+        return " ".join(_text(form, "name", "a name").split())
+    value: Row = {}
+    if form.get("accepted") in ("yes", "no"):
+        value["accepted"] = form["accepted"] == "yes"
+    if form.get("role") in ROLES and form["role"] != form.get("role_was"):
+        value["role"] = form["role"]
+    if form.get("weight") and form["weight"] != form.get("weight_was"):
+        value["weight"] = _number(form["weight"])
+    if form.get("says", "").strip() and form["says"].strip() != form.get("says_was", "").strip():
+        value["says"] = _text(form, "says", "what it says")
+    if not value:
+        raise InputError("nothing of the check is corrected", mend="go back, and change something")
+    return value
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise InputError(f"the weight {text[:20]!r} is no number", mend="go back, and write one") from error
+
+
+def waiting(library: Library, folder: Path) -> list[Row]:
+    """Lines that no published build has read yet, newest first: {"at", "by", "why", "kind", "id", "value"}."""
+    read = library.once("corrections", lambda: library.rows(
+        "select kind, subject, author, epoch_us(happened_at) as at from core.corrections"))
+    known = {(row["kind"], row["subject"], row["author"], row["at"]) for row in read}
+    found = []
+    for line in _lines(folder):
+        subject = line["subject"]
+        if (subject["kind"], subject["id"], line["by"].strip(), microseconds(line["at"])) not in known:
+            found.append({**line, **subject})
+    return found[::-1]
+
+
+def _lines(folder: Path) -> Iterable[Row]:
+    for path in sorted(folder.glob("*.jsonl")) if folder.is_dir() else ():
+        for line in path.read_text("utf-8", "replace").split("\n"):
+            try:
+                told = json.loads(line) if line.strip() else None
+            except ValueError:
+                continue
+            if isinstance(told, dict) and wrong_with(told) is None:
+                yield told
+
+
+def said_of(library: Library, folder: Path, kind: str, ids: Iterable[str]) -> list[Row]:
+    """What persons said of some things, newest first, with what became of it: waiting, or what the build made of it."""
+    wanted = sorted(set(ids))
+    read = library.rows(_READ.format("kind = $kind and c.subject in (select unnest($ids))", ""), kind=kind, ids=wanted)
+    own = [_waiting(row) for row in waiting(library, folder) if row["kind"] == kind and row["id"] in wanted]
+    return [*own, *map(_read, read)]
+
+
+def corrections(library: Library, after: str | None = None) -> Paged:
+    """A page of the corrections that were read, newest first."""
+    key = begins(after, 2)
+    where = "(epoch_us(happened_at) < $at or (epoch_us(happened_at) = $at and correction_id > $last))" if key else "true"
+    told = {"at": key[0], "last": key[1]} if key else {}
+    page = paged(library.rows(_READ.format(where, f"limit {SIZE + 1}"), **told), ("at", "correction_id"))
+    return page._replace(rows=[_read(row) for row in page.rows])
+
+
+_READ = (
+    "select c.*, epoch_us(happened_at) as at, reason, detail, coalesce(kept, true) as kept from core.corrections c "
+    "left join mart.verdicts v on v.subject = c.correction_id where {} order by happened_at desc, correction_id {}")
+
+
+def _read(row: Row) -> Row:
+    became = row["reason"] or ("taken_back" if row["value"] == "null" else "followed")
+    return {**row, "became": became, "means": meaning(row["kind"], json.loads(row["value"])), "id": row["subject"]}
+
+
+def _waiting(row: Row) -> Row:
+    return {"author": row["by"], "why": row["why"], "kind": row["kind"], "id": row["id"], "kept": True, "became": "waiting",
+            "means": meaning(row["kind"], row["value"]), "happened_at": datetime.fromisoformat(row["at"]), "stands": True}
+
+
+def meaning(kind: str, value: Any) -> str:
+    """What a correction says, in a few words."""
+    if value is None:
+        return "as built"
+    if kind == "outcome":
+        return "it went well" if value == OUTCOMES[0] else "it went badly"
+    if kind == "family":
+        return f"is called “{value}”"
+    told = {True: ["accepted"], False: ["rejected"]}.get(value.get("accepted"), [])
+    told += [f"{name}: {value[name]}" for name in ("role", "weight", "says") if name in value]
+    return "; ".join(told)

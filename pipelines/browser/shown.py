@@ -1,0 +1,108 @@
+"""Rows to pages: the templates, which escape everything, and how values look on them.
+
+What a log holds may be hostile, also to the eye: characters that control a terminal, turn the direction of writing around or
+cannot be seen are shown by their number wherever a template puts a text. Only an address that is made here leads anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cache
+from importlib.resources import files
+from typing import Any
+from urllib.parse import urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.responses import HTMLResponse
+
+MOST_SIGNS = 4000
+"""Characters of one text on a page; the rest has a page of its own."""
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
+    "\U000e0000-\U000e0fff]")
+
+
+def page(name: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """The page of a template."""
+    return HTMLResponse(_templates().get_template(f"{name}.html.jinja").render(**values), status)
+
+
+def visible(text: str) -> str:
+    """The text with everything in it to be seen."""
+    return _HIDDEN.sub(lambda found: f"⟦U+{ord(found[0]):04X}⟧", text)
+
+
+def address(path: str, **parameters: object) -> str:
+    """An address of this server."""
+    told = {name: value for name, value in parameters.items() if value not in (None, "")}
+    return f"{path}?{urlencode(told, errors='replace')}" if told else path
+
+
+def percent(value: float | None) -> str:
+    """A share in [0, 1]."""
+    return "–" if value is None else f"{100 * value:.0f} %"
+
+
+def instant(value: datetime | None) -> str:
+    """An instant (UTC) to the second."""
+    return "–" if value is None else f"{value:%Y-%m-%d %H:%M:%S}"
+
+
+def number(value: float | None) -> str:
+    """A whole number with its thousands apart; another to three digits."""
+    if value is None:
+        return "–"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
+
+
+def pretty(text: str | None) -> str:
+    """JSON text as lines to read; what is no JSON object or list as it is."""
+    try:
+        value = json.loads(text or "")
+    except ValueError:
+        return text or ""
+    return json.dumps(value, ensure_ascii=False, indent=2) if isinstance(value, dict | list) else str(text)
+
+
+def cut(text: str | None, most: int = MOST_SIGNS) -> str:
+    """The beginning of a text."""
+    text = text or ""
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def words(name: str) -> str:
+    """A name of the house as words."""
+    return name.replace("_", " ")
+
+
+def going(probability: float | None) -> str:
+    """How a session went, as one word."""
+    if probability is None:
+        return "untold"
+    return "good" if probability >= 0.9 else "bad" if probability <= 0.1 else "open"
+
+
+@cache
+def style() -> str:
+    """The stylesheet: colours and shapes, and what only the browser has."""
+    return "\n".join(files("pipelines.browser").joinpath(name).read_text("utf-8") for name in ("base.css", "browser.css"))
+
+
+def _put(value: Any) -> Any:
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else "" if value is None else value
+
+
+@cache
+def _templates() -> Environment:
+    found = Environment(
+        loader=PackageLoader("pipelines.browser"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, finalize=_put)
+    shown: Mapping[str, Any] = {
+        "percent": percent, "instant": instant, "number": number, "pretty": pretty, "cut": cut, "words": words, "going": going}
+    found.filters.update(shown)
+    found.globals.update(address=address, MOST_SIGNS=MOST_SIGNS)
+    return found
