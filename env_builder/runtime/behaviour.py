@@ -54,7 +54,7 @@ def completed(found: Answer, program: Program, key: str, arguments: dict[str, An
             if rule["rule"] == "changes" or before is not None:
                 spoken = before if isinstance(before, dict) else {}
                 documents |= consequences(also, spoken, arguments, state.look)
-    return found._replace(documents=tuple((documents | shown).items())) if documents else found
+    return Answer(*found[:3], tuple((documents | shown).items())) if documents else found
 
 
 def _also(writing: Writing, content: str, shown: dict[Name, str], arguments: dict[str, Any], state: State) -> Documents:
