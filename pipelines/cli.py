@@ -21,6 +21,7 @@ from pipelines.commands import (
     grading,
     looking,
     releasing,
+    reporting,
     rolling,
     sniffing,
 )
@@ -35,6 +36,7 @@ app = typer.Typer(
 app.command("run")(building.run)
 app.command("show")(looking.show)
 app.command("ui")(browsing.ui)
+app.command("report")(reporting.report)
 app.command("sniff")(sniffing.sniff)
 app.command("tasks")(looking.tasks)
 app.command("play")(acting.play)

@@ -7,10 +7,11 @@ from dagster import Definitions
 from pipelines.alerts import alerts
 from pipelines.assets import assets
 from pipelines.checks import checks
+from pipelines.reporting.asset import report
 from pipelines.resources import SettingsResource
 from pipelines.schedules import everything, nightly
 from pipelines.sensors import inbox
 
 defs = Definitions(
-    assets=assets, asset_checks=checks, jobs=[everything], schedules=[nightly], sensors=[inbox, alerts],
+    assets=[*assets, report], asset_checks=checks, jobs=[everything], schedules=[nightly], sensors=[inbox, alerts],
     resources={"settings": SettingsResource()})

@@ -80,6 +80,11 @@ class Settings(BaseModel):
         return Path(self.out) / "releases"
 
     @property
+    def report(self) -> Path:
+        """Folder of the page on what was made of the logs."""
+        return Path(self.out) / "report"
+
+    @property
     def configured(self) -> Configuration:
         """The configuration file, or what stands where none is given. Raises InputError."""
         from extractors import configuration  # loads polars, which no command's --help needs

@@ -35,6 +35,9 @@ DOORS = {
     "verifiers": ("env_builder/exports/adapters/",),
     "inspect_ai": ("env_builder/exports/adapters/",),
     "gymnasium": ("env_builder/gymnasium_env.py",),
+    "altair": ("pipelines/reporting/",),
+    "vl_convert": ("pipelines/reporting/",),
+    "jinja2": ("pipelines/",),
     "ray": ("pipelines/rollouts/cluster.py",),
 }
 BOUNDARY = ("pipelines/cli.py",)
