@@ -68,7 +68,8 @@ def shares(rows: Sequence[Row], colours: Mapping[str, str], width: int) -> Chart
     bars = altair.Chart(_data(parts)).mark_bar(height=14).encode(
         x=x, y=y, color=_colour(colours), order="place:Q", description="says:N")
     told = [{**row, "at": 1} for row in {row["row"]: row for row in reversed(parts)}.values()]
-    text = altair.Chart(_data(told)).mark_text(align="left", dx=8, fontSize=12, color=_INK, aria=False).encode(
+    text = altair.Chart(_data(told)).mark_text(align="left", dx=8, color=_INK, aria=False).encode(
+        size=altair.value(12),
         x=altair.X("at:Q"), y=y, text="told:N")
     return altair.layer(bars, text).properties(height=_BAR * len(told))
 
@@ -87,7 +88,8 @@ def amounts(rows: Sequence[Row], width: int, colour: str = GOOD, below: str = BA
         height=14).encode(x=x, y=y, description="says:N", color=altair.Color(
             "kind:N", legend=None, scale=altair.Scale(domain=["above", "below"], range=[colour, below])))
     ends = [{**row, "at": max(row["n"], 0)} for row in parts]
-    text = altair.Chart(_data(ends)).mark_text(align="left", dx=8, fontSize=12, color=_INK, aria=False).encode(
+    text = altair.Chart(_data(ends)).mark_text(align="left", dx=8, color=_INK, aria=False).encode(
+        size=altair.value(12),
         x=altair.X("at:Q"), y=y, text="told:N")
     return altair.layer(bars, text).properties(height=_BAR * len(parts))
 
@@ -149,9 +151,9 @@ def family_map(rows: Sequence[Row], colours: Mapping[str, tuple[str, str]], widt
         x=across, y=down, x2="x2:Q", y2="y2:Q", description="says:N", color=altair.Color("kind:N", title=None, scale=fills))
     texts = [
         altair.Chart(_data([box for box in boxes if box[field]])).mark_text(
-            align="left", baseline="top", dx=7, dy=dy, fontSize=size, aria=False,
+            align="left", baseline="top", dx=7, dy=dy, aria=False,
             fontWeight="bold" if field == "name" else "normal").encode(
-            x=across, y=down, text=f"{field}:N", color=altair.Color("kind:N", scale=inks, legend=None))
+            x=across, y=down, size=altair.value(size), text=f"{field}:N", color=altair.Color("kind:N", scale=inks, legend=None))
         for field, dy, size in (("name", 7, 12), ("told", 24, 11)) if any(box[field] for box in boxes)]
     return altair.layer(areas, *texts).resolve_scale(color="independent").properties(height=height)
 
