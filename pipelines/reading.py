@@ -13,7 +13,8 @@ def task_rows(environment: Path) -> list[dict[str, Any]]:
     """Task rows of an environment's directory. Raises Missing where there is none."""
     file = environment / "tasks.jsonl"
     if not file.is_file():
-        there = environment.parent.iterdir() if environment.parent.is_dir() else ()
+        places = (environment.parent, environment, environment / "environments")
+        there = [path for place in places if place.is_dir() for path in sorted(place.iterdir())]
         known = [str(path) for path in there if (path / "tasks.jsonl").is_file()]
-        raise Missing.named("environment", str(environment), known)
+        raise Missing.named("environment", str(environment), known, "" if known else "name the folder OUT/environments/NAME")
     return list(rows_of(file))

@@ -27,6 +27,9 @@ import difflib
 from collections.abc import Iterable
 from typing import ClassVar
 
+MOST = 24
+"""Names that a miss lists."""
+
 
 class TraceroomError(Exception):
     """What failed, where, and the mend; its text is the one sentence that a person reads."""
@@ -67,7 +70,7 @@ class Missing(TraceroomError):
     def named(cls, kind: str, name: str, known: Iterable[str], mend: str = "") -> Missing:
         """Error for `name`, with what is known: `no exporter 'harbr'; there are: harbor, verifiers`."""
         names = sorted(known)
-        shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+        shown = ", ".join(names[:MOST]) + (f" and {len(names) - MOST} more" if len(names) > MOST else "")
         near = difflib.get_close_matches(name, names, n=1)
         hint = f"did you mean {near[0]!r}?" if near and len(names) > 8 else ""
         there = f"there are: {shown}" if names else "there are none"

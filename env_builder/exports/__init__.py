@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -39,16 +40,20 @@ def export(name: str, out: Path, source: Source) -> Exported:
 
 
 def write(
-    forms: Iterable[str], out: Path, source: Source, left: pl.DataFrame | None = None, licence: str = card.UNKNOWN
+    forms: Iterable[str], out: Path, source: Source, left: pl.DataFrame | None = None, licence: str = card.UNKNOWN,
+    asked: Mapping[str, Any] = MappingProxyType({}),
 ) -> Exported:
     """Write `source` in several forms into the folder `out`, with a dataset card and what was left.
 
-    `left`: frame of `Verdict` on what was left before any form saw it.
+    `left`: frame of `Verdict` on what was left before any form saw it; `asked`: what was asked for of the source, as the card
+    and `left.json` tell it. Raises InputError where the folder holds an export of something else; other forms of the same stay.
     """
     out.mkdir(parents=True, exist_ok=True)
+    about = {"environment": source.environment, "content_digest": source.content_digest, **asked}
+    known = card.known(out, about)
     written = [export(form, out, source) for form in forms]
     verdicts = pl.concat([empty(Verdict) if left is None else left, *(each.verdicts for each in written)])
-    paths = [path for each in written for path in each.paths] + card.write(out, source, verdicts, licence)
+    paths = [path for each in written for path in each.paths] + card.write(out, source, verdicts, licence, about, known)
     return Exported(sorted(paths), verdicts)
 
 

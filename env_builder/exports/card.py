@@ -1,16 +1,16 @@
 """The dataset card: `README.md` beside the files, with the front matter that `datasets.load_dataset` reads
 (configurations, splits).
 
-In: the folder as it was written, its source, what was left. Out: the card, and `left.json`: how often which reason, and
-each thing that was left with its own. Readers take one kind of file a card: where the table of steps is, the card's
-configuration is that, and the JSON lines beside it are read by their names; where it is not, each form is a configuration.
-A side of a form without rows has a file but stands in no configuration, as readers refuse empty ones.
+In: the folder as it was written, its source, what was asked for and what was left. Out: the card, and `left.json`: what was
+asked for, how often which reason, and each thing that was left with its own. Readers take one kind of file a card: where the
+table of steps is, the card's configuration is that, and the JSON lines beside it are read by their names; where it is not, each
+form is a configuration. A side of a form without rows has a file but stands in no configuration, as readers refuse empty ones.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import polars as pl
 
 from env_builder.exports.exporter import Source
 from env_builder.exports.steps import episodes
+from warehouse.errors import InputError
 from warehouse.records import SIDES
 
 CARD, LEFT, STEPS = "README.md", "left.json", "trajectories"
@@ -40,20 +41,40 @@ _LIMITS = """## Limits
 - Token ids, log-probabilities and sampling parameters stand where the log holds them, and are null elsewhere.
 - Nothing has been taken out of the texts: `privacy_policy` is null. Look before you share it.
 - `held_out` is for measuring, not for training."""
+_OF_SOURCE = ("environment", "content_digest")
 Row = dict[str, Any]
 
 
-def write(out: Path, source: Source, left: pl.DataFrame, licence: str = UNKNOWN) -> list[Path]:
-    """Write `left.json` and the card over what the folder holds; gives both paths."""
+def known(out: Path, about: Mapping[str, Any]) -> list[Row]:
+    """What an earlier export of the same into the folder left, rows of `left.json`. Raises InputError where the folder holds an
+    export of something else."""
+    place = out / LEFT
+    if not place.is_file():
+        return []
+    try:
+        told = json.loads(place.read_text("utf-8"))
+        asked, rows = told["asked"], told["left"]
+    except (ValueError, TypeError, KeyError):
+        asked, rows = None, []
+    if asked != json.loads(json.dumps(about)):
+        raise InputError("the folder holds an export of something else", str(out), "name another with --to, or remove it")
+    return list(rows)
+
+
+def write(
+    out: Path, source: Source, left: pl.DataFrame, licence: str, about: Mapping[str, Any], known: Sequence[Row]
+) -> list[Path]:
+    """Write `left.json` and the card over what the folder holds; gives both paths. `known`: what was left earlier on."""
     columns = ("subject", "reason", "detail")
-    rows = left.filter(~pl.col("kept")).select(columns).unique().sort(columns)
+    rows = pl.concat([left.filter(~pl.col("kept")).select(columns), pl.DataFrame(known, dict.fromkeys(columns, pl.String))])
+    rows = rows.unique().sort(columns)
     counted = rows.group_by("reason").agg(pl.col("subject").n_unique()).sort("reason")
     why: dict[str, int] = dict(counted.iter_rows())
-    told = {"counted": why, "left": rows.to_dicts()}
+    told = {"asked": dict(about), "counted": why, "left": rows.to_dicts()}
     (out / LEFT).write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8", newline="\n")
     files = {form: found for form in sorted({path.name.partition(".")[0] for path in out.iterdir() if path.is_file()})
              if (found := _files(out, form))}
-    text = "\n".join([*_front(files, licence), *_body(files, source, why)])
+    text = "\n".join([*_front(files, licence), *_body(files, source, why, about)])
     (out / CARD).write_text(text + "\n", "utf-8", newline="\n")
     return [out / LEFT, out / CARD]
 
@@ -89,10 +110,13 @@ def _front(files: dict[str, list[tuple[str, str, int]]], licence: str) -> Iterab
     yield "---"
 
 
-def _body(files: dict[str, list[tuple[str, str, int]]], source: Source, counted: dict[str, int]) -> Iterable[str]:
+def _body(files: dict[str, list[tuple[str, str, int]]], source: Source, counted: dict[str, int],
+          about: Mapping[str, Any]) -> Iterable[str]:
     digest = source.content_digest or "none was published"
     yield from (f"# {source.environment}", "", "What agents did in the tools of one service, and how well it went: made by "
                 f"Traceroom from logs or rollouts. Content digest of the environment: `{digest}`.", "")
+    if chosen := [f"{name} {_said(value)}" for name, value in about.items() if name not in _OF_SOURCE and value]:
+        yield from (f"Of all that there was, what was asked for: {'; '.join(chosen)}.", "")
     yield from ("| form | what it is | train | validation | held_out |", "|---|---|---|---|---|")
     for form, sides in files.items():
         n_rows = {side: n for side, _, n in sides}
@@ -112,6 +136,10 @@ def _body(files: dict[str, list[tuple[str, str, int]]], source: Source, counted:
     yield from ("", "## Left out, and why", "")
     yield from (f"- `{reason}`: {n:,}" for reason, n in counted.items())
     yield from (*(() if counted else ("Nothing.",)), "", "Each with its reason: `left.json`.", "", _LIMITS)
+
+
+def _said(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _row(*cells: object) -> str:

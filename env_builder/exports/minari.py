@@ -15,6 +15,7 @@ Left out, with a verdict: episodes without a label, and those that no chat forma
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -68,6 +69,7 @@ def _unlabelled(episode: Episode) -> str | None:
 
 
 def _write_side(data: Path, name: str, source: Source, episodes: Iterator[Episode]) -> None:
+    shutil.rmtree(data, ignore_errors=True)
     seen, done = _Space(), _Space()
     n_episodes = n_steps = n_bytes = 0
     for place, episode in enumerate(episodes):

@@ -172,6 +172,8 @@ def laid(usage: Row | None, kinds: Iterable[str]) -> list[Row | None]:
     is none), the parameters with all that are.
     """
     kinds = list(kinds)
+    if not usage:
+        return [None] * len(kinds)
     own = {key: value for key, value in (usage or {}).items() if key in _OWN}
     shared = {key: value for key, value in (usage or {}).items() if key == "sampling"}
     turns = [i for i, kind in enumerate(kinds) if kind in ("message", "call")] or [0]

@@ -23,7 +23,7 @@ from env_builder.runtime.canonical import canonical
 from env_builder.runtime.files import rows_of
 from env_builder.runtime.trajectory import OWN
 from pipelines.rollouts.kept import trajectories
-from pipelines.rollouts.results import DATASETS, is_good
+from pipelines.rollouts.results import DATASETS, difficulty, is_good
 from warehouse.records import Outcome, Task, Tool, Turn, empty, frame
 
 Row = dict[str, Any]
@@ -61,8 +61,10 @@ def source_of(folder: Path, environment: Path) -> Source:
             "session_id": about["episode_id"], "reward": about.get("reward"), "parts": canonical(about.get("checks") or []),
             "cut_off": about.get("ended") != "terminated"})
         of_task.setdefault(about["task_id"], []).append(about)
-    tasks = [_task(row, of_task[row["task_id"]], service) for row in rows_of(environment / "tasks.jsonl")
-             if row["task_id"] in of_task]
+    rates = {row["task_id"]: row for row in difficulty(
+        {**about, "policy": "any", "reward": about.get("reward")} for of in of_task.values() for about in of)}
+    tasks = [_task(row, of_task[row["task_id"]], rates.get(row["task_id"], {}), service)
+             for row in rows_of(environment / "tasks.jsonl") if row["task_id"] in of_task]
     tools = [{"service": service, "tool": tool["name"], "description": tool.get("description"),
               "input_schema": canonical(tool.get("inputSchema") or {}), "declared": True, "annotations": None, "n_calls": 0}
              for tool in rows_of(environment / "tools.jsonl")]
@@ -72,14 +74,14 @@ def source_of(folder: Path, environment: Path) -> Source:
                   pl.DataFrame(marks, schema=MARKS))
 
 
-def _task(row: Row, episodes: list[Row], service: str) -> Row:
-    """The task with its episodes as its sessions, the good ones in order."""
+def _task(row: Row, episodes: list[Row], rate: Row, service: str) -> Row:
+    """The task with its episodes as its sessions, the good ones in order; `rate`: how often all of them succeed at it."""
     good = sorted(about["episode_id"] for about in episodes if is_good(about.get("reward")))
     return {
         "task_id": row["task_id"], "service": service, "family": row["family"], "slots": canonical(row["slots"]),
         "goal": row["goal"], "session_ids": sorted(about["episode_id"] for about in episodes), "segment_of": None,
         "derived_from": row["derived_from"], "starts_at": None, "good_session_ids": good, "split": row["split"],
-        "difficulty": None, "rate": None, "rate_low": None, "rate_high": None, "band": None, "ways": "[]",
+        "difficulty": None, "ways": "[]", **{name: rate.get(name) for name in ("rate", "rate_low", "rate_high", "band")},
         "asked_for": "[]", "told": "[]", "signature": "[]"}
 
 

@@ -6,12 +6,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+from env_builder.exports.selection import Selection
 from env_builder.exports.steps import steps
 from pipelines import stages
 from pipelines.exporting import datasets
 from pipelines.ingesting import ingest
+from pipelines.outgoing import Wanted, export
 from pipelines.settings import Settings
 from pipelines.sources import source_of
+from warehouse.errors import InputError, Missing, TraceroomError
 from warehouse.lock import writing
 from warehouse.records import Leakage, Task, frame, frame_schema
 from warehouse.store import Store
@@ -72,3 +77,30 @@ def _completion(messages: list[dict[str, object]], answer: dict[str, object], **
         "id": "r", "object": "chat.completion", "created": 1772446502, "model": "m", "prompt_token_ids": [1, 2, 3],
         "choices": [{"index": 0, "message": answer, "finish_reason": "stop", "token_ids": [4, 5], "logprobs": {"content": [
             {"token": "a", "logprob": -0.5}, {"token": "b", "logprob": 0.0}]}}]}}
+
+
+@pytest.mark.parametrize(("name", "wanted", "says"), [
+    ("nobody", Wanted(), "no exporter 'nobody'; there are: atif, datasets, dpo,"),
+    ("sft", Wanted(Selection(bands=("never",))), "no band 'never'; there are: mostly, often, rarely, sometimes"),
+    ("sft", Wanted(Selection(tiers=("sure",))), "no tier 'sure'; there are: bound, derived"),
+    ("sft", Wanted(Selection(splits=("test",))), "no split 'test'; there are: held_out, train, validation"),
+    ("sft", Wanted(Selection(least=0.9, most=0.1)), "0.9:0.1: an interval of rewards lies between 0 and 1"),
+    ("sft", Wanted(discount=2.0), "2.0: a discount lies between 0 and 1"),
+    ("sft", Wanted(forms=("dpo",)), "'sft' is one form, and --form chooses among several"),
+    ("datasets", Wanted(forms=("sftt",)), "no form 'sftt'; there are: .*did you mean 'sft'"),
+    ("trl", Wanted(Selection(families=("f",))), "'trl' takes a room, of which --split alone can be chosen"),
+    ("trl", Wanted(), "no environment '.*nowhere'; there are none; name the folder OUT/environments/NAME"),
+])
+def test_what_cannot_be_exported_says_what_could(tmp_path: Path, name: str, wanted: Wanted, says: str) -> None:
+    with pytest.raises(TraceroomError, match=says):
+        export(name, tmp_path / "nowhere", tmp_path / "to", wanted)
+    assert not (tmp_path / "to").exists()
+
+
+def test_a_selection_that_nothing_is_says_why(sample_run: Path, sample_environment: Path, tmp_path: Path) -> None:
+    says = r"no episode is what was asked for \(\d+ other_policy; the first: session .* acted by"
+    with pytest.raises(InputError, match=says):
+        export("datasets", sample_environment, tmp_path / "to", Wanted(Selection(policies=("nobody",))))
+    assert not (tmp_path / "to").exists()
+    with pytest.raises(Missing, match="no family ''; there are: "):
+        export("sft", sample_run, tmp_path / "to", Wanted(Selection(families=("",))))

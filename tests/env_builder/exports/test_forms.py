@@ -12,6 +12,7 @@ import pytest
 from env_builder.exports import Source, export, of_tables, steps, trajectories, write
 from env_builder.exports import steps as table
 from env_builder.exports.selection import Selection, select
+from warehouse.errors import InputError
 
 
 def rows(out: Path, form: str, side: str = "train") -> list[dict[str, Any]]:
@@ -120,3 +121,16 @@ def test_the_card_names_what_is_there_and_counts_what_was_left(tmp_path: Path, s
     told = json.loads((tmp_path / "left.json").read_text("utf-8"))
     assert told["counted"]["duplicate"] == 1 and "- `duplicate`: 1" in card
     assert {row["subject"] for row in told["left"] if row["reason"] == "not_known_good"} == {"near", "far", "failed"}
+
+
+def test_a_folder_is_one_export_and_takes_further_forms_of_the_same(tmp_path: Path, shop: Source) -> None:
+    source, left = select(shop, Selection())
+    write(["minari", "sft"], tmp_path, source._replace(pad_to=9), left, asked={"pad": 9})
+    with pytest.raises(InputError, match="holds an export of something else; name another"):
+        write(["sft"], tmp_path, source, left)
+    write(["dpo", "minari"], tmp_path, source, left, asked={"pad": 9})
+    told = json.loads((tmp_path / "left.json").read_text("utf-8"))
+    assert told["asked"] == {"environment": shop.environment, "content_digest": shop.content_digest, "pad": 9}
+    assert {"duplicate", "not_known_good"} <= set(told["counted"])
+    card = (tmp_path / "README.md").read_text("utf-8")
+    assert "config_name: dpo" in card and "config_name: sft" in card and "what was asked for: pad 9." in card
