@@ -36,6 +36,10 @@ lock-check:
         done
     done
 
+# write docs/reference anew from the code
+reference:
+    .venv/bin/python -m pipelines.reference
+
 # run every consumer of exports in an interpreter of its own, and write the table of docs/consumers.md (NAME…: only these)
 consumers *names:
     .venv/bin/python -m tests.consumers.table {{names}}

@@ -31,7 +31,7 @@ from warehouse.errors import TraceroomError
 STOPPED = 130
 
 app = typer.Typer(
-    name="traceroom", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
+    name="traceroom", no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False, rich_markup_mode="rich",
     help="Turns the logs of work that already happens into rooms where a model can practise that work.")
 app.command("run")(building.run)
 app.command("show")(looking.show)
@@ -58,7 +58,7 @@ app.command("base-image")(building.base_image)
 def main() -> None:
     """Run the command line and leave with its exit code. The one boundary where every error becomes a sentence."""
     try:
-        app()
+        app(prog_name="traceroom")
     except TraceroomError as error:
         _refuse(str(error), error.exit_code)
     except SystemExit as left:

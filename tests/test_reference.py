@@ -1,0 +1,36 @@
+"""The reference pages say what the code says, and every variable that the sources read is explained."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipelines.reference import FOLDER, VARIABLES, pages, tables, used_variables
+from tests.command_line import called
+
+PAGES = pages()
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_a_page_is_what_the_code_says(name: str) -> None:
+    page = FOLDER / name
+    assert page.is_file() and page.read_text("utf-8") == PAGES[name], "write the reference anew: just reference"
+
+
+def test_nothing_is_left_of_pages_that_are_no_longer_made() -> None:
+    assert sorted(path.name for path in FOLDER.glob("*.md")) == sorted(PAGES)
+
+
+def test_every_variable_that_is_read_is_explained() -> None:
+    assert sorted(set(used_variables()) ^ set(VARIABLES)) == [], "say in VARIABLES of pipelines/reference.py what it is for"
+
+
+def test_every_option_and_every_column_has_a_sentence() -> None:
+    empty = [line for name in ("commands.md", "configuration.md") for line in PAGES[name].splitlines()
+             if line.startswith("| `") and "|  |" in line]
+    assert empty == [] and {"core.events", "mart.tasks", "raw.files"} <= set(tables())
+    assert all(command in PAGES["commands.md"] for command in ("## run\n", "## export\n", "`--family`", "`PLACE`"))
+
+
+def test_the_shell_completes_commands() -> None:
+    done = called(_TRACEROOM_COMPLETE="complete_bash", COMP_WORDS="traceroom ex", COMP_CWORD="1")
+    assert done.stdout.split() == ["export"]
