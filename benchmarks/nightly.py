@@ -7,9 +7,9 @@
 The sessions of LOGS (files of JSON lines that name their session) are put in order of their first line. A base is built of all
 but the last `--nights` hundredths (`--share`); then each night brings a file with the next hundredth, and `traceroom run` goes
 over all of it, in a process of its own. The last `--measured` nights are run one by one, and what comes before them arrives
-together, as after days of rest; 0: each. Then a night without news, one on which a file has another name, and a full build of
-the same logs into an empty folder, with which the grown one must agree table by table and file by file; then a night on which
-a person writes a rubric. With `--services N` sessions are dealt to N services by their names, and on one more night the news
+together, as after days of rest; 0: each. Then a night without news, and a full build of the same logs into an empty folder,
+with which the grown one must agree table by table and file by file; then a night on which a file has another name, and one on
+which a person writes a rubric. With `--services N` sessions are dealt to N services by their names, and on one more night the news
 is of one service alone.
 
 The last line on stdout is one JSON object. `incremental_share`: seconds of a night with a hundredth of new sessions over those
@@ -96,10 +96,10 @@ def measured(given: argparse.Namespace, scratch: Path) -> dict[str, Any]:
         is_news = number >= len(arrivals) - n_measured
         nights.append(run("news" if is_news else "base", [inbox], out))
     last = {"idle": run("idle", [inbox], out)}
-    (inbox / "night-00.jsonl").rename(inbox / "renamed.jsonl")
-    last["renamed"] = run("renamed", [inbox], out)
     full = run("full", [inbox], scratch / "full")
     apart = different(out, scratch / "full")
+    (inbox / "night-00.jsonl").rename(inbox / "renamed.jsonl")  # only now: a verdict names the file that a piece was read from
+    last["renamed"] = run("renamed", [inbox], out)
     last["rubric"] = run("rubric", [inbox], out, rubric(out, scratch))
     if given.services > 1:
         run("rubric gone", [inbox], out)
