@@ -9,8 +9,8 @@ but the last `--nights` hundredths (`--share`); then each night brings a file wi
 over all of it, in a process of its own. The last `--measured` nights are run one by one, and what comes before them arrives
 together, as after days of rest; 0: each. Then a night without news, and a full build of the same logs into an empty folder,
 with which the grown one must agree table by table and file by file; then a night on which a file has another name, and one on
-which a person writes a rubric. With `--services N` sessions are dealt to N services by their names, and on one more night the news
-is of one service alone.
+which a person writes a rubric. With `--services N` sessions are dealt to N services by their names, and on one more night the
+news is of one service alone.
 
 The last line on stdout is one JSON object. `incremental_share`: seconds of a night with a hundredth of new sessions over those
 of a full build, the mean of the measured ones, and `incremental_cpu_share` the same of processor seconds, which a busy machine
