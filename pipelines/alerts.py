@@ -31,7 +31,7 @@ from dagster._core.storage.asset_check_execution_record import AssetCheckExecuti
 from dagster._core.storage.tags import WILL_RETRY_TAG
 
 from pipelines.hooks import Alert, Hook, configured
-from warehouse.errors import InputError, Unavailable
+from warehouse.errors import Unavailable
 
 OVERLAP = timedelta(minutes=2)
 """How far back runs are looked at again: clocks differ, and what ended late may be written late."""
@@ -71,17 +71,24 @@ def _delivered(hooks: list[Hook], state: dict[str, Any], found: list[Alert], con
         if name in silent:
             waiting.append((name, alert, tries))
             continue
-        try:
-            named[name].send(alert)
-        except (Unavailable, InputError) as error:
+        if refusal := _refusal(named[name], alert):
             silent.add(name)   # the next look is soon, and each try may take twenty seconds
-            context.log.error(f"the hook {name} did not take the alert {alert.alert_id}: {error}")
-            if tries < MOST_TRIES and not isinstance(error, InputError):
+            context.log.error(f"the hook {name} did not take the alert {alert.alert_id}: {refusal}")
+            if tries < MOST_TRIES:
                 waiting.append((name, alert, tries + 1))
     for name, alert, _ in waiting[:-MOST_WAITING]:
         context.log.error(f"too many alerts wait for the hook {name}: {alert.alert_id} was let go")
     state["waiting"] = waiting[-MOST_WAITING:]
     return len(due) - len(waiting)
+
+
+def _refusal(hook: Hook, alert: Alert) -> str:
+    """Why it was not delivered, empty where it was."""
+    try:
+        hook.send(alert)
+    except Unavailable as error:
+        return str(error)
+    return ""
 
 
 def _tuples(told: list[Any]) -> list[Any]:

@@ -14,7 +14,7 @@ from dagster import (
 
 from pipelines.assets import POOL, key_of
 from pipelines.engine import Stage
-from pipelines.pictures import markdown
+from pipelines.pictures import markdown, rows_are_shown
 from pipelines.resources import SettingsResource
 from pipelines.rules import RULES, WARNINGS, Rule, offenders
 from pipelines.stages import STAGES
@@ -38,7 +38,7 @@ def _checks_of(stage: Stage) -> AssetChecksDefinition:
                 yield AssetCheckResult(
                     passed=found.is_empty(), severity=_severity(rules[key.name]), asset_key=key.asset_key, check_name=key.name,
                     metadata={"offenders": MetadataValue.int(found.height),
-                              "rows": MetadataValue.md(markdown(found.head(_SHOWN)))})
+                              "rows": MetadataValue.md(markdown(found.head(_SHOWN)) if rows_are_shown() else "kept out")})
 
     return operation
 

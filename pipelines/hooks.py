@@ -67,7 +67,7 @@ class Hook(NamedTuple):
 
     name: str
     send: Callable[[Alert], None]
-    """Raises Unavailable where it could not be delivered, InputError where it never will."""
+    """Raises Unavailable where it could not be delivered."""
 
 
 def configured() -> list[Hook]:

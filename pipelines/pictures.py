@@ -20,7 +20,8 @@ from pipelines.engine import Report
 
 _SAMPLE_WIDTH = 80
 _MOST_BARS = 12
-_WIDTH, _ROW, _LABEL, _NUMBER = 640, 24, 250, 80
+_WIDTH, _ROW, _LABEL, _NUMBER, _LETTERS = 440, 24, 190, 70, 26
+"""Pixels, as wide as a cell of metadata in Dagster's pages; and letters of a label."""
 _KEPT, _LEFT, _INK, _PAPER = "#1f6f8b", "#b5541c", "#1b1f24", "#ffffff"
 """Each at least 4.5 : 1 against the paper."""
 
@@ -34,9 +35,14 @@ def metadata_of(report: Report, table: str) -> dict[str, MetadataValue]:
         "computed": MetadataValue.bool(report.fresh), "seconds": MetadataValue.float(round(report.seconds, 3)),
         "picture": MetadataValue.md(f"![{_told(report)}]({_address(picture(report))})"),
         "funnel": MetadataValue.md(markdown(report.funnel))}
-    if os.environ.get("TRACEROOM_SAMPLES", "on") != "off":
+    if rows_are_shown():
         shown["sample"] = MetadataValue.md(markdown(look.sample))
     return {**shown, **{name: MetadataValue.int(n) for name, n in report.counts.items()}}
+
+
+def rows_are_shown() -> bool:
+    """Whether rows may be kept in Dagster's database."""
+    return os.environ.get("TRACEROOM_SAMPLES", "on") != "off"
 
 
 def picture(report: Report) -> str:
@@ -59,7 +65,7 @@ def picture(report: Report) -> str:
 
 def _bar(at: int, label: str, n: int, kept: bool, most: int) -> str:
     top, long = _ROW * (at + 1) + 6, (_WIDTH - _LABEL - _NUMBER) * n / most
-    shown = label if len(label) <= 34 else label[:33] + "…"
+    shown = label if len(label) <= _LETTERS else label[:_LETTERS - 1] + "…"
     mark, colour = ("✓", _KEPT) if kept else ("✗", _LEFT)
     return (
         f'<text x="10" y="{top + 15}" fill="{_INK}">{mark} {html.escape(shown)}</text>'
