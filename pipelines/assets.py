@@ -19,6 +19,7 @@ from dagster import (
     AssetSpec,
     BackfillPolicy,
     DailyPartitionsDefinition,
+    DataVersion,
     Failure,
     FreshnessPolicy,
     MaterializeResult,
@@ -112,8 +113,9 @@ def _said(error: TraceroomError | OSError) -> TraceroomError:
 
 
 def _results(report: Report) -> Iterator[MaterializeResult[None]]:
-    for table in report.tables:
-        yield MaterializeResult(asset_key=key_of(table), metadata=metadata_of(report, table))
+    for table, look in report.tables.items():
+        yield MaterializeResult(
+            asset_key=key_of(table), metadata=metadata_of(report, table), data_version=DataVersion(look.version))
 
 
 assets = [_asset_of(stage) for stage in STAGES]

@@ -70,6 +70,8 @@ class Look(NamedTuple):
 
     n_rows: int
     sample: pl.DataFrame
+    version: str
+    """Digest of its content."""
 
 
 SAMPLE_ROWS = 5
@@ -153,7 +155,8 @@ def content_version(store: Store, table: str) -> str:
 
 def _looks(store: Store, stage: Stage) -> tuple[dict[str, Look], pl.DataFrame]:
     tables = {
-        table: Look(store.count(table), store.read(f"select * from {table} limit {SAMPLE_ROWS}")) for table in stage.tables}
+        table: Look(store.count(table), store.read(f"select * from {table} limit {SAMPLE_ROWS}"), content_version(store, table))
+        for table in stage.tables}
     return tables, store.read(
         "select stage, kept, reason, n from mart.funnel where stage = $stage", stage=stage.name)
 

@@ -30,6 +30,7 @@ from pipelines import sensors
 from pipelines.assets import assets, days, key_of, waits
 from pipelines.checks import checks
 from pipelines.definitions import defs
+from pipelines.engine import content_version
 from pipelines.instance import instance as of_home
 from pipelines.instance import quiet
 from pipelines.resources import SettingsResource
@@ -135,6 +136,7 @@ def test_the_definitions_load() -> None:
     assert tables | {AssetKey("report")} == set(graph.get_all_asset_keys())
     for key in graph.get_all_asset_keys():
         node = graph.get(key)
+        assert node.freshness_policy_or_from_metadata is not None
         assert node.partitions_def == days and node.group_name and node.backfill_policy is not None
         assert node.backfill_policy.max_partitions_per_run is None, "a backfill is one run"
     assert {rule.name for rule in (*RULES, *WARNINGS)} == {key.name for key in graph.asset_check_keys}
@@ -196,6 +198,11 @@ def test_an_asset_shows_counts_funnel_and_rows(nightly: Nightly) -> None:
     assert sessions["dagster/row_count"].value == sessions["n_sessions"].value == 20
     assert sessions["sample"].value.count("\n") == 6, "a head, a rule and five rows"
     assert "assembled" in sessions["funnel"].value and sessions["computed"].value is True
+    assert sessions["picture"].value.startswith("![sessions: 20 kept") and "data:image/svg+xml" in sessions["picture"].value
+    assert {column.name for column in sessions["dagster/column_schema"].value.columns} >= {"session_id", "service"}
+    with Store.published(nightly.machine / "out" / "warehouse.duckdb") as store:
+        version = events[0].materialization.tags["dagster/data_version"]
+        assert version == content_version(store, ".".join(events[0].asset_key.path)), "a version is of the content"
     found = {check.check_name: check.passed for check in nightly.result.get_asset_check_evaluations()}
     assert found == {rule.name: True for rule in (*RULES, *WARNINGS)}
 

@@ -161,3 +161,32 @@ def test_the_command_line_says_so_and_leaves(store: Server, tmp_path: Path, trac
     done = traceroom("run", "s3://no-such-bucket/logs", "--out", tmp_path / "out", **store.settings)
     assert done.returncode == 2 and "there is no such bucket or object; check the address." in done.stderr
     assert done.stderr.count("✗") == 1 and "Traceback" not in done.stderr
+
+
+def test_the_inbox_on_a_store_asks_for_a_run_by_content(store: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dagster import SensorResult, SkipReason, build_sensor_context
+
+    from pipelines.sensors import inbox
+
+    def looked(cursor: str | None) -> SensorResult | SkipReason:
+        return inbox(build_sensor_context(cursor=cursor))
+
+    def put(key: str, text: str) -> None:
+        store.client.put_object(Bucket=BUCKET, Key=key, Body=text.encode())
+
+    monkeypatch.setenv("TRACEROOM_INBOX", f"s3://{BUCKET}/inbox/desk, s3://{BUCKET}/inbox/shop")
+    assert isinstance(none := looked(None), SkipReason) and "there is no such bucket or object" in (none.skip_message or "")
+    for name in ("desk/a.jsonl", "shop/b.jsonl", "shop/truth/t.jsonl", "shop/.part"):
+        put(f"inbox/{name}", name)
+    first = looked(None)
+    assert isinstance(first, SensorResult) and first.run_requests and first.cursor
+    assert first.run_requests[0].tags["traceroom/new_files"] == "2" and "truth" not in first.cursor
+    put("inbox/desk/again.jsonl", "desk/a.jsonl")
+    put("inbox/shop/b.jsonl", "shop/b.jsonl")
+    same = looked(first.cursor)
+    assert isinstance(same, SensorResult) and not same.run_requests, "the same content, under another name and written again"
+    put("inbox/shop/b.jsonl", "shop/b.jsonl, and more")
+    more = looked(same.cursor)
+    assert isinstance(more, SensorResult) and more.run_requests
+    assert more.run_requests[0].run_key != first.run_requests[0].run_key
+    assert store.settings["AWS_SECRET_ACCESS_KEY"] not in str(more.cursor)

@@ -20,7 +20,7 @@ FUNNEL = {"stage": pl.String, "kept": pl.Boolean, "reason": pl.String, "n": pl.I
 def report(*rows: tuple[bool, str, int]) -> Report:
     funnel = pl.DataFrame([("tasks", *row) for row in rows], FUNNEL, orient="row")
     sample = pl.DataFrame({"words": ["![x](http://beacon.example/a) | `b`\n<img src=//c>"], "n": [1]})
-    return Report("tasks", True, 0.5, {"n_tasks": 3}, {"mart.tasks": Look(3, sample)}, funnel)
+    return Report("tasks", True, 0.5, {"n_tasks": 3}, {"mart.tasks": Look(3, sample, "v")}, funnel)
 
 
 def drawn(of: Report) -> ElementTree.Element:
