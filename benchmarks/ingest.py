@@ -22,15 +22,15 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks import corpora  # noqa: E402 (a script of its own, from anywhere)
+from benchmarks.memory import Memory  # noqa: E402
 
 _COMBINED = (r'^(\S+) (\S+) (\S+) \[([^\]]+)\] "(\S+) ([^ "]+) ([^"]+)" (\d{3}) (\S+) "((?:[^"\\]|\\.)*)" "((?:[^"\\]|\\.)*)"')
 _NAMES = ["host", "identity", "name", "at", "method", "path", "protocol", "status", "n_bytes", "referer", "agent"]
@@ -104,7 +104,7 @@ def _run(what: str, n_cores: int, paths: list[str]) -> dict[str, float]:
     with tempfile.TemporaryDirectory(dir=str(Path(paths[0]).parent)) as out:
         command = [sys.executable, __file__, "--measure", what, str(n_cores), out, *paths]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
-        watch = _Memory(process.pid)
+        watch = Memory(process.pid)
         watch.start()
         printed, _ = process.communicate()
         watch.done.set()
@@ -113,36 +113,6 @@ def _run(what: str, n_cores: int, paths: list[str]) -> dict[str, float]:
         raise SystemExit(f"{what} failed")
     found: dict[str, float] = json.loads(printed.splitlines()[-1])
     return {**found, "peak_memory_mb": watch.most / 1e6}
-
-
-class _Memory(threading.Thread):
-    """Looks every 50 ms how much memory a process and its children hold."""
-
-    def __init__(self, pid: int) -> None:
-        super().__init__(daemon=True)
-        self._pid, self.most, self.done = pid, 0, threading.Event()
-
-    def run(self) -> None:
-        """Look until it is done."""
-        while not self.done.wait(0.05):
-            self.most = max(self.most, sum(_resident(pid) for pid in _family(self._pid)))
-
-
-def _family(pid: int) -> Iterator[int]:
-    yield pid
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()
-    except OSError:
-        return
-    for child in children:
-        yield from _family(int(child))
-
-
-def _resident(pid: int) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return 0
 
 
 def _n_cores() -> int:

@@ -83,6 +83,7 @@ _WINGS = ("extractors", "env_builder")
 def carry_out(stage: Stage, settings: Settings, waiting: Callable[[str], None] | None = None) -> Report:
     """Bring a stage up to date, and say what became of it."""
     progress.tell(stage.name)
+    settings.remember()
     with (_unhindered(), writing(settings.warehouse, f"the stage {stage.name!r} of a run", waiting),
           Store.open(settings.warehouse) as store):
         began = time.perf_counter()

@@ -83,20 +83,27 @@ def ingest(store: Store, settings: Settings) -> Counts:
                 batch.add(reading, task.replaces, task.place)
         batch.commit()
     with store.holding(_MEMORY_TO_SETTLE, n_cores()):
-        with store.transaction():
-            write_places(store, [place for path, place in ledger.places.items() if path not in later])
-            store.append_new("mart.verdicts", frame(Verdict, ledger.verdicts))
+        store.again(lambda: _end(store, ledger, later))
         settle(store)
     return counts
+
+
+def _end(store: Store, ledger: Ledger, later: set[str]) -> None:
+    """Note where files lie that hold nothing new, and what is said of them."""
+    write_places(store, [place for path, place in ledger.places.items() if path not in later])
+    store.append_new("mart.verdicts", frame(Verdict, ledger.verdicts))
 
 
 def _say_anew(store: Store, files: list[SourceFile], new: list[SourceFile], unread: pl.DataFrame) -> None:
     """Put what is said of names in the place of what was said of them before."""
     folders = {str(folder) for file in files for folder in PurePosixPath(file.relative).parents}
-    with store.transaction():
+
+    def say() -> None:
         forget_verdicts(store, [*folders, *(file.relative for file in files), *unread["subject"]], *_OF_NAMES)
         forget_verdicts(store, [file.relative for file in new], "duplicate_file")
         store.append_new("mart.verdicts", unread)
+
+    store.again(say)
 
 
 def discovered(settings: Settings) -> tuple[list[SourceFile], pl.DataFrame]:
@@ -207,18 +214,19 @@ class _Batch:
         """Write what waits, in one transaction with its rows of the ledger."""
         if not self._readings:
             return
-        readings = self._readings
-        with self._store.transaction():
-            self._replace()
-            self._store.append_new("raw.files", frame(File, [each.file for each in readings]))
-            for name, table in _TABLES.items():
-                self._store.append(table, _together([getattr(each, name) for each in readings]))
-            self._store.append_new("raw.declarations", _together([each.declarations for each in readings]))
-            self._store.append_new("mart.verdicts", _together([each.verdicts for each in readings]))
-            write_places(self._store, self._places)
-        for each in readings:
+        self._store.again(self._write)
+        for each in self._readings:
             _warn(each.verdicts)
         self._readings, self._replaced, self._places, self._n_events, self._n_bytes = [], [], [], 0, 0
+
+    def _write(self) -> None:
+        self._replace()
+        self._store.append_new("raw.files", frame(File, [each.file for each in self._readings]))
+        for name, table in _TABLES.items():
+            self._store.append(table, _together([getattr(each, name) for each in self._readings]))
+        self._store.append_new("raw.declarations", _together([each.declarations for each in self._readings]))
+        self._store.append_new("mart.verdicts", _together([each.verdicts for each in self._readings]))
+        write_places(self._store, self._places)
 
     def _replace(self) -> None:
         """Take out what a longer version of the same piece tells again."""

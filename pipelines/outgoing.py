@@ -26,6 +26,7 @@ from pipelines.rollouts.datasets import source_of as rolled_out
 from pipelines.rollouts.kept import TRAJECTORIES
 from pipelines.settings import Settings
 from pipelines.sources import source_of, ways_of
+from warehouse.catalogs import catalog_of
 from warehouse.errors import InputError, Missing
 from warehouse.records import SIDES, Band, Verdict, empty
 from warehouse.store import Store
@@ -138,7 +139,7 @@ def _forms(name: str, wanted: Wanted) -> list[str]:
 
 def _is_run(place: Path) -> bool:
     """Is this the folder that a run wrote, with all its services?"""
-    return not (place / "tasks.jsonl").is_file() and Settings(logs=(), out=str(place)).warehouse.is_file()
+    return not (place / "tasks.jsonl").is_file() and catalog_of(Settings(logs=(), out=str(place)).warehouse).is_there()
 
 
 def _sources(place: Path, scratch: Path, wanted: Wanted) -> Iterator[Source]:

@@ -44,9 +44,12 @@ class Settings(BaseModel):
     until: str | None = None
     """Last day (YYYY-MM-DD) whose files are taken; None: all. Files without a time are always taken."""
 
+    warehouse_url: str | None = None
+    """A lake that takes the place of the DuckDB file (warehouse/ducklake.py); None: as OUT says, which remembers it."""
+
     @property
     def warehouse(self) -> Path:
-        """The DuckDB file."""
+        """The DuckDB file, or what a lake takes the place of."""
         return Path(self.out) / "warehouse.duckdb"
 
     @property
@@ -131,7 +134,14 @@ class Settings(BaseModel):
             rubrics(told.rewards.rubrics)
         if Path(self.out).is_file():
             raise InputError("this is a file", self.out, "give --out a folder")
+        self.remember()
         return self
+
+    def remember(self) -> None:
+        """Let OUT know the lake that takes the place of its warehouse. Raises InputError where it has another one."""
+        if self.warehouse_url:
+            from warehouse import catalogs  # loads DuckDB
+            catalogs.remember(self.warehouse, self.warehouse_url)
 
 
 def programs(folder: str | None) -> dict[str, str]:
@@ -166,4 +176,5 @@ def from_environment() -> Settings:
     """Settings of the assets where Dagster runs them by itself: TRACEROOM_INBOX, TRACEROOM_OUT, TRACEROOM_CONFIG."""
     return Settings(
         logs=inboxes(), out=os.environ.get("TRACEROOM_OUT", "out"), configuration=os.environ.get("TRACEROOM_CONFIG") or None,
-        image=os.environ.get("TRACEROOM_IMAGE", "on") != "off", base_image=os.environ.get("TRACEROOM_BASE_IMAGE") or None)
+        image=os.environ.get("TRACEROOM_IMAGE", "on") != "off", base_image=os.environ.get("TRACEROOM_BASE_IMAGE") or None,
+        warehouse_url=os.environ.get("TRACEROOM_WAREHOUSE") or None)

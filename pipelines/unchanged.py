@@ -7,15 +7,15 @@ copy is the newest; in any doubt the run goes its whole way.
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipelines import engine, rules
 from pipelines.ingesting import all_read
 from pipelines.settings import Settings
 from pipelines.stages import STAGES
+from warehouse.catalogs import catalog_of
 from warehouse.errors import StoreError
-from warehouse.store import Store, published_path
+from warehouse.store import Store
 
 
 class Ran(NamedTuple):
@@ -31,7 +31,7 @@ class Ran(NamedTuple):
 def unchanged(settings: Settings) -> Ran | None:
     """What a run would say that has nothing to do; None where there may be something to do."""
     began = time.perf_counter()
-    if not _published_is_newest(settings.warehouse):
+    if not catalog_of(settings.warehouse).is_published():
         return None
     try:
         with Store.published(settings.warehouse) as store:
@@ -42,12 +42,3 @@ def unchanged(settings: Settings) -> Ran | None:
         return None
     seconds = time.perf_counter() - began
     return Ran(seconds, [{"stage": stage.name, "computed": False, "seconds": 0.0} for stage in STAGES], broken)
-
-
-def _published_is_newest(warehouse: Path) -> bool:
-    """A run that was killed leaves a warehouse that is newer, or a log of writes beside it."""
-    published = published_path(warehouse)
-    return (
-        warehouse.is_file() and published.is_file() and not warehouse.with_name(f"{warehouse.name}.wal").exists()
-        and warehouse.stat().st_mtime_ns <= published.stat().st_mtime_ns)
-

@@ -24,7 +24,7 @@ BELOW = {
     "pipelines": {"warehouse", "extractors", "env_builder"},
 }
 DOORS = {
-    "duckdb": ("warehouse/store.py",),
+    "duckdb": ("warehouse/",),
     "docker": ("env_builder/image/",),
     "openai": ("pipelines/resources.py",),
     "dagster": ("pipelines/",),

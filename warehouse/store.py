@@ -1,9 +1,7 @@
-"""The one door to DuckDB: frames in, frames out, one transaction per unit of commit.
+"""The one door to the warehouse: frames in, frames out, one transaction per unit of commit.
 
-    warehouse.duckdb              written by one run at a time (warehouse/lock.py)
-    warehouse.published.duckdb    the copy that readers open: as of the last whole run, renamed into place
-
-Instants are UTC on both sides. Rows of a table are told apart by its primary key (warehouse/schema.sql).
+Where its tables lie is a catalog's business (warehouse/catalogs.py): a DuckDB file, or a DuckLake. Instants are UTC on both
+sides. Rows of a table are told apart by its key (warehouse/schema.sql).
 
 **Older warehouses.** What was read from logs (`KEPT`) cannot be computed again without them: where its columns are not
 today's the warehouse is refused. Everything else is computed from it: where a column is not today's, the table is
@@ -13,29 +11,24 @@ dropped, made anew, and the next run fills it.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import os
-import shutil
-from collections.abc import Iterator
+import random
+import time
+from collections.abc import Callable, Iterator
 from datetime import datetime
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self, TypeVar
 
 import duckdb
 import polars as pl
 from pyarrow import parquet
 
-from warehouse.errors import Missing, NotAWarehouse, SchemaTooNew, SchemaTooOld, StoreError
+from warehouse.catalogs import Catalog, catalog_of, published_path
+from warehouse.errors import Busy, NotAWarehouse, SchemaTooNew, SchemaTooOld, StoreError
+from warehouse.schema import KEPT, SCHEMA_VERSION, columns_of, fingerprint, layout, schema_text
 
-SCHEMA_VERSION = 2
-KEPT = ("raw.files", "raw.places", "raw.records", "raw.quarantine", "raw.declarations", "core.events")
-_WITHOUT_INDEX = {"raw.records": ("record_id", "file_id", "byte_offset"), "core.events": ("event_id", "file_id"),
-                  "raw.quarantine": ("file_id", "line")}
-"""Keys of the tables that are too big for an index."""
-_NAME = "warehouse"
+__all__ = ["SCHEMA_VERSION", "Store", "published_path", "schema_text"]
+
 _WORLD_AT = """
     with held as (
         select *, coalesce(valid_from, timestamptz '-infinity') as since from mart.facts
@@ -53,16 +46,19 @@ _VERSIONS = """
 """
 _ROW_GROUP = 20480
 _INTERRUPTED = "Query interrupted"
-_CHECKPOINT = "1GB"
-"""Written that is gathered in DuckDB's log before it is folded into the file: when the warehouse is closed, as a rule."""
-_UTC = pl.Datetime("us", "UTC")
+_TRIES, _WAIT_S = 20, 0.05
+"""Transactions tried where other writers come first, and the seconds that the first of them waits at most."""
+T = TypeVar("T")
 
 
 class Store:
     """An open warehouse. Use as a context manager: it is always closed."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, path: Path, write: bool) -> None:
-        self._connection = connection
+    def __init__(self, catalog: Catalog, path: Path, write: bool) -> None:
+        with _said(str(catalog)):
+            self._connection = catalog.connect(write)
+        self._catalog = catalog
+        self._place = str(catalog)
         self._within = False
         self.path = path
         self.write = write
@@ -73,33 +69,33 @@ class Store:
 
         To write, hold `warehouse.lock.writing`. Raises Missing, NotAWarehouse, SchemaTooOld, SchemaTooNew.
         """
-        if write:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        elif not path.exists():
-            raise Missing("there is no warehouse here yet", str(path), "make it with: traceroom run LOGS --out DIR")
-        store = cls(_connect(path, write), path, write)
+        return cls._opened(catalog_of(path), path, write)
+
+    @classmethod
+    def published(cls, warehouse: Path) -> Store:
+        """Open what was last published of `warehouse` to read: whole, and free of any run's lock."""
+        return cls._opened(catalog_of(warehouse).published(), published_path(warehouse), write=False)
+
+    @classmethod
+    def _opened(cls, catalog: Catalog, path: Path, write: bool) -> Store:
+        store = cls(catalog, path, write)
         try:
-            with _said(path):
-                store._prepare()
+            with _said(str(catalog)):
+                store.again(store._prepare) if write else store._prepare()
         except BaseException:
             store.close()
             raise
         return store
 
-    @classmethod
-    def published(cls, warehouse: Path) -> Store:
-        """Open the last published copy of `warehouse` to read: whole, and free of any run's lock."""
-        return cls.open(published_path(warehouse), write=False)
-
     def read(self, sql: str, **parameters: object) -> pl.DataFrame:
         """Rows of a query; `$name` in it stands for a parameter."""
-        with _said(self.path):
+        with _said(self._place):
             found = self._connection.execute(sql, parameters).pl()
         return found.with_columns(pl.col(pl.Datetime).dt.cast_time_unit("us").dt.convert_time_zone("UTC"))
 
     def write_parquet(self, path: Path, sql: str, **parameters: object) -> None:
         """Rows of a query as a Parquet file, in its order; what is in memory is a group of rows."""
-        with _said(self.path):
+        with _said(self._place):
             rows = self._connection.execute(sql, parameters).to_arrow_reader(_ROW_GROUP)
             with parquet.ParquetWriter(path, rows.schema, compression="lz4") as file:
                 for batch in rows:
@@ -141,22 +137,22 @@ class Store:
 
     def key(self, table: str) -> tuple[str, ...]:
         """Columns of the table's primary key."""
-        return _layout(schema_text()).keys[table]
+        return layout().keys[table]
 
     def replace(self, table: str, frame: pl.DataFrame, where: str = "true", **parameters: object) -> int:
         """Put `frame` in the place of the table's rows `where`; gives the rows written."""
-        with self.transaction(), _said(self.path, table):
+        with self.transaction(), _said(self._place, table):
             self._connection.execute(f"delete from {table} where {where}", parameters)
-            return self._insert(f"insert into {table}", table, frame)
+            return self._insert(table, frame)
 
     def append(self, table: str, frame: pl.DataFrame) -> int:
         """Add all rows, of which none is there yet."""
-        with self.transaction(), _said(self.path, table):
-            return self._insert(f"insert into {table}", table, frame)
+        with self.transaction(), _said(self._place, table):
+            return self._insert(table, frame)
 
     def change(self, statement: str, frame: pl.DataFrame | None = None, **parameters: object) -> None:
         """Carry out an update or a delete, in which `incoming` stands for `frame`."""
-        with self.transaction(), _said(self.path):
+        with self.transaction(), _said(self._place):
             if frame is not None:
                 self._connection.register("incoming", frame)
             try:
@@ -167,8 +163,8 @@ class Store:
 
     def append_new(self, table: str, frame: pl.DataFrame) -> int:
         """Add the rows whose key is not there yet; gives how many that were."""
-        with self.transaction(), _said(self.path, table):
-            return self._insert(f"insert or ignore into {table}", table, frame)
+        with self.transaction(), _said(self._place, table):
+            return self._insert(table, frame, are_new=True)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
@@ -176,7 +172,7 @@ class Store:
         if self._within:
             yield
             return
-        with _said(self.path):
+        with _said(self._place):
             self._connection.execute("begin")
         self._within = True
         try:
@@ -185,10 +181,22 @@ class Store:
             self._connection.execute("rollback")
             raise
         else:
-            with _said(self.path):
+            with _said(self._place):
                 self._connection.execute("commit")
         finally:
             self._within = False
+
+    def again(self, work: Callable[[], T], in_transaction: bool = True) -> T:
+        """What `work` gives, done in one transaction; begun anew where another writer changed the same rows meanwhile.
+
+        Raises Busy where others always come first. Within a transaction `work` is a part of it.
+        """
+        for number in range(_TRIES - 1 if self._catalog.has_many_writers and not self._within else 0):
+            with contextlib.suppress(Busy), self.transaction() if in_transaction else contextlib.nullcontext():
+                return work()
+            time.sleep(random.uniform(0, _WAIT_S * 2 ** min(number, 6)))   # no row depends on it
+        with self.transaction() if in_transaction else contextlib.nullcontext():
+            return work()
 
     @contextlib.contextmanager
     def holding(self, memory: str, n_threads: int) -> Iterator[None]:
@@ -203,22 +211,14 @@ class Store:
             self._limit(*before)
 
     def _limit(self, memory: str, n_threads: int) -> None:
-        with _said(self.path):
+        with _said(self._place):
             self._connection.execute(f"set memory_limit = '{memory}'")
             self._connection.execute(f"set threads = {n_threads}")
 
-    def publish(self) -> Path:
-        """Put a copy of the warehouse in the place of the published one, in one step, and give its path."""
-        with _said(self.path):
-            self._connection.execute("checkpoint")
-        target = published_path(self.path)
-        draft = target.with_name(f"{target.name}.{os.getpid()}.draft")
-        try:
-            shutil.copyfile(self.path, draft)
-            draft.replace(target)
-        finally:
-            draft.unlink(missing_ok=True)
-        return target
+    def publish(self) -> None:
+        """Let readers see the warehouse as it is now, in one step."""
+        with _said(self._place):
+            self.again(lambda: self._catalog.publish(self._connection), in_transaction=False)
 
     def close(self) -> None:
         """Close the connection; twice does no harm."""
@@ -232,17 +232,19 @@ class Store:
     ) -> None:
         self.close()
 
-    def _insert(self, statement: str, table: str, frame: pl.DataFrame) -> int:
+    def _insert(self, table: str, frame: pl.DataFrame, are_new: bool = False) -> int:
         if frame.is_empty():
             return 0
-        columns = list(_layout(schema_text()).columns[table])
+        columns = layout().names(table)
         if absent := [name for name in columns if name not in frame.columns]:
             raise StoreError(f"the frame has no column {absent[0]!r}", table, "give it all columns of its record")
-        told = [name for name in columns if frame[name].null_count() < frame.height]   # writing nothing takes time too
+        told = tuple(name for name in columns if frame[name].null_count() < frame.height)   # writing nothing takes time too
+        names = ", ".join(told)
+        statement = (self._catalog.insert_new(table, told, self.key(table)) if are_new
+                     else f"insert into {table} ({names}) select {names} from incoming")
         self._connection.register("incoming", frame.select(told).to_arrow(compat_level=pl.CompatLevel.newest()))
         try:
-            names = ", ".join(told)
-            done = self._connection.execute(f"{statement} ({names}) select {names} from incoming").fetchone()
+            done = self._connection.execute(statement).fetchone()
         finally:
             self._connection.unregister("incoming")
         return int(done[0]) if done else 0
@@ -250,133 +252,72 @@ class Store:
     def _prepare(self) -> None:
         self._connection.execute("set TimeZone = 'UTC'")
         self._connection.execute("set preserve_insertion_order = true")
-        there = _columns(self._connection)
+        there = {table: tuple(column.name for column in columns) for table, columns in columns_of(self._connection).items()}
         if there and "raw.schema_version" not in there:
-            raise NotAWarehouse("this DuckDB file is no warehouse of Traceroom", str(self.path), "choose another --out")
+            raise NotAWarehouse("this DuckDB file is no warehouse of Traceroom", self._place, "choose another --out")
         if not there:
             self._create()
             return
         known = self._connection.execute("select version, fingerprint from raw.schema_version").fetchone()
-        version, fingerprint = known if known else (0, "")
+        version, signed = known if known else (0, "")
         if version > SCHEMA_VERSION:
             raise SchemaTooNew(
-                f"the warehouse has schema {version}, and this Traceroom knows up to {SCHEMA_VERSION}", str(self.path),
+                f"the warehouse has schema {version}, and this Traceroom knows up to {SCHEMA_VERSION}", self._place,
                 "upgrade Traceroom, or run into another --out")
-        if fingerprint != _fingerprint():
+        if signed != fingerprint():
             self._migrate(there, version)
 
     def _create(self) -> None:
         if not self.write:
-            raise NotAWarehouse("the warehouse is empty", str(self.path), "make it with: traceroom run LOGS --out DIR")
+            raise NotAWarehouse("the warehouse is empty", self._place, "make it with: traceroom run LOGS --out DIR")
         with self.transaction():
-            self._connection.execute(schema_text())
+            self._catalog.create(self._connection)
             self._sign()
 
     def _migrate(self, there: dict[str, tuple[str, ...]], version: int) -> None:
-        wanted = _layout(schema_text()).columns
-        changed = [name for name in wanted if there.get(name) != wanted[name] and name != "raw.schema_version"]
+        changed = [
+            name for name in layout().columns if there.get(name) != layout().names(name) and name != "raw.schema_version"]
         if lost := [name for name in changed if name in KEPT]:
             raise SchemaTooOld(
                 f"the warehouse (schema {version}) keeps {lost[0]} in an older layout, and logs cannot be made up",
-                str(self.path), "run into a new --out: the same logs give the same ids")
+                self._place, "run into a new --out: the same logs give the same ids")
         if not self.write:
             if changed:
                 raise SchemaTooOld(
-                    f"the warehouse (schema {version}) has no {changed[0]} of today's layout", str(self.path),
+                    f"the warehouse (schema {version}) has no {changed[0]} of today's layout", self._place,
                     "bring it up to date with: traceroom run --out DIR")
             return
         with self.transaction():
             for name in [*(name for name in changed if name in there), "raw.schema_version"]:
                 self._connection.execute(f"drop table if exists {name} cascade")
-            self._connection.execute(schema_text())
+            self._catalog.create(self._connection)
             self._connection.execute("delete from raw.stages")
             self._connection.execute("delete from raw.parts")
             self._connection.execute("delete from raw.audits")
             self._sign()
 
     def _sign(self) -> None:
-        self._connection.execute("insert into raw.schema_version values (?, ?)", [SCHEMA_VERSION, _fingerprint()])
-
-
-def published_path(warehouse: Path) -> Path:
-    """Where the copy for readers lies: `<name>.published.duckdb`."""
-    return warehouse.with_name(f"{warehouse.stem}.published{warehouse.suffix}")
-
-
-@cache
-def schema_text() -> str:
-    """The SQL that makes an empty warehouse."""
-    return files("warehouse").joinpath("schema.sql").read_text("utf-8")
-
-
-class _Layout:
-    """Columns and primary key of each table, as the schema makes them."""
-
-    def __init__(self, columns: dict[str, tuple[str, ...]], keys: dict[str, tuple[str, ...]]) -> None:
-        self.columns = columns
-        self.keys = keys
-
-
-@cache
-def _layout(sql: str) -> _Layout:
-    with duckdb.connect() as connection:
-        connection.execute(sql)
-        found = connection.execute(
-            "select schema_name || '.' || table_name, constraint_column_names from duckdb_constraints() "
-            "where constraint_type = 'PRIMARY KEY'").fetchall()
-        return _Layout(_columns(connection), {**_WITHOUT_INDEX, **{name: tuple(columns) for name, columns in found}})
-
-
-def _columns(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[str, ...]]:
-    rows: list[tuple[Any, Any]] = connection.execute(
-        "select schema_name || '.' || table_name, list(column_name order by column_index) "
-        "from duckdb_columns() join duckdb_tables() using (schema_name, table_name) where not duckdb_tables.internal "
-        "group by all").fetchall()
-    return {name: tuple(columns) for name, columns in rows}
-
-
-def _fingerprint() -> str:
-    return hashlib.sha256(schema_text().encode()).hexdigest()
-
-
-def _connect(path: Path, write: bool) -> duckdb.DuckDBPyConnection:
-    """The database as the only one in use.
-
-    Written in row groups of `_ROW_GROUP`: appends of any size fill whole ones, where DuckDB's own six times as many would be
-    written again and again.
-    """
-    connection = duckdb.connect(config={"checkpoint_threshold": _CHECKPOINT, "temp_directory": f"{path}.tmp"})
-    try:
-        place = str(path).replace("'", "''")
-        connection.execute(f"attach '{place}' as {_NAME} ({f'row_group_size {_ROW_GROUP}' if write else 'read_only'})")
-        connection.execute(f"use {_NAME}")
-    except RuntimeError as error:
-        connection.close()
-        raise (KeyboardInterrupt if _INTERRUPTED in str(error) else error) from error
-    except duckdb.Error as error:
-        connection.close()
-        first = str(error).splitlines()[0]
-        if "set lock on file" in first:
-            raise StoreError(f"another program has it open ({first})", str(path), "close it and run again") from error
-        raise NotAWarehouse(
-            f"DuckDB cannot open it ({first})", str(path), "move the file away, or choose another --out") from error
-    return connection
+        self._connection.execute("insert into raw.schema_version values (?, ?)", [SCHEMA_VERSION, fingerprint()])
 
 
 @contextlib.contextmanager
-def _said(path: Path, table: str = "") -> Iterator[None]:
+def _said(place: str, table: str = "") -> Iterator[None]:
     """DuckDB's own errors, said as ours; a query that a signal cut short is the signal again."""
     try:
         yield
     except duckdb.Error as error:
         first = str(error).splitlines()[0]
-        raise StoreError(first.rstrip("."), f"{path}{f' ({table})' if table else ''}", _mend(error)) from error
+        where = f"{place}{f' ({table})' if table else ''}"
+        if any(words in str(error) for words in _CONFLICT):
+            raise Busy(f"another run wrote the same rows meanwhile ({first.rstrip('.')})", where, "run again") from error
+        raise StoreError(first.rstrip("."), where, _mend(error)) from error
     except RuntimeError as error:  # so DuckDB says that a signal came while a query ran
         if _INTERRUPTED in str(error):
             raise KeyboardInterrupt from error
         raise
 
 
+_CONFLICT = ("Transaction conflict", "transaction conflict", "write-write conflict", "could not serialize")
 _NO_ROOM = ("No space left on device", "Disk quota exceeded", "File too large")
 
 

@@ -32,6 +32,9 @@ def run(
         show_default=False)] = None,
     image: Annotated[bool, typer.Option("--image/--no-image", help="Build container images.")] = True,
     base_image: Annotated[str | None, typer.Option(help="Base of the images.", show_default=False)] = None,
+    warehouse: Annotated[str | None, typer.Option(
+        help="Keep it in a DuckLake: ducklake:postgres://USER@HOST/DATABASE?data=s3://BUCKET/PREFIX; --out remembers it.",
+        envvar="TRACEROOM_WAREHOUSE", show_default=False)] = None,
     json: Json = False,
 ) -> None:
     """Turn logs into verified environments with rewards, and datasets.
@@ -40,7 +43,8 @@ def run(
     """
     settings = Settings(
         logs=tuple(logs or ()), out=out, only=tuple(only or ()), without=tuple(without or ()), configuration=config,
-        privacy=None if privacy is None else privacy == "on", image=image, base_image=base_image).checked()
+        privacy=None if privacy is None else privacy == "on", image=image, base_image=base_image,
+        warehouse_url=warehouse).checked()
     ran = _ran(settings)
     from pipelines.summary import summary
 

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warehouse import records
+from warehouse.catalogs import DuckDBFile
 from warehouse.errors import Missing, NotAWarehouse, SchemaTooNew, SchemaTooOld, StoreError
 from warehouse.store import SCHEMA_VERSION, Store, published_path
 
@@ -61,7 +62,7 @@ def test_every_table_has_a_record(path: Path) -> None:
 @settings(max_examples=25, deadline=None)
 @given(ids=st.lists(st.text("abc", min_size=1, max_size=2), max_size=8), again=st.lists(st.text("abc", min_size=1, max_size=2)))
 def test_appending_adds_each_key_once(ids: list[str], again: list[str]) -> None:
-    with Store(duckdb.connect(), Path("memory"), write=True) as store:
+    with Store(DuckDBFile(Path(":memory:")), Path("memory"), write=True) as store:
         store._prepare()
         assert store.append_new("core.feedback", feedback(*dict.fromkeys(ids))) == len(set(ids))
         assert store.append_new("core.feedback", feedback(*dict.fromkeys(again), value="new")) == len(set(again) - set(ids))

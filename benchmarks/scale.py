@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""How time and memory of each stage grow with the logs, and what a thousand million events would take.
+
+    benchmarks/scale.py ../shared/data/retail_desk [--copies 1,4,16] [--days 14] [--folder DIR]
+
+The set's logs, and copies of them (benchmarks/scale_data.py), each taken from an empty folder through all stages, without
+images. Each stage is a process of its own. Its seconds are processor time of it and its children, without imports
+(`wall` beside it): a machine that does other work shows the same. `slope_<stage>` is the exponent of its growth: the
+line through the logarithms of seconds over those of copies; 1 doubles when the logs double. `peak_memory_mb` is the largest
+sum of resident sets of any stage's processes at the largest size. Tables go to stderr; the last line on stdout is one JSON
+object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import scale_data  # noqa: E402 (a script of its own, from anywhere)
+from benchmarks.memory import Memory  # noqa: E402
+from pipelines.stages import STAGES  # noqa: E402
+
+EVENTS = 1_000_000_000
+"""What the sizing table is for."""
+_LOADED = ("extractors.drift", "extractors.outcomes.gate", "extractors.tasks.names", "env_builder.rewards",
+           "env_builder.variants", "pipelines.behaviours", "pipelines.bundling", "pipelines.exporting", "pipelines.worlds")
+"""What stages import when they begin: that costs the same at every size."""
+Figures = dict[str, float]
+
+
+def main() -> int:
+    """Measure each size and print the figures."""
+    asked = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    asked.add_argument("data", type=Path)
+    asked.add_argument("--copies", default="1,4,16")
+    asked.add_argument("--days", type=int, default=scale_data.DAYS)
+    asked.add_argument("--folder", type=Path)
+    asked.add_argument("--measure", nargs=2, metavar=("STAGE", "OUT"), help=argparse.SUPPRESS)
+    told = asked.parse_args()
+    if told.measure:
+        print(json.dumps(_stage(told.measure[0], told.data, Path(told.measure[1]))))
+        return 0
+    found: dict[int, dict[str, Figures]] = {}
+    for n in map(int, told.copies.split(",")):
+        with tempfile.TemporaryDirectory(dir=told.folder) as scratch:
+            logs = scale_data.write(told.data.resolve(), Path(scratch, "logs"), n, told.days)
+            found[n] = {stage.name: _measured(stage.name, logs, Path(scratch, "out"), n) for stage in STAGES}
+    print(_table(found), _sizing(found), sep="\n\n", file=sys.stderr)
+    print(json.dumps({"benchmark": "scale", "data": told.data.name, "figures": figures(found)}))
+    return 0
+
+
+def _measured(stage: str, logs: Path, out: Path, n: int) -> Figures:
+    """A stage in a process of its own."""
+    command = [sys.executable, __file__, str(logs), "--measure", stage, str(out)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    watch = Memory(process.pid)
+    watch.start()
+    printed, _ = process.communicate()
+    watch.done.set()
+    watch.join()
+    if process.returncode:
+        raise SystemExit(f"the stage {stage} failed at {n} copies")
+    found = {**json.loads(printed.splitlines()[-1]), "memory_mb": round(watch.most / 1e6, 1)}
+    print(f"{n} x {stage}: {found}", file=sys.stderr, flush=True)
+    return found
+
+
+def _stage(name: str, logs: Path, out: Path) -> dict[str, Any]:
+    """Carry out one stage in this process."""
+    from pipelines.engine import carry_out
+    from pipelines.settings import Settings
+
+    for loaded in _LOADED:
+        importlib.import_module(loaded)
+    settings = Settings(logs=(str(logs),), out=str(out), image=False)
+    stage = next(stage for stage in STAGES if stage.name == name)
+    began, used = time.perf_counter(), _used()
+    report = carry_out(stage, settings)
+    return {"seconds": round(_used() - used, 3), "wall": round(time.perf_counter() - began, 3),
+            "n_rows": sum(look.n_rows for look in report.tables.values()),
+            "n_events": report.tables["core.events"].n_rows if "core.events" in report.tables else 0}
+
+
+def _used() -> float:
+    """Processor seconds of this process and its ended children."""
+    told = os.times()
+    return told.user + told.system + told.children_user + told.children_system
+
+
+def figures(found: dict[int, dict[str, Figures]]) -> Figures:
+    """The figures of all sizes: {copies: {stage: {seconds, wall, memory_mb, …}}}."""
+    most = max(found)
+    slopes = {f"slope_{stage}": round(_slope({n: at[stage]["seconds"] for n, at in found.items()}), 3) for stage in found[most]}
+    total = {n: sum(each["seconds"] for each in at.values()) for n, at in found.items()}
+    return {
+        **slopes, "slope_all": round(_slope(total), 3), "worst_slope": max(slopes.values()),
+        "peak_memory_mb": max(each["memory_mb"] for each in found[most].values()),
+        "seconds_per_million_events": round(total[most] / found[most]["extract"]["n_events"] * 1e6, 1),
+        "n_events": found[most]["extract"]["n_events"], "copies": most}
+
+
+def _slope(seconds: dict[int, float]) -> float:
+    """Least squares of log seconds over log copies; a hundredth of a second is the least that is told apart."""
+    points = [(math.log(n), math.log(max(each, 0.01))) for n, each in seconds.items()]
+    mean_x, mean_y = (sum(values) / len(points) for values in zip(*points, strict=True))
+    spread = sum((x - mean_x) ** 2 for x, _ in points)
+    return sum((x - mean_x) * (y - mean_y) for x, y in points) / spread if spread else 0.0
+
+
+def _table(found: dict[int, dict[str, Figures]]) -> str:
+    lines = ["stage".ljust(14) + "".join(f"{f'{n} x':>9}{'wall':>9}{'MB':>8}" for n in found) + f"{'slope':>8}"]
+    for stage in found[max(found)]:
+        rows = [at[stage] for at in found.values()]
+        slope = _slope({n: at[stage]["seconds"] for n, at in found.items()})
+        lines.append(stage.ljust(14) + "".join(
+            f"{row['seconds']:>9.2f}{row['wall']:>9.2f}{row['memory_mb']:>8.0f}" for row in rows) + f"{slope:>8.2f}")
+    return "\n".join(lines)
+
+
+def _sizing(found: dict[int, dict[str, Figures]]) -> str:
+    """What each stage would take for `EVENTS`, as it grew here, on one processor of this machine."""
+    most = max(found)
+    n_events = found[most]["extract"]["n_events"]
+    lines = [f"{'stage':<14}{'hours':>10}{'memory, GB':>12}   for {EVENTS:.0e} events"]
+    for stage, at in found[most].items():
+        slope = _slope({n: each[stage]["seconds"] for n, each in found.items()})
+        grows = _slope({n: each[stage]["memory_mb"] for n, each in found.items()})
+        factor = EVENTS / n_events
+        hours, memory = at["seconds"] * factor ** max(slope, 1.0) / 3600, at["memory_mb"] * factor ** max(grows, 0.0) / 1000
+        lines.append(f"{stage:<14}{hours:>10.1f}{memory:>12.1f}")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

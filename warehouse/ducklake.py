@@ -1,0 +1,188 @@
+"""A warehouse as a DuckLake: the catalog in PostgreSQL (or a file of DuckDB), the rows as Parquet in a bucket or folder.
+
+    ducklake:postgres://USER@HOST:5432/DATABASE?data=s3://BUCKET/PREFIX     PGPASSWORD or ~/.pgpass tells the password
+    ducklake:/srv/traceroom/catalog.ducklake?data=/srv/traceroom/rows       one machine, one writer
+
+Several processes, on several machines, write at once: DuckLake tries a commit again where another came first and the changes
+do not touch (`ducklake_max_retry_count`), and `Store.again` repeats a transaction where they do. What readers see is a
+snapshot: the one that `raw.published` names. A lake knows no primary keys: whoever adds rows asks first what is there, and
+pieces that two writers took at once are kept once (pipelines/settling.py). Buckets are reached by the AWS_… variables that
+other tools read.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import duckdb
+
+from warehouse.catalogs import NAME, Catalog, quoted
+from warehouse.errors import InputError, Missing, StoreError, Unavailable
+from warehouse.schema import layout
+
+SCHEME = "ducklake:"
+_TRIES = 50
+"""Commits that DuckLake tries where others come first; it waits longer each time."""
+_EXAMPLE = "write ducklake:postgres://USER@HOST/DATABASE?data=s3://BUCKET/PREFIX"
+
+
+@dataclass(frozen=True)
+class DuckLake:
+    """A lake, as of now or as of what is published."""
+
+    url: str
+    """As it was given."""
+    catalog: str
+    """What DuckLake is told after its scheme: `postgres:postgres://…`, or a path."""
+    data: str
+    """Where the Parquet files lie."""
+    beside: Path
+    """Begin of the names of files in passing."""
+    of_readers: bool = False
+
+    @classmethod
+    def named(cls, url: str, beside: Path) -> DuckLake:
+        """The lake at a URL. Raises InputError."""
+        if not url.startswith(SCHEME):
+            raise InputError("this is no URL of a lake", url, _EXAMPLE)
+        parts = urlsplit(url.removeprefix(SCHEME))
+        if parts.password:
+            raise InputError("a password stands in the URL", url.replace(parts.password, "…"),
+                             "take it out, and set PGPASSWORD or write ~/.pgpass")
+        asked = dict(parse_qsl(parts.query))
+        data = asked.pop("data", "")
+        if not data or not (parts.path or parts.netloc):
+            raise InputError("the URL does not say where the rows lie", url, _EXAMPLE)
+        is_postgres = parts.scheme in ("postgres", "postgresql")
+        catalog = parts._replace(query=urlencode(asked)).geturl()
+        return cls(url, f"postgres:{catalog}" if is_postgres else parts.path, data, beside)
+
+    def __str__(self) -> str:
+        return self.url
+
+    @property
+    def has_many_writers(self) -> bool:
+        """PostgreSQL has; a file of DuckDB has one at a time."""
+        return self.catalog.startswith("postgres:")
+
+    def is_there(self) -> bool:
+        """Was anything ever put into it?"""
+        try:
+            self.connect(write=False).close()
+        except StoreError:
+            return False
+        return True
+
+    def is_published(self) -> bool:
+        """Did nobody write since it was published?"""
+        try:
+            with self.connect(write=False) as connection:
+                told = connection.execute("select snapshot_id from raw.published").fetchone()
+                now = connection.execute(f"select id from {NAME}.current_snapshot()").fetchone()
+        except (StoreError, Missing, duckdb.Error):
+            return False
+        return told is not None and now is not None and now[0] == told[0] + 1   # publishing is a snapshot too
+
+    def connect(self, write: bool) -> duckdb.DuckDBPyConnection:
+        """The lake, attached; for readers at the snapshot that is published."""
+        connection = duckdb.connect(config={"temp_directory": f"{self.beside}.tmp"})
+        try:
+            self._prepare(connection)
+            if not write:
+                self._attach(connection, "read_only, create_if_not_exists false")
+                if self.of_readers:
+                    told = connection.execute("select snapshot_id from raw.published").fetchone()
+                    if told is None:
+                        raise Missing("nothing is published here yet", self.url, "run to the end: traceroom run LOGS")
+                    connection.execute(f"use memory; detach {NAME}")
+                    self._attach(connection, f"read_only, create_if_not_exists false, snapshot_version {told[0]}")
+            else:
+                if "://" not in self.data:
+                    Path(self.data).mkdir(parents=True, exist_ok=True)
+                self._attach(connection, f"data_path {quoted(self.data)}")
+        except BaseException as error:
+            connection.close()
+            if isinstance(error, duckdb.Error):
+                raise self._refused(error, write) from error
+            raise
+        return connection
+
+    def create(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """The same tables without keys, which a lake does not know, and ways to compress, which are Parquet's own."""
+        tables = {
+            name: ", ".join(f"{column.name} {column.kind}{'' if column.is_nullable else ' not null'}" for column in columns)
+            for name, columns in layout().columns.items()}
+        for schema in dict.fromkeys(name.partition(".")[0] for name in tables):
+            connection.execute(f"create schema if not exists {schema}")
+        for name, columns in {**tables, "raw.published": "snapshot_id bigint not null"}.items():
+            connection.execute(f"create table if not exists {name} ({columns})")
+        for name, query in layout().views.items():
+            connection.execute(f"create or replace view {name} as {query}")
+
+    def insert_new(self, table: str, columns: tuple[str, ...], key: tuple[str, ...]) -> str:
+        """By asking what is there; of equal ones that come together, one."""
+        names, keys = ", ".join(columns), ", ".join(key)
+        return (f"insert into {table} ({names}) select {names} from incoming "
+                f"where ({keys}) not in (select ({keys}) from {table}) "
+                f"qualify row_number() over (partition by {keys}) = 1")
+
+    def publish(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """The newest snapshot is what readers see from now on."""
+        now = connection.execute(f"select id from {NAME}.current_snapshot()").fetchone()
+        assert now is not None, "a lake has a snapshot from its beginning"
+        connection.execute("begin")
+        connection.execute("delete from raw.published")
+        connection.execute("insert into raw.published values (?)", [now[0]])
+        connection.execute("commit")
+
+    def published(self) -> Catalog:
+        """The lake as of the snapshot that is published."""
+        return replace(self, of_readers=True)
+
+    def _attach(self, connection: duckdb.DuckDBPyConnection, options: str) -> None:
+        connection.execute(f"attach {quoted(SCHEME + self.catalog)} as {NAME} ({options})")
+        connection.execute(f"use {NAME}")
+
+    def _prepare(self, connection: duckdb.DuckDBPyConnection) -> None:
+        _load(connection, "ducklake")
+        if self.catalog.startswith("postgres:"):
+            _load(connection, "postgres_scanner")
+        if "://" in self.data:
+            _load(connection, "httpfs")
+            connection.execute(f"create secret ({', '.join(_secret())})")
+        connection.execute(f"set ducklake_max_retry_count = {_TRIES}")
+
+    def _refused(self, error: duckdb.Error, write: bool) -> StoreError | Missing:
+        first = str(error).splitlines()[0]
+        if not write and ("does not exist" in first or "Catalog Error" in first):
+            return Missing("there is no warehouse here yet", self.url, "make it with: traceroom run LOGS --warehouse URL")
+        return StoreError(f"the lake cannot be opened ({first})", self.url, "see that its database and its bucket answer")
+
+
+def _load(connection: duckdb.DuckDBPyConnection, extension: str) -> None:
+    """An extension: of its package where that is installed, else as DuckDB itself finds it. Raises Unavailable."""
+    try:
+        folder = files(f"duckdb_extension_{extension}").joinpath("extensions", f"v{duckdb.__version__}")
+        connection.execute(f"load {quoted(str(folder.joinpath(f'{extension}.duckdb_extension')))}")
+    except (ModuleNotFoundError, duckdb.IOException):
+        try:
+            connection.execute(f"install {extension}; load {extension}")
+        except duckdb.Error as error:
+            raise Unavailable(
+                f"DuckDB's extension {extension!r} is not installed", mend="pip install 'traceroom[ducklake]'") from error
+
+
+def _secret() -> list[str]:
+    """How buckets are reached, from the environment."""
+    told = os.environ
+    parts = {"type": "s3", "key_id": told.get("AWS_ACCESS_KEY_ID"), "secret": told.get("AWS_SECRET_ACCESS_KEY"),
+             "session_token": told.get("AWS_SESSION_TOKEN"),
+             "region": told.get("AWS_REGION") or told.get("AWS_DEFAULT_REGION")}
+    if url := told.get("AWS_ENDPOINT_URL_S3") or told.get("AWS_ENDPOINT_URL"):
+        endpoint = urlsplit(url)
+        parts |= {"endpoint": endpoint.netloc, "url_style": "path", "use_ssl": str(endpoint.scheme == "https").lower()}
+    return [f"{name} {quoted(value)}" for name, value in parts.items() if value]

@@ -1,0 +1,77 @@
+"""What the tables of a warehouse are: the schema's text, and the columns and keys that it gives them."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import duckdb
+
+SCHEMA_VERSION = 2
+KEPT = ("raw.files", "raw.places", "raw.records", "raw.quarantine", "raw.declarations", "core.events")
+"""Tables of what was read: it cannot be computed again without the logs."""
+_WITHOUT_INDEX = {"raw.records": ("record_id", "file_id", "byte_offset"), "core.events": ("event_id", "file_id"),
+                  "raw.quarantine": ("file_id", "line")}
+"""Keys of the tables that are too big for an index."""
+
+
+class Column(NamedTuple):
+    """A column of a table."""
+
+    name: str
+    kind: str
+    """Its SQL type."""
+    is_nullable: bool
+
+
+class Layout(NamedTuple):
+    """Columns and primary key of each table, and the views, as the schema makes them."""
+
+    columns: dict[str, tuple[Column, ...]]
+    keys: dict[str, tuple[str, ...]]
+    views: dict[str, str]
+    """Name -> the query behind it."""
+
+    def names(self, table: str) -> tuple[str, ...]:
+        """Names of a table's columns, in order."""
+        return tuple(column.name for column in self.columns[table])
+
+
+@cache
+def schema_text() -> str:
+    """The SQL that makes an empty warehouse in a DuckDB file."""
+    return files("warehouse").joinpath("schema.sql").read_text("utf-8")
+
+
+@cache
+def layout() -> Layout:
+    """The tables of today's schema."""
+    with duckdb.connect() as connection:
+        connection.execute(schema_text())
+        keys = connection.execute(
+            "select schema_name || '.' || table_name, constraint_column_names from duckdb_constraints() "
+            "where constraint_type = 'PRIMARY KEY'").fetchall()
+        views = connection.execute(
+            "select schema_name || '.' || view_name, sql from duckdb_views() where not internal").fetchall()
+        return Layout(
+            columns_of(connection), {**_WITHOUT_INDEX, **{name: tuple(columns) for name, columns in keys}},
+            {name: sql.partition(" AS ")[2].rstrip("; \n") for name, sql in views})
+
+
+def columns_of(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[Column, ...]]:
+    """The tables of the database in use."""
+    rows: list[tuple[Any, ...]] = connection.execute(
+        "select schema_name || '.' || table_name, column_name, data_type, is_nullable "
+        "from duckdb_columns() join duckdb_tables() using (database_name, schema_name, table_name) "
+        "where not duckdb_tables.internal and database_name = current_database() order by 1, column_index").fetchall()
+    found: dict[str, tuple[Column, ...]] = {}
+    for table, *column in rows:
+        found[table] = (*found.get(table, ()), Column(*column))
+    return found
+
+
+def fingerprint() -> str:
+    """Digest of the schema's text."""
+    return hashlib.sha256(schema_text().encode()).hexdigest()
