@@ -42,11 +42,10 @@ def settle(store: Store) -> None:
 
 
 def _settle(store: Store) -> None:
-    n_fresh, n_files, n_ids = store.read(
-        "select count(*) filter (not settled), count(*), count(distinct file_id) from raw.files").row(0)
+    n_fresh, n_files = store.read("select count(*) filter (not settled), count(*) from raw.files").row(0)
     if n_fresh == 0:
         return
-    if n_ids < n_files:
+    if store.has_many_writers:
         _keep_one(store)
     alike = store.read(_TWICE.format(fresh=_FRESH if n_fresh < n_files else "true"))
     if alike.height:
@@ -55,12 +54,13 @@ def _settle(store: Store) -> None:
 
 
 def _keep_one(store: Store) -> None:
-    """Of a piece that two writers took at once, the rows of one: a warehouse with many writers knows no primary keys."""
-    for table in ("raw.records", "core.events", "raw.quarantine", "raw.declarations", "raw.files"):
-        key = ", ".join(store.key(table))
-        store.change(
-            f"delete from {table} where file_id in (select file_id from raw.files group by file_id having count(*) > 1) "
-            f"and rowid not in (select min(rowid) from {table} group by file_id, {key})")
+    """Of rows that two writers added at once, those of one: where many write, no index keeps keys apart."""
+    twice = store.read("select file_id from raw.files group by file_id having count(*) > 1 order by file_id")["file_id"]
+    for table in ("raw.records", "core.events", "raw.quarantine"):
+        if len(twice):
+            store.keep_one(table, "list_contains($twice, file_id)", twice=twice.to_list())
+    for table in ("raw.declarations", "raw.places", "mart.verdicts", "raw.files"):
+        store.keep_one(table)
 
 
 def hand_over(store: Store, gone: list[str]) -> None:

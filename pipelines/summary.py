@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.settings import Settings
+from warehouse.catalogs import catalog_of
 from warehouse.store import Store
 
 ORDER = (
@@ -23,7 +24,7 @@ def summary(settings: Settings) -> dict[str, Any]:
         environments = [_environment(settings, row) for row in store.table("mart.environments").to_dicts()]
         return {
             "out": settings.out,
-            "warehouse": str(settings.warehouse),
+            "warehouse": str(catalog_of(settings.warehouse)),
             "n_files": store.count("raw.files"),
             "n_records": store.count("raw.records"),
             "n_sessions": store.count("core.sessions"),

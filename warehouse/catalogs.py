@@ -45,6 +45,9 @@ class Catalog(Protocol):
     def connect(self, write: bool) -> duckdb.DuckDBPyConnection:
         """A connection in which it is the only database in use. Raises StoreError."""
 
+    def close(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Let go of such a connection."""
+
     def create(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Make the tables and views that are not there."""
 
@@ -101,6 +104,10 @@ class DuckDBFile:
                 raise self._refused(error) from error
             raise
         return connection
+
+    def close(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Close the file."""
+        connection.close()
 
     def create(self, connection: duckdb.DuckDBPyConnection) -> None:
         """The schema as it is written."""

@@ -1,7 +1,7 @@
 """A warehouse as a DuckLake: the catalog in PostgreSQL (or a file of DuckDB), the rows as Parquet in a bucket or folder.
 
     ducklake:postgres://USER@HOST:5432/DATABASE?data=s3://BUCKET/PREFIX     PGPASSWORD or ~/.pgpass tells the password
-    ducklake:/srv/traceroom/catalog.ducklake?data=/srv/traceroom/rows       one machine, one writer
+    ducklake:/srv/traceroom/catalog.ducklake?data=/srv/traceroom/rows       a file: one process at a time, to try it
 
 Several processes, on several machines, write at once: DuckLake tries a commit again where another came first and the changes
 do not touch (`ducklake_max_retry_count`), and `Store.again` repeats a transaction where they do. What readers see is a
@@ -12,8 +12,12 @@ other tools read.
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
+import time
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -25,8 +29,11 @@ from warehouse.errors import InputError, Missing, StoreError, Unavailable
 from warehouse.schema import layout
 
 SCHEME = "ducklake:"
+_NUMBERS = itertools.count()
 _TRIES = 50
 """Commits that DuckLake tries where others come first; it waits longer each time."""
+_BEGINNINGS, _UNFINISHED = 10, "Failed to initialize DuckLake"
+"""Times that we try to make a catalog which another writer makes too, and what is said then."""
 _EXAMPLE = "write ducklake:postgres://USER@HOST/DATABASE?data=s3://BUCKET/PREFIX"
 
 
@@ -72,44 +79,49 @@ class DuckLake:
     def is_there(self) -> bool:
         """Was anything ever put into it?"""
         try:
-            self.connect(write=False).close()
-        except StoreError:
+            self.close(self.connect(write=False))
+        except (StoreError, Missing):
             return False
         return True
 
     def is_published(self) -> bool:
         """Did nobody write since it was published?"""
         try:
-            with self.connect(write=False) as connection:
-                told = connection.execute("select snapshot_id from raw.published").fetchone()
-                now = connection.execute(f"select id from {NAME}.current_snapshot()").fetchone()
+            connection = self.connect(write=False)
+            try:
+                told, now = _published(connection), _newest(connection)
+            finally:
+                self.close(connection)
         except (StoreError, Missing, duckdb.Error):
             return False
-        return told is not None and now is not None and now[0] == told[0] + 1   # publishing is a snapshot too
+        return told is not None and now == told + 1   # publishing is a snapshot too
 
     def connect(self, write: bool) -> duckdb.DuckDBPyConnection:
         """The lake, attached; for readers at the snapshot that is published."""
-        connection = duckdb.connect(config={"temp_directory": f"{self.beside}.tmp"})
+        connection = self._database().cursor()
         try:
-            self._prepare(connection)
             if not write:
                 self._attach(connection, "read_only, create_if_not_exists false")
                 if self.of_readers:
-                    told = connection.execute("select snapshot_id from raw.published").fetchone()
+                    told = _published(connection)
                     if told is None:
                         raise Missing("nothing is published here yet", self.url, "run to the end: traceroom run LOGS")
-                    connection.execute(f"use memory; detach {NAME}")
-                    self._attach(connection, f"read_only, create_if_not_exists false, snapshot_version {told[0]}")
+                    _detach(connection)
+                    self._attach(connection, f"read_only, create_if_not_exists false, snapshot_version {told}")
             else:
-                if "://" not in self.data:
-                    Path(self.data).mkdir(parents=True, exist_ok=True)
-                self._attach(connection, f"data_path {quoted(self.data)}")
+                self._begin(connection)
         except BaseException as error:
-            connection.close()
+            self.close(connection)
             if isinstance(error, duckdb.Error):
                 raise self._refused(error, write) from error
             raise
         return connection
+
+    def close(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Let go of the lake; the extensions stay for the next one."""
+        with contextlib.suppress(duckdb.Error):
+            _detach(connection)
+        connection.close()
 
     def create(self, connection: duckdb.DuckDBPyConnection) -> None:
         """The same tables without keys, which a lake does not know, and ways to compress, which are Parquet's own."""
@@ -132,11 +144,10 @@ class DuckLake:
 
     def publish(self, connection: duckdb.DuckDBPyConnection) -> None:
         """The newest snapshot is what readers see from now on."""
-        now = connection.execute(f"select id from {NAME}.current_snapshot()").fetchone()
-        assert now is not None, "a lake has a snapshot from its beginning"
+        now = _newest(connection)
         connection.execute("begin")
         connection.execute("delete from raw.published")
-        connection.execute("insert into raw.published values (?)", [now[0]])
+        connection.execute("insert into raw.published values (?)", [now])
         connection.execute("commit")
 
     def published(self) -> Catalog:
@@ -144,23 +155,69 @@ class DuckLake:
         return replace(self, of_readers=True)
 
     def _attach(self, connection: duckdb.DuckDBPyConnection, options: str) -> None:
-        connection.execute(f"attach {quoted(SCHEME + self.catalog)} as {NAME} ({options})")
-        connection.execute(f"use {NAME}")
+        name = f"{NAME}_{next(_NUMBERS)}"
+        connection.execute(f"attach {quoted(SCHEME + self.catalog)} as {name} ({options})")
+        connection.execute(f"use {name}")
 
-    def _prepare(self, connection: duckdb.DuckDBPyConnection) -> None:
-        _load(connection, "ducklake")
-        if self.catalog.startswith("postgres:"):
-            _load(connection, "postgres_scanner")
-        if "://" in self.data:
-            _load(connection, "httpfs")
-            connection.execute(f"create secret ({', '.join(_secret())})")
-        connection.execute(f"set ducklake_max_retry_count = {_TRIES}")
+    def _begin(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Attach the lake to write, and make its catalog where it has none; others may be making it at the same time."""
+        if "://" not in self.data:
+            Path(self.data).mkdir(parents=True, exist_ok=True)
+        for number in range(1, _BEGINNINGS + 1):
+            try:
+                self._attach(connection, f"data_path {quoted(self.data)}")
+                return
+            except duckdb.Error as error:
+                if _UNFINISHED not in str(error) or number == _BEGINNINGS:
+                    raise
+            time.sleep(0.1 * number)
+
+    def _database(self) -> duckdb.DuckDBPyConnection:
+        extensions = ["ducklake"]
+        extensions += ["postgres_scanner"] if self.catalog.startswith("postgres:") else []
+        extensions += ["httpfs"] if "://" in self.data else []
+        return _database(os.getpid(), self.beside, tuple(extensions), _secret() if "://" in self.data else "")
 
     def _refused(self, error: duckdb.Error, write: bool) -> StoreError | Missing:
         first = str(error).splitlines()[0]
         if not write and ("does not exist" in first or "Catalog Error" in first):
             return Missing("there is no warehouse here yet", self.url, "make it with: traceroom run LOGS --warehouse URL")
         return StoreError(f"the lake cannot be opened ({first})", self.url, "see that its database and its bucket answer")
+
+
+@cache
+def _database(process: int, beside: Path, extensions: tuple[str, ...], secret: str) -> duckdb.DuckDBPyConnection:
+    """What holds the extensions, which take seconds to load: one in each process, and no other's after a fork."""
+    connection = duckdb.connect(config={"temp_directory": f"{beside}.tmp"})
+    for extension in extensions:
+        _load(connection, extension)
+    if secret:
+        connection.execute(secret)
+    connection.execute(f"set global ducklake_max_retry_count = {_TRIES}")
+    return connection
+
+
+def _detach(connection: duckdb.DuckDBPyConnection) -> None:
+    name = _name(connection)
+    connection.execute(f"use memory; detach {name}")
+
+
+def _name(connection: duckdb.DuckDBPyConnection) -> str:
+    found = connection.execute("select current_database()").fetchone()
+    return str(found[0]) if found else ""
+
+
+def _published(connection: duckdb.DuckDBPyConnection) -> int | None:
+    """The snapshot that readers see."""
+    told = connection.execute("select snapshot_id from raw.published").fetchone()
+    return int(told[0]) if told else None
+
+
+def _newest(connection: duckdb.DuckDBPyConnection) -> int:
+    """The newest snapshot."""
+    now = connection.execute(f"select id from ducklake_current_snapshot({quoted(_name(connection))})").fetchone()
+    assert now is not None, "a lake has a snapshot from its beginning"
+    return int(now[0])
 
 
 def _load(connection: duckdb.DuckDBPyConnection, extension: str) -> None:
@@ -176,8 +233,8 @@ def _load(connection: duckdb.DuckDBPyConnection, extension: str) -> None:
                 f"DuckDB's extension {extension!r} is not installed", mend="pip install 'traceroom[ducklake]'") from error
 
 
-def _secret() -> list[str]:
-    """How buckets are reached, from the environment."""
+def _secret() -> str:
+    """How buckets are reached, from the environment, as a statement."""
     told = os.environ
     parts = {"type": "s3", "key_id": told.get("AWS_ACCESS_KEY_ID"), "secret": told.get("AWS_SECRET_ACCESS_KEY"),
              "session_token": told.get("AWS_SESSION_TOKEN"),
@@ -185,4 +242,4 @@ def _secret() -> list[str]:
     if url := told.get("AWS_ENDPOINT_URL_S3") or told.get("AWS_ENDPOINT_URL"):
         endpoint = urlsplit(url)
         parts |= {"endpoint": endpoint.netloc, "url_style": "path", "use_ssl": str(endpoint.scheme == "https").lower()}
-    return [f"{name} {quoted(value)}" for name, value in parts.items() if value]
+    return f"create secret ({', '.join(f'{name} {quoted(value)}' for name, value in parts.items() if value)})"

@@ -59,9 +59,14 @@ class Store:
             self._connection = catalog.connect(write)
         self._catalog = catalog
         self._place = str(catalog)
-        self._within = False
+        self._within = self._is_closed = False
         self.path = path
         self.write = write
+
+    @property
+    def has_many_writers(self) -> bool:
+        """Whether others may commit between two transactions: then equal rows may come at once."""
+        return self._catalog.has_many_writers
 
     @classmethod
     def open(cls, path: Path, write: bool = True) -> Store:
@@ -161,6 +166,13 @@ class Store:
                 if frame is not None:
                     self._connection.unregister("incoming")
 
+    def keep_one(self, table: str, where: str = "true", **parameters: object) -> None:
+        """Take out all but one of the rows `where` that have the same key."""
+        key = ", ".join(self.key(table))
+        self.change(
+            f"delete from {table} where rowid in (select row from (select rowid as row, row_number() over (partition by {key} "
+            f"order by rowid) as n from {table} where {where}) where n > 1)", None, **parameters)
+
     def append_new(self, table: str, frame: pl.DataFrame) -> int:
         """Add the rows whose key is not there yet; gives how many that were."""
         with self.transaction(), _said(self._place, table):
@@ -222,7 +234,9 @@ class Store:
 
     def close(self) -> None:
         """Close the connection; twice does no harm."""
-        self._connection.close()
+        if not self._is_closed:
+            self._is_closed = True
+            self._catalog.close(self._connection)
 
     def __enter__(self) -> Self:
         return self

@@ -46,7 +46,8 @@ def tables(out: Path) -> dict[str, pl.DataFrame]:
         names = store.read("select schema_name || '.' || table_name as name from duckdb_tables() order by all")["name"]
         return {
             name: store.table(name).drop("read_at", "path", strict=False)
-            for name in names if name not in ("raw.schema_version", "raw.stages", "raw.parts", "raw.audits", "raw.places")}
+            for name in names
+            if name not in ("raw.schema_version", "raw.stages", "raw.parts", "raw.audits", "raw.places", "raw.published")}
 
 
 def files(out: Path) -> dict[str, bytes]:

@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import socket
-import subprocess
-import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +15,7 @@ import s3fs
 
 from extractors import objects
 from extractors.inventory import discover
+from tests.buckets import serving
 from tests.pipelines.conftest import Traceroom
 from tests.pipelines.ingestion import access, events, held, ingest, session
 from warehouse.errors import InputError
@@ -38,50 +34,28 @@ class Server(NamedTuple):
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server that refuses keys which it does not know."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    url = f"http://127.0.0.1:{port}"
-    said = tmp_path_factory.mktemp("server") / "said"
-    with said.open("w") as output, subprocess.Popen(
-            [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], stdout=output, stderr=output,
-            env=os.environ | {"INITIAL_NO_AUTH_ACTION_COUNT": "1000"}) as process:
-        try:
-            _wait(url, process)
-            keys = {"aws_access_key_id": "setup", "aws_secret_access_key": "setup"}
-            iam = boto3.client("iam", endpoint_url=url, region_name="us-east-1", **keys)
-            iam.create_user(UserName="reader")
-            iam.put_user_policy(UserName="reader", PolicyName="all", PolicyDocument=json.dumps(
-                {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}))
-            key = iam.create_access_key(UserName="reader")["AccessKey"]
-            keys = {"aws_access_key_id": key["AccessKeyId"], "aws_secret_access_key": key["SecretAccessKey"]}
-            client = boto3.client("s3", endpoint_url=url, region_name="us-east-1", **keys)
-            client.create_bucket(Bucket=BUCKET)
-            for name, content in (
-                    ("logs/a.jsonl", "".join(map(session, range(9)))),
-                    ("logs/deep/b.jsonl", "".join(map(session, range(5, 14)))),
-                    ("logs/.part", "hidden"), ("logs/truth/t.jsonl", session(99)), ("logs/access.log", access(1) + access(2))):
-                client.put_object(Bucket=BUCKET, Key=name, Body=content.encode())
-            client.put_object(Bucket=BUCKET, Key="logs/deep/", Body=b"")
-            client.put_object(Bucket=BUCKET, Key="logs/c.jsonl.gz", Body=gzip.compress(session(30).encode()))
-            urllib.request.urlopen(urllib.request.Request(   # from now on keys count
-                f"{url}/moto-api/reset-auth", data=b"0", headers={"Content-Type": "text/plain"}, method="POST")).close()
-            yield Server(url, {
-                "AWS_ENDPOINT_URL": url, "AWS_DEFAULT_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": key["AccessKeyId"],
-                "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"], "AWS_MAX_ATTEMPTS": "1"}, client)
-        finally:
-            process.terminate()
-
-
-def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
-    for _ in range(4000):
-        assert process.poll() is None, "the server ended"
-        try:
-            urllib.request.urlopen(f"{url}/moto-api/", timeout=1).close()
-            return
-        except OSError:
-            time.sleep(0.1)
-    raise AssertionError("the server does not answer")
+    with serving(tmp_path_factory.mktemp("server") / "said") as url:
+        keys = {"aws_access_key_id": "setup", "aws_secret_access_key": "setup"}
+        iam = boto3.client("iam", endpoint_url=url, region_name="us-east-1", **keys)
+        iam.create_user(UserName="reader")
+        iam.put_user_policy(UserName="reader", PolicyName="all", PolicyDocument=json.dumps(
+            {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}))
+        key = iam.create_access_key(UserName="reader")["AccessKey"]
+        keys = {"aws_access_key_id": key["AccessKeyId"], "aws_secret_access_key": key["SecretAccessKey"]}
+        client = boto3.client("s3", endpoint_url=url, region_name="us-east-1", **keys)
+        client.create_bucket(Bucket=BUCKET)
+        for name, content in (
+                ("logs/a.jsonl", "".join(map(session, range(9)))),
+                ("logs/deep/b.jsonl", "".join(map(session, range(5, 14)))),
+                ("logs/.part", "hidden"), ("logs/truth/t.jsonl", session(99)), ("logs/access.log", access(1) + access(2))):
+            client.put_object(Bucket=BUCKET, Key=name, Body=content.encode())
+        client.put_object(Bucket=BUCKET, Key="logs/deep/", Body=b"")
+        client.put_object(Bucket=BUCKET, Key="logs/c.jsonl.gz", Body=gzip.compress(session(30).encode()))
+        urllib.request.urlopen(urllib.request.Request(   # from now on keys count
+            f"{url}/moto-api/reset-auth", data=b"0", headers={"Content-Type": "text/plain"}, method="POST")).close()
+        yield Server(url, {
+            "AWS_ENDPOINT_URL": url, "AWS_DEFAULT_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": key["AccessKeyId"],
+            "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"], "AWS_MAX_ATTEMPTS": "1"}, client)
 
 
 @pytest.fixture
