@@ -11,6 +11,7 @@ dropped, made anew, and the next run fills it.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import random
 import time
 from collections.abc import Callable, Iterator
