@@ -23,8 +23,8 @@ from env_builder.bundle import MANIFEST, Bundle
 from env_builder.conditions import conditions
 from env_builder.coverage import coverage
 from pipelines import progress
-from pipelines.beside import auditors, n_cores
 from pipelines.engine import Counts
+from pipelines.engines import auditors
 from pipelines.parts import audits_of, keep_audits
 from pipelines.settings import Settings
 from warehouse.records import EnvironmentRow, Verdict, empty, frame
@@ -124,9 +124,10 @@ def _of_service(
     draft = _with(whole, whole.rubrics["task_id"].to_list())
     room, grader = drafts / "environments" / name, drafts / "rewards" / name
     bundle.write(draft, room, grader, _no_image("it is not published yet"))
-    with auditors(draft.tasks.height) as executor:
+    with auditors(draft.tasks.height) as engine:
         found = verify.verify(
-            room, grader, depth=depth_of(settings), executor=executor, n_beside=n_cores() - 1, kept=kept)
+            room, grader, depth=depth_of(settings), executor=engine and engine.executor,
+            n_beside=engine.n_workers if engine else 0, kept=kept)
     _withhold(_left(tables, whole, found.task_ids), room, drafts, settings)
     if not found.task_ids:
         left = f"None of {draft.tasks.height} tasks of {service} holds; see stage verify"

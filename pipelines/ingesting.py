@@ -21,8 +21,8 @@ from extractors.inventory import SourceFile
 from extractors.pieces import Left, Log, Piece, opened
 from extractors.reading import Reading
 from pipelines import progress
-from pipelines.beside import n_cores
 from pipelines.engine import Counts
+from pipelines.engines.processes import n_cores
 from pipelines.ledger import Ledger, forget_verdicts, write_places
 from pipelines.readers import Readers
 from pipelines.settings import Settings

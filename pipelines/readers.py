@@ -1,8 +1,9 @@
-"""Pieces read on all cores that the process may use: in this process where there is little, else beside it too.
+"""Pieces read in this process where there is little, else by the workers of an engine too (pipelines/engines).
 
-There is a process for each core but one; this one reads as well while they take longer than it takes to commit. What they read
-comes back as Arrow files in a folder of its own, so that nothing is packed and unpacked. Readings come in the order of their
-pieces, whatever finished first, and few are in memory at once. A reader ends by itself when the process it reads for is gone.
+This process reads as well while they take longer than it takes to commit. What local processes read comes back as Arrow
+files in a folder of its own, so that nothing is packed and unpacked; what a cluster reads, through its object store. Readings
+come in the order of their pieces, whatever finished first, and few are in memory at once. A local reader ends by itself when
+the process it reads for is gone.
 """
 
 from __future__ import annotations
@@ -12,8 +13,7 @@ import shutil
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import BrokenExecutor, Future
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -26,7 +26,8 @@ import polars as pl
 from extractors.inventory import SourceFile
 from extractors.pieces import PIECE_BYTES, Left, Log, Piece
 from extractors.reading import Reading, left, read_piece
-from pipelines.beside import n_cores, pool
+from pipelines import engines
+from pipelines.engines import Engine
 from warehouse.errors import StoreError, Unavailable
 
 _ENOUGH = 2 * PIECE_BYTES
@@ -57,9 +58,9 @@ class _Parked(NamedTuple):
     """A reading whose rows lie in files."""
 
     reading: Reading
-    """With no rows in its large frames."""
-    place: Path
-    """Begin of the files' names."""
+    """With no rows in its large frames, where they lie in files."""
+    place: Path | None
+    """Begin of the files' names; None: the rows came with it."""
     seconds: float
     """That it took."""
 
@@ -85,9 +86,9 @@ class Readers:
     """Readers for about `n_bytes` of logs, with `folder` for what they read; use as a context manager."""
 
     def __init__(self, n_bytes: int, folder: Path) -> None:
-        self._n_beside = n_cores() - 1 if n_bytes >= _ENOUGH else 0
+        self._n_beside = engines.n_workers() if n_bytes >= _ENOUGH else 0
         self._folder = folder
-        self._pool: ProcessPoolExecutor | None = None
+        self._engine: Engine | None = None
         self._reading, self._committing = [0.0], [0.0]
         """Seconds for each piece: of those who read it, and of whoever takes it from here."""
 
@@ -110,7 +111,7 @@ class Readers:
                 _help(waiting, read_at)
                 yield from self._handed_over(waiting.popleft())
                 self._feed(waiting, read_at)
-        except BrokenProcessPool as error:
+        except BrokenExecutor as error:
             raise Unavailable("a process that read logs was ended from outside", mend=(
                 "give it more memory, then run again (what was committed stays); a script of your own that reads logs needs "
                 'if __name__ == "__main__": around what it runs')) from error
@@ -122,11 +123,12 @@ class Readers:
             task = turn.task
             if turn.found is not None:
                 continue
-            if self._pool is None or task.log is None or isinstance(task.found, Left):
+            if self._engine is None or task.log is None or isinstance(task.found, Left):
                 turn.found = _read_here(task, read_at)
             elif n_busy < 2 * self._n_beside:
-                log, place = replace(task.log, document=None), self._folder / task.found.file_id
-                turn.found = self._pool.submit(_read, log, task.found, read_at, place)
+                log = replace(task.log, document=None)
+                place = self._folder / task.found.file_id if self._engine.shares_files else None
+                turn.found = self._engine.executor.submit(_read, log, task.found, read_at, place)
                 n_busy += 1
 
     def _handed_over(self, turn: _Turn[T]) -> Iterator[tuple[T, Reading]]:
@@ -150,15 +152,15 @@ class Readers:
         shutil.rmtree(self._folder, ignore_errors=True)   # of a run that was killed
         if self._n_beside > 0:
             self._folder.mkdir(parents=True)
-            self._pool = pool(self._n_beside, _begin)
+            self._engine = engines.opened(_begin)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         gc.enable()
-        if self._pool is not None:
-            self._pool.shutdown(wait=error is None, cancel_futures=True)
+        if self._engine is not None:
+            self._engine.executor.shutdown(wait=error is None, cancel_futures=True)
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
@@ -178,11 +180,13 @@ def _read_here(task: Task, read_at: datetime) -> Reading:
     return read_piece(task.log, task.found, read_at)
 
 
-def _read(log: Log, piece: Piece, read_at: datetime, place: Path) -> _Parked:
+def _read(log: Log, piece: Piece, read_at: datetime, place: Path | None) -> _Parked:
     """Read a piece in a process that looks for circles in memory between pieces alone."""
     gc.collect()
     began = time.perf_counter()
     reading = read_piece(log, piece, read_at)
+    if place is None:
+        return _Parked(reading, None, time.perf_counter() - began)
     for name in _LARGE:
         frame: pl.DataFrame = getattr(reading, name)
         frame.write_ipc(f"{place}.{name}", compression="uncompressed")
@@ -191,6 +195,8 @@ def _read(log: Log, piece: Piece, read_at: datetime, place: Path) -> _Parked:
 
 
 def _fetched(parked: _Parked) -> Reading:
+    if parked.place is None:
+        return parked.reading
     records, events = (pl.read_ipc(f"{parked.place}.{name}") for name in _LARGE)
     for name in _LARGE:
         Path(f"{parked.place}.{name}").unlink()

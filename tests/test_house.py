@@ -38,7 +38,7 @@ DOORS = {
     "altair": ("pipelines/reporting/",),
     "vl_convert": ("pipelines/reporting/",),
     "jinja2": ("pipelines/",),
-    "ray": ("pipelines/rollouts/cluster.py",),
+    "ray": ("pipelines/engines/ray_tasks.py",),
 }
 BOUNDARY = ("pipelines/cli.py",)
 """Where every error becomes a sentence: the only place that may catch them all."""

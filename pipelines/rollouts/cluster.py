@@ -1,4 +1,4 @@
-"""Episodes on Ray: the same players, as actors of a cluster. The one door to Ray (optional: `pip install 'traceroom[ray]'`).
+"""Episodes on Ray: the same players, as actors of a cluster (pipelines/engines/ray_tasks.py).
 
 In: a job and orders. Out: trajectories. Where a worker dies its order is played by another one; an episode counts when it has
 come back, so none is there twice. RAY_ADDRESS names the cluster; without it one is begun on this machine and ended with the
@@ -7,15 +7,13 @@ rollout. On other machines this package has to be installed and the environment'
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
+from pipelines.engines import ray_tasks
 from pipelines.rollouts.orders import Job, Order
 from pipelines.rollouts.player import TRIES, Player
 from warehouse.errors import TraceroomError, Unavailable
 
-STORE_BYTES = 200_000_000
-"""Shared memory of a cluster of our own: trajectories are small."""
 Row = dict[str, Any]
 
 
@@ -24,17 +22,10 @@ class Cluster:
 
     def __init__(self, job: Job, n_seats: int = 0) -> None:
         """`n_seats`: episodes at once; 0: as many as the cluster has processors. Raises Unavailable."""
-        try:
-            import ray
-        except ImportError as error:
-            raise Unavailable("Ray is not installed", mend="pip install 'traceroom[ray]'") from error
-        self._ray: Any = ray
-        self._own = not ray.is_initialized()
-        if self._own:
-            self._join(n_seats)
-        self.n_seats = n_seats or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self._ray, self._own = ray_tasks.joined(n_seats)
+        self.n_seats = n_seats or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         self._job = job._replace(on="process")
-        self._actor: Any = ray.remote(num_cpus=1, max_restarts=0)(Player)
+        self._actor: Any = self._ray.remote(num_cpus=1, max_restarts=0)(Player)
         self._free: list[Any] = []
         self._all: list[Any] = []
 
@@ -68,17 +59,3 @@ class Cluster:
         actor = self._actor.remote(self._job)
         self._all.append(actor)
         return actor
-
-    def _join(self, n_seats: int) -> None:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        quiet = {"log_to_driver": False, "logging_level": "ERROR"}
-        address = os.environ.get("RAY_ADDRESS")
-        try:
-            if address:
-                self._ray.init(address, **quiet)
-                return
-            os.environ.setdefault("RAY_AUTH_MODE", "disabled")  # else driver and daemon look for a token
-            self._ray.init(
-                "local", num_cpus=n_seats or None, include_dashboard=False, object_store_memory=STORE_BYTES, **quiet)
-        except (ConnectionError, RuntimeError, OSError) as error:
-            raise Unavailable(f"no Ray cluster answers ({error})", address or "this machine", "see RAY_ADDRESS") from error
