@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +15,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -373,23 +371,6 @@ def test_containers_give_the_same_trajectories(room: Path, base_image: str, tmp_
 def test_without_an_image_no_containers(room: Path) -> None:
     with pytest.raises(InputError, match="no image"):
         Local(Job(str(room), None, "oracle", "containers"), 1)
-
-
-@pytest.fixture(scope="session")
-def ray_python() -> Path:
-    """An interpreter with Ray beside our own packages, in the versions that are locked here."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "traceroom" / "ray-2.60"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    python = folder / "bin" / "python"
-    with FileLock(f"{folder}.lock"):
-        if not (folder / "done").exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-            locked = [line.split(" ")[0] for line in (ROOT / "requirements.lock").read_text().splitlines() if "==" in line[:60]]
-            (folder / "locked.txt").write_text("\n".join(each for each in locked if each and each[0] not in "# "))
-            subprocess.run([python, "-m", "pip", "install", "--quiet", "-c", folder / "locked.txt", "ray>=2.60,<3"], check=True)
-            (folder / "done").touch()
-    return python
 
 
 @pytest.mark.slow
