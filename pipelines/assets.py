@@ -63,8 +63,8 @@ def run_tags() -> dict[str, str]:
     return {**whose, **{key.strip(): value.strip() for key, _, value in pairs}}
 
 
-def _made_by() -> FreshnessPolicy:
-    """Every table is made once in the day before this hour (TRACEROOM_FRESH_BY, a cron expression in UTC)."""
+def made_by() -> FreshnessPolicy:
+    """What is made is made once in the day before this hour (TRACEROOM_FRESH_BY, a cron expression in UTC)."""
     return FreshnessPolicy.cron(os.environ.get("TRACEROOM_FRESH_BY", "0 6 * * *"), timedelta(hours=24))
 
 
@@ -78,7 +78,7 @@ def _asset_of(stage: Stage) -> AssetsDefinition:
     specs = [
         AssetSpec(
             key_of(table), deps=inputs, group_name=stage.name, description=stage.work.__doc__, kinds={"duckdb"},
-            owners=owners(), tags={"layer": table.split(".")[0], "stage": stage.name}, freshness_policy=_made_by())
+            owners=owners(), tags={"layer": table.split(".")[0], "stage": stage.name}, freshness_policy=made_by())
         for table in stage.tables]
 
     @multi_asset(
