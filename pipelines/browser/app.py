@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -156,11 +155,9 @@ class Browser:
 
     def report(self, query: QueryParams) -> Response:
         """The report on the same warehouse: its own policy lets its own script and style run, in an origin of its own."""
-        try:
-            report = import_module("pipelines.reporting").report
-        except ModuleNotFoundError as error:
-            raise Missing("there is no report in this Traceroom", mend="look at the overview") from error
-        path: Path = self.library.once(
+        from pipelines.reporting import report
+
+        path = self.library.once(
             "report", lambda: self.library.with_store(lambda store: report(store, self._folder(), self.out)))
         with path.open(encoding="utf-8") as file:
             told = _POLICY.search(file.read(_HEAD))

@@ -88,8 +88,9 @@ def going(probability: float | None) -> str:
 
 @cache
 def style() -> str:
-    """The stylesheet: colours and shapes, and what only the browser has."""
-    return "\n".join(files("pipelines.browser").joinpath(name).read_text("utf-8") for name in ("base.css", "browser.css"))
+    """The stylesheet: the report's, and what the browser has beside it."""
+    return "\n".join(files(package).joinpath(name).read_text("utf-8") for package, name in (
+        ("pipelines.reporting", "page.css"), ("pipelines.browser", "browser.css")))
 
 
 def _put(value: Any) -> Any:

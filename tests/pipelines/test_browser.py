@@ -108,7 +108,10 @@ def test_every_page_answers_under_a_strict_policy_and_its_links_lead_somewhere(s
         if headers["content-type"].startswith("text/html"):
             assert headers["content-security-policy"] == POLICY and "<script" not in text and " style=" not in text
             links |= set(re.findall(r'href="(/[^"#]*)', text))
-    for path in sorted(links - {"/report"})[::7]:
+    status, headers, text = server.ask("/report")
+    assert status == 200 and "sandbox allow-scripts" in headers["content-security-policy"] and "sha256-" in headers[
+        "content-security-policy"] and "default-src 'none'" in headers["content-security-policy"] and "<h1" in text
+    for path in sorted(links)[::7]:
         assert server.ask(path.replace("&amp;", "&"))[0] in (200, 303), path
     assert [server.ask(path)[0] for path in ("/task?id=x", "/task", "/sessions?after=zz", "/session?id=x&from=1")] == [
         404, 400, 400, 404]
