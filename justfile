@@ -19,10 +19,12 @@ ci:
 format:
     .venv/bin/python -m ruff check --fix .
 
-# write requirements.lock anew from pyproject.toml (needs uv)
+# write requirements.lock anew from pyproject.toml, and from both the image's (needs uv)
 lock:
     uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
         --extra dev pyproject.toml -o requirements.lock
+    uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+        --extra production --extra s3 --constraint requirements.lock pyproject.toml -o deploy/requirements.lock
 
 # does the lock hold on the other platforms and Pythons? (needs uv and an index)
 lock-check:
