@@ -1,4 +1,7 @@
-"""Asset checks: the rules of pipelines/rules.py on the tables that they speak of, with the rows that break them."""
+"""Asset checks: the rules of pipelines/rules.py on the tables that they speak of, with the rows that break them.
+
+A rule that does not hold blocks what is made from its table, the release last of all; a warning blocks nothing.
+"""
 
 from collections.abc import Iterator
 
@@ -27,7 +30,9 @@ _SHOWN = 20
 def _checks_of(stage: Stage) -> AssetChecksDefinition:
     """The rules on a stage's tables, as one operation."""
     rules = {rule.name: rule for rule in (*RULES, *WARNINGS) if rule.table in stage.tables}
-    specs = [AssetCheckSpec(rule.name, asset=key_of(rule.table), description=rule.says) for rule in rules.values()]
+    specs = [
+        AssetCheckSpec(rule.name, asset=key_of(rule.table), description=rule.says, blocking=rule not in WARNINGS)
+        for rule in rules.values()]
 
     @multi_asset_check(name=f"{stage.name}_checks", specs=specs, can_subset=True, pool=POOL)
     def operation(context: AssetCheckExecutionContext, settings: SettingsResource) -> Iterator[AssetCheckResult]:

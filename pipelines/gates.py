@@ -196,11 +196,11 @@ def _is_private(settings: Settings) -> bool:
     return settings.privacy if settings.privacy is not None else settings.configured.privacy == "on"
 
 
-def judge(build: Build, accepted: Iterable[str] = ()) -> list[Judged]:
+def judge(build: Build, accepted: Iterable[str] = (), among: Iterable[Gate] = GATES) -> list[Judged]:
     """What every gate finds, in order; those that are off are not asked."""
     names = set(accepted)
     judged = []
-    for gate in GATES:
+    for gate in among:
         level = gate.level(build.settings)
         rows = gate.offenders(build) if level != "off" else pl.DataFrame()
         judged.append(Judged(gate.name, gate.says, level, rows, gate.acceptable and gate.name in names))

@@ -3,20 +3,27 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from typing import Any
 
 from dagster import AssetCheckSeverity, DagsterExecutionInterruptedError, ExecuteInProcessResult, Failure, materialize
+from dagster._core.errors import DagsterAssetCheckFailedError
 
+from pipelines import progress
 from pipelines.assets import assets, days
 from pipelines.checks import checks
 from pipelines.instance import instance, quiet
 from pipelines.resources import SettingsResource
+from pipelines.rules import RULES, offenders
 from pipelines.settings import Settings
 from pipelines.unchanged import Ran
-from warehouse.errors import TraceroomError
+from warehouse.errors import GateFailed, TraceroomError
 from warehouse.lock import writing
+from warehouse.store import Store
+
+_SHOWN = 5
 
 
 def run(settings: Settings, waiting: Callable[[str], None] | None = None) -> Ran:
@@ -35,12 +42,27 @@ def _materialized(settings: Settings) -> ExecuteInProcessResult:
                 [*assets, *checks], instance=found, partition_key=days.get_last_partition_key(),
                 resources={"settings": SettingsResource(document=settings.model_dump_json())},
                 run_config=quiet())
+        except DagsterAssetCheckFailedError as blocked:
+            raise _blocked(settings, str(blocked)) from blocked
         except Failure as failure:
             if isinstance(failure.__cause__, TraceroomError):
                 raise failure.__cause__ from failure
             raise
         except DagsterExecutionInterruptedError as interrupted:
             raise KeyboardInterrupt from interrupted
+
+
+def _blocked(settings: Settings, told: str) -> GateFailed:
+    """The error of a run that a rule stopped, after its rows were said."""
+    names = re.findall(r": (\w+)$", told, re.MULTILINE)
+    with Store.open(settings.warehouse) as store:
+        for rule in (rule for rule in RULES if rule.name in names):
+            rows = offenders(store, rule)
+            shown = "; ".join(str(row) for row in rows.head(_SHOWN).to_dicts())
+            progress.warn("checks", f"{rule.name}: {rule.says} {rows.height:,} rows speak against it: {shown}")
+    return GateFailed(
+        f"checks that do not hold: {', '.join(sorted(names))}; nothing is built from these tables, and what was published "
+        "stays", str(settings.warehouse), "see docs/pipeline.md")
 
 
 def _stages(result: ExecuteInProcessResult) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import glob
 import json
 import os
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,12 @@ class Settings(BaseModel):
 
     warehouse_url: str | None = None
     """A lake that takes the place of the DuckDB file (warehouse/ducklake.py); None: as OUT says, which remembers it."""
+    since: str | None = None
+    """First day (YYYY-MM-DD) of sessions to build from; None: all."""
+    services: tuple[str, ...] = ()
+    """Services to build; empty: all."""
+    limit: int | None = None
+    """At most so many sessions, the newest; None: all."""
 
     @property
     def warehouse(self) -> Path:
@@ -121,6 +128,8 @@ class Settings(BaseModel):
         for path in self.logs:
             if not (Path(path).exists() or glob.has_magic(path) or objects.is_url(path)):
                 raise InputError("there is no such file or folder", path, "give the path of your logs")
+        if self.since is not None and not _is_day(self.since):
+            raise InputError("this is no day", f"--since {self.since}", "write it as 2026-03-31")
         if self.configuration and not Path(self.configuration).is_file():
             raise InputError("there is no such file", self.configuration, "give --config the path of a TOML file")
         if self.configuration:
@@ -142,6 +151,13 @@ class Settings(BaseModel):
         if self.warehouse_url:
             from warehouse import catalogs  # loads DuckDB
             catalogs.remember(self.warehouse, self.warehouse_url)
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 def programs(folder: str | None) -> dict[str, str]:

@@ -42,9 +42,11 @@ def sessions(store: Store, settings: Settings) -> Counts:
     """Events to sessions, turns, feedback, row changes and tools; and what the logs are made of that changed."""
     from extractors.drift import drift
     from extractors.sessions import assemble
+    from pipelines.selecting import selected
 
     events = store.table("core.events")
-    made = assemble(events, store.table("raw.declarations"), configuration_of(settings).sessions.gap_minutes)
+    made = selected(
+        assemble(events, store.table("raw.declarations"), configuration_of(settings).sessions.gap_minutes), settings)
     tables = {
         "core.sessions": made.sessions, "core.turns": made.turns, "core.feedback": made.feedback,
         "core.row_changes": made.row_changes, "core.corrections": made.corrections, "core.tools": made.tools}
@@ -195,7 +197,7 @@ STAGES: tuple[Stage, ...] = (
         always=True),
     Stage(
         "sessions", ("core.sessions", "core.turns", "core.feedback", "core.row_changes", "core.corrections", "core.tools"),
-        ("extract",), sessions, ("[sources]", "[sessions]")),
+        ("extract",), sessions, ("[sources]", "[sessions]", "since", "services", "limit")),
     Stage(
         "world", ("mart.services", "mart.facts", "mart.recorded", "mart.behaviours"), ("sessions",), world,
         ("[sources]", "behaviour_text")),

@@ -35,6 +35,14 @@ def run(
     warehouse: Annotated[str | None, typer.Option(
         help="Keep it in a DuckLake: ducklake:postgres://USER@HOST/DATABASE?data=s3://BUCKET/PREFIX; --out remembers it.",
         envvar="TRACEROOM_WAREHOUSE", show_default=False)] = None,
+    since: Annotated[str | None, typer.Option(
+        help="Build from sessions of this day (YYYY-MM-DD) and later ones.", show_default=False)] = None,
+    service: Annotated[list[str] | None, typer.Option(
+        help="Build this service; may be repeated.", show_default=False)] = None,
+    limit: Annotated[int | None, typer.Option(
+        help="Build from at most so many sessions, the newest.", show_default=False, min=1)] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be read and computed, and why.")] = False,
+    release: Annotated[bool, typer.Option("--release", help="Then release it, as `traceroom release` does.")] = False,
     json: Json = False,
 ) -> None:
     """Turn logs into verified environments with rewards, and datasets.
@@ -44,7 +52,10 @@ def run(
     settings = Settings(
         logs=tuple(logs or ()), out=out, only=tuple(only or ()), without=tuple(without or ()), configuration=config,
         privacy=None if privacy is None else privacy == "on", image=image, base_image=base_image,
-        warehouse_url=warehouse).checked()
+        warehouse_url=warehouse, since=since, services=tuple(service or ()), limit=limit).checked()
+    if dry_run:
+        _plan(settings, json)
+        return
     ran = _ran(settings)
     from pipelines.summary import summary
 
@@ -54,6 +65,35 @@ def run(
     if json:
         data(document)
     _gates(document)
+    if release:
+        _release(settings)
+
+
+def _plan(settings: Settings, json: bool) -> None:
+    """What the run would do, on the screen."""
+    from pipelines.ingesting import something_to_read
+    from pipelines.planning import plan
+
+    something_to_read(settings)
+    planned = plan(settings)
+    if json:
+        data(planned)
+        return
+    files = planned["files"]
+    say(f"[bold]{files['new']:,}[/] files would be read ({files['n_bytes'] / 1e6:,.1f} MB), {files['known']:,} are known")
+    table("Left", [{"reason": reason, "n": n} for reason, n in files["left"].items()], right=("n",))
+    table("Stages", planned["stages"])
+    say("Nothing was written.")
+
+
+def _release(settings: Settings) -> None:
+    """Release what the run built, and say what became of it."""
+    from pipelines.commands.releasing import tell
+    from pipelines.releases.releasing import registry_of
+    from pipelines.releases.releasing import release as make
+
+    registry = registry_of(settings)
+    tell(make(settings, registry, "released by its run"), registry)
 
 
 def _ran(settings: Settings) -> Ran:

@@ -31,8 +31,10 @@ from pipelines.assets import assets, days, key_of, waits
 from pipelines.checks import checks
 from pipelines.definitions import defs
 from pipelines.engine import content_version
+from pipelines.gates import GATES
 from pipelines.instance import instance as of_home
 from pipelines.instance import quiet
+from pipelines.publishing import RELEASE
 from pipelines.resources import SettingsResource
 from pipelines.rules import RULES, WARNINGS, broken
 from pipelines.stages import STAGES
@@ -133,13 +135,13 @@ def test_the_definitions_load() -> None:
     Definitions.validate_loadable(defs)
     graph = defs.resolve_asset_graph()
     tables = {key_of(table) for stage in STAGES for table in stage.tables}
-    assert tables | {AssetKey("report")} == set(graph.get_all_asset_keys())
+    assert tables | {AssetKey("report"), RELEASE} == set(graph.get_all_asset_keys())
     for key in graph.get_all_asset_keys():
         node = graph.get(key)
         assert node.freshness_policy_or_from_metadata is not None
         assert node.partitions_def == days and node.group_name and node.backfill_policy is not None
         assert node.backfill_policy.max_partitions_per_run is None, "a backfill is one run"
-    assert {rule.name for rule in (*RULES, *WARNINGS)} == {key.name for key in graph.asset_check_keys}
+    assert {each.name for each in (*RULES, *WARNINGS, *GATES)} == {key.name for key in graph.asset_check_keys}
 
 
 def test_every_writing_step_takes_the_writers_pool() -> None:

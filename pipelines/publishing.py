@@ -1,0 +1,76 @@
+"""The release as an asset: made after every table, held up by every gate, each gate an asset check with its rows.
+
+The rules on the tables are checks that block by themselves; the gates over the whole build stand on the release. Where one is
+red the step fails, nothing is put, and what was promoted stays.
+"""
+
+from collections.abc import Iterator
+
+from dagster import (
+    AssetCheckResult,
+    AssetCheckSeverity,
+    AssetCheckSpec,
+    AssetExecutionContext,
+    AssetKey,
+    AssetSpec,
+    BackfillPolicy,
+    Failure,
+    MaterializeResult,
+    MetadataValue,
+    RetryRequested,
+    multi_asset,
+)
+
+from pipelines.assets import POOL, days, key_of, owners, waits
+from pipelines.faults import passes
+from pipelines.gates import GATES, Judged
+from pipelines.pictures import markdown
+from pipelines.releases.releasing import Released, refusal, registry_of
+from pipelines.releases.releasing import release as make
+from pipelines.resources import SettingsResource
+from pipelines.rules import RULES
+from pipelines.stages import STAGES
+from warehouse.errors import TraceroomError
+
+RELEASE = AssetKey(["release"])
+_SHOWN = 20
+_JUDGING = [gate for gate in GATES if gate.name not in {rule.name for rule in RULES}]
+
+
+@multi_asset(
+    name="release", partitions_def=days, backfill_policy=BackfillPolicy.single_run(), pool=POOL,
+    specs=[AssetSpec(
+        RELEASE, deps=[key_of(table) for stage in STAGES for table in stage.tables], group_name="release", owners=owners(),
+        description="What the build publishes, judged, immutable and promoted (docs/releases.md).")],
+    check_specs=[AssetCheckSpec(gate.name, asset=RELEASE, description=gate.says) for gate in _JUDGING])
+def release(
+    context: AssetExecutionContext, settings: SettingsResource
+) -> Iterator[MaterializeResult[None] | AssetCheckResult]:
+    """Put what the run built into the registry, and promote it where nobody has to approve."""
+    told = settings.settings()
+    try:
+        registry = registry_of(told)
+        made = make(told, registry, f"run {context.run.run_id}", waiting=lambda who: context.log.info(f"waiting for {who}"))
+    except (TraceroomError, OSError) as error:
+        pauses = waits()
+        if passes(error) and context.retry_number < len(pauses):
+            raise RetryRequested(len(pauses), seconds_to_wait=pauses[context.retry_number]) from error
+        raise Failure(str(error), allow_retries=False) from error
+    names = {gate.name for gate in _JUDGING}
+    yield from (_checked(each) for each in made.judged if each.gate in names)
+    if made.release is None:
+        raise Failure(str(refusal(made.judged, made.before)), allow_retries=False)
+    yield MaterializeResult(asset_key=RELEASE, metadata=_metadata(made, registry.where))
+
+
+def _checked(judged: Judged) -> AssetCheckResult:
+    return AssetCheckResult(
+        check_name=judged.gate, asset_key=RELEASE, passed=judged.rows.is_empty(),
+        severity=AssetCheckSeverity.ERROR if judged.red else AssetCheckSeverity.WARN,
+        metadata={"offenders": MetadataValue.int(judged.rows.height), "level": MetadataValue.text(judged.level),
+                  "rows": MetadataValue.md(markdown(judged.rows.head(_SHOWN)))})
+
+
+def _metadata(made: Released, where: str) -> dict[str, MetadataValue]:
+    return {"release": MetadataValue.text(str(made.release)), "state": MetadataValue.text(made.state),
+            "before": MetadataValue.text(made.before or "none"), "registry": MetadataValue.text(where)}

@@ -1,0 +1,54 @@
+"""Which sessions a run builds from, where somebody chose: since a day, of services, so many.
+
+In: all sessions that were read. Out: those that are chosen, with what is theirs, and a verdict on every other. What was read
+stays in the ledger: a run that chooses otherwise builds otherwise, and reads nothing again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+
+from extractors.sessions import Sessions
+from pipelines.settings import Settings
+from warehouse.errors import Missing
+from warehouse.records import Verdict, frame
+
+REASON = "not_selected"
+
+
+def selected(made: Sessions, settings: Settings) -> Sessions:
+    """The sessions that the settings choose: the newest ones, where there is a limit. Raises Missing for a service that is not
+    there."""
+    if settings.since is None and not settings.services and settings.limit is None:
+        return made
+    known = made.sessions["service"].unique().to_list()
+    for name in settings.services:
+        if name not in known:
+            raise Missing.named("service", name, known)
+    chosen = made.sessions
+    if settings.services:
+        chosen = chosen.filter(pl.col("service").is_in(settings.services))
+    if settings.since is not None:
+        chosen = chosen.filter(pl.col("day") >= settings.since)   # one without a day is not known to be new enough
+    if settings.limit is not None:
+        chosen = chosen.sort("started_at", "session_id", descending=[True, False], nulls_last=True).head(settings.limit)
+    kept = chosen["session_id"].implode()
+    others = made.sessions.filter(~pl.col("session_id").is_in(kept)).sort("session_id")
+    says = f"{_told(settings)}; run without it to build from all."
+    verdicts = [
+        Verdict(stage="sessions", subject=name, kept=False, reason=REASON, detail=says) for name in others["session_id"]]
+    before = made.verdicts.filter(~(pl.col("kept") & pl.col("subject").is_in(others["session_id"].implode())))
+    is_kept = pl.col("session_id").is_in(kept)
+    return replace(
+        made, sessions=made.sessions.filter(is_kept), turns=made.turns.filter(is_kept), feedback=made.feedback.filter(is_kept),
+        tools=made.tools.filter(pl.col("service").is_in(chosen["service"].unique().implode())),
+        verdicts=pl.concat([before, frame(Verdict, verdicts)]))
+
+
+def _told(settings: Settings) -> str:
+    """The choice as it was written."""
+    return "The run was told " + " ".join([
+        *([f"--since {settings.since}"] if settings.since else []), *(f"--service {name}" for name in settings.services),
+        *([f"--limit {settings.limit}"] if settings.limit is not None else [])])
