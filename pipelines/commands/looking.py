@@ -67,6 +67,27 @@ def _per_stage(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return shown
 
 
+def unknowns(
+    out: Out = "out",
+    json: Json = False,
+) -> None:
+    """Show which log field would turn which `unknown` into an answer."""
+    from pipelines import summary
+    from pipelines.unknowns import unknowns as found
+    from warehouse.store import Store
+
+    settings = summary.out_of(out)
+    with Store.published(settings.warehouse) as store:
+        rows = found(store, settings)
+    if json:
+        data(rows)
+        return
+    table("What to log", [{name: row[name] for name in ("tool", "field", "log", "n", "of", "why")} for row in rows],
+          right=("n", "of"))
+    if not rows:
+        say("Nothing is unknown that a log could tell.")
+
+
 def tasks(
     environment: Annotated[Path, typer.Argument(help="OUT/environments/NAME.")],
     json: Json = False,

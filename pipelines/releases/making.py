@@ -72,7 +72,7 @@ def make(store: Store, settings: Settings, predecessor: str | None, scratch: Pat
     parts = dict(_parts(store, settings))
     _must_be(parts, dict(store.read("select path, sha256 from mart.datasets").iter_rows()), settings)
     about = _about(store, scratch / "about")
-    report = _report(store, scratch / "report")
+    report = _report(store, scratch / "report", Path(settings.out))
     files = {f"{folder}/{path}": each for (_, folder), found in (parts | report).items() for path, each in found.items()}
     manifest = {
         "service": _service(store), "built_from": _built_from(store), "code": code_digest(), "settings": _told(settings),
@@ -162,13 +162,13 @@ def _about(store: Store, folder: Path) -> dict[str, Source]:
     return found
 
 
-def _report(store: Store, folder: Path) -> dict[tuple[str, str], dict[str, Source]]:
+def _report(store: Store, folder: Path, out: Path) -> dict[tuple[str, str], dict[str, Source]]:
     """The page for people, where this installation can write it."""
     if importlib.util.find_spec("pipelines.reporting") is None:
         return {}
     reporting = importlib.import_module("pipelines.reporting")
     folder.mkdir(parents=True)
-    reporting.report(store, folder)
+    reporting.report(store, folder, out)
     return {("report", "report"): _files(folder)}
 
 

@@ -71,8 +71,8 @@ HARMS: dict[str, Harm] = {
     "outcomes_are_calibrated": harmed(
         "delete from core.feedback",
         "insert into core.feedback select 'f' || session_id, session_id, null, 'resolved', case when row_number() over ("
-        "order by session_id) % 2 = 0 then 'yes' else 'no' end, 'main' from (select unnest(session_ids) as session_id from mart.tasks "
-        "where task_id in (select subject from mart.verdicts where stage = 'verify' and kept))",
+        "order by session_id) % 2 = 0 then 'yes' else 'no' end, 'main' from (select unnest(session_ids) as session_id "
+        "from mart.tasks where task_id in (select subject from mart.verdicts where stage = 'verify' and kept))",
         "update mart.outcomes set blind = (select case when value = 'yes' then 0.1 else 0.9 end from core.feedback f "
         "where f.session_id = outcomes.session_id)",
         # as many as it takes to measure, each of them twice
