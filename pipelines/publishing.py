@@ -21,7 +21,7 @@ from dagster import (
     multi_asset,
 )
 
-from pipelines.assets import POOL, days, key_of, owners, waits
+from pipelines.assets import POOL, days, key_of, made_by, owners, waits
 from pipelines.faults import passes
 from pipelines.gates import GATES, Judged
 from pipelines.pictures import markdown
@@ -41,6 +41,7 @@ _JUDGING = [gate for gate in GATES if gate.name not in {rule.name for rule in RU
     name="release", partitions_def=days, backfill_policy=BackfillPolicy.single_run(), pool=POOL,
     specs=[AssetSpec(
         RELEASE, deps=[key_of(table) for stage in STAGES for table in stage.tables], group_name="release", owners=owners(),
+        freshness_policy=made_by(),
         description="What the build publishes, judged, immutable and promoted (docs/releases.md).")],
     check_specs=[AssetCheckSpec(gate.name, asset=RELEASE, description=gate.says) for gate in _JUDGING])
 def release(
