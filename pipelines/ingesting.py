@@ -221,12 +221,20 @@ class _Batch:
 
     def _write(self) -> None:
         self._replace()
-        self._store.append_new("raw.files", frame(File, [each.file for each in self._readings]))
-        for name, table in _TABLES.items():
-            self._store.append(table, _together([getattr(each, name) for each in self._readings]))
-        self._store.append_new("raw.declarations", _together([each.declarations for each in self._readings]))
-        self._store.append_new("mart.verdicts", _together([each.verdicts for each in self._readings]))
+        if readings := self._lacking():
+            self._store.append_new("raw.files", frame(File, [each.file for each in readings]))
+            for name, table in _TABLES.items():
+                self._store.append(table, _together([getattr(each, name) for each in readings]))
+            self._store.append_new("raw.declarations", _together([each.declarations for each in readings]))
+            self._store.append_new("mart.verdicts", _together([each.verdicts for each in readings]))
         write_places(self._store, self._places)
+
+    def _lacking(self) -> list[Reading]:
+        """Those that no other writer has committed since the ledger was read."""
+        if not self._store.has_many_writers:
+            return self._readings
+        there = set(self._store.read("select file_id from raw.files")["file_id"])
+        return [each for each in self._readings if each.file.file_id not in there]
 
     def _replace(self) -> None:
         """Take out what a longer version of the same piece tells again."""
