@@ -8,16 +8,20 @@ what it is made of: tools, families, tasks that moved, else the logs, code and s
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from pipelines import selecting
 from pipelines.releases.registry import Registry
 
 _MOST = 3
 """Tools or families that a figure's why names."""
 _OF_TOOLS, _OF_FAMILIES, _OF_TASKS = ("fidelity", "abstains"), ("success",), ("n_published",)
 _STEP = 5e-5
+_UNCHOSEN = f"sessions: {selecting.REASON}"
+_TASK = re.compile(r"the task \S+")
 
 
 class _Side(NamedTuple):
@@ -74,8 +78,10 @@ def _inputs(old: _Side, new: _Side) -> dict[str, Any]:
     came, gone = new.files.keys() - old.files.keys(), old.files.keys() - new.files.keys()
     n_came, n_gone = sum(new.files[each] for each in came), sum(old.files[each] for each in gone)
     others = [name for name in ("code", "settings", "privacy") if old.manifest[name] != new.manifest[name]]
+    one, other = (sum(_UNCHOSEN in reasons for reasons in side.left.values()) for side in (old, new))
+    chosen = [f"another choice of sessions ({one:,} → {other:,} left by it)"] if one != other else []
     told = [*([f"{len(came)} more pieces of logs ({n_came:,} records)"] if came else []),
-            *([f"{len(gone)} fewer ({n_gone:,} records)"] if gone else []), *(f"other {name}" for name in others)]
+            *([f"{len(gone)} fewer ({n_gone:,} records)"] if gone else []), *chosen, *(f"other {name}" for name in others)]
     return {"files_came": len(came), "files_gone": len(gone), "records_came": n_came, "records_gone": n_gone,
             **{name: name in others for name in ("code", "settings", "privacy")},
             "says": ", ".join(told) or "the same logs, code and settings"}
@@ -166,7 +172,7 @@ def _number(value: float | None) -> str:
 def _of_tasks(tasks: dict[str, list[dict[str, Any]]]) -> str:
     told = []
     for way, word in (("came", "came"), ("gone", "went")):
-        whys = Counter(str(row["why"]).partition(" (")[0] if way == "came" else str(row["why"]) for row in tasks[way])
+        whys = Counter(_TASK.sub("another task", row["why"]) for row in tasks[way])
         if whys:
             shown = ", ".join(f"{n} {why}" for why, n in sorted(whys.items(), key=lambda each: (-each[1], each[0]))[:_MOST])
             told.append(f"{len(tasks[way])} {word}: {shown}")
