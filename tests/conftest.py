@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -31,6 +32,13 @@ settings.load_profile("some")
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "tests" / "logs" / "airline"
 traceroom = called
+
+
+@pytest.fixture(autouse=True)
+def _no_store_of_before() -> None:
+    """fsspec keeps a connection to each store that was asked, whatever the environment says since."""
+    if s3fs := sys.modules.get("s3fs"):
+        s3fs.S3FileSystem.clear_instance_cache()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

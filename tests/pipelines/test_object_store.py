@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import boto3
 import pytest
-import s3fs
 
 from extractors import objects
 from extractors.inventory import discover
@@ -59,13 +58,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture
-def store(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+def store(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
     """The server, with its address and keys in the environment."""
     for name, value in server.settings.items():
         monkeypatch.setenv(name, value)
-    s3fs.S3FileSystem.clear_instance_cache()
-    yield server
-    s3fs.S3FileSystem.clear_instance_cache()
+    return server
 
 
 @pytest.mark.parametrize(("given", "names"), [
