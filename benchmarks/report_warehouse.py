@@ -30,6 +30,8 @@ _ROWS = {
         ['rarely', 'sometimes', 'often', 'mostly', null][1 + i % 5], null, null, '[]' from range({N_FAMILIES}) t(i)""",
     "mart.names": f"""select {_SERVICE}, 'f' || i, [], 'request of kind ' || i, 'please do {{thing}} of kind ' || i, null
         from range({N_FAMILIES}) t(i)""",
+    "mart.goals": f"""select 'g' || i, 's' || i, {_SERVICE}, 0, 0, 7, 'f' || (i % {N_FAMILIES}), '[]',
+        'f' || (i % {N_FAMILIES}), 'please do the thing number ' || i, '{{}}', null from range($n) t(i)""",
     "core.tools": f"""select {_SERVICE}, 'tool_' || i, null, '{{}}', false, null, $n // (1 + i) from range({N_TOOLS}) t(i)""",
     "mart.behaviours": f"""select {_SERVICE}, 'tool_' || i, ['read', 'write'][1 + i % 2], '{{}}', 10, 0, {_PART}, 1 - {_PART}
         from range({N_TOOLS}) t(i)""",

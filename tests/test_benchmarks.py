@@ -55,6 +55,15 @@ def test_ingestion_is_measured_beside_its_peers(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [], "it leaves nothing behind"
 
 
+def test_the_browser_is_timed_on_all_its_lists(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-m", "benchmarks.browser", "--sessions", "2000"], capture_output=True, text=True,
+                          cwd=ROOT, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout.splitlines()[-1])["figures"]
+    assert figures["n_sessions"] == 2000 and 0 < figures["slowest_ms"] == max(figures["pages_ms"].values())
+    assert len(figures["pages_ms"]) > 12 and figures["growth"] < 20
+
+
 def test_scores_of_success_are_those_of_the_definitions() -> None:
     sys.path.insert(0, str(ROOT))
     from benchmarks import scoring
