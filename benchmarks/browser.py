@@ -3,8 +3,8 @@
     .venv/bin/python -m benchmarks.browser [--sessions 100000]
 
 Warehouses are those of `report_warehouse`. Each page is asked for once before (`first_ms`: the slowest of these), then seven
-times: the median in milliseconds. `slowest_ms` is the slowest page's median at the larger size, `growth` the most that a page's time
-grew by. The report is measured by `benchmarks/report.py`.
+times: the median in milliseconds. `slowest_ms` is the slowest page's median at the larger size, `growth` the most that a page's
+time grew by. The report is measured by `benchmarks/report.py`.
 """
 
 from __future__ import annotations
