@@ -1,8 +1,8 @@
 """The manual's own lines, run as they stand: commands and what they print, files to save, Python.
 
-In: a page. A block `console` holds commands (`$ …`) and what they print; in it `…` stands for any text of a line, and a line `…`
-for any lines. Where the line before a block ends in "`NAME`:" the block is a file of that name. A block whose output ends in
-`^C` is ended as a person would, once it has printed what is shown. Blanks count as one.
+In: a page. A block `console` holds commands (`$ …`) and what they print; in it `…` stands for any text of a line, and a line
+`…` for any lines. Where the line before a block ends in "`NAME`:" the block is a file of that name. A block whose output ends
+in `^C` is ended as a person would, once it has printed what is shown. Blanks count as one.
 """
 
 from __future__ import annotations
