@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from env_builder.runtime.answers import parsed
 from env_builder.runtime.behaviour import answer
 from env_builder.runtime.canonical import digest
+from env_builder.runtime.expressions import Scope
 from env_builder.runtime.programs import Ready
 from env_builder.runtime.records import Answer
 from env_builder.runtime.relevance import act_names
@@ -120,6 +121,10 @@ class Before:
             return agreed(self._rows[entity_class].found(wanted)) if entity_class in self._rows else None
         text = self._texts.get((entity_class, key))
         return self._look(entity_class, key) if text is None else parsed(text)
+
+    def scope(self, before: Any, arguments: dict[str, Any]) -> Scope:
+        """Nothing that is worked out is kept."""
+        return Scope(before, arguments, self.look)
 
     def absent(self, entity_class: str, key: str, since: str) -> bool:
         """Nothing is known not to be there."""

@@ -53,7 +53,7 @@ def completed(found: Answer, program: Program, key: str, arguments: dict[str, An
             before = parse(found.content if rule["rule"] == "changes" else made or "")
             if rule["rule"] == "changes" or before is not None:
                 spoken = before if isinstance(before, dict) else {}
-                documents |= consequences(also, spoken, arguments, state.look)
+                documents |= consequences(also, state.scope(spoken, arguments))
     return Answer(*found[:3], tuple((documents | shown).items())) if documents else found
 
 
@@ -64,11 +64,12 @@ def _also(writing: Writing, content: str, shown: dict[Name, str], arguments: dic
         same = written(writing, "", arguments, state)
         return same.documents if same is not None and same.content == content else ()
     before = state.look(*name) if writing.also else None
+    scope = state.scope(before, arguments)
     try:
-        explained = before is not None and writing.after(before, arguments, state.look) == parsed(shown[name])
+        explained = before is not None and writing.after(scope) == parsed(shown[name])
     except Missing:
         explained = False
-    return consequences(writing.also, before, arguments, state.look) if explained else ()
+    return consequences(writing.also, scope) if explained else ()
 
 
 def _new(rule: dict[str, Any], content: str, arguments: dict[str, Any], state: State) -> Documents:
@@ -94,10 +95,10 @@ def unmoved(program: Program, arguments: dict[str, Any], state: State) -> Docume
         text = None if name is None else state.document(name)
         if writing is None or name is None or text is None:
             continue
-        before = parsed(text)
-        others = consequences(writing.also, before, arguments, state.look)
+        scope = state.scope(parsed(text), arguments)
+        others = consequences(writing.also, scope)
         try:
-            made = writing.unless_done(before, arguments, state.look)
+            made = writing.unless_done(scope)
         except Nowhere:
             return ((name, text), *((other, there) for other, _ in others if (there := state.document(other)) is not None))
         except Missing:

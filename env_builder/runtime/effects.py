@@ -14,7 +14,7 @@ from typing import Any
 
 from .answers import Document
 from .canonical import encoding
-from .expressions import Look, Missing, Scope, compiled, nothing, path_of
+from .expressions import Look, Missing, Scope, nothing, path_of, shared
 from .kept import Kept
 from .scopes import amount, at, rows
 from .world import Name
@@ -33,12 +33,12 @@ class Effect:
 
     def __init__(self, one: Consequence) -> None:
         self.kind: str = one["class"]
-        self.key = compiled(one["key"])
+        self.key = shared(one["key"])
         self.encode = encoding(one["style"])
-        self._over = None if one["over"] is None else compiled(one["over"])
-        self._path = path_of(one["path"], compiled)
+        self._over = None if one["over"] is None else shared(one["over"])
+        self._path = path_of(one["path"], shared)
         self._puts, self._adds = "to" in one, "more" in one
-        self._change = compiled(one["to"] if self._puts else one["more"] if self._adds else one["by"])
+        self._change = shared(one["to"] if self._puts else one["more"] if self._adds else one["by"])
         self._digits: int | None = one["digits"] if not (self._puts or self._adds) else None
 
     def applied(self, there: Any, scope: Scope) -> Any:
@@ -75,17 +75,16 @@ class Effect:
         return number if self._digits is None else round(number, self._digits)
 
 
-def consequences(also: Sequence[Effect], before: Any, arguments: dict[str, Any], look: Look) -> tuple[tuple[Name, str], ...]:
+def consequences(also: Sequence[Effect], scope: Scope) -> tuple[tuple[Name, str], ...]:
     """Texts of all other documents that the write is known to change or to leave alone; those not known are left out."""
     found: dict[Name, Any] = {}
     encoders: dict[Name, Callable[[Any], str]] = {}
-    scope = Scope(before, arguments, look)
     for effect in also:
         try:
             name = (effect.kind, str(effect.key(scope)))
         except Missing:
             continue
-        there = found[name] if name in found else look(*name)
+        there = found[name] if name in found else scope.look(*name)
         encoders[name] = effect.encode
         try:
             found[name] = None if there is None else effect.applied(there, scope)

@@ -43,6 +43,7 @@ class Room(Recalling):
         self.view = view
         self._begun = {}
         self._now = {}
+        self._scope = None
         self.acts = ()
         self._naming = NOTHING_NAMED
         self._place = None
@@ -66,6 +67,7 @@ class Room(Recalling):
         twin = object.__new__(Room)
         for name in _STATE:
             setattr(twin, name, getattr(self, name))
+        twin._scope = None
         if view is not None:
             twin.view, twin._begun, twin._now = view, {}, {}
         return twin
@@ -106,6 +108,7 @@ class Room(Recalling):
         self._n_calls += 1
         self._last = tool, key, self.acts, self._overlay
         found = answer(program, key, arguments, self)
+        self._scope = None
         if found is None:
             self._act(program, key, arguments, None, unmoved(program, arguments, self))
             return Result(unknown(program, key, self._seed is not None), True, "unknown")
@@ -185,6 +188,7 @@ class Room(Recalling):
     ) -> None:
         """Note what the call did, where it may have done something. `left`: what it did not change, though unanswered.
         `real`: the real tool answered it."""
+        self._scope = None
         given = found.documents if found else left
         if not program.acting and not given:
             return

@@ -38,6 +38,7 @@
                                is above zero, is not zero; else the list e
 
 An expression is made into a function of its scope once (`compiled`), however often it is asked: nobody may change it then.
+Parts that cost more than a look in a dictionary are worked out once in a scope that keeps them, wherever they stand (`shared`).
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ from .scopes import (
 
 __all__ = [
     "DONE", "FRESH", "LAST", "NOW", "OPERATORS", "Expression", "Look", "Missing", "Nowhere", "Run", "Scope", "compiled",
-    "evaluate", "nothing", "path_of", "positions", "value_of"]
+    "evaluate", "nothing", "path_of", "positions", "shared", "value_of"]
 
 def evaluate(expression: Expression, before: Any, arguments: Any, look: Look = nothing) -> Any:
     """Value of the expression; raises Missing where it has none."""
@@ -90,6 +91,28 @@ def _run(expression: Expression) -> Run:
 
 compiled = Kept(_run)
 """The expression as a function, kept: from now on nobody may change it."""
+COSTLY = ("document", "find", "match", "row", "rows", "sum", "total")
+
+
+def _shared(expression: Expression) -> Run:
+    run = OPERATORS[expression[0]](expression[1:], _shared)
+    if expression[0] not in COSTLY:
+        return run
+    asked = canonical(expression)
+
+    def once(scope: Scope) -> Any:
+        worked = scope.worked
+        if worked is None:
+            return run(scope)
+        if asked not in worked:
+            worked[asked] = run(scope)
+        return worked[asked]
+
+    return once
+
+
+shared = Kept(_shared)
+"""The same of a rule that answers calls: equal parts of its expressions are worked out once in a scope that keeps them."""
 
 
 def _fields(pairs: Iterable[tuple[str, Expression]], make: Make) -> list[tuple[str, Run]]:

@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .expressions import Expression, Missing, Nowhere, Run, Scope, compiled, positions
+from .expressions import Expression, Missing, Nowhere, Run, Scope, compiled, positions, shared
 from .kept import Kept
-from .scopes import NUMBERS
+from .scopes import NUMBERS, Make
 from .texts import written
 
 
@@ -38,15 +38,15 @@ def holds(condition: Condition, scope: Scope) -> bool | None:
     return _tested(condition)(scope, {})
 
 
-def _test(condition: Condition) -> Test:
+def _test(condition: Condition, make: Make = compiled) -> Test:
     """The condition as a function: True, False, or None where it cannot be told."""
     kind, *operands = condition
     if kind == "any":
-        return _anywhere(condition)
+        return _anywhere(condition, make)
     if kind == "among":
-        runs, known = list(map(compiled, operands[0])), operands[1]
+        runs, known = list(map(make, operands[0])), operands[1]
         return _told(lambda scope: [run(scope) for run in runs] in known)
-    one, other, compare = compiled(operands[0]), compiled(operands[1]), COMPARED[kind]
+    one, other, compare = make(operands[0]), make(operands[1]), COMPARED[kind]
     return _told(lambda scope: compare(one(scope), other(scope)))
 
 
@@ -62,8 +62,8 @@ def _told(compare: Callable[[Scope], bool | None]) -> Test:
     return test
 
 
-def _anywhere(condition: Condition) -> Test:
-    gone_through, inner = _counted(condition), _test(condition[3])
+def _anywhere(condition: Condition, make: Make) -> Test:
+    gone_through, inner = _counted(condition), _test(condition[3], make)
 
     def test(scope: Scope, around: Around) -> bool | None:
         try:
@@ -111,10 +111,10 @@ class Message:
         self.rare = bool(message.get("rare"))
         self.over: set[int] = set(message.get("over", ()))
         self.past: set[int] = {*self.over, *message.get("past", ())}
-        self.when = list(map(_test, message["when"]))
-        self._pieces = [piece if isinstance(piece, str) else compiled(piece) for piece in pieces or ()]
+        self.when = [_test(condition, shared) for condition in message["when"]]
+        self._pieces = [piece if isinstance(piece, str) else shared(piece) for piece in pieces or ()]
         place = next((condition for condition in message["when"] if condition[0] == "any"), None)
-        self._place = None if place is None else (_counted(place), _test(place[3]))
+        self._place = None if place is None else (_counted(place), _test(place[3], shared))
         """Where slots are filled: at the first position where its condition holds."""
 
     def said(self, scope: Scope, around: Around) -> str | None:

@@ -11,7 +11,7 @@ from .acts import FEW, UNKNOWN, Act, Asked, Naming
 from .answers import parsed
 from .clock import after
 from .draws import drawn
-from .expressions import DONE, FRESH, LAST, NOW
+from .expressions import DONE, FRESH, LAST, NOW, Scope
 from .known import Remembering
 from .numbering import Form, number_of
 from .programs import Programs, made_by
@@ -30,8 +30,8 @@ class Looking(Remembering):
     """An episode that is looked at; `Room` is one, and changes it."""
 
     __slots__ = (
-        "_affixes", "_begun", "_last", "_n_calls", "_naming", "_now", "_overlay", "_programs", "_seed", "_taught", "_world",
-        "acts", "view")
+        "_affixes", "_begun", "_last", "_n_calls", "_naming", "_now", "_overlay", "_programs", "_scope", "_seed", "_taught",
+        "_world", "acts", "view")
     _world: World
     _programs: Programs
     _affixes: dict[str, tuple[str, str]]
@@ -47,6 +47,8 @@ class Looking(Remembering):
     """Thing -> its text as the episode began, of those that were asked for."""
     _now: dict[Name, str | None]
     """Thing -> its text after the acts so far, of those that were asked for since the last one."""
+    _scope: Scope | None
+    """What expressions were worked out over last in this call."""
 
     def document(self, name: Name) -> str | None:
         """JSON text of a thing as the episode has it now, or None where it is not known."""
@@ -92,6 +94,13 @@ class Looking(Remembering):
             return agreed(self._rows(entity_class, wanted))
         text = self.document((entity_class, key))
         return None if text is None else parsed(text)
+
+    def scope(self, before: Any, arguments: dict[str, Any]) -> Scope:
+        """What expressions may speak of in this call; what is worked out in it is kept as long as the rules ask alike."""
+        kept = self._scope
+        if kept is None or kept.before is not before or kept.arguments is not arguments:
+            kept = self._scope = Scope(before, arguments, self.look, None, {})
+        return kept
 
     def _tell(self, kind: str, key: str) -> Any:
         """What a look tells that is no document."""

@@ -40,6 +40,9 @@ class State(Protocol):
     def look(self, entity_class: str, key: str) -> Any:
         """The same as JSON value; not to be changed."""
 
+    def scope(self, before: Any, arguments: dict[str, Any]) -> Scope:
+        """What expressions may speak of in this call."""
+
     def absent(self, entity_class: str, key: str, since: str) -> bool:
         """Is it known that there is no such thing?"""
 
@@ -201,7 +204,7 @@ def _check(rule: dict[str, Any], tool: str) -> Run:
     def run(key: str, arguments: dict[str, Any], state: State) -> Answer | None:
         name = _named(rule, arguments)
         before = {} if name is None else state.look(*name)
-        message = refuse(Scope(before, arguments, state.look)) if before is not None and known(arguments) else None
+        message = refuse(state.scope(before, arguments)) if before is not None and known(arguments) else None
         return None if message is None else Answer(message, True, "induced")
 
     return run
@@ -218,11 +221,11 @@ def written(writing: Writing, key: str, arguments: dict[str, Any], state: State)
     text = None if name is None else state.document(name)
     if name is None or text is None:
         return None
-    before = parsed(text)
-    new = writing.document(before, arguments, state.look)
+    scope = state.scope(parsed(text), arguments)
+    new = writing.document(scope)
     if new is None:
         return None
-    others = consequences(writing.also, before, arguments, state.look) if writing.also else ()
+    others = consequences(writing.also, scope) if writing.also else ()
     first, last = writing.framed
     return Answer(first + new + last, False, "induced", ((name, new), *others))
 
@@ -232,11 +235,11 @@ def _create(rule: dict[str, Any], tool: str) -> Run:
     writing, field = Writing(rule), rule["field"]
 
     def run(key: str, arguments: dict[str, Any], state: State) -> Answer | None:
-        new = writing.document({}, arguments, state.look)
+        new = writing.document(state.scope({}, arguments))
         named = None if new is None else new.value[field]
         if new is None or not isinstance(named, NAMES) or state.look(writing.kind, str(named)) is not None:
             return None
-        others = consequences(writing.also, new.value, arguments, state.look)
+        others = consequences(writing.also, state.scope(new.value, arguments))
         first, last = writing.framed
         return Answer(first + new + last, False, "induced", (((writing.kind, str(named)), new), *others))
 

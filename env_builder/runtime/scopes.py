@@ -38,14 +38,18 @@ def nothing(entity_class: str, key: str) -> Any:
 class Scope:
     """What an expression may speak of."""
 
-    __slots__ = ("arguments", "before", "last", "look")
+    __slots__ = ("arguments", "before", "last", "look", "worked")
 
-    def __init__(self, before: Any, arguments: Any, look: Look = nothing, last: Any = None) -> None:
+    def __init__(
+        self, before: Any, arguments: Any, look: Look = nothing, last: Any = None, worked: dict[Any, Any] | None = None,
+    ) -> None:
         self.before = before
         self.arguments = arguments
         self.look = look
         self.last = last
         """Where one position of list arguments is meant: the arguments at the last."""
+        self.worked = worked
+        """What was worked out in it, by what was asked; None: nothing is kept."""
 
 
 Run = Callable[[Scope], Any]
@@ -79,12 +83,19 @@ def amount(value: Any) -> Any:
 
 def positions(names: list[str], scope: Scope) -> list[Scope]:
     """The scope once for each position of these arguments; raises Missing where they are not lists of one length."""
+    worked, asked = scope.worked, tuple(names)
+    if worked is not None and asked in worked:
+        kept: list[Scope] = worked[asked]
+        return kept
     before, given, look = scope.before, scope.arguments, scope.look
     lists = [rows(at(given, [name])) for name in names]
     if len({len(found) for found in lists}) != 1:
         raise Missing("rows")
     each = [{**given, **dict(zip(names, row, strict=True))} for row in zip(*lists, strict=True)]
-    return [Scope(before, arguments, look, each[-1]) for arguments in each]
+    if worked is None:
+        return [Scope(before, arguments, look, each[-1]) for arguments in each]
+    found = worked[asked] = [Scope(before, arguments, look, each[-1], {}) for arguments in each]
+    return found
 
 
 def rows(value: Any) -> list[Any]:
