@@ -21,6 +21,8 @@ from tests.conftest import ROOT
 _BLOCK = re.compile(r"(?P<before>[^\n]*)\n\n?```(?P<language>\w+)\n(?P<text>.*?)^```", re.M | re.S)
 _NAMED = re.compile(r"`([^`]+)`:$")
 WIDTH = "120"
+PACKAGES = "packages"
+"""Where packages of a page are installed."""
 SECONDS = 300
 
 
@@ -64,15 +66,19 @@ def commands(text: str) -> list[Command]:
 
 
 def shell(folder: Path) -> dict[str, str]:
-    """Makes `./traceroom` and `.venv/bin/python` of a folder this checkout's; the environment of its commands."""
-    for name, arguments in (("traceroom", " -P -m pipelines"), (".venv/bin/python", "")):
+    """Makes `./traceroom` and `.venv/bin` of a folder this checkout's, but that packages are installed into the folder.
+    Gives the environment of its commands."""
+    python = f'exec "{sys.executable}"'
+    pip = f'{python} -m pip install --quiet --no-index --no-deps --no-build-isolation --target "{folder / PACKAGES}" "$@"'
+    for name, does in (("traceroom", f'{python} -P -m pipelines "$@"'), (".venv/bin/python", f'{python} "$@"'),
+                       (".venv/bin/pip", f"shift; {pip}")):
         script = folder / name
         script.parent.mkdir(parents=True, exist_ok=True)
-        script.write_text(f'#!/bin/sh\nexec "{sys.executable}"{arguments} "$@"\n')
+        script.write_text(f"#!/bin/sh\n{does}\n")
         script.chmod(0o755)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("TRACEROOM_", "DAGSTER_", "PYTEST"))}
     return {**kept, "COLUMNS": WIDTH, "NO_COLOR": "1", "PYTHONUNBUFFERED": "1",
-            "PYTHONPATH": os.pathsep.join((str(ROOT), str(folder)))}
+            "PYTHONPATH": os.pathsep.join((str(ROOT), str(folder / PACKAGES)))}
 
 
 def run(command: Command, folder: Path, environ: dict[str, str]) -> None:
