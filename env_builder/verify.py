@@ -17,12 +17,10 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from env_builder.audit import Audited, Depth, Failure, Session, Subject, audit
-from env_builder.audit.kept import again, key_of, written
+from env_builder.audit.kept import again, given_to_all, key_of, written
 from env_builder.audit.plays import Play
 from env_builder.audit.report import Report, report
-from env_builder.audit.values import Plausible
-from env_builder.layers import read_manifest
-from env_builder.runtime import Environment
+from env_builder.audit.watched import Watched
 from env_builder.runtime.files import TASKS
 from env_builder.runtime.rubrics import Rubric
 from warehouse.errors import EnvironmentBroken, Missing
@@ -77,52 +75,56 @@ def verify(
     for task_id in asked:
         if task_id not in known:
             raise Missing.named("task", task_id, known)
-    keys = {} if kept is None else _keys(Path(directory), side, asked, depth)
-    found = {task_id: again(kept[key], side.sessions.get(task_id, []))
-             for task_id, key in keys.items() if kept is not None and key in kept}
+    keys = {} if kept is None else _keys(environment, Path(directory), side, asked, depth)
+    stands = {task_id: kept[key] for task_id, key in keys.items() if kept and key in kept}
+    found = {task_id: told for task_id, text in stands.items() if (
+        told := again(text, side.sessions.get(task_id, []), environment.sources(known[task_id])))}
     new = [task_id for task_id in asked if task_id not in found]
     n_shares = 1 + n_beside if executor and 2 * len(new) > len(asked) else 1  # a few are played before a process has begun
     others = [executor.submit(_share, str(directory), str(rewards), new[n::n_shares], depth)
               for n in range(1, n_shares)] if executor else []
-    found |= _audited(environment, side, new[::n_shares], depth)
+    played = _audited(environment, side, new[::n_shares], depth)
     for other in others:
-        found |= other.result()
-    audits = {key: written(found[task_id]) for task_id, key in keys.items()}
+        played |= other.result()
+    found |= {task_id: audited for task_id, (audited, _) in played.items()}
+    audits = {key: played[task_id][1] if task_id in played else stands[task_id] for task_id, key in keys.items()}
     return _verified(dict(sorted(found.items())), side.rubrics, depth, audits)
 
 
-def _keys(directory: Path, side: _Side, task_ids: list[str], depth: Depth) -> dict[str, str]:
+def _keys(environment: Watched, directory: Path, side: _Side, task_ids: list[str], depth: Depth) -> dict[str, str]:
     """What names the audit of each task that has one."""
-    room, rows = read_manifest(directory)["room_digest"], {row["task_id"]: row for row in _rows(directory / TASKS)}
+    rows = {row["task_id"]: row for row in _rows(directory / TASKS)}
+    given = given_to_all(environment.tools, _rows(directory / "behaviour.jsonl"))
     return {
-        name: key_of(room, rows[name], side.rubrics[name], side.solutions[name], side.sessions.get(name, []), depth)
+        name: key_of(given, rows[name], side.rubrics[name], side.solutions[name], side.sessions.get(name, []), depth)
         for name in task_ids if name in side.rubrics and name in side.solutions}
 
 
-def _load(directory: str | Path, rewards: str | Path) -> tuple[Environment, _Side]:
+def _load(directory: str | Path, rewards: str | Path) -> tuple[Watched, _Side]:
     try:
-        return Environment.load(directory, rewards=rewards), _side(Path(rewards))
+        return Watched.opened(directory, rewards), _side(Path(rewards))
     except (OSError, ValueError) as error:
         raise EnvironmentBroken(str(error), str(directory), "build it again with traceroom run") from error
 
 
-def _share(directory: str, rewards: str, task_ids: list[str], depth: Depth) -> dict[str, Audited]:
+def _share(directory: str, rewards: str, task_ids: list[str], depth: Depth) -> dict[str, tuple[Audited, str]]:
     """What comes of these tasks, in a process that has loaded nothing yet."""
     return _audited(*_load(directory, rewards), task_ids, depth)
 
 
-def _audited(environment: Environment, side: _Side, task_ids: list[str], depth: Depth) -> dict[str, Audited]:
+def _audited(environment: Watched, side: _Side, task_ids: list[str], depth: Depth) -> dict[str, tuple[Audited, str]]:
+    """What comes of these tasks, and as text that is kept ("" of a task that has no rubric)."""
     known = {task.task_id: task for task in environment.tasks}
-    values = Plausible(environment)
-    found: dict[str, Audited] = {}
+    found: dict[str, tuple[Audited, str]] = {}
     for task_id in task_ids:
-        if task_id in side.rubrics and task_id in side.solutions:
-            sessions = side.sessions.get(task_id, [])
-            rubric = Rubric.read(side.rubrics[task_id])
-            subject = Subject(environment, known[task_id], rubric, side.solutions[task_id], sessions)
-            found[task_id] = audit(subject, values, depth)
-        else:
-            found[task_id] = Audited(NO_RUBRIC, [])
+        if task_id not in side.rubrics or task_id not in side.solutions:
+            found[task_id] = Audited(NO_RUBRIC, []), ""
+            continue
+        task, sessions = known[task_id], side.sessions.get(task_id, [])
+        notes = environment.watch(task)
+        subject = Subject(environment, task, Rubric.read(side.rubrics[task_id]), side.solutions[task_id], sessions)
+        audited = audit(subject, environment.values, depth)
+        found[task_id] = audited, written(audited, notes.written(environment.sources(task)))
     return found
 
 

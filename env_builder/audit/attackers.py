@@ -101,11 +101,10 @@ class Attackers:
 
     def _filled(self, tool: str, words: dict[str, None]) -> Iterator[dict[str, Any]]:
         """Arguments of the tool that hold nothing but words that were heard: names of known things, and what it was given."""
-        for template in self._values.templates(tool):
+        for template in self._values.shapes(tool):
             spots = [path for path, _ in leaves(template)]
             known = self._values.named(words) if len(spots) == 1 else []
-            fitting = [[value for value in (*self._values.seen(tool, place_of(path)), *known) if str(value).casefold() in words]
-                       for path in spots]
+            fitting = [[*self._values.fitting(tool, place_of(path), words), *known] for path in spots]
             for chosen in islice(product(*fitting), WAYS if len(spots) > 1 else None):
                 filled = template
                 for path, value in zip(spots, chosen, strict=True):

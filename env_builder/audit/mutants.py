@@ -75,10 +75,7 @@ class Maker:
 
     def _acts(self, tool: str) -> Iterator[Row]:
         """Calls of the tool on record, as they are and then at what the agent was shown; each task begins elsewhere."""
-        calls = self._values.calls(tool)
-        start = int(digest(f"{self._solved.task.task_id} {tool}")[:8], 16)
-        for step in range(len(calls)):
-            arguments = calls[(start + step) % len(calls)]
+        for arguments in self._values.calls(tool, digest(f"{self._solved.task.task_id} {tool}")):
             yield call(tool, arguments)
             turned = self._turned(arguments)
             if turned != arguments:

@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from env_builder.runtime import Environment
 from env_builder.runtime.answers import parsed
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.relevance import ids
+from env_builder.runtime.world import World
 
 Path = tuple[str | int, ...]
 Place = tuple[str | None, ...]
@@ -34,12 +35,13 @@ _LETTERS, _DIGIT = re.compile(r"[^\W\d_]+"), re.compile(r"\d")
 class Plausible:
     """Values on record in a room, by where they stood."""
 
-    def __init__(self, environment: Environment) -> None:
-        self._world = environment.world
-        self._schemas: dict[str, Any] = {tool["name"]: tool.get("inputSchema") or {} for tool in environment.tools}
+    def __init__(self, world: World, tools: Iterable[Mapping[str, Any]]) -> None:
+        self._world = world
+        self._schemas: dict[str, Any] = {tool["name"]: tool.get("inputSchema") or {} for tool in tools}
+        self._hashes: dict[str, list[str]] = {}
         self._calls: dict[str, list[dict[str, Any]]] = {}
         self._seen: dict[str, dict[Place, dict[str, Any]]] = {}
-        self._templates: dict[str, list[dict[str, Any]]] = {}
+        self._shapes: dict[str, list[dict[str, Any]]] = {}
         self._class_of: dict[str, str] = {}
         self._keys: dict[str, list[str]] = {}
         for kind, key in sorted(self._world.facts):
@@ -48,30 +50,46 @@ class Plausible:
         self._key_of = {key.casefold(): key for key in self._class_of}
         self._keys = {kind: sorted(keys, key=digest)[:MOST_VALUES] for kind, keys in self._keys.items()}
 
-    def calls(self, tool: str) -> list[dict[str, Any]]:
-        """Arguments of the tool's calls on record, by a fixed order that says nothing."""
+    def calls(self, tool: str, start: str) -> Iterator[dict[str, Any]]:
+        """Arguments of the tool's calls on record, from a ring in the order of their hashes: those after `start` first.
+
+        A call that is new to the record displaces none but what comes after it."""
+        calls = self._on_record(tool)
+        first = bisect_left(self._hashes[tool], start)
+        return (calls[(first + step) % len(calls)] for step in range(len(calls)))
+
+    def _on_record(self, tool: str) -> list[dict[str, Any]]:
         if tool not in self._calls:
-            self._calls[tool] = [json.loads(text) for text in sorted(self._world.asked.get(tool, ()), key=digest)]
+            by_hash = sorted((digest(text), text) for text in self._world.asked.get(tool, ()))
+            self._hashes[tool] = [name for name, _ in by_hash]
+            self._calls[tool] = [json.loads(text) for _, text in by_hash]
         return self._calls[tool]
 
-    def templates(self, tool: str) -> list[dict[str, Any]]:
-        """Arguments of the tool, one of each shape: as on record, and what its schema asks for."""
-        if tool not in self._templates:
+    def shapes(self, tool: str) -> list[dict[str, Any]]:
+        """Shapes of the tool's arguments, as on record and as its schema asks for them: null for each value; sorted."""
+        if tool not in self._shapes:
             wanted = self._schemas.get(tool, {}).get("required") or list(self._schemas.get(tool, {}).get("properties") or {})
-            shapes = {canonical([place_of(path) for path, _ in leaves(each)]): each
-                      for each in [dict.fromkeys(wanted, ""), *self.calls(tool)]}
-            self._templates[tool] = list(shapes.values())
-        return self._templates[tool]
+            shapes = {canonical(shape): shape for shape in map(_blank, [dict.fromkeys(wanted), *self._on_record(tool)])}
+            self._shapes[tool] = [shapes[text] for text in sorted(shapes)]
+        return self._shapes[tool]
 
     def named(self, words: Iterable[str]) -> list[str]:
         """The known things that these words, in lower case, name."""
         return [self._key_of[word] for word in words if word in self._key_of]
 
+    def fitting(self, tool: str, place: Place, words: Collection[str]) -> list[Any]:
+        """Values seen there that these words, in lower case, say."""
+        return [value for value in self.seen(tool, place) if str(value).casefold() in words]
+
+    def class_of(self, text: str) -> str | None:
+        """The class of the thing of this name, None where there is none."""
+        return self._class_of.get(text)
+
     def seen(self, tool: str, place: Place) -> list[Any]:
         """Values that the tool's calls on record had there, by a fixed order that says nothing."""
         if tool not in self._seen:
             found: dict[Place, dict[str, Any]] = defaultdict(dict)
-            for arguments in self.calls(tool):
+            for arguments in self._on_record(tool):
                 for path, value in leaves(arguments):
                     found[place_of(path)].setdefault(canonical(value), value)
             self._seen[tool] = {where: {text: values[text] for text in sorted(values, key=digest)[:MOST_VALUES]}
@@ -87,7 +105,7 @@ class Plausible:
         """Does the value name a thing?"""
         text = str(value)
         return isinstance(value, str | int) and not isinstance(value, bool) and (
-            text in self._class_of or (any(map(str.isdigit, text)) and text in shown))
+            self.class_of(text) is not None or (any(map(str.isdigit, text)) and text in shown))
 
     def others(self, tool: str, path: Path, value: Any, shown: Sequence[str]) -> Iterator[Any]:
         """Other values for this place, the likeliest mistakes first, each once. `shown`: words that the agent saw."""
@@ -128,7 +146,7 @@ class Plausible:
         schema = self._schemas.get(tool, {})
         if name in schema.get("required", ()):
             return False
-        return name in (schema.get("properties") or {}) or any(name not in arguments for arguments in self.calls(tool))
+        return name in (schema.get("properties") or {}) or any(name not in arguments for arguments in self._on_record(tool))
 
 
 def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -141,6 +159,13 @@ def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
             yield from leaves(item, (*path, index))
     else:
         yield path, value
+
+
+def _blank(value: Any) -> Any:
+    """The JSON value with null for each scalar."""
+    if isinstance(value, dict):
+        return {name: _blank(item) for name, item in value.items()}
+    return [_blank(item) for item in value] if isinstance(value, list) else None
 
 
 def place_of(path: Path) -> Place:

@@ -33,7 +33,9 @@ def alike(one: Verified, other: Verified) -> bool:
         one.task_ids, one.report, one.audits) == (other.task_ids, other.report, other.audits)
 
 
-def test_only_what_changed_is_played(published: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The tasks that are played in this process, in order."""
     played: list[str] = []
     audit = verification.audit
 
@@ -42,6 +44,10 @@ def test_only_what_changed_is_played(published: tuple[Path, Path], monkeypatch: 
         return audit(subject, *rest)
 
     monkeypatch.setattr(verification, "audit", counted)
+    return played
+
+
+def test_only_what_changed_is_played(published: tuple[Path, Path], played: list[str]) -> None:
     first = verify(*published, kept={})
     assert len(played) == first.verdicts.height == len(first.audits) > 1
     played.clear()
@@ -66,8 +72,33 @@ def test_probabilities_decide_anew(published: tuple[Path, Path], chance: float |
     assert alike(verify(*published, kept=first.audits), verify(*published, kept={}))
 
 
-def test_another_room_is_played_in(published: tuple[Path, Path]) -> None:
+@pytest.mark.parametrize("file", ["recorded.jsonl", "world.jsonl", "behaviour.jsonl", "tasks.jsonl"])
+@pytest.mark.parametrize("place", [0, 7, 23])
+def test_what_a_room_answers_otherwise_is_played_again(published: tuple[Path, Path], file: str, place: int) -> None:
     first = verify(*published, kept={})
-    manifest = json.loads((published[0] / "manifest.json").read_text("utf-8"))
-    (published[0] / "manifest.json").write_text(json.dumps(manifest | {"room_digest": "another"}), "utf-8")
-    assert not first.audits.keys() & verify(*published, kept=first.audits).audits.keys()
+
+    def otherwise(number: int, row: dict[str, Any]) -> dict[str, Any]:
+        if number % 24 != place:
+            return row
+        if file == "tasks.jsonl":
+            return row | {"user": row["user"] | {"agreed": ["anything"], "patience": 1}}
+        if file == "behaviour.jsonl":
+            return row | {"rules": row["rules"][:1]}
+        return row | {name: json.dumps({"text": row[name]}) for name in ("content", "value") if name in row}
+
+    changed(published[0] / file, otherwise)
+    again, anew = verify(*published, kept=first.audits), verify(*published, kept={})
+    assert alike(again, anew)
+
+
+def test_a_thing_that_nobody_looks_at_leaves_audits(published: tuple[Path, Path], played: list[str]) -> None:
+    first = verify(*published, kept={})
+    one = json.loads((published[0] / "recorded.jsonl").read_text("utf-8").partition("\n")[0])
+    arguments = dict.fromkeys(json.loads(one["arguments"]), "nobody asked for this")
+    new = one | {"arguments": canonical(arguments), "session": "another", "event": "another"}
+    with (published[0] / "recorded.jsonl").open("a", encoding="utf-8") as rows:
+        rows.write(canonical(new) + "\n")
+    played.clear()
+    again = verify(*published, kept=first.audits)
+    assert len(played) < len(first.audits) / 2
+    assert alike(again, verify(*published, kept={}))
