@@ -38,31 +38,27 @@ def grade(
         raise ValueError(f"no mode {mode!r}; there are: {', '.join(MODES)}")
     read = rubric if isinstance(rubric, Rubric) else Rubric.read(rubric)
     seen = Seen(episode, ask, seed)
-    judged = tuple([(check, check.judge(check.parameters, seen)) for check in read.checks])
-    best = reward_of(judged, mode, True)
-    worst = reward_of(judged, mode, False) if any(found.swayed for _, found in judged) else best
-    return Grade(best if best == worst else None, judged)
+    found = [check.judge(check.parameters, seen) for check in read.checks]
+    swayed = [one.swayed for one in found]
+    held = [one.passed for one in found]
+    if any(swayed):  # what hangs on what nobody knows: had it passed, had it failed
+        both = [[sure if sway else one for one, sway in zip(held, swayed, strict=True)] for sure in (True, False)]
+        best, worst = (reward_of(read, one, mode) for one in both)
+    else:
+        best = worst = reward_of(read, held, mode)
+    return Grade(best if best == worst else None, tuple(zip(read.checks, found, strict=True)))
 
 
-def reward_of(judged: Judged, mode: str, at_best: bool) -> float:
-    """The reward if each check that hangs on what nobody knows had passed (`at_best`), or failed."""
-    gates = True
-    n_gates = n_scores = 0
-    total = reached = lost = 0.0
-    for (_, _, role, weight, _, _, _), (passed, _, swayed, _) in judged:
-        held = at_best if swayed else passed
-        if role == "gate":
-            n_gates += 1
-            gates = gates and bool(held)
-        elif role == "score":
-            n_scores += 1
-            total += weight
-            reached += weight if held else 0.0
-        elif role == "penalty" and not held:
-            lost += weight
-    reward = 0.0
-    if gates and (n_gates or n_scores):
-        reward = reached / total if total else float(n_gates > 0 and not n_scores)
+def reward_of(rubric: Rubric, held: Sequence[bool | None], mode: str) -> float:
+    """The reward where each of the rubric's checks held or not."""
+    total = reached = lost = reward = 0.0
+    for at, weight in rubric.scores:
+        total += weight
+        reached += weight if held[at] else 0.0
+    if all(map(held.__getitem__, rubric.gates)) and (rubric.gates or rubric.scores):
+        reward = reached / total if total else float(not rubric.scores)
+    for at, weight in rubric.penalties:
+        lost += 0.0 if held[at] else weight
     return max(0.0 if mode == "eval" else -1.0, min(1.0, reward - lost))
 
 

@@ -1,6 +1,6 @@
-"""What is made of parts of programs once, however often they are asked.
+"""What is made of parts of programs, or told of an object, once, however often it is asked.
 
-In: a JSON list or object that nobody changes any more. Out: what is made of it, the same at each further question.
+In: a JSON list or object that nobody changes any more, or an object. Out: what is made of it, the same at each question.
 """
 
 from __future__ import annotations
@@ -28,3 +28,20 @@ class Kept(Generic[V]):
                 self._made.clear()
             kept = self._made[id(value)] = (value, self._make(value))
         return kept[1]
+
+
+class Once(Generic[V]):
+    """A property that is worked out when it is first asked for: `functools.cached_property`, without the lock that it takes
+    before Python 3.12."""
+
+    def __init__(self, work: Callable[[Any], V]) -> None:
+        self._work = work
+        self.__doc__ = work.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, holder: Any, owner: type) -> V:
+        value: V = self._work(holder)
+        holder.__dict__[self._name] = value
+        return value

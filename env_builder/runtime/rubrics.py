@@ -48,6 +48,12 @@ class Rubric(NamedTuple):
 
     rubric_id: str
     checks: tuple[Check, ...]
+    gates: tuple[int, ...]
+    """Places of the checks that must hold."""
+    scores: tuple[tuple[int, float], ...]
+    """Place and weight of each check that counts."""
+    penalties: tuple[tuple[int, float], ...]
+    """Place and weight of each check that costs where it fails."""
 
     @classmethod
     def read(cls, document: dict[str, Any]) -> Rubric:
@@ -56,7 +62,10 @@ class Rubric(NamedTuple):
         wrong = refusal(RUBRIC, document, f"rubric {name}".rstrip())
         if wrong:
             raise ValueError(wrong)
-        return cls(str(name), tuple(map(_check, document["checks"])))
+        checks = tuple(map(_check, document["checks"]))
+        weighed = {role: tuple((at, check.weight) for at, check in enumerate(checks) if check.role == role) for role in ROLES}
+        gates = tuple(at for at, _ in weighed["gate"])
+        return cls(str(name), checks, gates, weighed["score"], weighed["penalty"])
 
 
 def _check(check: dict[str, Any]) -> Check:

@@ -123,6 +123,18 @@ def heard_in(text: str) -> frozenset[Fact]:
     return facts.union([("day", value[-5:]) for kind, value in facts if kind == "date"])
 
 
+def bare(text: str) -> str:
+    """The text as `hints_of` speaks of it: in small letters, without the marks that part the digits of a number."""
+    plain = text[:LONGEST_TEXT].casefold().replace(",", "").replace(".", "")
+    return plain if plain.isascii() else plain.replace("\u00a0", "").replace("\u202f", "")
+
+
+def hints_of(facts: frozenset[Fact]) -> tuple[str, ...]:
+    """What of it a bare text holds that states one of the facts: an id, the digits of a number, the day of a date."""
+    return tuple(sorted({
+        value[-2:].lstrip("0") if kind in ("date", "day") else bare(value) for kind, value in facts}))
+
+
 def forms_of(fact: Fact) -> frozenset[Fact]:
     """What of `heard_in` states the fact, any of them: a date may be told without its year, a number without its sign or
     rounded to cents; a fact --05-15 names no year and is told by a date of any year; words are no fact and stated by none.

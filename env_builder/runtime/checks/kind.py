@@ -8,14 +8,14 @@ checks of a rubric. A kind is deterministic, reads nothing but what it is handed
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..answers import parsed
 from ..canonical import canonical
 from ..ends import EndState, end_state
+from ..kept import Once
 from ..records import Episode
-from ..words import LONGEST_TEXT, Fact, heard_in
+from ..words import LONGEST_TEXT, Fact, bare, heard_in
 
 Parameters = dict[str, Any]
 Schema = dict[str, Any]
@@ -80,60 +80,74 @@ class Seen:
         self.seed = seed
         self.calls: list[tuple[int, Row]] = []
         """(place in the journal, row) of every call."""
-        self.done: dict[str, list[tuple[int, Row]]] = {}
-        """By tool, the calls that were done: what failed is not, but a look-up that the room had no answer to was asked for."""
+        self.done: dict[str, list[int]] = {}
+        """By tool, places of the calls that were done: what failed is not, but a look-up that the room had no answer to was
+        asked for."""
+        self.matched: dict[str, list[int]] = {}
+        """By pattern, as text, places of the steps that match it, of those that were asked for (patterns.py)."""
         self.said: list[tuple[int, str]] = []
         """(place in the journal, text) of every word of the agent that is more than blank."""
         calls, done = self.calls, self.done
         for place, row in enumerate(episode.journal):
             kind = row.get("kind")
             if kind == "call" and isinstance(tool := row.get("tool"), str):
-                step = place, row
-                calls.append(step)
+                calls.append((place, row))
                 if not row.get("is_error") or row.get("tier") == "unknown":
                     if tool in done:
-                        done[tool].append(step)
+                        done[tool].append(place)
                     else:
-                        done[tool] = [step]
+                        done[tool] = [place]
             elif kind == "say" and isinstance(text := row.get("content"), str) and text.strip():
                 self.said.append((place, text))
         self.leaned = [row for row in episode.leaned
                        if isinstance(row.get("tool"), str) and isinstance(row.get("arguments"), dict)]
         """Calls that may have changed something that the room does not know. A tool that is not there changes nothing, nor does
         a call whose arguments are no JSON object: no way to go unscored."""
+        self._acted = bool(episode.difference.get("acts"))
+        self._heard: frozenset[Fact] | None = None
+        """Facts that the agent told the user, as `forms_of` names them, once they were looked for."""
         self._ends: dict[str, EndState] = {}
 
-    @cached_property
+    @Once
     def words(self) -> str:
         """All that the agent told the user."""
         return "\n".join(text for _, text in self.said)
 
-    @cached_property
-    def heard(self) -> frozenset[Fact]:
-        """Facts that the agent told the user, as `forms_of` names them."""
-        return heard_in(self.words)
+    @Once
+    def bare(self) -> str:
+        """The agent's words as `hints_of` names what they have to hold."""
+        return bare(self.words)
 
-    @cached_property
+    def hears(self, forms: frozenset[Fact], hints: tuple[str, ...]) -> bool:
+        """Did the agent tell the user one of these facts? Its words are searched where they hold a hint of one."""
+        if self._heard is None:
+            words = self.bare
+            if not any(map(words.__contains__, hints)):
+                return False
+            self._heard = heard_in(self.words)
+        return not forms.isdisjoint(self._heard)
+
+    @Once
     def trace(self) -> list[int]:
         """Places of all calls that were done, in order."""
-        return sorted({place for steps in self.done.values() for place, _ in steps})
+        return sorted(place for places in self.done.values() for place in places)
 
-    @cached_property
+    @Once
     def spoken(self) -> list[int]:
         """Places of all calls that were done and of all words, in order."""
         return sorted({*self.trace, *(place for place, _ in self.said)})
 
-    @cached_property
+    @Once
     def squeezed(self) -> str:
         """Letters and digits of the agent's words."""
         return squeezed(self.words[:LONGEST_TEXT])
 
-    @cached_property
+    @Once
     def plain(self) -> str:
         """The agent's words in small letters, parted by single blanks."""
         return f" {' '.join(self.words.casefold().split())} "
 
-    @cached_property
+    @Once
     def given(self) -> tuple[frozenset[str], frozenset[str]]:
         """All fields that arguments of calls name, and all names that stand in them as texts or whole numbers."""
         names: set[str] = set()
@@ -144,10 +158,11 @@ class Seen:
 
     def end(self, loose: Loose) -> EndState:
         """The end state that was reached."""
-        key = loose.key if self.episode.difference.get("acts") else ""
-        if key not in self._ends:
-            self._ends[key] = end_state(self.episode.difference, loose.parameters)
-        return self._ends[key]
+        key = loose.key if self._acted else ""
+        found = self._ends.get(key)
+        if found is None:
+            found = self._ends[key] = end_state(self.episode.difference, loose.parameters)
+        return found
 
     def document(self, name: str) -> tuple[str | None, str | None]:
         """JSON text of the document `class/key` at the episode's beginning and at its end, None where it is not known."""

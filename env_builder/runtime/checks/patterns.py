@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ..canonical import canonical
 from ..ends import same
 from ..schemas import fields, mapping
 from ..validation import TYPES, is_of
@@ -49,6 +50,8 @@ class Pattern(NamedTuple):
     """Phrases of words of the agent, empty: any words; None: it speaks of calls."""
     tool: str | None
     """The one tool that it speaks of, where it speaks of all calls of one that were done."""
+    key: str
+    """What is written, as text: equal patterns match the same steps."""
 
     def matches(self, row: Row, seen: Seen, place: int | None = None) -> bool:
         """Is it a call of this tool with such arguments, whatever became of it? `place`: where it stands in the journal."""
@@ -84,39 +87,45 @@ def pattern_of(written: Parameters) -> Pattern:
     done_by_one = isinstance(tool, str) and "effect" not in written and written.get("outcome", "done") == "done"
     one = tool if done_by_one else None
     return Pattern(written, tools, list(written.get("arguments", {}).items()), list(written.get("where", {}).items()),
-                   written.get("effect"), written.get("outcome", "done"), said, one)
-
-
-def count(pattern: Pattern, seen: Seen) -> int:
-    """How many steps match."""
-    return len(matching(pattern, seen))
+                   written.get("effect"), written.get("outcome", "done"), said, one, canonical(written))
 
 
 def matching(pattern: Pattern, seen: Seen) -> list[tuple[int, Row]]:
     """(place, row) of the steps that match, in order."""
+    journal = seen.episode.journal
+    return [(place, journal[place]) for place in places_of(pattern, seen)]
+
+
+def places_of(pattern: Pattern, seen: Seen) -> list[int]:
+    """Places of the steps that match, in order: looked for once an episode, and not to be changed."""
+    places = seen.matched.get(pattern.key)
+    if places is None:
+        places = seen.matched[pattern.key] = _matching(pattern, seen)
+    return places
+
+
+def _matching(pattern: Pattern, seen: Seen) -> list[int]:
+    journal = seen.episode.journal
     if pattern.tool is not None:
-        steps = seen.done.get(pattern.tool)
-        if steps is None or not (pattern.named or pattern.where):
-            return steps or []
-        return [step for step in steps if pattern.fits(step[1], seen, step[0])]
+        places = seen.done.get(pattern.tool, [])
+        return [at for at in places if pattern.fits(journal[at], seen, at)] if pattern.named or pattern.where else places
     if pattern.phrases is not None:
-        return [(place, seen.episode.journal[place]) for place, text in seen.said
-                if not pattern.phrases or _holds(" ".join(text.casefold().split()), pattern.phrases)]
-    return [(place, row) for place, row in _candidates(pattern, seen) if pattern.matches(row, seen, place)]
+        phrases = pattern.phrases
+        return [at for at, text in seen.said if not phrases or _holds(" ".join(text.casefold().split()), phrases)]
+    return [at for at in _candidates(pattern, seen) if pattern.matches(journal[at], seen, at)]
 
 
 def _holds(plain: str, phrases: list[str]) -> bool:
     return any(phrase in plain for phrase in phrases)
 
 
-def _candidates(pattern: Pattern, seen: Seen) -> list[tuple[int, Row]]:
+def _candidates(pattern: Pattern, seen: Seen) -> list[int]:
     if pattern.outcome == "done" and pattern.tools is not None:
-        return sorted((step for tool in pattern.tools for step in seen.done.get(tool, ())), key=lambda step: step[0])
-    if pattern.outcome == "any":
-        return seen.calls
-    wanted = pattern.outcome == "done"
-    return [(place, row) for place, row in seen.calls
-            if (not row.get("is_error") or row.get("tier") == "unknown") == wanted]
+        return sorted([at for tool, places in seen.done.items() if tool in pattern.tools for at in places])
+    if pattern.outcome == "done":
+        return seen.trace
+    failed = pattern.outcome == "failed"
+    return [at for at, row in seen.calls if not failed or (row.get("is_error") and row.get("tier") != "unknown")]
 
 
 def found_at(value: Any, at: str) -> Any:

@@ -15,7 +15,7 @@ from ..canonical import digest
 from ..ends import same
 from ..schemas import fields
 from .kind import Found, Kind, Parameters, Row, Schema, Seen, clip
-from .patterns import ABSENT, PATTERN, Pattern, found_at, matching, pattern_of
+from .patterns import ABSENT, PATTERN, Pattern, found_at, pattern_of, places_of
 from .states import TEXTS
 
 TEXT: Schema = {"type": "string"}
@@ -89,10 +89,10 @@ def _process(process: Process, seen: Seen) -> Found:
     evidence: dict[str, Any] = {}
     passed = True
     if process.call is not None:
-        ran = list(matching(process.call, seen))
+        ran = places_of(process.call, seen)
         evidence["ran"] = len(ran)
-        evidence["stale"] = bool(ran) and _written_after(ran[-1][0], seen)
-        evidence["result"] = bool(ran) and _came_out(ran[-1][1], process.result, seen)
+        evidence["stale"] = bool(ran) and _written_after(ran[-1], seen)
+        evidence["result"] = bool(ran) and _came_out(seen.episode.journal[ran[-1]], process.result, seen)
         passed = evidence["result"] and (process.stale or not evidence["stale"])
     touched = [name for name in changed if name.startswith(process.untouched)] if process.untouched else []
     evidence["touched"] = clip(touched)

@@ -42,19 +42,16 @@ def _ends(parameters: Parameters) -> Ends:
 
 def _state(ends: Ends, seen: Seen) -> Found:
     found = seen.end(ends.loose)
-    reached: list[int] = []
-    nearest: list[list[str]] | None = None
-    share = 0.0
-    for index, wanted in enumerate(ends.accepted):
-        left = unreached(wanted, found)
-        if not left:
-            reached.append(index)
-        if nearest is None or len(left) < len(nearest):
-            nearest = left
-        share = max(share, 1 - len(left) / ends.sizes[index])
-    swayed = bool(seen.leaned) and _leans(ends.loose, seen) and not all(
-        _surely_missing(unreached(wanted, found), seen) for wanted in ends.accepted)
-    return Found(bool(reached), {"reached": reached, "missing": clip(nearest or [])}, swayed, share)
+    lefts = [unreached(wanted, found) for wanted in ends.accepted]
+    reached = [index for index, left in enumerate(lefts) if not left]
+    nearest, share = lefts[0] if lefts else [], 1.0 if reached else 0.0
+    if not reached:
+        for left, size in zip(lefts, ends.sizes, strict=True):
+            share = max(share, 1 - len(left) / size)
+    if len(lefts) > 1:
+        nearest = min(lefts, key=len)
+    swayed = bool(seen.leaned) and _leans(ends.loose, seen) and not all(_surely_missing(left, seen) for left in lefts)
+    return Found(bool(reached), {"reached": reached, "missing": clip(nearest)}, swayed, share)
 
 
 def _surely_missing(left: list[list[str]], seen: Seen) -> bool:

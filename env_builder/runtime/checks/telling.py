@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..schemas import fields
-from ..words import LONGEST_TEXT, Fact, fact_of, forms_of
+from ..words import LONGEST_TEXT, Fact, fact_of, forms_of, hints_of
 from .kind import Found, Kind, Parameters, Schema, Seen, clip, squeezed
 from .patterns import PATTERNS, Pattern, matching, pattern_of
 
@@ -29,8 +29,8 @@ class Facts(NamedTuple):
 
     written: list[dict[str, str]]
     facts: list[Fact]
-    forms: list[tuple[frozenset[Fact], str]]
-    """Of each fact, those any of which states it, of words none; and its value."""
+    forms: list[tuple[frozenset[Fact], tuple[str, ...], str]]
+    """Of each fact, those any of which states it, of words none; what a text that does so holds, any of it; and its value."""
     short: list[str]
     """Of each fact its letters and digits, empty where they are too few to be heard through blanks."""
     at_least: int
@@ -39,7 +39,7 @@ class Facts(NamedTuple):
 def facts_of(parameters: Parameters) -> Facts:
     """The facts that a rubric writes. ValueError where one cannot be read."""
     facts = [fact_of(fact["type"], fact["value"]) for fact in parameters["facts"]]
-    forms = [(forms_of(fact), fact[1]) for fact in facts]
+    forms = [(forms := forms_of(fact), hints_of(forms), fact[1]) for fact in facts]
     short = [letters if len(letters := squeezed(value)) >= SQUEEZED else "" for _, value in facts]
     return Facts(parameters["facts"], facts, forms, short, int(parameters.get("at_least", len(facts))))
 
@@ -48,8 +48,7 @@ def _told(wanted: Facts, seen: Seen) -> list[bool]:
     """Of each fact whether the agent told it."""
     if not seen.said:
         return [False] * len(wanted.facts)
-    heard = seen.heard
-    return [not forms.isdisjoint(heard) if forms else words in seen.plain for forms, words in wanted.forms]
+    return [seen.hears(forms, hints) if forms else words in seen.plain for forms, hints, words in wanted.forms]
 
 
 def _said(wanted: Facts, seen: Seen) -> Found:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from env_builder.runtime import words
-from env_builder.runtime.words import Fact, fact_of, facts_in, forms_of, heard_in
+from env_builder.runtime.words import Fact, bare, fact_of, facts_in, forms_of, heard_in, hints_of
 
 
 def told(fact: Fact, text: str) -> bool:
@@ -125,3 +125,21 @@ def test_words_that_need_no_search_state_what_a_search_finds(parts: list[str]) -
         patched.setattr(words, "_taken", lambda found, word: False)
         searched = facts_in.__wrapped__(text)
     assert facts_in.__wrapped__(text) == searched
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="0123456789 ,.-/:#aAbz\u00a0\u202f\u0130\u00dfmayMrch\n", max_size=40))
+def test_a_text_that_states_a_fact_holds_a_hint_of_it(text: str) -> None:
+    for kind, value in facts_in(text):
+        forms = forms_of(fact_of(kind, value))
+        assert any(hint in bare(text) for hint in hints_of(forms)), (kind, value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"), [("number", "1,234.505"), ("number", "0.50"), ("id", "AB.12-9"), ("date", "--05-05")])
+def test_hints_are_those_of_every_form_that_is_heard(kind: str, value: str) -> None:
+    forms = forms_of(fact_of(kind, value))
+    assert all(forms.isdisjoint(heard_in(text)) for text in ("nothing of it", "7 77 777"))
+    for text in ("1.234,51!", "0.5", "ab.12-9", "5/5/2024", "May 5"):
+        hinted = any(hint in bare(text) for hint in hints_of(forms))
+        assert hinted or forms.isdisjoint(heard_in(text))
