@@ -18,6 +18,7 @@ from pipelines.commands import (
     building,
     evaluating,
     exporting,
+    forgetting,
     grading,
     looking,
     releasing,
@@ -53,6 +54,7 @@ app.command("diff")(releasing.diff)
 app.command("fetch")(releasing.fetch)
 app.command("withdraw")(releasing.withdraw)
 app.command("collect")(releasing.collect)
+app.command("forget")(forgetting.forget)
 app.command("base-image")(building.base_image)
 
 

@@ -23,6 +23,9 @@ from extractors.reading import Reading
 from pipelines import progress
 from pipelines.engine import Counts
 from pipelines.engines.processes import n_cores
+from pipelines.erasing.remembered import TABLE as FORGOTTEN
+from pipelines.erasing.remembered import Kept, Remembered, remembered
+from pipelines.erasing.tables import erase_sessions
 from pipelines.ledger import Ledger, forget_verdicts, write_places
 from pipelines.readers import Readers
 from pipelines.settings import Settings
@@ -65,7 +68,9 @@ def ingest(store: Store, settings: Settings) -> Counts:
     """Every piece of a file that the ledger lacks to records, events and tool declarations."""
     files, unread = discovered(settings)
     counts = {"n_files": len(files), "n_new_files": 0, "n_new_records": 0, "n_new_events": 0, "n_later_files": 0}
-    ledger, batch, later = Ledger(store, files), _Batch(store), set[str]()
+    forgotten = remembered(store)
+    files = _unforgotten(files, forgotten)
+    ledger, batch, later = Ledger(store, files), _Batch(store, forgotten), set[str]()
     new = [file for file in files if not ledger.holds(file)]
     _say_anew(store, files, new, unread)
     with store.holding(_MEMORY, n_threads=1):
@@ -77,15 +82,23 @@ def ingest(store: Store, settings: Settings) -> Counts:
                     later.add(place)   # its rest is of days that are not over either
                 if place in later:
                     continue
+                kept = forgotten.leave_out(reading) if forgotten else Kept(reading)
                 counts["n_new_files"] += reading.file.piece == 0
                 counts["n_new_records"] += reading.records.height
-                counts["n_new_events"] += reading.events.height
-                batch.add(reading, task.replaces, task.place)
+                counts["n_new_events"] += kept.reading.events.height
+                batch.add(kept, task.replaces, task.place)
         batch.commit()
     with store.holding(_MEMORY_TO_SETTLE, n_cores()):
         store.again(lambda: _end(store, ledger, later))
         settle(store)
+    if batch.n_erased:
+        store.compact()
     return counts
+
+
+def _unforgotten(files: list[SourceFile], forgotten: Remembered | None) -> list[SourceFile]:
+    """The files that are not named after somebody who was forgotten."""
+    return [file for file in files if forgotten is None or not forgotten.speaks(file.relative)]
 
 
 def _end(store: Store, ledger: Ledger, later: set[str]) -> None:
@@ -135,6 +148,7 @@ def _corrections(settings: Settings) -> tuple[list[SourceFile], pl.DataFrame]:
 def all_read(store: Store, settings: Settings) -> bool:
     """Whether the ledger holds all that the settings name; opens no file."""
     files, unread = discovered(settings)
+    files = _unforgotten(files, remembered(store))
     ledger = Ledger(store, files)
     said = set(store.read("select subject from mart.verdicts where stage = 'extract' and not kept")["subject"])
     return all(ledger.holds(file) for file in files) and said.issuperset(unread["subject"])
@@ -193,16 +207,24 @@ def _tasks(files: list[SourceFile], ledger: Ledger, n_files: int) -> Iterator[_T
 class _Batch:
     """Readings that wait to be committed together."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, forgotten: Remembered | None) -> None:
         self._store = store
-        self._readings: list[Reading] = []
+        self._forgotten = forgotten
+        self.n_erased = 0
+        """Sessions of forgotten persons of which something was stored before they could be told."""
+        self._kept: list[Kept] = []
         self._replaced: list[str] = []
         self._places: list[Place] = []
         self._n_events = self._n_bytes = 0
 
-    def add(self, reading: Reading, replaces: tuple[str, ...], place: Place | None) -> None:
+    @property
+    def _readings(self) -> list[Reading]:
+        return [each.reading for each in self._kept]
+
+    def add(self, kept: Kept, replaces: tuple[str, ...], place: Place | None) -> None:
         """Take a reading; commit when there are many rows, or much in them."""
-        self._readings.append(reading)
+        reading = kept.reading
+        self._kept.append(kept)
         self._replaced += replaces
         self._places += [place] if place else []
         self._n_events += reading.events.height
@@ -212,12 +234,12 @@ class _Batch:
 
     def commit(self) -> None:
         """Write what waits, in one transaction with its rows of the ledger."""
-        if not self._readings:
+        if not self._kept:
             return
         self._store.again(self._write)
         for each in self._readings:
             _warn(each.verdicts)
-        self._readings, self._replaced, self._places, self._n_events, self._n_bytes = [], [], [], 0, 0
+        self._kept, self._replaced, self._places, self._n_events, self._n_bytes = [], [], [], 0, 0
 
     def _write(self) -> None:
         self._replace()
@@ -228,6 +250,16 @@ class _Batch:
             self._store.append_new("raw.declarations", _together([each.declarations for each in readings]))
             self._store.append_new("mart.verdicts", _together([each.verdicts for each in readings]))
         write_places(self._store, self._places)
+        self._erase()
+
+    def _erase(self) -> None:
+        """Take out what was stored of sessions that turn out to be of somebody who was forgotten."""
+        told = [each for each in self._kept if each.sessions.height]
+        if self._forgotten and told:
+            self._store.append_new(FORGOTTEN, pl.concat([each.rows for each in told]))
+            sessions = pl.concat([each.sessions for each in told]).unique()
+            erase_sessions(self._store, self._forgotten.record_id, sessions)
+            self.n_erased += sessions.height
 
     def _lacking(self) -> list[Reading]:
         """Those that no other writer has committed since the ledger was read."""

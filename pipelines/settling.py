@@ -16,7 +16,8 @@ from warehouse.records import Verdict, frame_schema
 from warehouse.store import Store
 
 _TWICE = """
-    with known as (select coalesce(first_id, record_id) as known_as, * from raw.records),
+    with known as (
+        select coalesce(first_id, record_id) as known_as, * from raw.records where left_as is distinct from 'forgotten'),
     suspects as (
         select hash(known_as) as print from known where {fresh} group by print
         having min(hash(file_id)) <> max(hash(file_id))),

@@ -17,7 +17,7 @@ from typing import Protocol
 import duckdb
 
 from warehouse.errors import InputError, Missing, NotAWarehouse, StoreError
-from warehouse.schema import schema_text
+from warehouse.schema import layout, schema_text
 
 NAME = "warehouse"
 """What a connection calls it."""
@@ -56,6 +56,9 @@ class Catalog(Protocol):
 
     def publish(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Let readers see what is there now, in one step."""
+
+    def compact(self) -> None:
+        """Write everything anew, so that no byte is left of what was deleted; nobody may have it open."""
 
     def published(self) -> Catalog:
         """What readers see."""
@@ -126,6 +129,27 @@ class DuckDBFile:
         try:
             shutil.copyfile(self._path, draft)
             draft.replace(target)
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def compact(self) -> None:
+        """A new file of the rows that are there, renamed into place: DuckDB leaves in a file what was deleted from it."""
+        draft = self._path.with_name(f"{self._path.name}.{os.getpid()}.draft")
+        made = DuckDBFile(draft)
+        for left in self._path.parent.glob(f"{self._path.stem}*.draft*"):
+            left.unlink()   # of who was killed
+        try:
+            connection = made.connect(write=True)
+            try:
+                made.create(connection)
+                connection.execute(f"attach {quoted(str(self._path))} as former (read_only)")
+                for table in layout().columns:
+                    connection.execute(f"insert into {table} select * from former.{table}")
+                connection.execute("detach former; checkpoint")
+            finally:
+                made.close(connection)
+            draft.replace(self._path)
+            self._path.with_name(f"{self._path.name}.wal").unlink(missing_ok=True)
         finally:
             draft.unlink(missing_ok=True)
 

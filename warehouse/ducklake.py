@@ -150,6 +150,32 @@ class DuckLake:
         connection.execute("insert into raw.published values (?)", [now])
         connection.execute("commit")
 
+    def compact(self) -> None:
+        """Every table made anew, and published; then all that came before is forgotten, with its files and what the catalog
+        knew of their values."""
+        connection = self.connect(write=True)
+        try:
+            connection.execute("begin")
+            for name in [*layout().columns, "raw.published"]:
+                connection.execute(f"create temp table rewritten as select * from {name}")
+                connection.execute(f"drop table {name}")
+                columns = ", ".join(
+                    f"{column.name} {column.kind}{'' if column.is_nullable else ' not null'}"
+                    for column in layout().columns.get(name, ())) or "snapshot_id bigint not null"
+                connection.execute(f"create table {name} ({columns})")
+                connection.execute(f"insert into {name} select * from rewritten")
+                connection.execute("drop table rewritten")
+            connection.execute("commit")
+            self.publish(connection)
+            lake, last = quoted(_name(connection)), _published(connection)
+            found = connection.execute(f"select snapshot_id from ducklake_snapshots({lake}) where snapshot_id < {last}")
+            if versions := [str(version) for version, in found.fetchall()]:
+                connection.execute(f"call ducklake_expire_snapshots({lake}, versions => [{', '.join(versions)}])")
+            connection.execute(f"call ducklake_cleanup_old_files({lake}, cleanup_all => true)")
+            connection.execute(f"call ducklake_delete_orphaned_files({lake}, cleanup_all => true)")
+        finally:
+            self.close(connection)
+
     def published(self) -> Catalog:
         """The lake as of the snapshot that is published."""
         return replace(self, of_readers=True)

@@ -76,7 +76,8 @@ class RawRecord(Record):
     first_id: str | None = None
     """Id of the first of the file's equal records; None: it is the first."""
     left_as: str | None = None
-    """Why its events are left: `duplicate_record`; None: they are kept."""
+    """Why its events are left: `duplicate_record`, `forgotten` (its id is then a hash with the owner's key); None: they are
+    kept."""
 
 
 class Quarantined(Record):
@@ -106,6 +107,17 @@ class Declaration(Record):
     """JSON Schema as JSON text, None where the list gives a name alone."""
     annotations: str | None
     """MCP annotations as JSON text."""
+
+
+class Forgotten(Record):
+    """Something by which a person who was forgotten is told, as a hash with the owner's key (`raw.forgotten`)."""
+
+    kind: Literal["key", "identifier", "session", "event"]
+    """What was hashed; `key`: nothing but the key itself, to tell it from another one."""
+    hash: str
+    """HMAC-SHA-256, 64 hexadecimal digits."""
+    form: str
+    """Of an identifier: whether it is a word or a field's value, and what it looks like (so many letters, so many digits)."""
 
 
 EventKind = Literal[

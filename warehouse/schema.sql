@@ -39,6 +39,10 @@ create table if not exists raw.declarations (
     declaration_id varchar primary key, file_id varchar not null, source varchar not null, service varchar,
     tool varchar not null, description varchar, input_schema varchar, annotations varchar);
 
+-- Who was forgotten, as hashes with the owner's key: what is read of them again is left out (pipelines/erasing).
+create table if not exists raw.forgotten (
+    kind varchar not null, hash varchar not null, form varchar not null, primary key (kind, hash));
+
 create table if not exists core.events (
     event_id varchar not null using compression uncompressed, record_id varchar not null using compression uncompressed,
     file_id varchar not null using compression dictionary, source varchar not null using compression dictionary,

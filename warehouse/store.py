@@ -233,6 +233,15 @@ class Store:
         with _said(self._place):
             self.again(lambda: self._catalog.publish(self._connection), in_transaction=False)
 
+    def compact(self) -> None:
+        """Write the warehouse anew, so that nothing is left of rows that were deleted: not within a transaction."""
+        with _said(self._place):
+            self._catalog.close(self._connection)
+            self._catalog.compact()
+            self._connection = self._catalog.connect(self.write)
+            self._connection.execute("set TimeZone = 'UTC'")
+            self._connection.execute("set preserve_insertion_order = true")
+
     def close(self) -> None:
         """Close the connection; twice does no harm."""
         if not self._is_closed:
@@ -292,7 +301,7 @@ class Store:
     def _migrate(self, there: dict[str, tuple[str, ...]], version: int) -> None:
         changed = [
             name for name in layout().columns if there.get(name) != layout().names(name) and name != "raw.schema_version"]
-        if lost := [name for name in changed if name in KEPT]:
+        if lost := [name for name in changed if name in KEPT and name in there]:
             raise SchemaTooOld(
                 f"the warehouse (schema {version}) keeps {lost[0]} in an older layout, and logs cannot be made up",
                 self._place, "run into a new --out: the same logs give the same ids")

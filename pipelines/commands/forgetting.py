@@ -1,0 +1,61 @@
+"""The command `forget`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from pipelines.commands.building import Json, Out
+from pipelines.screen import data, say, table
+from pipelines.settings import Settings
+from warehouse.errors import GateFailed
+
+if TYPE_CHECKING:
+    from pipelines.erasing.forgetting import Forgot
+
+STDIN = "-"
+
+
+def forget(
+    subject: Annotated[str, typer.Option(
+        "--subject", help="Id, user name or e-mail address of the person; - reads it from stdin, so that no shell keeps it.")],
+    also: Annotated[list[str] | None, typer.Option(
+        help="Something else that stands for the person; may be repeated.", show_default=False)] = None,
+    out: Out = "out",
+    config: Annotated[str | None, typer.Option(help="TOML file that the run was given.", show_default=False)] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and change nothing.")] = False,
+    json: Json = False,
+) -> None:
+    """Take a person out of everything that a run wrote, and leave them out of what is read from now on."""
+    from pipelines.erasing.forgetting import forget as take_out
+
+    settings = Settings(logs=(), out=out, configuration=config).checked()
+    person = sys.stdin.readline().strip() if subject == STDIN else subject
+    done = take_out(settings, person, also or (), dry_run, lambda who: say(f"[yellow]Waiting for {escape(who)}.[/]"))
+    if json:
+        data(done._asdict())
+    _tell(done, dry_run)
+    if done.left:
+        names = ", ".join(done.left)
+        raise GateFailed(f"{len(done.left)} files still speak of the person, and no run wrote them: {names}", out,
+                         "take them away, then forget again")
+
+
+def _tell(done: Forgot, dry: bool) -> None:
+    values = ", ".join(done.values) + (f"; {' '.join(done.name)} with a number of their record" if done.name else "")
+    say(f"{'Would look' if dry else 'Looked'} for {escape(values)}")
+    went = "would go" if dry else "went"
+    say(f"[bold]{done.n_sessions:,}[/] sessions, [bold]{done.n_events:,}[/] events and [bold]{done.n_tasks:,}[/] tasks {went}")
+    table(f"Rows that {went}", [{"table": name, "rows": n} for name, n in done.rows.items()], right=("rows",))
+    table(f"Withdrawn, to be built anew: {len(done.withdrawn)}", [{"directory": name} for name in done.withdrawn])
+    if done.n_corrections:
+        say(f"{done.n_corrections:,} corrections of what was theirs {went}")
+    if done.images:
+        say(f"Container images built from them, to be removed: {escape(', '.join(done.images))}")
+    if done.services:
+        say(f"Supports, rates and calibrations of {escape(', '.join(done.services))} move at the next build: traceroom run")
+    if not dry:
+        say("From now on what the logs tell of them is left out; the logs themselves lie where they lay.")

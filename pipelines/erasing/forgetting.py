@@ -1,0 +1,102 @@
+"""Forgetting a person, from beginning to end; whatever it is killed at, the same call goes on to the end.
+
+Order makes it so: whom to leave out is remembered first; releases and directories go while the tables still tell what came from
+the person; the tables give up what they know in one transaction; then the warehouse is written anew, so that no byte is left of
+deleted rows. Each step looks for itself what is left to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from pipelines.erasing import folders
+from pipelines.erasing.finding import Theirs, find
+from pipelines.erasing.identifiers import Identifiers
+from pipelines.erasing.known import Known, known_of
+from pipelines.erasing.remembered import key_of, remembered, rows_of
+from pipelines.erasing.tables import erase, places_of
+from pipelines.settings import Settings
+from warehouse.catalogs import catalog_of
+from warehouse.errors import InputError, Missing
+from warehouse.lock import writing
+from warehouse.store import Store
+
+
+class Forgot(NamedTuple):
+    """What forgetting did, or would do."""
+
+    values: list[str]
+    """What stands for the person: as it was given, then as their own record tells."""
+    name: list[str]
+    """Words of their name; with one of the numbers of their record it stands for them too."""
+    n_events: int
+    n_sessions: int
+    n_tasks: int
+    rows: dict[str, int]
+    """Table -> rows that went; of a dry run those that are told by ids alone."""
+    services: list[str]
+    """Services whose fitted numbers (supports, rates, calibrations) move at the next build."""
+    withdrawn: list[str]
+    """Directories of the run's folder that went, to be built anew."""
+    images: list[str]
+    """Container images that hold the person."""
+    n_corrections: int
+    left: list[str]
+    """Files in which a value of the person still stands: no run wrote them."""
+
+
+def forget(
+    settings: Settings, subject: str, also: Iterable[str] = (), dry: bool = False, waiting: Callable[[str], None] | None = None,
+) -> Forgot:
+    """Forget a person. `also`: other values that stand for them. `dry` only says what would go.
+
+    Raises InputError, Missing where there is no warehouse, and what opening one raises.
+    """
+    if not subject.strip():
+        raise InputError("this is no identifier", "--subject", "give the id, the user name or the e-mail address of the person")
+    if not catalog_of(settings.warehouse).is_there():
+        raise Missing("there is no warehouse here", str(settings.warehouse), "name the folder of a run: --out DIR")
+    with writing(settings.warehouse, "forgetting somebody", waiting), Store.open(settings.warehouse) as store:
+        known = known_of(store, stored_forms(subject))
+        person = Identifiers([form for value in (subject, *also) for form in stored_forms(value)] + known.values)
+        theirs = find(store, person, known)
+        return (_would if dry else _forget)(store, settings, person, known, theirs)
+
+
+def stored_forms(value: str) -> list[str]:
+    """How a value of a person is stored."""
+    return [value.strip()]
+
+
+def _would(store: Store, settings: Settings, person: Identifiers, known: Known, theirs: Theirs) -> Forgot:
+    gone = folders.to_withdraw(settings, places_of(store, theirs.services)) if not theirs.is_nothing else []
+    rows = {"core.events": theirs.events.height, "core.sessions": len(theirs.sessions), "mart.tasks": len(theirs.tasks)}
+    return _told(store, person, known, theirs, {table: n for table, n in rows.items() if n}, gone, 0, [])
+
+
+def _forget(store: Store, settings: Settings, person: Identifiers, known: Known, theirs: Theirs) -> Forgot:
+    out, key = Path(settings.out), key_of()
+    remembered(store)   # whoever has another key is refused before anything goes
+    store.append_new("raw.forgotten", rows_of(key, person, theirs))
+    gone = folders.to_withdraw(settings, places_of(store, theirs.services)) if not theirs.is_nothing else []
+    told = _told(store, person, known, theirs, {}, gone, 0, [])
+    folders.withdraw(settings, gone)
+    n_corrections = folders.correct(settings, person, theirs.lineage)
+    rows = erase(store, key, person, theirs).rows
+    store.compact()
+    store.publish()
+    left = folders.still_there(out, person, [settings.releases])
+    return told._replace(rows=rows, n_corrections=n_corrections, left=left)
+
+
+def _told(
+    store: Store, person: Identifiers, known: Known, theirs: Theirs, rows: dict[str, int], withdrawn: list[str],
+    n_corrections: int, left: list[str],
+) -> Forgot:
+    images = store.read("select image_id from mart.environments where image_id is not null and service in "
+                        "(select unnest($services))", services=theirs.services)["image_id"].to_list()
+    name = known.names if len(known.names) > 1 and known.numbers else []
+    return Forgot(person.values, name, theirs.events.height, len(theirs.sessions), len(theirs.tasks), rows, theirs.services,
+                  withdrawn, sorted(images), n_corrections, left)

@@ -1,0 +1,237 @@
+"""A person who is forgotten is nowhere any more, is not read again, and nobody else is touched."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import re
+import shutil
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.erasing import folders
+from pipelines.erasing.finding import Theirs
+from pipelines.erasing.forgetting import Forgot, forget
+from pipelines.erasing.identifiers import Identifiers
+from pipelines.erasing.remembered import Remembered, key_of, rows_of
+from pipelines.settings import Settings
+from tests.pipelines.conftest import Traceroom, tables
+from tests.pipelines.ingestion import held, ingest
+from warehouse.errors import InputError
+from warehouse.store import Store
+
+KEY = "a key of these tests, long enough"
+RAW = ("raw.records", "core.events", "mart.verdicts")
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEROOM_KEY", KEY)
+
+
+def line(number: int, who: str, *, mentions: str = "") -> str:
+    """A conversation of somebody whom only a tool's argument names, as a line of JSON."""
+    return json.dumps({"session_id": f"s{number}", "messages": [
+        {"role": "user", "content": f"question {number} {mentions}"},
+        {"role": "assistant", "content": "", "tool_calls": [
+            {"id": f"c{number}", "type": "function", "function": {"name": "look", "arguments": json.dumps({"user": who})}}]},
+        {"role": "tool", "tool_call_id": f"c{number}", "content": json.dumps({"user": who, "rank": number})},
+        {"role": "assistant", "content": f"answer {number}"}]}) + "\n"
+
+
+def written(folder: Path, lines: list[str], name: str = "a.jsonl") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("".join(lines))
+    return folder
+
+
+def forgotten(out: Path, subject: str) -> Forgot:
+    return forget(Settings(logs=(), out=str(out)), subject)
+
+
+def kept(out: Path) -> dict[str, pl.DataFrame]:
+    rows = held(out)
+    return {table: rows[table].sort(pl.all()) for table in RAW} | {"memory": memory(out)}
+
+
+def memory(out: Path) -> pl.DataFrame:
+    with Store.open(out / "warehouse.duckdb", write=False) as store:
+        return store.table("raw.forgotten")
+
+
+def somebody(out: Path) -> str:
+    """Who stands in most of the events of a run, but not in all of its services' rooms alone."""
+    with Store.open(out / "warehouse.duckdb", write=False) as store:
+        rows = store.read("select arguments from core.turns where arguments is not null")["arguments"]
+    found = [name for text in rows for name in re.findall(r"[a-z]+_[a-z]+_\d{4}", text)]
+    return max(sorted(set(found)), key=found.count)
+
+
+def test_of_a_whole_run_nothing_is_left_of_them(
+    run_once: tuple[Path, str], tmp_path: Path, traceroom: Traceroom
+) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(run_once[0], out)
+    who = somebody(out)
+    assert folders.still_there(out, Identifiers([who]))
+    before = tables(out)
+    theirs = set(before["core.turns"].filter(pl.col("arguments").str.contains(who, literal=True))["session_id"])
+    done = traceroom("forget", "--subject", who, "--out", out, "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["n_sessions"] >= len(theirs) > 0 and told["rows"]["core.sessions"] == told["n_sessions"]
+    assert [path for path in out.rglob("*") if path.is_file() and who.encode() in path.read_bytes()] == []
+    after = tables(out)
+    others = before["core.sessions"].join(after["core.sessions"], on="session_id", how="semi")
+    assert others.equals(after["core.sessions"]) and others.height == before["core.sessions"].height - told["n_sessions"]
+    for table in ("core.turns", "mart.outcomes", "mart.goals", "mart.tasks"):
+        assert after[table].join(before[table], on=after[table].columns[0], how="anti").is_empty(), table
+    still = before["core.turns"].join(others, on="session_id", how="semi")
+    assert still.equals(after["core.turns"])
+
+
+def test_who_is_forgotten_is_not_read_again(tmp_path: Path) -> None:
+    logs = written(tmp_path / "logs", [line(n, f"ann_{n % 4}000") for n in range(20)])
+    ingest(tmp_path / "out", logs)
+    forgotten(tmp_path / "out", "ann_2000")
+    assert held(tmp_path / "out")["core.events"]["session_id"].n_unique() == 15
+    written(logs, [line(n, f"ann_{n % 4}000") for n in range(20)] + [line(50, "ann_2000"), line(51, "ann_1000")])
+    written(logs, [line(n, f"ann_{n % 4}000") for n in range(8, 12)], "again.jsonl")
+    ingest(tmp_path / "out", logs)
+    rows = held(tmp_path / "out")
+    assert rows["core.events"]["session_id"].n_unique() == 16   # and the new one of somebody else
+    assert rows["raw.records"].filter(pl.col("left_as") == "forgotten").height == 7
+    assert rows["mart.verdicts"].filter(pl.col("reason") == "forgotten").height == 7
+    assert not any(b"ann_2000" in path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file())
+
+
+def test_what_somebody_else_s_session_says_of_them_goes_with_it(tmp_path: Path) -> None:
+    logs = written(tmp_path / "logs", [line(1, "ann_1000"), line(2, "bob_2000", mentions="for ann_1000"), line(3, "bob_2000")])
+    ingest(tmp_path / "out", logs)
+    assert forgotten(tmp_path / "out", "ANN_1000").n_sessions == 0   # nothing is put together yet: events alone are told
+    assert set(held(tmp_path / "out")["core.events"]["session_id"]) == {"s3"}
+
+
+def test_a_session_that_turns_out_to_be_theirs_goes_as_a_whole(tmp_path: Path) -> None:
+    """The second file tells who it was; what the first one told is taken out again."""
+    logs = written(tmp_path / "logs", [line(1, "ann_1000"), line(2, "bob_2000")])
+    ingest(tmp_path / "out", logs)
+    forgotten(tmp_path / "out", "eve_3000")
+    written(logs, [line(2, "bob_2000", mentions="I am eve_3000")], "b.jsonl")
+    ingest(tmp_path / "out", logs)
+    assert set(held(tmp_path / "out")["core.events"]["session_id"]) == {"s1"}
+    assert b"bob_2000" not in (tmp_path / "out" / "warehouse.duckdb").read_bytes()
+
+
+def test_a_file_that_is_named_after_them_is_not_opened_again(tmp_path: Path) -> None:
+    logs = written(tmp_path / "logs", [line(1, "ann_1000")], "ann_1000.jsonl")
+    ingest(tmp_path / "out", written(logs, [line(2, "bob_2000")]))
+    forgotten(tmp_path / "out", "ann_1000")
+    ingest(tmp_path / "out", logs)
+    assert set(held(tmp_path / "out")["core.events"]["session_id"]) == {"s2"}
+    assert not any(b"ann_1000" in path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file())
+
+
+@pytest.mark.slow
+@settings(max_examples=6)
+@given(st.permutations(["ann_0000", "ann_1000", "ann_2000", "ann_1000"]))
+def test_order_and_repetition_do_not_matter(tmp_path_factory: pytest.TempPathFactory, order: list[str]) -> None:
+    folder = tmp_path_factory.mktemp("orders")
+    logs = written(folder / "logs", [line(n, f"ann_{n % 5}000", mentions=f"ann_{n % 7}000" * (n % 3 == 0)) for n in range(24)])
+    for out, names in (("one", order), ("other", sorted(set(order)))):
+        ingest(folder / out, logs)
+        for name in names:
+            forgotten(folder / out, name)
+    one, other = kept(folder / "one"), kept(folder / "other")
+    assert [table for table in one if not one[table].equals(other[table])] == []
+
+
+def test_forgetting_before_reading_is_forgetting_after(tmp_path: Path) -> None:
+    lines = [line(n, f"ann_{n % 4}000") for n in range(12)]
+    ingest(tmp_path / "after", written(tmp_path / "logs", lines))
+    ingest(tmp_path / "before", written(tmp_path / "none", [line(99, "bob_9000")]))
+    for out in ("after", "before"):
+        forgotten(tmp_path / out, "ann_2000")
+    ingest(tmp_path / "before", tmp_path / "logs")
+    ids = [set(held(tmp_path / out)["core.events"].filter(pl.col("session_id") != "s99")["event_id"]) for out in
+           ("after", "before")]
+    assert ids[0] == ids[1] and ids[0]
+    marked = [held(tmp_path / out)["raw.records"].filter(pl.col("left_as") == "forgotten") for out in ("after", "before")]
+    assert set(marked[0]["record_id"]) == set(marked[1]["record_id"]) and marked[0].height == 3
+
+
+def test_a_dry_run_changes_nothing(run_once: tuple[Path, str], tmp_path: Path, traceroom: Traceroom) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(run_once[0], out)
+    before = {path: path.read_bytes() for path in out.rglob("*.duckdb")}
+    done = traceroom("forget", "--subject", somebody(out), "--out", out, "--dry-run", "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["n_sessions"] > 0, done.stderr
+    assert all((out / name).is_dir() for name in json.loads(done.stdout)["withdrawn"])
+    assert {path: path.read_bytes() for path in out.rglob("*.duckdb")} == before
+
+
+def test_another_key_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    logs = written(tmp_path / "logs", [line(1, "ann_1000"), line(2, "bob_2000")])
+    ingest(tmp_path / "out", logs)
+    forgotten(tmp_path / "out", "ann_1000")
+    monkeypatch.setenv("TRACEROOM_KEY", KEY[::-1])
+    for again in (lambda: ingest(tmp_path / "out", logs), lambda: forgotten(tmp_path / "out", "bob_2000")):
+        with pytest.raises(InputError, match="not the key"):
+            again()
+
+
+def _forget_in_a_process(out: Path, who: str) -> None:
+    os.environ["TRACEROOM_KEY"] = KEY
+    forgotten(out, who)
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_the_next_call_goes_on(run_once: tuple[Path, str], tmp_path: Path) -> None:
+    who = somebody(run_once[0])
+    shutil.copytree(run_once[0], tmp_path / "whole")
+    began = time.monotonic()
+    forgotten(tmp_path / "whole", who)
+    took = time.monotonic() - began
+    wanted, server = tables(tmp_path / "whole"), multiprocessing.get_context("fork")
+    for number in range(1, 5):
+        out = tmp_path / f"killed{number}"
+        shutil.copytree(run_once[0], out)
+        process = server.Process(target=_forget_in_a_process, args=(out, who))
+        process.start()
+        process.join(took * number / 5)
+        process.kill()
+        process.join()
+        forgotten(out, who)
+        found = tables(out)
+        assert [name for name in wanted if not wanted[name].sort(pl.all()).equals(found[name].sort(pl.all()))] == []
+        assert folders.still_there(out, Identifiers([who])) == []
+        assert {path.name for path in out.iterdir()} == {path.name for path in (tmp_path / "whole").iterdir()}
+
+
+WORDS = st.text("ab1_-.@é ß\"\\", max_size=24)
+
+
+@given(st.from_regex(r"[a-b]{1,3}[_.@-]?[0-9]{1,4}", fullmatch=True), WORDS, WORDS)
+def test_a_value_is_found_as_a_word_and_by_its_hash_alike(value: str, before: str, after: str) -> None:
+    key = key_of()
+    person = Identifiers([value])
+    no_rows = pl.DataFrame(schema={"event_id": pl.String(), "record_id": pl.String()})
+    blind = Remembered(key, rows_of(key, person, Theirs(no_rows, [], [], [], [])))
+    for text in (before + value + after, before + after, f"{before} {value.upper()} {after}", json.dumps({"user": value})):
+        assert person.within(text) == blind.speaks(text), text
+    assert person.within(json.dumps({"user": value}))
+
+
+@pytest.mark.parametrize(("value", "text", "is_found"), [
+    ("ann_1000", "ann_10001", False), ("ann_1000", "joann_1000", False), ("ann_1000", "ann_1000_2", True),
+    ("ann_1000", "first\\nann_1000", True), ("ann@example.org", "mail=ann%40example.org&x=1", True),
+    ("é1é1", '{"user": "\\u00e91\\u00e91"}', True), ("12", "12 doors", False), ("12", '{"user_id": 12}', True),
+    ("12", '{"user_id": 125}', False), ("anna", "anna said", False), ("anna", '{\\"customer\\": \\"anna\\"}', True)])
+def test_where_a_value_says_something(value: str, text: str, is_found: bool) -> None:
+    assert Identifiers([value]).within(text) is is_found
