@@ -76,6 +76,8 @@ VARIABLES = {
     "TRACEROOM_RETRY_SECONDS": "Seconds before each further try of a step after a fault that may pass; default 1,2",
     "TRACEROOM_RUN_TAGS": "Tags of every run of Dagster: `key=value`, with commas between",
     "TRACEROOM_SAMPLES": "`off`: no samples of rows in Dagster's database",
+    "HOME": "The user's folder, where XDG_CONFIG_HOME is not set",
+    "XDG_CONFIG_HOME": "Where the owner's key is made, in place of `~/.config`",
     "XDG_CACHE_HOME": "Where caches lie, in place of `~/.cache`",
 }
 """Variables of the environment that the sources name, and what each is for."""
