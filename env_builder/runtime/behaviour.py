@@ -64,9 +64,11 @@ def _also(writing: Writing, content: str, shown: dict[Name, str], arguments: dic
         same = written(writing, "", arguments, state)
         return same.documents if same is not None and same.content == content else ()
     before = state.look(*name) if writing.also else None
+    if before is None:
+        return ()
     scope = state.scope(before, arguments)
     try:
-        explained = before is not None and writing.after(scope) == parsed(shown[name])
+        explained = writing.after(scope) == parsed(shown[name])
     except Missing:
         explained = False
     return consequences(writing.also, scope) if explained else ()

@@ -49,7 +49,9 @@ class Pattern(NamedTuple):
     phrases: list[str] | None
     """Phrases of words of the agent, empty: any words; None: it speaks of calls."""
     tool: str | None
-    """The one tool that it speaks of, where it speaks of all calls of one that were done."""
+    """The one tool that it speaks of, where it speaks of calls of one that were done."""
+    every: str | None
+    """The same, where it speaks of all of these whatever their arguments."""
     key: str
     """What is written, as text: equal patterns match the same steps."""
 
@@ -86,8 +88,10 @@ def pattern_of(written: Parameters) -> Pattern:
     said = None if phrases is None else [] if phrases is True else [" ".join(each.casefold().split()) for each in phrases]
     done_by_one = isinstance(tool, str) and "effect" not in written and written.get("outcome", "done") == "done"
     one = tool if done_by_one else None
-    return Pattern(written, tools, list(written.get("arguments", {}).items()), list(written.get("where", {}).items()),
-                   written.get("effect"), written.get("outcome", "done"), said, one, canonical(written))
+    named, where = list(written.get("arguments", {}).items()), list(written.get("where", {}).items())
+    every = None if named or where else one
+    outcome = written.get("outcome", "done")
+    return Pattern(written, tools, named, where, written.get("effect"), outcome, said, one, every, canonical(written))
 
 
 def matching(pattern: Pattern, seen: Seen) -> list[tuple[int, Row]]:
@@ -98,6 +102,8 @@ def matching(pattern: Pattern, seen: Seen) -> list[tuple[int, Row]]:
 
 def places_of(pattern: Pattern, seen: Seen) -> list[int]:
     """Places of the steps that match, in order: looked for once an episode, and not to be changed."""
+    if pattern.every is not None:
+        return seen.done.get(pattern.every, [])
     places = seen.matched.get(pattern.key)
     if places is None:
         places = seen.matched[pattern.key] = _matching(pattern, seen)
@@ -107,8 +113,7 @@ def places_of(pattern: Pattern, seen: Seen) -> list[int]:
 def _matching(pattern: Pattern, seen: Seen) -> list[int]:
     journal = seen.episode.journal
     if pattern.tool is not None:
-        places = seen.done.get(pattern.tool, [])
-        return [at for at in places if pattern.fits(journal[at], seen, at)] if pattern.named or pattern.where else places
+        return [at for at in seen.done.get(pattern.tool, ()) if pattern.fits(journal[at], seen, at)]
     if pattern.phrases is not None:
         phrases = pattern.phrases
         return [at for at, text in seen.said if not phrases or _holds(" ".join(text.casefold().split()), phrases)]
