@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 
 from pipelines.commands.building import Json, Out
+from pipelines.commands.releasing import Config, Where
 from pipelines.screen import data, say, table
 from pipelines.settings import Settings
 from warehouse.errors import GateFailed
@@ -25,18 +26,21 @@ def forget(
     also: Annotated[list[str] | None, typer.Option(
         help="Something else that stands for the person; may be repeated.", show_default=False)] = None,
     out: Out = "out",
-    config: Annotated[str | None, typer.Option(help="TOML file that the run was given.", show_default=False)] = None,
+    config: Config = None,
+    registry: Where = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and change nothing.")] = False,
     json: Json = False,
 ) -> None:
     """Take a person out of everything that a run wrote, and leave them out of what is read from now on."""
     from pipelines.erasing.forgetting import forget as take_out
+    from pipelines.releases.releasing import registry_of
 
     settings = Settings(logs=(), out=out, configuration=config).checked()
     person = sys.stdin.readline().strip() if subject == STDIN else subject
-    done = take_out(settings, person, also or (), dry_run, lambda who: say(f"[yellow]Waiting for {escape(who)}.[/]"))
+    place = registry_of(settings, registry)
+    done = take_out(settings, place, person, also or (), dry_run, lambda who: say(f"[yellow]Waiting for {escape(who)}.[/]"))
     if json:
-        data(done._asdict())
+        data(done._asdict() | {"releases": [each._asdict() for each in done.releases]})
     _tell(done, dry_run)
     if done.left:
         names = ", ".join(done.left)
@@ -51,6 +55,9 @@ def _tell(done: Forgot, dry: bool) -> None:
     say(f"[bold]{done.n_sessions:,}[/] sessions, [bold]{done.n_events:,}[/] events and [bold]{done.n_tasks:,}[/] tasks {went}")
     table(f"Rows that {went}", [{"table": name, "rows": n} for name, n in done.rows.items()], right=("rows",))
     table(f"Withdrawn, to be built anew: {len(done.withdrawn)}", [{"directory": name} for name in done.withdrawn])
+    for each in done.releases:
+        anew = "would be issued anew" if dry else f"issued anew as {each.instead}" if each.instead else "nothing of it is left"
+        say(f"Release [bold]{each.release}[/] held them: withdrawn, {anew}; without {escape(', '.join(each.left_out[:10]))}")
     if done.n_corrections:
         say(f"{done.n_corrections:,} corrections of what was theirs {went}")
     if done.images:

@@ -9,28 +9,15 @@ and that no run writes is not touched; it is told.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
-
-import polars as pl
 
 from pipelines.erasing.identifiers import Identifiers
+from pipelines.erasing.tracing import contents
 from pipelines.settings import Settings
 
 _PLACES = ("environments", "rewards", "withheld", "datasets", "rollouts")
 _PASSING = (".drafts", ".datasets", ".turns", "warehouse.duckdb.readings", "warehouse.duckdb.tmp")
-_CODE = (".py", ".pyc", ".css")
-_WAREHOUSE = "warehouse."
-
-
-class Withdrawn(NamedTuple):
-    """What went from the folder."""
-
-    folders: list[str]
-    """Directories, relative to the folder, sorted."""
-    images: list[str]
-    """Container images that were built from them, sorted."""
 
 
 def to_withdraw(settings: Settings, places: list[str]) -> list[str]:
@@ -79,12 +66,3 @@ def still_there(out: Path, person: Identifiers, but: Iterable[Path] = ()) -> lis
                   if path.is_file() and not any(path.is_relative_to(each) for each in beside)
                   and (person.within(path.name) or any(person.within_bytes(each) for each in contents(path))))
 
-
-def contents(path: Path) -> Iterator[bytes]:
-    """The bytes of a file as they can be searched: columns of Parquet and Arrow unpacked, all else as it lies there."""
-    if path.suffix in _CODE:
-        return
-    if path.suffix == ".parquet":
-        for rows in pl.scan_parquet(path).collect_batches():
-            yield rows.write_ndjson().encode()
-    yield path.read_bytes()

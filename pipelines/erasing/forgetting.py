@@ -17,6 +17,9 @@ from pipelines.erasing.identifiers import Identifiers
 from pipelines.erasing.known import Known, known_of
 from pipelines.erasing.remembered import key_of, remembered, rows_of
 from pipelines.erasing.tables import erase, places_of
+from pipelines.erasing.tracing import Trace
+from pipelines.releases.registry import Registry
+from pipelines.releases.reissuing import Reissued, holding, reissue
 from pipelines.settings import Settings
 from warehouse.catalogs import catalog_of
 from warehouse.errors import InputError, Missing
@@ -43,12 +46,15 @@ class Forgot(NamedTuple):
     images: list[str]
     """Container images that hold the person."""
     n_corrections: int
+    releases: list[Reissued]
+    """Releases that held the person: a tombstone each, and what was issued anew; of a dry run without the latter."""
     left: list[str]
     """Files in which a value of the person still stands: no run wrote them."""
 
 
 def forget(
-    settings: Settings, subject: str, also: Iterable[str] = (), dry: bool = False, waiting: Callable[[str], None] | None = None,
+    settings: Settings, registry: Registry, subject: str, also: Iterable[str] = (), dry: bool = False,
+    waiting: Callable[[str], None] | None = None,
 ) -> Forgot:
     """Forget a person. `also`: other values that stand for them. `dry` only says what would go.
 
@@ -62,7 +68,7 @@ def forget(
         known = known_of(store, stored_forms(subject))
         person = Identifiers([form for value in (subject, *also) for form in stored_forms(value)] + known.values)
         theirs = find(store, person, known)
-        return (_would if dry else _forget)(store, settings, person, known, theirs)
+        return (_would if dry else _forget)(store, settings, registry, person, known, theirs)
 
 
 def stored_forms(value: str) -> list[str]:
@@ -70,33 +76,39 @@ def stored_forms(value: str) -> list[str]:
     return [value.strip()]
 
 
-def _would(store: Store, settings: Settings, person: Identifiers, known: Known, theirs: Theirs) -> Forgot:
+def _would(
+    store: Store, settings: Settings, registry: Registry, person: Identifiers, known: Known, theirs: Theirs
+) -> Forgot:
     gone = folders.to_withdraw(settings, places_of(store, theirs.services)) if not theirs.is_nothing else []
     rows = {"core.events": theirs.events.height, "core.sessions": len(theirs.sessions), "mart.tasks": len(theirs.tasks)}
-    return _told(store, person, known, theirs, {table: n for table, n in rows.items() if n}, gone, 0, [])
+    held = holding(registry, Trace(person, theirs.lineage).in_file)
+    told = _told(store, person, known, theirs, gone)
+    return told._replace(rows={table: n for table, n in rows.items() if n},
+                         releases=[Reissued(release, None, sorted(paths)) for release, paths in held.items()])
 
 
-def _forget(store: Store, settings: Settings, person: Identifiers, known: Known, theirs: Theirs) -> Forgot:
+def _forget(
+    store: Store, settings: Settings, registry: Registry, person: Identifiers, known: Known, theirs: Theirs
+) -> Forgot:
     out, key = Path(settings.out), key_of()
     remembered(store)   # whoever has another key is refused before anything goes
     store.append_new("raw.forgotten", rows_of(key, person, theirs))
     gone = folders.to_withdraw(settings, places_of(store, theirs.services)) if not theirs.is_nothing else []
-    told = _told(store, person, known, theirs, {}, gone, 0, [])
+    told = _told(store, person, known, theirs, gone)
+    releases = reissue(registry, Trace(person, theirs.lineage).in_file)
     folders.withdraw(settings, gone)
     n_corrections = folders.correct(settings, person, theirs.lineage)
     rows = erase(store, key, person, theirs).rows
     store.compact()
     store.publish()
-    left = folders.still_there(out, person, [settings.releases])
-    return told._replace(rows=rows, n_corrections=n_corrections, left=left)
+    left = folders.still_there(out, person)
+    return told._replace(rows=rows, n_corrections=n_corrections, releases=releases, left=left)
 
 
-def _told(
-    store: Store, person: Identifiers, known: Known, theirs: Theirs, rows: dict[str, int], withdrawn: list[str],
-    n_corrections: int, left: list[str],
-) -> Forgot:
+def _told(store: Store, person: Identifiers, known: Known, theirs: Theirs, withdrawn: list[str]) -> Forgot:
+    """What is known before anything goes."""
     images = store.read("select image_id from mart.environments where image_id is not null and service in "
                         "(select unnest($services))", services=theirs.services)["image_id"].to_list()
     name = known.names if len(known.names) > 1 and known.numbers else []
-    return Forgot(person.values, name, theirs.events.height, len(theirs.sessions), len(theirs.tasks), rows, theirs.services,
-                  withdrawn, sorted(images), n_corrections, left)
+    return Forgot(person.values, name, theirs.events.height, len(theirs.sessions), len(theirs.tasks), {}, theirs.services,
+                  withdrawn, sorted(images), 0, [], [])

@@ -205,7 +205,8 @@ class Registry:
                 self._tell(release, None, f"withdrawn: {why}", by)
             else:
                 raise Overtaken("another release was promoted meanwhile", self.where, "withdraw again")
-        told = {"format": WITHDRAWN, "release": release, "at": _now(), "by": by or _who(), "why": why}
+        told = {"format": WITHDRAWN, "release": release, "at": _now(), "by": by or _who(), "why": why, "instead": instead,
+                "manifest": digest(self.place.read(f"{release}/{_MANIFEST}") or b"")}
         name = f"{release}/{_TOMBSTONE}"
         if self.place.read(name) is None:
             self.place.swap(name, None, canonical(told).encode())

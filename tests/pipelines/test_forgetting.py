@@ -20,6 +20,7 @@ from pipelines.erasing.finding import Theirs
 from pipelines.erasing.forgetting import Forgot, forget
 from pipelines.erasing.identifiers import Identifiers
 from pipelines.erasing.remembered import Remembered, key_of, rows_of
+from pipelines.releases.releasing import registry_of
 from pipelines.settings import Settings
 from tests.pipelines.conftest import Traceroom, tables
 from tests.pipelines.ingestion import held, ingest
@@ -52,7 +53,8 @@ def written(folder: Path, lines: list[str], name: str = "a.jsonl") -> Path:
 
 
 def forgotten(out: Path, subject: str) -> Forgot:
-    return forget(Settings(logs=(), out=str(out)), subject)
+    settings = Settings(logs=(), out=str(out))
+    return forget(settings, registry_of(settings), subject)
 
 
 def kept(out: Path) -> dict[str, pl.DataFrame]:
