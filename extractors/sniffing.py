@@ -79,7 +79,8 @@ def sniff(path: Path | str) -> Sniffed:
         log, pieces = found
         piece = next(pieces)
     except OSError as error:
-        raise Unreadable(f"the file cannot be read ({error.strerror})", str(path), "check its path and permissions") from error
+        mend = "name a file in it" if path.is_dir() else "check its path and permissions"
+        raise Unreadable(f"the file cannot be read ({error.strerror})", str(path), mend) from error
     if isinstance(piece, Left):
         return Sniffed(log.layout, None, "unknown", [], True, None, note=piece.detail)
     piece, is_whole = _shortened(piece, log)

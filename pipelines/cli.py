@@ -26,6 +26,7 @@ from pipelines.commands import (
     rolling,
     sniffing,
 )
+from pipelines.commands.examples import example
 from pipelines.screen import say
 from warehouse.errors import TraceroomError
 
@@ -33,7 +34,9 @@ STOPPED = 130
 
 app = typer.Typer(
     name="traceroom", no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False, rich_markup_mode="rich",
-    help="Turns the logs of work that already happens into rooms where a model can practise that work.")
+    help="Turns the logs of work that already happens into rooms where a model can practise that work.",
+    epilog="Begin with: traceroom run LOGS --out out. COMMAND --help tells a command's options, with an example; "
+           "docs/tutorial.md goes through it step by step.")
 app.command("run")(building.run)
 app.command("show")(looking.show)
 app.command("ui")(browsing.ui)
@@ -56,6 +59,9 @@ app.command("withdraw")(releasing.withdraw)
 app.command("collect")(releasing.collect)
 app.command("forget")(forgetting.forget)
 app.command("base-image")(building.base_image)
+for command in app.registered_commands:
+    told = example(command.name)
+    command.epilog = command.epilog or (f"Example: {told}" if told else None)
 
 
 def main() -> None:

@@ -23,6 +23,7 @@ from pydantic_core import PydanticUndefined
 
 from extractors.configuration import Configuration
 from pipelines.cli import app
+from pipelines.commands.examples import example
 from warehouse import records
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -104,6 +105,8 @@ def _commands() -> Iterator[str]:
         yield from (f"## {name}", "", f"    traceroom {name} {' '.join(command.collect_usage_pieces(inner))}", "",
                     _sentence(command.help), "")
         yield from _parameters(command, inner)
+        if told := example(name):
+            yield from ("Example:", "", f"    {told}", "")
 
 
 def _parameters(command: Any, context: Any) -> Iterator[str]:

@@ -48,7 +48,7 @@ class TraceroomError(Exception):
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         mend = f"; {self.mend}" if self.mend else ""
-        return f"{place}{self.what}{mend}."
+        return f"{place}{self.what}{mend}{'' if mend.endswith('?') else '.'}"
 
 
 class InputError(TraceroomError):

@@ -137,6 +137,8 @@ def _next(made: dict[str, Any]) -> None:
     out, command = escape(made["out"]), escape(os.environ.get("TRACEROOM_COMMAND", "traceroom"))  # as it was called
     say("[bold]Next[/]")
     say(f"  {command} show --out {out} --left     every line, session and task that was left, with its reason")
+    if any(row["reason"] == "unknown_format" for row in made["left"]):
+        say(f"  {command} sniff FILE     what is in a file that no format knows, and a mapping of it for --config")
     for environment in made["environments"][:1]:
         path = escape(environment["path"])
         say(f"  {command} tasks {path}")

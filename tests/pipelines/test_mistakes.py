@@ -1,0 +1,71 @@
+"""What people do wrong on the first day: each gets one sentence with the mend, and exit code 2."""
+
+from __future__ import annotations
+
+import re
+import socket
+from pathlib import Path
+
+import pytest
+import typer
+
+from pipelines.cli import app
+from pipelines.commands.examples import EXAMPLES, example
+from tests.command_line import called
+
+BROKEN = {"broken.toml": "name = [", "key.toml": 'colour = "red"\n', "format.toml": '[[sources]]\nformat = "nope"\n'}
+MISTAKES = {
+    "a path that is not there": (("run", "nowhere"), "nowhere: there is no such file or folder; give the path of your logs."),
+    "an empty folder": (("run", "empty"), "empty: there is nothing to read: .*; name files or folders of logs, .*"),
+    "a broken configuration": (("run", "logs", "--config", "broken.toml"), "broken.toml: the configuration is no TOML .*; .*"),
+    "a key that is not known": (("run", "logs", "--config", "key.toml"), "key.toml: there is no key 'colour'; remove it, .*"),
+    "a format that is not known": (("run", "logs", "--config", "format.toml"), "no format 'nope'; there are: access_log.*"),
+    "a day in other words": (("run", "logs", "--since", "yesterday"), "--since yesterday: this is no day; write it as 20.*"),
+    "a folder where nothing may be made": (("run", "logs", "--out", "/proc/here"), "/proc/here: .*; make room or .*"),
+    "a folder to sniff at": (("sniff", "logs"), r"logs: the file cannot be read \(Is a directory\); name a file in it."),
+    "nothing made yet": (("show", "--out", "empty"), ".*: there is no warehouse here yet; make it with: traceroom run LOGS .*"),
+    "an exporter that is not known": (("export", "harbr", "x"), r"no exporter 'harbr'; there are: .*; did you mean 'harbor'\?"),
+    "no environment": (("tasks", "empty"), "(no environment|empty).*; .*"),
+    "no model": (("rollout", "ROOM", "--policy", "gpt"), ".*gpt.*; .*"),
+    "no key of a model": (("play", "ROOM", "10c4", "--ask"), "--ask: no model is configured to answer; set TRACEROOM_MODEL .*"),
+    "a port in use": (("serve", "ROOM", "--port", "PORT"), r"127.0.0.1:\d+: cannot listen there .*; choose another --port."),
+    "no Docker": (("base-image",), ".*: no Docker engine answers; start one .*"),
+}
+
+
+@pytest.mark.parametrize("mistake", sorted(MISTAKES))
+def test_one_sentence_with_the_mend(mistake: str, tmp_path: Path, sample_environment: Path,
+                                    monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("empty", "logs"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "logs" / "a.jsonl").write_text('{"messages": [{"role": "user", "content": "hello"}]}\n')
+    for name, text in BROKEN.items():
+        (tmp_path / name).write_text(text)
+    line, said = MISTAKES[mistake]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        named = {"ROOM": str(sample_environment), "PORT": str(taken.getsockname()[1])}
+        done = called(*(named.get(word, word) for word in line), DOCKER_HOST="tcp://127.0.0.1:1", TRACEROOM_MODEL="")
+    assert done.returncode == 2 and done.stdout == ""
+    sentence = " ".join(done.stderr.split())
+    assert re.fullmatch(rf"✗ {said}", sentence) and "Traceback" not in sentence, sentence
+
+
+@pytest.mark.parametrize("held", [b"zzz yyy\n", bytes(range(256)) * 20], ids=["text", "binary"])
+def test_a_file_in_no_known_format_is_left_and_it_is_said_what_to_do(held: bytes, tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(held)
+    done = called("run", tmp_path / "a.log", "--out", tmp_path / "out", "--no-image")
+    assert done.returncode == 0 and "unknown_format" in done.stderr and "traceroom sniff FILE" in done.stderr
+
+
+def test_every_command_has_a_sentence_and_an_example_that_it_takes() -> None:
+    group = typer.main.get_command(app)
+    known = group.list_commands(None)  # type: ignore[attr-defined]
+    assert set(EXAMPLES) <= set(known) and len(EXAMPLES) > 20
+    for name in known:
+        command = group.get_command(None, name)  # type: ignore[attr-defined]
+        assert (command.help or "").strip().endswith("."), name
+        if line := example(name):
+            words = re.findall(r"'[^']*'|\S+", line)[2:]
+            command.make_context(name, [word.strip("'") for word in words])
+            assert line in " ".join(called(name, "--help").stdout.split()), name
