@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from pipelines.reference import FOLDER, VARIABLES, pages, tables, used_variables
@@ -31,6 +33,9 @@ def test_every_option_and_every_column_has_a_sentence() -> None:
     assert all(command in PAGES["commands.md"] for command in ("## run\n", "## export\n", "`--family`", "`PLACE`"))
 
 
-def test_the_shell_completes_commands() -> None:
-    done = called(_TRACEROOM_COMPLETE="complete_bash", COMP_WORDS="traceroom ex", COMP_CWORD="1")
-    assert done.stdout.split() == ["export"]
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_shell_completes_commands_and_options(shell: str) -> None:
+    for typed, wanted, other in (("traceroom ex", "export", "play"), ("traceroom export --fam", "--family", "--form")):
+        done = called(_TRACEROOM_COMPLETE=f"complete_{shell}", COMP_WORDS=typed, COMP_CWORD=str(typed.count(" ")),
+                      _TYPER_COMPLETE_ARGS=typed, _TYPER_COMPLETE_FISH_ACTION="get-args")
+        assert wanted in done.stdout and other not in re.sub(r"[^\w-]", " ", done.stdout).split()

@@ -25,7 +25,7 @@ Conditions = Annotated[list[str] | None, typer.Option(
 Bind = Annotated[list[str] | None, typer.Option(
     "--bind", help="TOOL=SOURCE: the real thing that answers what is not on record; may be repeated.", show_default=False)]
 Config = Annotated[str | None, typer.Option(
-    "--config", help="TOML file whose [bindings] hold too; --bind wins.", show_default=False)]
+    "--config", help="TOML file whose table `bindings` holds too; --bind wins.", show_default=False)]
 Asked = Annotated[bool, typer.Option(
     "--ask", help="Let the model of TRACEROOM_MODEL answer what would be unknown; marked, and not scored.")]
 

@@ -69,3 +69,18 @@ def test_every_command_has_a_sentence_and_an_example_that_it_takes() -> None:
             words = re.findall(r"'[^']*'|\S+", line)[2:]
             command.make_context(name, [word.strip("'") for word in words])
             assert line in " ".join(called(name, "--help").stdout.split()), name
+
+
+def test_help_shows_every_word_of_it() -> None:
+    """What a terminal's markup would take for a style of its own is not swallowed."""
+    group = typer.main.get_command(app)
+    for name in group.list_commands(None):  # type: ignore[attr-defined]
+        shown = _letters(called(name, "--help").stdout)
+        command = group.get_command(None, name)  # type: ignore[attr-defined]
+        told = [command.help, *(getattr(each, "help", None) for each in command.params)]
+        assert [text for text in told if _letters(text or "") not in shown] == [], name
+
+
+def _letters(text: str) -> str:
+    """Without blanks, and the lines of tables."""
+    return re.sub(r"[\s│╭╮╰╯─]", "", text)
