@@ -29,12 +29,12 @@ from dagster import (
 )
 
 from pipelines.engine import Report, Stage, carry_out
-from pipelines.faults import passes
+from pipelines.faults import passes, said
 from pipelines.pictures import metadata_of
 from pipelines.resources import SettingsResource
 from pipelines.settings import Settings
 from pipelines.stages import STAGES
-from warehouse.errors import InputError, TraceroomError, Unavailable
+from warehouse.errors import InputError, TraceroomError
 
 POOL = "warehouse_writer"
 days = DailyPartitionsDefinition(
@@ -102,14 +102,7 @@ def _carried_out(context: AssetExecutionContext, stage: Stage, settings: Setting
         if may_pass and context.retry_number < len(pauses):
             raise RetryRequested(len(pauses), seconds_to_wait=pauses[context.retry_number]) from error
         fault = "may pass by itself, and did not" if may_pass else "does not pass by itself"
-        raise Failure(str(_said(error)), {"fault": MetadataValue.text(fault)}, allow_retries=False) from _said(error)
-
-
-def _said(error: TraceroomError | OSError) -> TraceroomError:
-    if isinstance(error, TraceroomError):
-        return error
-    mend = "make room or give access, then run again: what was committed stays"
-    return Unavailable(error.strerror or str(error), str(error.filename or "a file of this run"), mend)
+        raise Failure(str(said(error)), {"fault": MetadataValue.text(fault)}, allow_retries=False) from said(error)
 
 
 def _results(report: Report) -> Iterator[MaterializeResult[None]]:

@@ -80,8 +80,11 @@ _SELDOM = (100_000, 50, 100)
 _WINGS = ("extractors", "env_builder")
 
 
-def carry_out(stage: Stage, settings: Settings, waiting: Callable[[str], None] | None = None) -> Report:
-    """Bring a stage up to date, and say what became of it."""
+def carry_out(
+    stage: Stage, settings: Settings, waiting: Callable[[str], None] | None = None,
+    look: Callable[[Store], None] = lambda store: None,
+) -> Report:
+    """Bring a stage up to date, and say what became of it. `look`: at what is committed, before any of it is published."""
     progress.tell(stage.name)
     settings.remember()
     with (_unhindered(), writing(settings.warehouse, f"the stage {stage.name!r} of a run", waiting),
@@ -94,6 +97,7 @@ def carry_out(stage: Stage, settings: Settings, waiting: Callable[[str], None] |
             fresh, counts = True, _work(store, stage, settings, began)
         seconds = time.perf_counter() - began
         report = Report(stage.name, fresh, seconds, counts, *_looks(store, stage))
+        look(store)
         if stage.last:
             store.publish()
     progress.tell(stage.name, 1, 1, finished=True)

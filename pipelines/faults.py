@@ -40,6 +40,14 @@ def passes(error: BaseException) -> bool:
     return isinstance(error, Busy | Unavailable) or not isinstance(error, TraceroomError)
 
 
+def said(error: TraceroomError | OSError) -> TraceroomError:
+    """The error with its sentence and a mend; one of ours is as it is."""
+    if isinstance(error, TraceroomError):
+        return error
+    mend = "make room or give access, then run again: what was committed stays"
+    return Unavailable(error.strerror or str(error), str(error.filename or "a file of this run"), mend)
+
+
 def _chain(error: BaseException) -> Iterator[BaseException]:
     """The error, and what it came from, from the first cause on."""
     found: list[BaseException] = []
