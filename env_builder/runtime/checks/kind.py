@@ -111,7 +111,7 @@ class Seen:
     @Once
     def words(self) -> str:
         """All that the agent told the user."""
-        return "\n".join(text for _, text in self.said)
+        return "\n".join([text for _, text in self.said])
 
     @Once
     def bare(self) -> str:

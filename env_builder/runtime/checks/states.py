@@ -42,16 +42,14 @@ def _ends(parameters: Parameters) -> Ends:
 
 def _state(ends: Ends, seen: Seen) -> Found:
     found = seen.end(ends.loose)
+    if len(ends.accepted) == 1 and not seen.leaned:
+        left = unreached(ends.accepted[0], found)
+        return Found(not left, {"reached": [] if left else [0], "missing": clip(left)}, False, 1 - len(left) / ends.sizes[0])
     lefts = [unreached(wanted, found) for wanted in ends.accepted]
     reached = [index for index, left in enumerate(lefts) if not left]
-    nearest, share = lefts[0] if lefts else [], 1.0 if reached else 0.0
-    if not reached:
-        for left, size in zip(lefts, ends.sizes, strict=True):
-            share = max(share, 1 - len(left) / size)
-    if len(lefts) > 1:
-        nearest = min(lefts, key=len)
-    swayed = bool(seen.leaned) and _leans(ends.loose, seen) and not all(_surely_missing(left, seen) for left in lefts)
-    return Found(bool(reached), {"reached": reached, "missing": clip(nearest)}, swayed, share)
+    share = max((1 - len(left) / size for left, size in zip(lefts, ends.sizes, strict=True)), default=0.0)
+    swayed = _leans(ends.loose, seen) and not all(_surely_missing(left, seen) for left in lefts)
+    return Found(bool(reached), {"reached": reached, "missing": clip(min(lefts, key=len, default=[]))}, swayed, share)
 
 
 def _surely_missing(left: list[list[str]], seen: Seen) -> bool:
