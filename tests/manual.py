@@ -78,6 +78,7 @@ def shell(folder: Path) -> dict[str, str]:
         script.chmod(0o755)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("TRACEROOM_", "DAGSTER_", "PYTEST"))}
     return {**kept, "COLUMNS": WIDTH, "NO_COLOR": "1", "PYTHONUNBUFFERED": "1",
+            "XDG_CONFIG_HOME": str(folder / ".config"),
             "PYTHONPATH": os.pathsep.join((str(ROOT), str(folder / PACKAGES)))}
 
 

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from pipelines.reference import VARIABLES
-from tests.conftest import ROOT
+from tests.conftest import ROOT, SAMPLE
 from tests.manual import blocks, play, shell
 
 HOWTO = ROOT / "docs" / "howto"
@@ -29,10 +29,11 @@ GROUPS = {"log-format": "formats", "signal": "signals", "check": "checks", "bind
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", sorted(GROUPS))
+@pytest.mark.parametrize("page", sorted([*GROUPS, "erasure"]))
 def test_a_page_can_be_done_as_it_stands(page: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    if page in ("binding", "consumer"):   # the tutorial's run
+    if page in ("binding", "consumer", "erasure"):   # the tutorial's run
         shutil.copytree(request.getfixturevalue("sample_run"), tmp_path / "out")
+        shutil.copytree(SAMPLE, tmp_path / "tests" / "logs" / "airline")
     assert play(HOWTO / f"{page}.md", tmp_path) >= 2
     if page in CONTRACTS:
         tests, name, chosen = CONTRACTS[page]
