@@ -53,10 +53,15 @@ def _steps(messages: list[Row]) -> Iterator[Row]:
         step: Row = {"source": _SOURCES.get(message["role"], "system"), "message": message["content"] or ""}
         for call in message.get("tool_calls", ()):
             step["tool_calls"] = [{"tool_call_id": call["id"], "function_name": call["function"]["name"],
-                                   "arguments": orjson.loads(call["function"]["arguments"])}]
+                                   "arguments": _object(call["function"]["arguments"])}]
             if call["id"] in answers:
                 step["observation"] = {"results": [{"source_call_id": call["id"], "content": answers[call["id"]]}]}
         yield step
+
+
+def _object(text: str) -> orjson.Fragment:
+    """The arguments as logged, to the last digit, on one line."""
+    return orjson.Fragment(text.replace("\n", " ").replace("\r", " "))
 
 
 EXPORTER = form("atif", _rows)

@@ -1,6 +1,7 @@
 """Episodes of the table of steps as chat messages, in OpenAI's format, and who cannot be told so.
 
-A call joins the assistant's words just before it. Call ids are made new (`call_0`, …), as logs reuse and lose them.
+A call joins the assistant's words just before it. Call ids are made new (`call_0`, …), as logs reuse and lose them. A tool goes
+by the name that a room shows it under (`adapters/play.py`): its own, unless no model's API would take it.
 `arguments` are JSON text: Arrow would give every tool the argument names of all others (with null) if they were objects.
 Where nobody spoke (requests of an application) the task's goal stands as the user's words. A user's own calls are not the
 policy's and are not told.
@@ -8,12 +9,13 @@ policy's and are not told.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
 import polars as pl
 
+from env_builder.exports.adapters.play import callable_names, shown
 from env_builder.exports.exporter import Source
 from env_builder.exports.steps import batches, episodes
 from warehouse.records import Verdict, frame
@@ -48,14 +50,15 @@ class Episode(NamedTuple):
 
 def conversations(source: Source, sides: Sequence[str]) -> Iterator[Episode]:
     """The episodes of the sides, by task and episode."""
+    names = callable_names(source.tools["tool"])
     about = {(row["task_id"], row["session_id"]): row for row in episodes(source).iter_rows(named=True)}
     for rows in batches(source, sides):
         for _, steps in rows.select(_COLUMNS).group_by("task_id", "episode_id", maintain_order=True):
             told = steps.rows(named=True)
-            yield _episode(about[told[0]["task_id"], told[0]["episode_id"]], told)
+            yield _episode(about[told[0]["task_id"], told[0]["episode_id"]], told, names)
 
 
-def _episode(about: Row, steps: list[Row]) -> Episode:
+def _episode(about: Row, steps: list[Row], names: Mapping[str, str]) -> Episode:
     messages: list[Row] = []
     turns: list[int] = []
     left, n_calls, acted, passed = None, 0, False, -1
@@ -74,8 +77,9 @@ def _episode(about: Row, steps: list[Row]) -> Episode:
             answered = place + 1 < len(steps) and steps[place + 1]["kind"] == "result"
             left = left or (None if answered else "unanswered_call")
             left = left if left or is_object(step["action_arguments"]) else "unreadable_arguments"
+            name = names.get(step["action_name"], step["action_name"])
             call = {"id": f"call_{n_calls}", "type": "function",
-                    "function": {"name": step["action_name"], "arguments": step["action_arguments"]}}
+                    "function": {"name": name, "arguments": step["action_arguments"]}}
             if not messages or messages[-1]["role"] != "assistant" or "tool_calls" in messages[-1]:
                 messages.append({"role": "assistant", "content": None})
                 turns.append(step["turn_idx"])
@@ -117,11 +121,12 @@ def acts(messages: Sequence[Row]) -> Iterator[int]:
 
 
 def functions(tools: pl.DataFrame) -> list[Row]:
-    """The tools of an environment as OpenAI function tools, by name."""
+    """The tools of an environment as OpenAI function tools, by their own name; as a room shows them (`play.shown`)."""
     rows = tools.sort("tool").select("tool", "description", "input_schema").iter_rows()
     return [{"type": "function", "function": {
-        "name": name, **({"description": description} if description else {}), "parameters": orjson.loads(schema)}}
-        for name, description, schema in rows]
+        "name": tool["name"], **({"description": tool["description"]} if tool["description"] else {}),
+        "parameters": orjson.loads(tool["schema"])}} for tool in shown(
+            {"name": name, "description": description, "schema": schema} for name, description, schema in rows)]
 
 
 def dumps(value: Any) -> str:

@@ -1,7 +1,7 @@
 """Good sessions as OpenAI's fine-tuning API takes them (supervised): {"messages", "tools", "parallel_tool_calls"} a line.
 
-As `sft`, with tools as objects, and without a message that the API refuses: every session has words or calls of the
-assistant last. Left out: as `sft`.
+As `sft`, with tools as objects, and without what the API refuses: a line ends with words or a call of the assistant.
+Left out: as `sft`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ def _rows(source: Source, side: str, missed: Left) -> Iterator[Row]:
     tools = functions(source.tools)
     for episode in told(source, side, missed, good):
         last = max(place for place, message in enumerate(episode.messages) if message["role"] == "assistant")
-        if "tool_calls" in episode.messages[last]:
-            last += 1   # with what the tool answered
         messages = episode.messages[:last + 1]
         yield {"messages": messages, **({"tools": tools, "parallel_tool_calls": False} if tools else {})}
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import orjson
 import polars as pl
 
+from env_builder.exports.adapters.play import callable_names
 from env_builder.exports.conversations import Episode, acts
 from env_builder.exports.exporter import WAYS, Source
 from env_builder.exports.lines import Left, is_bad, labelled, told
@@ -35,7 +36,8 @@ class Pair(NamedTuple):
     exact: bool
     """The conversation before is the same word for word, not the calls alone."""
     difference: int
-    """Of two calls of one tool: how many values differ; 100: other tools; 200: a call and words; 300: words alone."""
+    """Of two calls of one tool: how many values differ; 100: other tools; 200: a call and words; 300: words alone, of two
+    messages or beside one call."""
     good: Row
     """About the good episode."""
     bad: Row
@@ -75,14 +77,16 @@ def pairs(source: Source, side: str, missed: Left) -> Iterator[Pair]:
 
 
 def whole(source: Source, side: str, missed: Left) -> Iterator[tuple[Episode, Episode]]:
-    """Each bad session of a side with the good one of its task that went the same way longest."""
+    """Each bad session of a side with the good one of its task that went the same way longest, of those that began with the
+    same words."""
     for _, episodes in groupby(told(source, side, missed, labelled), lambda episode: episode.about["task_id"]):
         good, bad = _sorted(list(episodes))
         for each in bad:
-            if not good or each.episode is None:
+            alike = [other for other in good if _opening(other) == _opening(each)]
+            if not alike or each.episode is None:
                 missed.append((each.about["session_id"], "no_pair"))
                 continue
-            nearest = max(good, key=lambda other: (_common(other, each), other.about["session_id"]))
+            nearest = max(alike, key=lambda other: (_common(other, each), other.about["session_id"]))
             if nearest.episode is not None:
                 yield nearest.episode, each.episode
 
@@ -95,8 +99,10 @@ def shared(good: list[Episode], solution: list[Row] | None, bad: Episode) -> int
 
 def solved(source: Source) -> dict[str, list[Row]]:
     """The verified solution of each published task."""
-    ways = pl.DataFrame(schema=WAYS) if source.ways is None else source.ways
-    return {task_id: orjson.loads(steps) for task_id, steps in ways.select("task_id", "solution").drop_nulls().iter_rows()}
+    ways, names = pl.DataFrame(schema=WAYS) if source.ways is None else source.ways, callable_names(source.tools["tool"])
+    return {task_id: [
+        {**step, "tool": names.get(step["tool"], step["tool"])} if "tool" in step else step for step in orjson.loads(steps)]
+        for task_id, steps in ways.select("task_id", "solution").drop_nulls().iter_rows()}
 
 
 def _sorted(episodes: list[Episode]) -> tuple[list[_Way], list[_Way]]:
@@ -111,6 +117,12 @@ def _way(episode: Episode) -> _Way:
             answers.append(episode.messages[place + 1]["content"])
             places.append(place)
     return _Way(episode, episode.about, calls, answers, places, [])
+
+
+def _opening(way: _Way) -> list[Row]:
+    """What stood there before the policy's first move."""
+    messages = [] if way.episode is None else way.episode.messages
+    return messages[:next(acts(messages), len(messages))]
 
 
 def _solved(about: Row, steps: list[Row]) -> _Way:
@@ -138,7 +150,7 @@ def _pair(good: _Way, bad: _Way) -> Pair | None:
     history = bad.episode.messages[:other] if good.episode is None else good.episode.messages[:place]
     exact = good.episode is None or history == bad.episode.messages[:other]
     n_differ = _difference(wanted, unwanted)
-    if n_differ == 300 and (not exact or wanted == unwanted):
+    if n_differ == 300 and (not exact or _content(wanted) == _content(unwanted)):
         return None
     return Pair(history, wanted, unwanted, exact, n_differ, good.about, bad.about)
 
@@ -158,6 +170,10 @@ def _act(way: _Way, n: int, other: _Way) -> tuple[int, Row] | None:
     return (words[0], way.episode.messages[words[0]]) if words else None
 
 
+def _content(message: Row) -> str:
+    return message["content"] or ""
+
+
 def _difference(one: Row, other: Row) -> int:
     calls = [message["tool_calls"][0]["function"] if "tool_calls" in message else None for message in (one, other)]
     if calls[0] is None or calls[1] is None:
@@ -165,7 +181,7 @@ def _difference(one: Row, other: Row) -> int:
     if calls[0]["name"] != calls[1]["name"]:
         return 100
     leaves = [sorted(_leaves(orjson.loads(call["arguments"]), "")) for call in calls]  # type: ignore[index]
-    return int(min(99, sum(a != b for a, b in zip_longest(*leaves))))
+    return int(min(99, sum(a != b for a, b in zip_longest(*leaves)))) or 300
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:

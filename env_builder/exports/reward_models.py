@@ -1,7 +1,8 @@
 """Rows to train what judges: whole sessions against each other (`reward_model`), and acts one by one (`process_reward`).
 
 `reward_model`: {"prompt": what both began with, "chosen", "rejected": the rest of each, "tools", "weight", "task_id",
-"chosen_episode_id", "rejected_episode_id"}: a bad session with the good one of its task that went the same way longest.
+"chosen_episode_id", "rejected_episode_id"}: a bad session with the good one of its task that went the same way longest, of
+those that began with the same words.
 
 `process_reward`: {"prompt": text, "completions": [an act and what came of it, as text], "labels": [bool], "weight",
 "task_id", "episode_id"}. An act of a good session is labelled true; of a bad one it is true while a good session of the

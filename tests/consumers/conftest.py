@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from env_builder.exports import Kit
+from env_builder.exports import Kit, RoomExporter, export_room, registered
 from pipelines.cutting import cut
 from pipelines.exporting import FOR_TRAINING
 from tests.command_line import called
 from tests.consumers.consumers import CONSUMERS, Consumer
 from tests.consumers.episodes import episodes
+from tests.consumers.hostile import episode, hostile
 
 Export = Callable[[Consumer], Path]
 
@@ -29,7 +30,8 @@ def kit(sample_run: Path, sample_environment: Path) -> Kit:
 
 @pytest.fixture(scope="session")
 def export(sample_run: Path, sample_environment: Path, kit: Kit) -> Export:
-    """Folder with the exports that a consumer reads, of the sample's environment cut for training, each made once."""
+    """Folder with the exports that a consumer reads, each made once: of the sample's environment cut for training, and in
+    `hostile/` of a room with awkward tools where the consumer takes a room."""
     folder = sample_run.parent / "consumers"
 
     def exported(consumer: Consumer) -> Path:
@@ -41,6 +43,10 @@ def export(sample_run: Path, sample_environment: Path, kit: Kit) -> Export:
                 if not (folder / f"{name}.done").exists():
                     done = called("export", name, sample_environment, "--to", folder / name)
                     assert done.returncode == 0, done.stderr
+                    if isinstance(registered().get(name), RoomExporter):
+                        odd = hostile(folder / "hostile" / f"{name}.built")
+                        export_room(name, folder / "hostile" / name, odd)
+                        (folder / "hostile" / "episodes.json").write_text(json.dumps([episode()]), "utf-8")
                     (folder / f"{name}.done").touch()
         return folder
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -49,10 +50,13 @@ class Room:
         graded = self._grader.is_dir()
         place, room = directory / "room", runtime.Environment
         self._environment: Any = room.load(place, self._grader) if graded else room.load_room(place)
+        self.descriptors: list[Row] = shown(self._environment.tools)
+        """The tools as MCP descriptors, under names that every model's API takes."""
         self.tools: list[Row] = functions(self._environment.tools)
-        """OpenAI function tools."""
-        self.descriptors: list[Row] = self._environment.tools
-        """The same as MCP descriptors."""
+        """The same as OpenAI function tools."""
+        self.own: dict[str, str] = {name: own for own, name in callable_names(
+            tool["name"] for tool in self._environment.tools).items()}
+        """A tool's own name by the one it is shown under."""
         self.tasks: list[Row] = list(_rows(directory / "room" / "tasks.jsonl"))
         """Rows of tasks.jsonl, by task_id."""
         self.by_id: dict[str, Row] = {row["task_id"]: row for row in self.tasks}
@@ -94,17 +98,19 @@ class Episode:
             self.messages.append({"role": "user", "content": room.by_id[task_id]["goal"]})
         self.n_refused = 0
         """Calls that never reached the room: of tools that are not there, or without an object of arguments."""
-        self._known = {tool["function"]["name"] for tool in room.tools}
+        self._known = frozenset(room.own.values())
 
     def call(self, name: str, arguments: Any) -> tuple[str, bool]:
-        """A tool's answer, and whether it is an error. `arguments`: an object, or the text of one."""
+        """A tool's answer, and whether it is an error. `name`: its own, or as it is shown; `arguments`: an object, or the text
+        of one."""
         if self.ended is not None:
             return OVER, True
+        name = self._room.own.get(name, name)
         if isinstance(arguments, str):
             arguments = _parsed(arguments)
         if name not in self._known or not isinstance(arguments, dict):
             self.n_refused += 1
-            return (f"no tool {name!r}; there are: {', '.join(sorted(self._known))}" if name not in self._known
+            return (f"no tool {name!r}; there are: {', '.join(sorted(self._room.own))}" if name not in self._known
                     else "the arguments are no JSON object"), True
         result = self._environment.call(name, arguments)
         return result.content, result.is_error
@@ -150,11 +156,34 @@ class Episode:
         return self._room.grade(self.task_id, self.journal(), self.seed, self.conditions, mode, ask)
 
 
+def callable_names(tools: Iterable[str]) -> dict[str, str]:
+    """Names that every model's API takes (64 letters, digits, `_` and `-`), by the tools' own; what is such a name stays."""
+    every = sorted(set(tools))
+    found = {own: own for own in every if re.fullmatch(r"[A-Za-z0-9_-]{1,64}", own)}
+    taken = set(found)
+    for own in every:
+        if own not in found:
+            short = re.sub(r"[^A-Za-z0-9_-]+", "_", own).strip("_")[:56] or "tool"
+            choices = (short, *(f"{short}_{n}" for n in range(2, len(every) + 2)))
+            found[own] = next(name for name in choices if name not in taken)
+            taken.add(found[own])
+    return found
+
+
+def shown(descriptors: Iterable[Row]) -> list[Row]:
+    """MCP descriptors under names that every model's API takes; a tool that goes by another says its own first."""
+    tools = list(descriptors)
+    names = callable_names(tool["name"] for tool in tools)
+    return [tool if names[tool["name"]] == tool["name"] else {
+        **tool, "name": names[tool["name"]], "description": ": ".join(filter(None, (tool["name"], tool.get("description"))))}
+        for tool in tools]
+
+
 def functions(descriptors: Iterable[Row]) -> list[Row]:
-    """MCP descriptors as OpenAI function tools."""
+    """MCP descriptors as OpenAI function tools, as they are shown."""
     return [{"type": "function", "function": {
         "name": tool["name"], "description": tool.get("description") or "",
-        "parameters": tool.get("inputSchema") or {"type": "object", "properties": {}}}} for tool in descriptors]
+        "parameters": tool.get("inputSchema") or {"type": "object", "properties": {}}}} for tool in shown(descriptors)]
 
 
 def _runtime(folder: Path, digest: str) -> ModuleType:

@@ -76,10 +76,11 @@ def _last_words(completion: list[dict[str, Any]]) -> str:
 def _method(name: str, function: dict[str, Any], act: Act) -> Callable[..., str]:
     """A method of a tool: its signature, types and Google docstring from the schema; arguments go on as they came."""
     schema = function["parameters"]
-    properties, required = schema.get("properties") or {}, frozenset(schema.get("required") or ())
+    properties, required = schema.get("properties"), frozenset(map(str, schema.get("required") or ()))
+    properties = properties if isinstance(properties, dict) else {}
     called: dict[str, str] = {}
     for each in properties:
-        called[_free(re.sub(r"\W", "_", each), called)] = each
+        called[_free(each, called)] = each
 
     def method(self: Room, **arguments: Any) -> str:
         return act(self._playing(), {called.get(argument, argument): value for argument, value in arguments.items()})
@@ -99,7 +100,8 @@ def _method(name: str, function: dict[str, Any], act: Act) -> Callable[..., str]
 
 
 def _free(name: str, taken: Any) -> str:
-    """A name that Python takes for a parameter, and that is not taken."""
+    """A name that Python takes for a parameter and a docstring's reader for a word, and that is not taken."""
+    name = "".join(sign if f"a{sign}".isidentifier() and re.fullmatch(r"\w", sign) else "_" for sign in name)
     name = name if name.isidentifier() and not name.startswith("_") else f"p{name}"
     while name in taken or name in ("self", "return") or not _may_be_a_name(name):
         name += "_"
@@ -115,14 +117,14 @@ def _may_be_a_name(name: str) -> bool:
 
 
 def _type(schema: Any) -> Any:
-    """The Python type that a trainer makes the same schema of, as far as types go."""
-    if not isinstance(schema, dict):
+    """The Python type that a trainer makes the same schema of, as far as types go; Any where a text would not stay a text."""
+    if not isinstance(schema, dict) or _is_loose(schema):
         return Any
     options = schema.get("enum")
-    if options and all(type(option) in (str, int, bool, NoneType) for option in options):
+    if isinstance(options, list) and options and all(type(option) in (str, int, bool, NoneType) for option in options):
         return Literal[tuple(options)]
     several = schema.get("anyOf") or schema.get("oneOf")
-    if several:
+    if isinstance(several, list) and several:
         return Union[tuple(map(_type, several))]  # noqa: UP007  made of a list
     kind = schema.get("type")
     if isinstance(kind, list):
@@ -132,20 +134,37 @@ def _type(schema: Any) -> Any:
     return dict if kind == "object" else _SCALARS.get(str(kind), Any)
 
 
+def _is_loose(schema: Any) -> bool:
+    """May it be a text or something else? A trainer that is told so makes a number of the text "7"."""
+    kinds = _kinds(schema)
+    return "string" in kinds and len(kinds) > 1
+
+
+def _kinds(schema: Any) -> set[str]:
+    """The types that a schema names."""
+    if not isinstance(schema, dict):
+        return set()
+    named, options = schema.get("type"), schema.get("enum")
+    kinds = {each for each in (named if isinstance(named, list) else [named]) if isinstance(each, str)}
+    kinds |= {"string" if isinstance(option, str) else "other" for option in options} if isinstance(options, list) else set()
+    several = schema.get("anyOf") or schema.get("oneOf")
+    return kinds.union(*map(_kinds, several)) if isinstance(several, list) else kinds
+
+
 def _about(schema: Any) -> str:
     """An argument's description on one line, and what else its schema says."""
     if not isinstance(schema, dict):
         return "any value"
     said = _plain(str(schema.get("description") or schema.get("type") or "a value"))
     more = {word: value for word, value in schema.items() if word not in _KEPT}
-    if more and more != {"items": {"type": more.get("items", {}).get("type")}}:
+    if _is_loose(schema) or (more and more != {"items": {"type": more.get("items", {}).get("type")}}):
         said += f" JSON schema: {_plain(json.dumps(schema, ensure_ascii=False, sort_keys=True))}"
     return re.sub(r"\((choices)", r"( \1", said, flags=re.IGNORECASE)
 
 
 def _plain(text: str) -> str:
     """Text on one line, without the words at which a docstring's parts are told apart."""
-    return re.sub(r"\b(Args|Returns|Raises):", r"\1 -", " ".join(text.split())) or "-"
+    return re.sub(r"(Args|Returns|Raises):", r"\1 -", " ".join(text.split())) or "-"
 
 
 def _furnish(room: type[Room]) -> None:

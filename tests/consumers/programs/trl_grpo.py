@@ -1,12 +1,15 @@
-"""GRPOTrainer takes a step in the room: a tiny model that was taught to make one call rolls out, is rewarded and changes."""
+"""GRPOTrainer takes a step in the room, and in one with awkward tools: a tiny model that was taught to make one call rolls
+out, is rewarded and changes; the trainer makes a schema of every tool's method, and arguments arrive as they were given.
+"""
 
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import trl
@@ -17,25 +20,36 @@ from tiny_model import WINDOW, make
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import get_json_schema
 
-FOLDER = EXPORTS / "trl"
-sys.path.insert(0, str(FOLDER))
-package = importlib.import_module(f"{next(FOLDER.glob('traceroom_*')).name}.trl_room")
-told = {episode["name"]: episode for episode in episodes()}
 torch.manual_seed(0)
 torch.set_num_threads(2)
 
 
-def taught(folder: Path, rows: list[dict[str, Any]]) -> Path:
-    """A tiny model that answers each prompt with the first call of the good episode."""
+class Export(NamedTuple):
+    """An export to train in, and the call that the model is taught."""
+
+    folder: Path
+    package: Any
+    taught: dict[str, Any]
+
+
+def opened(folder: Path, taught: dict[str, Any]) -> Export:
+    """The package of an export, imported."""
+    sys.path.insert(0, str(folder))
+    return Export(folder, importlib.import_module(f"{next(folder.glob('traceroom_*')).name}.trl_room"), taught)
+
+
+def taught(folder: Path, export: Export, rows: list[dict[str, Any]]) -> Path:
+    """A tiny model that answers each prompt with the call that it is to be taught."""
+    package, call = export.package, {**export.taught, "tool": methods(export.package)[export.taught["tool"]]}
     template = (Path(trl.__file__).parent / "chat_templates" / "qwen3.jinja").read_text("utf-8")
-    make(folder, [json.dumps(package.ROOM.tools), *(message["content"] for row in rows for message in row["prompt"])], template)
+    tools, words = functions(package), [message["content"] for row in rows for message in row["prompt"]]
+    make(folder, [json.dumps(tools), json.dumps(call), *words], template)
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder)
-    call = next(step for step in told["good"]["steps"] if "tool" in step)
     made = f"<tool_call>\n{json.dumps({'name': call['tool'], 'arguments': call['arguments']})}\n</tool_call><|im_end|>"
     examples = []
     for own in (None, trl.chat_template_utils.get_training_chat_template(tokenizer)):
         asked = tokenizer.apply_chat_template(
-            rows[0]["prompt"], tools=package.ROOM.tools, add_generation_prompt=True, tokenize=False, chat_template=own)
+            rows[0]["prompt"], tools=tools, add_generation_prompt=True, tokenize=False, chat_template=own)
         prompt, answer = (tokenizer(text, add_special_tokens=False, return_tensors="pt")["input_ids"] for text in (asked, made))
         prompt = prompt[:, -3 * WINDOW:]
         examples.append((torch.cat([prompt, answer], dim=1), torch.cat([torch.full_like(prompt, -100), answer], dim=1)))
@@ -56,10 +70,10 @@ def brevity(completions: list[Any], **row: Any) -> list[float]:
     return [-len(json.dumps(completion)) / 10_000 for completion in completions]
 
 
-def stepped(seed: int) -> dict[str, float]:
+def stepped(export: Export, seed: int) -> dict[str, float]:
     """One step of the trainer; what it logged. AssertionError where no rollout called, or all were alike."""
-    data = load_dataset("json", data_files=str(FOLDER / "train.jsonl"), split="train", cache_dir=str(WORK / "cache"))
-    model = taught(WORK / "tiny", data.to_list())
+    data = load_dataset("json", data_files=str(export.folder / "train.jsonl"), split="train", cache_dir=str(WORK / "cache"))
+    package, model = export.package, taught(WORK / "tiny", export, data.to_list())
     before = {name: value.clone() for name, value in AutoModelForCausalLM.from_pretrained(model).state_dict().items()}
     trainer = trl.GRPOTrainer(
         model=str(model), environment_factory=package.Room, reward_funcs=[package.reward, brevity], train_dataset=data,
@@ -73,38 +87,91 @@ def stepped(seed: int) -> dict[str, float]:
     logged: dict[str, float] = trainer.state.log_history[0]
     calls = [row for room in trainer._environment_pool[None] for row in room._playing().journal() if row["kind"] == "call"]
     assert calls, f"no call has reached the room: {logged}"
+    wanted = (export.taught["tool"], export.taught["arguments"])
+    assert wanted in [(row["tool"], row["arguments"]) for row in calls], f"not as the model wrote it: {calls}"
     return {"calls": len(calls), **{name: value for name, value in logged.items() if "reward" in name or "tools" in name}}
 
 
-def rewarded(steps: list[dict[str, Any]], task_id: str) -> float | None:
-    """The steps as the trainer makes them: methods of the environment, the last words in the completion."""
+def functions(package: Any) -> list[dict[str, Any]]:
+    """The tools as the trainer tells them to the model: it makes schemas of the methods."""
+    names = sorted(tool["function"]["name"] for tool in package.ROUTES.functions)
+    shown = [name for name, _ in inspect.getmembers(package.Room, inspect.isfunction) if not name.startswith("_")]
+    assert shown == sorted([*names, "reset"]), shown
+    return [get_json_schema(getattr(package.Room(), name)) for name in names]
+
+
+def methods(package: Any) -> dict[str, str]:
+    """Names of methods by the tools' own names."""
+    return {package.ROOM.own[shown]: name for name, shown in package.ROUTES.tools.items()}
+
+
+def played(package: Any, steps: list[dict[str, Any]], task_id: str) -> Any:
+    """The steps as the trainer makes them: methods of the environment, arguments by the names of their parameters."""
+    own = methods(package)
     room = package.Room()
     room.reset(task_id=task_id)
-    words = steps[-1].get("say") if steps else None
-    for step in steps[:-1] if words else steps:
+    for step in steps:
         if "say" in step:
             getattr(room, package.ROUTES.speak)(text=step["say"])
         else:
-            getattr(room, step["tool"])(**step["arguments"])
+            method = getattr(room, own[step["tool"]])
+            method(**renamed(package, own[step["tool"]], step["arguments"]))
+    return room
+
+
+def renamed(package: Any, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Arguments under the names that the schema made of the method has for them: it tells them in the order of the tool's."""
+    tool = next(tool["function"] for tool in package.ROUTES.functions if tool["function"]["name"] == name)
+    parameters = list(inspect.signature(getattr(package.Room, name)).parameters)[1:]
+    called = dict(zip(tool["parameters"].get("properties") or {}, parameters, strict=True))
+    return {called.get(argument, argument): value for argument, value in arguments.items()}
+
+
+def rewarded(package: Any, steps: list[dict[str, Any]], task_id: str) -> float | None:
+    """What the steps are worth; the last words stand in the completion."""
+    words = steps[-1].get("say") if steps else None
+    room = played(package, steps[:-1] if words else steps, task_id)
     return package.reward([[{"role": "assistant", "content": words or ""}]], [room])[0]
 
 
-def drawn() -> dict[str, float]:
+def drawn(export: Export) -> dict[str, float]:
     """A step whose rollouts differ and call, of three: what a random model samples is not the same on every processor."""
     for seed in range(2):
         try:
-            return stepped(seed)
+            return stepped(export, seed)
         except AssertionError as error:
             print(error, file=sys.stderr)
-    return stepped(2)
+    return stepped(export, 2)
 
 
-figures = drawn()
-schemas = {tool["function"]["name"]: get_json_schema(getattr(package.Room(), tool["function"]["name"]))["function"]
-           for tool in package.ROOM.tools}
-for tool in package.ROOM.tools:
-    wanted, made = tool["function"]["parameters"], schemas[tool["function"]["name"]]["parameters"]
-    assert set(made["properties"]) == set(wanted.get("properties", {})), tool
-    assert set(made.get("required", ())) == set(wanted.get("required", ())), tool
-tell("GRPOTrainer took a step with the room as its environment", digest=package.ROOM.digest, figures=figures,
-     rewards={name: rewarded(episode["steps"], episode["task_id"]) for name, episode in told.items()})
+def checked(package: Any) -> None:
+    """Has each tool the arguments that it had, and the same required ones? As many, where they go by other names."""
+    made = {tool["function"]["name"]: tool["function"] for tool in functions(package)}
+    for tool in package.ROUTES.functions:
+        wanted, own = tool["function"]["parameters"], made[tool["function"]["name"]]["parameters"]
+        assert len(own["properties"]) == len(wanted.get("properties") or {}), tool
+        assert len(own.get("required", ())) == len(wanted.get("required") or ()), tool
+        assert all(each["description"] for each in own["properties"].values()), own
+
+
+def hostile() -> dict[str, float]:
+    """A step in the room with awkward tools; what is called and worth there is what the room itself says."""
+    place = EXPORTS / "hostile"
+    (told,) = json.loads((place / "episodes.json").read_text("utf-8"))
+    call = next(step for step in told["steps"] if not step["tool"].isascii())
+    export = opened(place / "trl", call)
+    checked(export.package)
+    journal = played(export.package, told["steps"], told["task_id"])._playing().journal()
+    assert [(row["tool"], row["arguments"]) for row in journal if row["kind"] == "call"] == [
+        (step["tool"], step["arguments"]) for step in told["steps"] if "tool" in step]
+    assert rewarded(export.package, told["steps"], told["task_id"]) == 1.0
+    return drawn(export)
+
+
+told = {each["name"]: each for each in episodes()}
+sample = opened(EXPORTS / "trl", next(step for step in told["good"]["steps"] if "tool" in step))
+checked(sample.package)
+figures = {"sample": drawn(sample), "hostile": hostile()}
+tell("GRPOTrainer took a step with the room as its environment, and one in a room of awkward tools",
+     digest=sample.package.ROOM.digest, figures=figures, rewards={
+         name: rewarded(sample.package, each["steps"], each["task_id"]) for name, each in told.items()})

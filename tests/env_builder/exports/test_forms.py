@@ -35,6 +35,28 @@ def test_preferences_part_in_the_same_state_and_the_smallest_difference_comes_fi
     assert left.is_empty()
 
 
+def test_the_same_call_with_another_answer_is_no_preference(tmp_path: Path, shop: Source) -> None:
+    turns = shop.turns.lazy().collect()
+    same = turns.filter(session_id="good")["arguments"]
+    near = (pl.col("session_id") == "near") & (pl.col("tool") == "open")
+    alike = turns.with_columns(pl.when(near).then(pl.lit(same[2])).otherwise(pl.col(name)).alias(name)
+                               for name in ("arguments", "arguments_raw"))
+    left = export("dpo", tmp_path, shop._replace(turns=alike)).verdicts
+    told = rows(tmp_path, "dpo")
+    assert "near" not in {row["rejected_episode_id"] for row in told}
+    assert left.filter(subject="near")["reason"].item() == "no_pair"
+    assert told and all(row["chosen"] != row["rejected"] and row["difference"] > 0 for row in told)
+
+
+def test_a_reward_model_compares_what_began_with_the_same_words(tmp_path: Path, shop: Source) -> None:
+    turns = shop.turns.lazy().collect().with_columns(
+        pl.when(pl.col("session_id") == "far", pl.col("position") == 0).then(pl.lit("shut it")).otherwise("content")
+        .alias("content"))
+    left = export("reward_model", tmp_path, shop._replace(turns=turns)).verdicts
+    assert [row["rejected_episode_id"] for row in rows(tmp_path, "reward_model")] == ["near"]
+    assert left.filter(subject="far")["reason"].item() == "no_pair"
+
+
 def test_acts_carry_labels_and_arguments_come_back_as_they_were(tmp_path: Path, shop: Source) -> None:
     for form in ("kto", "process_reward", "reward_model"):
         export(form, tmp_path, shop)

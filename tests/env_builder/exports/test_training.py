@@ -27,7 +27,8 @@ JSON = st.recursive(
 ODD = {"door": {"type": "string"}, "from": {"type": "integer"}, "x-y": {"enum": ["a", "b"]},
        "self": {"type": ["number", "null"]},
        "x_y": {"type": "array", "items": {"type": "object", "properties": {"n": {"type": "integer"}}}}, "_p": {},
-       "why": {"type": "string", "description": "Say why.\nArgs: none (choices: any)"}}
+       "why": {"type": "string", "description": "Say why.\nArgs: none (choices: any) NoReturns: x"},
+       "m²": {"type": ["string", "integer"]}}
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def package(kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
 def test_arguments_of_a_method_reach_the_tool_as_they_were_given(package: ModuleType) -> None:
     room = package.Room()
     room.reset(task_id=TASK)
-    odd = {"door": "7", "from": 3, "x-y": "a", "self": None, "x_y": [{"n": 1, "m": None}], "why": ""}
+    odd = {"door": "7", "from": 3, "x-y": "a", "self": None, "x_y": [{"n": 1, "m": None}], "why": "", "m²": "7"}
     names = list(inspect.signature(room.open_door).parameters)
     assert len(names) == len(ODD) and all(name.isidentifier() for name in names)
     room.open_door(**{name: odd[own] for name, own in zip(names, ODD, strict=True) if own in odd})
@@ -67,7 +68,8 @@ def test_methods_tell_what_the_schema_tells(package: ModuleType) -> None:
     assert typing.get_args(hints["x_y"]) == ("a", "b") and hints["x_y_"] == list[dict]
     required = [each.name for each in inspect.signature(method).parameters.values() if each.default is inspect.Parameter.empty]
     assert required == ["self", "door"]
-    assert method.__doc__.count("Args:") == 1 and "(choices" not in method.__doc__
+    assert hints["m_"] is typing.Any and '{"type": ["string", "integer"]}' in method.__doc__, "a text stays a text"
+    assert method.__doc__.count("Args:") == 1 and "Returns:" not in method.__doc__ and "(choices" not in method.__doc__
     assert {"reset", "open_door", "read_sign", "say"} == {
         name for name, _ in inspect.getmembers(package.Room, inspect.isfunction) if not name.startswith("_")}
 
