@@ -1,9 +1,10 @@
 """Episodes as trajectories in the Agent Trajectory Interchange Format (ATIF v1.8), one a line.
 
 Steps are the messages in order; a call is a step of the agent with its observation, joined with the words just before it.
-What ATIF has no field for stands in `extra.traceroom`: task, family, split, environment digest, reward and where it is
-from, policy. Left out, with a verdict: episodes with arguments that are no JSON object. A call that nobody answered has no
-observation.
+Times, token ids and log-probabilities stand where the log has them.
+What ATIF has no field for stands in `extra.traceroom`: task, family, split, environment digest, reward and where it is from;
+of a step how it was drawn. Left out, with a verdict: episodes with arguments that are no JSON object. A call that nobody
+answered has no observation.
 
 ATIF's validators: `extra="forbid"`, step ids from 1, calls and metrics on the agent's steps alone.
 """
@@ -19,6 +20,8 @@ from env_builder.exports.exporter import Source
 from env_builder.exports.lines import Left, Row, form
 from env_builder.runtime.trajectory import OWN, VERSION
 
+_METRICS = {"prompt_token_ids": "prompt_token_ids", "completion_token_ids": "completion_token_ids",
+            "logprobs": "behaviour_logprobs"}
 _SOURCES = {"assistant": "agent", "user": "user"}
 
 
@@ -33,7 +36,7 @@ def _rows(source: Source, side: str, missed: Left) -> Iterator[Row]:
 
 def _trajectory(episode: Episode, tools: list[Row], source: Source) -> Row:
     about = episode.about
-    steps = list(_steps(episode.messages))
+    steps = list(_steps(episode))
     own = {name: about[name] for name in ("task_id", "family_id", "split", "goal", "label_source", "weight")}
     return {
         "schema_version": VERSION, "session_id": about["session_id"], "trajectory_id": about["session_id"],
@@ -45,18 +48,26 @@ def _trajectory(episode: Episode, tools: list[Row], source: Source) -> Row:
                         "reward": about["final"]}}}
 
 
-def _steps(messages: list[Row]) -> Iterator[Row]:
-    answers = {message["tool_call_id"]: message["content"] for message in messages if message["role"] == "tool"}
-    for message in messages:
+def _steps(episode: Episode) -> Iterator[Row]:
+    answers = {message["tool_call_id"]: message["content"] for message in episode.messages if message["role"] == "tool"}
+    for message, known in zip(episode.messages, episode.known, strict=True):
         if message["role"] == "tool":
             continue
-        step: Row = {"source": _SOURCES.get(message["role"], "system"), "message": message["content"] or ""}
+        step: Row = {"source": _SOURCES.get(message["role"], "system"), "message": message["content"] or "", **_drawn(known)}
         for call in message.get("tool_calls", ()):
             step["tool_calls"] = [{"tool_call_id": call["id"], "function_name": call["function"]["name"],
                                    "arguments": _object(call["function"]["arguments"])}]
             if call["id"] in answers:
                 step["observation"] = {"results": [{"source_call_id": call["id"], "content": answers[call["id"]]}]}
         yield step
+
+
+def _drawn(known: Row) -> Row:
+    """When and how a message was written, in ATIF's fields."""
+    metrics = {told: known[name] for told, name in _METRICS.items() if name in known}
+    return {**({"timestamp": known["happened_at"].isoformat()} if "happened_at" in known else {}),
+            **({"metrics": metrics} if metrics else {}),
+            **({"extra": {OWN: {"sampling": orjson.loads(known["sampling"])}}} if "sampling" in known else {})}
 
 
 def _object(text: str) -> orjson.Fragment:

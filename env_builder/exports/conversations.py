@@ -30,8 +30,9 @@ REASONS = {
     "no_rubric": "task {} has no published rubric, so nothing would reward what is tried",
 }
 Row = dict[str, Any]
+DRAWN = ("sampling", "prompt_token_ids", "completion_token_ids", "behaviour_logprobs")
 _COLUMNS = ("episode_id", "task_id", "kind", "role", "observation", "action_text", "action_name", "action_arguments",
-            "turn_idx", "policy_id")
+            "turn_idx", "policy_id", "happened_at", *DRAWN)
 
 
 class Episode(NamedTuple):
@@ -42,6 +43,8 @@ class Episode(NamedTuple):
     messages: list[Row]
     turns: list[int]
     """Of each message the turn that it is from; -1: none."""
+    known: list[Row]
+    """Of each message what else the log says: `happened_at`, and of the policy's own how they were drawn (`DRAWN`)."""
     policy: str | None
     """The model that the log names, of its first act that names one."""
     left: str | None
@@ -61,6 +64,7 @@ def conversations(source: Source, sides: Sequence[str]) -> Iterator[Episode]:
 def _episode(about: Row, steps: list[Row], names: Mapping[str, str]) -> Episode:
     messages: list[Row] = []
     turns: list[int] = []
+    known: list[Row] = []
     left, n_calls, acted, passed = None, 0, False, -1
     for place, step in enumerate(steps):
         kind, mine = step["kind"], step["role"] == "assistant"
@@ -69,6 +73,7 @@ def _episode(about: Row, steps: list[Row], names: Mapping[str, str]) -> Episode:
             if text:
                 messages.append({"role": step["role"], "content": text})
                 turns.append(step["turn_idx"])
+                known.append(_known(step))
                 acted = acted or (mine and bool(text.strip()))
         elif kind == "call" and step["role"] == "user":
             passed = step["turn_idx"]
@@ -83,16 +88,25 @@ def _episode(about: Row, steps: list[Row], names: Mapping[str, str]) -> Episode:
             if not messages or messages[-1]["role"] != "assistant" or "tool_calls" in messages[-1]:
                 messages.append({"role": "assistant", "content": None})
                 turns.append(step["turn_idx"])
+                known.append({})
             messages[-1]["tool_calls"] = [call]
+            known[-1] = _known(step) | known[-1]
             n_calls += 1
         elif step["turn_idx"] != passed:
             messages.append({"role": "tool", "tool_call_id": f"call_{n_calls - 1}", "content": step["observation"]})
             turns.append(step["turn_idx"])
+            known.append(_known(step))
     told = spoken(messages, about["goal"])
     if len(told) > len(messages):
-        turns.insert(told.index({"role": "user", "content": about["goal"]}), -1)
+        turns.insert(told.index(goal := {"role": "user", "content": about["goal"]}), -1)
+        known.insert(told.index(goal), {})
     policy = next((step["policy_id"] for step in steps if step["policy_id"]), None)
-    return Episode(about, told, turns, policy, left if acted else "no_action")
+    return Episode(about, told, turns, known, policy, left if acted else "no_action")
+
+
+def _known(step: Row) -> Row:
+    """What the log says of a step beside its words."""
+    return {name: step[name] for name in ("happened_at", *DRAWN) if step[name] is not None}
 
 
 def spoken(messages: Sequence[Row], goal: str) -> list[Row]:

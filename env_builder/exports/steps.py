@@ -22,7 +22,8 @@ from warehouse.records import SIDES
 
 COLUMNS: dict[str, pl.DataType] = {
     "episode_id": pl.String(), "task_id": pl.String(), "family_id": pl.String(), "split": pl.String(),
-    "environment_digest": pl.String(), "turn_idx": pl.Int32(), "step_idx": pl.Int32(), "role": pl.String(), "kind": pl.String(),
+    "environment_digest": pl.String(), "turn_idx": pl.Int32(), "step_idx": pl.Int32(),
+    "happened_at": pl.Datetime("us", "UTC"), "role": pl.String(), "kind": pl.String(),
     "observation": pl.String(), "action_text": pl.String(), "action_name": pl.String(), "action_arguments": pl.String(),
     "tool_schema_hash": pl.String(), "is_error": pl.Boolean(), "tier": pl.String(), "state_hash": pl.String(),
     "loss_mask": pl.Boolean(), "reward": pl.Float64(), "reward_parts": pl.String(), "shaped_reward": pl.Float64(),
@@ -39,7 +40,7 @@ MARKS: dict[str, pl.DataType] = {
 """What `Source.marks` may say of a turn."""
 TURNS_AT_ONCE = 40_000
 _READ = ("turn_id", "session_id", "position", "kind", "role", "content", "tool", "arguments", "arguments_raw", "is_error",
-         "requestor", "result_id", "model")
+         "requestor", "result_id", "model", "happened_at", "answered_at")
 _OF_ACTION = ("sampling", "prompt_token_ids", "completion_token_ids", "behaviour_logprobs")
 _OF_ANSWER = ("tier", "state_hash")
 
@@ -132,7 +133,8 @@ def _told(halves: pl.DataFrame, source: Source) -> pl.DataFrame:
         pl.col("session_id").alias("episode_id"), "task_id", "family_id", "split",
         pl.lit(source.content_digest, pl.String()).alias("environment_digest"),
         pl.col("position").cast(pl.Int32).alias("turn_idx"),
-        pl.int_range(pl.len()).over("rank").cast(pl.Int32).alias("step_idx"), "role",
+        pl.int_range(pl.len()).over("rank").cast(pl.Int32).alias("step_idx"),
+        pl.when(half).then("answered_at").otherwise("happened_at").alias("happened_at"), "role",
         pl.when(half).then(pl.lit("result")).otherwise("kind").alias("kind"),
         pl.when(half | ~(acts | mask)).then("content").alias("observation"),
         pl.when(mask & ~is_call).then("content").alias("action_text"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from env_builder.exports import Source, export
 from env_builder.exports.adapters.play import callable_names, functions
+from env_builder.exports.steps import MARKS
 from warehouse.records import Tool, frame
 
 JSON = st.recursive(
@@ -105,3 +107,24 @@ def test_a_line_for_the_api_ends_with_the_assistant(tmp_path: Path, shop: Source
     export("openai", tmp_path, shop._replace(turns=cut))
     (row,) = map(json.loads, _lines(tmp_path / "openai.train.jsonl"))
     assert row["messages"][-1]["tool_calls"][0]["function"]["name"] == "open"
+
+
+def test_a_trajectory_tells_when_and_how_its_steps_were_drawn(tmp_path: Path, shop: Source) -> None:
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    timed = shop.turns.lazy().collect().with_columns(
+        (pl.lit(noon) + pl.duration(minutes=pl.col("position"))).alias("happened_at"),
+        (pl.lit(noon) + pl.duration(minutes=pl.col("position"), seconds=5)).alias("answered_at"))
+    marks = pl.DataFrame([{"turn_id": "good-1", "sampling": '{"temperature":0.5}', "prompt_token_ids": [1],
+                           "completion_token_ids": [5, 6], "behaviour_logprobs": [-0.5, 0.0]}],
+                         schema={name: MARKS[name] for name in ("turn_id", "sampling", "prompt_token_ids",
+                                                                "completion_token_ids", "behaviour_logprobs")})
+    for form in ("atif", "trajectories"):
+        export(form, tmp_path, shop._replace(turns=timed, marks=marks))
+    (row,) = (row for row in map(json.loads, _lines(tmp_path / "atif.train.jsonl")) if row["session_id"] == "good")
+    assert [step["timestamp"] for step in row["steps"]] == [
+        f"2026-01-01T12:0{minute}:00+00:00" for minute in range(4)]
+    assert [step.get("metrics") for step in row["steps"]] == [
+        None, {"prompt_token_ids": [1], "completion_token_ids": [5, 6], "logprobs": [-0.5, 0.0]}, None, None]
+    assert row["steps"][1]["extra"] == {"traceroom": {"sampling": {"temperature": 0.5}}}
+    told = pl.read_parquet(tmp_path / "trajectories.train.parquet").filter(episode_id="good", turn_idx=1)["happened_at"]
+    assert told.to_list() == [noon + timedelta(minutes=1), noon + timedelta(minutes=1, seconds=5)], "called, then answered"
