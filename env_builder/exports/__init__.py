@@ -51,10 +51,10 @@ def write(
     out.mkdir(parents=True, exist_ok=True)
     about = {"environment": source.environment, "content_digest": source.content_digest, **asked}
     known = card.known(out, about)
-    written = [export(form, out, source) for form in forms]
-    verdicts = pl.concat([empty(Verdict) if left is None else left, *(each.verdicts for each in written)])
-    paths = [path for each in written for path in each.paths] + card.write(out, source, verdicts, licence, about, known)
-    return Exported(sorted(paths), verdicts)
+    written = {form: export(form, out, source) for form in forms}
+    found = {card.ALL: empty(Verdict) if left is None else left, **{form: each.verdicts for form, each in written.items()}}
+    paths = [path for each in written.values() for path in each.paths]
+    return Exported(sorted(paths + card.write(out, source, found, licence, about, known)), pl.concat(found.values()))
 
 
 def export_room(name: str, out: Path, kit: Kit) -> Exported:

@@ -21,6 +21,8 @@ from env_builder.exports.steps import episodes
 from warehouse.errors import InputError
 from warehouse.records import SIDES
 
+ALL = "all forms"
+"""In the place of a form: what was left before any form saw it."""
 CARD, LEFT, STEPS = "README.md", "left.json", "trajectories"
 UNKNOWN = "unknown"
 _FORMS = {
@@ -33,6 +35,7 @@ _FORMS = {
     "process_reward": "acts one by one, each labelled",
     "openai": "good sessions as OpenAI's fine-tuning API takes them",
     "atif": "sessions as ATIF trajectories",
+    "minari": "sessions as transitions for offline RL, in Minari's layout",
 }
 _LIMITS = """## Limits
 
@@ -62,19 +65,20 @@ def known(out: Path, about: Mapping[str, Any]) -> list[Row]:
 
 
 def write(
-    out: Path, source: Source, left: pl.DataFrame, licence: str, about: Mapping[str, Any], known: Sequence[Row]
+    out: Path, source: Source, left: Mapping[str, pl.DataFrame], licence: str, about: Mapping[str, Any], known: Sequence[Row]
 ) -> list[Path]:
-    """Write `left.json` and the card over what the folder holds; gives both paths. `known`: what was left earlier on."""
-    columns = ("subject", "reason", "detail")
-    rows = pl.concat([left.filter(~pl.col("kept")).select(columns), pl.DataFrame(known, dict.fromkeys(columns, pl.String))])
-    rows = rows.unique().sort(columns)
-    counted = rows.group_by("reason").agg(pl.col("subject").n_unique()).sort("reason")
-    why: dict[str, int] = dict(counted.iter_rows())
-    told = {"asked": dict(about), "counted": why, "left": rows.to_dicts()}
-    (out / LEFT).write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8", newline="\n")
+    """Write `left.json` and the card over what the folder holds; gives both paths. `left`: by form; `known`: earlier on."""
+    columns = ("form", "subject", "reason", "detail")
+    told = [each.filter(~pl.col("kept")).select(pl.lit(form).alias("form"), *columns[1:]) for form, each in left.items()]
+    rows = pl.concat([*told, pl.DataFrame(known, dict.fromkeys(columns, pl.String))]).unique().sort(columns)
+    why: dict[str, dict[str, int]] = {}
+    for form, reason, n in rows.group_by("form", "reason").agg(pl.col("subject").n_unique()).sort("form", "reason").iter_rows():
+        why.setdefault(form, {})[reason] = n
+    said = {"asked": dict(about), "counted": why, "left": rows.to_dicts()}
+    (out / LEFT).write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n", "utf-8", newline="\n")
     files = {form: found for form in sorted({path.name.partition(".")[0] for path in out.iterdir() if path.is_file()})
              if (found := _files(out, form))}
-    text = "\n".join([*_front(files, licence), *_body(files, source, why, about)])
+    text = "\n".join([*_front(files, licence), *_body(files | _transitions(out), source, why, about)])
     (out / CARD).write_text(text + "\n", "utf-8", newline="\n")
     return [out / LEFT, out / CARD]
 
@@ -88,6 +92,15 @@ def _files(out: Path, form: str) -> list[tuple[str, str, int]]:
             if n_rows:
                 found.append((side, path.name, n_rows))
     return found
+
+
+def _transitions(out: Path) -> dict[str, list[tuple[str, str, int]]]:
+    """The same of Minari's datasets, whose rows are episodes."""
+    found = []
+    for side in SIDES:
+        for path in sorted(out.glob(f"minari/*/*-{side.replace('_', '-')}-v0/data/metadata.json")):
+            found.append((side, path.parent.parent.name, int(json.loads(path.read_text("utf-8"))["total_episodes"])))
+    return {"minari": found} if found else {}
 
 
 def count(path: Path) -> int:
@@ -110,7 +123,7 @@ def _front(files: dict[str, list[tuple[str, str, int]]], licence: str) -> Iterab
     yield "---"
 
 
-def _body(files: dict[str, list[tuple[str, str, int]]], source: Source, counted: dict[str, int],
+def _body(files: dict[str, list[tuple[str, str, int]]], source: Source, counted: dict[str, dict[str, int]],
           about: Mapping[str, Any]) -> Iterable[str]:
     digest = source.content_digest or "none was published"
     yield from (f"# {source.environment}", "", "What agents did in the tools of one service, and how well it went: made by "
@@ -134,7 +147,8 @@ def _body(files: dict[str, list[tuple[str, str, int]]], source: Source, counted:
     for figure in of_side.columns[1:]:
         yield _row(figure, *(told.get(side, {}).get(figure) for side in SIDES))
     yield from ("", "## Left out, and why", "")
-    yield from (f"- `{reason}`: {n:,}" for reason, n in counted.items())
+    for form, reasons in counted.items():
+        yield f"- {form if form == ALL else f'`{form}`'}: {', '.join(f'`{reason}` {n:,}' for reason, n in reasons.items())}"
     yield from (*(() if counted else ("Nothing.",)), "", "Each with its reason: `left.json`.", "", _LIMITS)
 
 

@@ -141,8 +141,10 @@ def test_the_card_names_what_is_there_and_counts_what_was_left(tmp_path: Path, s
     assert 'license: "mit"' in front and "config_name: trajectories" in front and "validation" not in front
     assert "| `sft` | good sessions as messages and tools, for supervised fine-tuning | 1 | 0 | 1 |" in card
     told = json.loads((tmp_path / "left.json").read_text("utf-8"))
-    assert told["counted"]["duplicate"] == 1 and "- `duplicate`: 1" in card
-    assert {row["subject"] for row in told["left"] if row["reason"] == "not_known_good"} == {"near", "far", "failed"}
+    assert told["counted"]["all forms"] == {"duplicate": 1} and "- all forms: `duplicate` 1" in card
+    assert told["counted"]["sft"] == {"not_known_good": 3} and "- `sft`: `not_known_good` 3" in card
+    assert "| `minari` | sessions as transitions for offline RL, in Minari's layout | 4 | 0 | 1 |" in card
+    assert {row["subject"] for row in told["left"] if row["form"] == "sft"} == {"near", "far", "failed"}
 
 
 def test_a_folder_is_one_export_and_takes_further_forms_of_the_same(tmp_path: Path, shop: Source) -> None:
@@ -153,6 +155,6 @@ def test_a_folder_is_one_export_and_takes_further_forms_of_the_same(tmp_path: Pa
     write(["dpo", "minari"], tmp_path, source, left, asked={"pad": 9})
     told = json.loads((tmp_path / "left.json").read_text("utf-8"))
     assert told["asked"] == {"environment": shop.environment, "content_digest": shop.content_digest, "pad": 9}
-    assert {"duplicate", "not_known_good"} <= set(told["counted"])
+    assert {"all forms", "sft"} <= set(told["counted"])
     card = (tmp_path / "README.md").read_text("utf-8")
     assert "config_name: dpo" in card and "config_name: sft" in card and "what was asked for: pad 9." in card
