@@ -26,6 +26,7 @@ MISTAKES = {
     "nothing made yet": (("show", "--out", "empty"), ".*: there is no warehouse here yet; make it with: traceroom run LOGS .*"),
     "an exporter that is not known": (("export", "harbr", "x"), r"no exporter 'harbr'; there are: .*; did you mean 'harbor'\?"),
     "no environment": (("tasks", "empty"), "(no environment|empty).*; .*"),
+    "an environment of another name": (("tasks", "OUT/nope"), "no environment '.*/nope'; there are: .*/environments/main."),
     "no model": (("rollout", "ROOM", "--policy", "gpt"), ".*gpt.*; .*"),
     "no key of a model": (("play", "ROOM", "10c4", "--ask"), "--ask: no model is configured to answer; set TRACEROOM_MODEL .*"),
     "a port in use": (("serve", "ROOM", "--port", "PORT"), r"127.0.0.1:\d+: cannot listen there .*; choose another --port."),
@@ -44,7 +45,8 @@ def test_one_sentence_with_the_mend(mistake: str, tmp_path: Path, sample_environ
         (tmp_path / name).write_text(text)
     line, said = MISTAKES[mistake]
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        named = {"ROOM": str(sample_environment), "PORT": str(taken.getsockname()[1])}
+        named = {"ROOM": str(sample_environment), "PORT": str(taken.getsockname()[1]),
+                 "OUT/nope": str(sample_environment.parents[1] / "nope")}
         done = called(*(named.get(word, word) for word in line), DOCKER_HOST="tcp://127.0.0.1:1", TRACEROOM_MODEL="")
     assert done.returncode == 2 and done.stdout == ""
     sentence = " ".join(done.stderr.split())
