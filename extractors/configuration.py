@@ -185,6 +185,8 @@ class Configuration(_Section):
 
     privacy: Switch = "off"
     """Whether personal data and secrets are replaced before anything is stored."""
+    privacy_policy: str | None = None
+    """A TOML file that says which fields are what, and what is kept (docs/privacy.md); relative to this file."""
     sources: list[Source] = Field(default_factory=list)
     sessions: Sessions = Sessions()
     gates: Gates = Gates()

@@ -21,6 +21,7 @@ from pipelines.commands import (
     forgetting,
     grading,
     looking,
+    naming,
     releasing,
     reporting,
     rolling,
@@ -58,6 +59,7 @@ app.command("fetch")(releasing.fetch)
 app.command("withdraw")(releasing.withdraw)
 app.command("collect")(releasing.collect)
 app.command("forget")(forgetting.forget)
+app.command("pseudonym")(naming.pseudonym)
 app.command("base-image")(building.base_image)
 for command in app.registered_commands:
     told = example(command.name)

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-from pipelines import rules
+from pipelines import privacy, rules
 from pipelines.engine import code_digest
 from pipelines.releases.disclosing import disclosed
 from pipelines.releases.registry import Source
@@ -55,7 +55,7 @@ class Gate(NamedTuple):
     name: str
     says: str
     offenders: Callable[[Build], pl.DataFrame]
-    level: Callable[[Settings], Level] = lambda settings: "block"
+    level: Callable[[Build], Level] = lambda build: "block"
     acceptable: bool = True
     """May somebody accept what it found?"""
 
@@ -145,7 +145,8 @@ def _leaking(build: Build) -> pl.DataFrame:
 def _disclosing(build: Build, secret: bool, name: str) -> pl.DataFrame:
     """Files that hold such things; what ships with every room is ours."""
     files = [(path, each.place) for path, each in build.unjudged(name).items() if "/runtime/" not in path]
-    return pl.DataFrame(disclosed(files, secret), infer_schema_length=None)
+    nobodys = frozenset[str]() if secret else privacy.pseudonyms_in(build.store)
+    return pl.DataFrame(disclosed(files, secret, nobodys), infer_schema_length=None)
 
 
 def _changing(build: Build) -> pl.DataFrame:
@@ -175,25 +176,26 @@ _SECRETS, _PERSONAL, _DIGESTS = "no_secret_is_published", "no_personal_data_is_p
 GATES: tuple[Gate, ...] = (
     *map(_of_rule, rules.RULES),
     Gate("logs_did_not_drift", "The logs are made of what they were made of in the promoted release.", _drifted,
-         lambda settings: configuration_of(settings).release.drift),
+         lambda build: configuration_of(build.settings).release.drift),
     Gate("outcomes_are_calibrated", "Probabilities of success tell good sessions from bad ones as people did.", _uncalibrated),
     Gate("tools_answer_as_logged", "No tool's program gets more of its logged calls wrong than the bar allows.", _unlike),
     Gate("audits_hold", "Nothing that was played against a published reward got through, and its solution earns 1.",
          _unaudited, acceptable=False),
     Gate("splits_do_not_leak", "Nothing stands on two sides of a split.", _leaking,
-         lambda settings: configuration_of(settings).release.leaks),
+         lambda build: configuration_of(build.settings).release.leaks),
     Gate(_SECRETS, "No file holds a key, a token or a password.", lambda build: _disclosing(build, True, _SECRETS),
-         lambda settings: configuration_of(settings).release.secrets),
+         lambda build: configuration_of(build.settings).release.secrets),
     Gate(_PERSONAL, "No file holds an address, a number of a card, an account, a person or a telephone.",
          lambda build: _disclosing(build, False, _PERSONAL),
-         lambda settings: "block" if _is_private(settings) else configuration_of(settings).release.personal_data),
+         lambda build: "block" if _is_private(build.store) else configuration_of(build.settings).release.personal_data),
     Gate(_DIGESTS, "Another process writes the same environments from the same tables.", _changing,
          acceptable=False),
 )
 
 
-def _is_private(settings: Settings) -> bool:
-    return settings.privacy if settings.privacy is not None else settings.configured.privacy == "on"
+def _is_private(store: Store) -> bool:
+    """Whether people were taken out of what OUT holds."""
+    return privacy.held_policy(store) not in (None, privacy.OFF)
 
 
 def judge(build: Build, accepted: Iterable[str] = (), among: Iterable[Gate] = GATES) -> list[Judged]:
@@ -201,7 +203,7 @@ def judge(build: Build, accepted: Iterable[str] = (), among: Iterable[Gate] = GA
     names = set(accepted)
     judged = []
     for gate in among:
-        level = gate.level(build.settings)
+        level = gate.level(build)
         rows = gate.offenders(build) if level != "off" else pl.DataFrame()
         judged.append(Judged(gate.name, gate.says, level, rows, gate.acceptable and gate.name in names))
     return judged

@@ -20,7 +20,7 @@ from extractors.formats.correction import NAME as CORRECTION
 from extractors.inventory import SourceFile
 from extractors.pieces import Left, Log, Piece, opened
 from extractors.reading import Reading
-from pipelines import progress
+from pipelines import privacy, progress
 from pipelines.engine import Counts
 from pipelines.engines.processes import n_cores
 from pipelines.erasing.remembered import TABLE as FORGOTTEN
@@ -30,7 +30,7 @@ from pipelines.ledger import Ledger, forget_verdicts, write_places
 from pipelines.readers import Readers
 from pipelines.settings import Settings
 from pipelines.settling import hand_over, settle
-from warehouse.errors import InputError, Unavailable
+from warehouse.errors import InputError
 from warehouse.records import File, Place, Verdict, empty, frame
 from warehouse.store import Store
 
@@ -72,9 +72,11 @@ def ingest(store: Store, settings: Settings) -> Counts:
     files = _unforgotten(files, forgotten)
     ledger, batch, later = Ledger(store, files), _Batch(store, forgotten), set[str]()
     new = [file for file in files if not ledger.holds(file)]
+    guard = _guard(store, settings)
     _say_anew(store, files, new, unread)
     with store.holding(_MEMORY, n_threads=1):
-        with Readers(_size(new), store.path.with_name(f"{store.path.name}.readings")) as readers:
+        folder = store.path.with_name(f"{store.path.name}.readings")
+        with Readers(_size(new), folder, privacy.Seal() if guard else None) as readers:
             for task, reading in readers.readings(_tasks(new, ledger, len(files)), datetime.now(UTC)):
                 place = task.source_file.place
                 if settings.until and reading.file.day and reading.file.day > settings.until:
@@ -86,7 +88,12 @@ def ingest(store: Store, settings: Settings) -> Counts:
                 counts["n_new_files"] += reading.file.piece == 0
                 counts["n_new_records"] += reading.records.height
                 counts["n_new_events"] += kept.reading.events.height
-                batch.add(kept, task.replaces, task.place)
+                if guard is None:
+                    batch.add(kept, task.replaces, task.place)
+                else:
+                    guard.hold((task, kept[1:]), kept.reading)
+        for (task, rest), reading in guard.clean() if guard else ():
+            batch.add(Kept(reading, *rest), task.replaces, task.place)
         batch.commit()
     with store.holding(_MEMORY_TO_SETTLE, n_cores()):
         store.again(lambda: _end(store, ledger, later))
@@ -99,6 +106,14 @@ def ingest(store: Store, settings: Settings) -> Counts:
 def _unforgotten(files: list[SourceFile], forgotten: Remembered | None) -> list[SourceFile]:
     """The files that are not named after somebody who was forgotten."""
     return [file for file in files if forgotten is None or not forgotten.speaks(file.relative)]
+
+
+def _guard(store: Store, settings: Settings) -> privacy.Guard[tuple[_Task, tuple[pl.DataFrame, pl.DataFrame]]] | None:
+    """Who takes people out before anything is stored; None where nobody shall. Raises InputError where OUT is otherwise."""
+    if privacy.wanted(settings, store):
+        return privacy.Guard(store, settings, store.path.with_name(f"{store.path.name}.waiting"))
+    privacy.agree_to_none(store, settings.out)
+    return None
 
 
 def _end(store: Store, ledger: Ledger, later: set[str]) -> None:
@@ -123,7 +138,7 @@ def discovered(settings: Settings) -> tuple[list[SourceFile], pl.DataFrame]:
     """Files that the settings name (else the configuration's sources), and verdicts on those left.
 
     What persons corrected of the run's own results lies beside these, and is read with the logs.
-    Raises InputError for a path that is not there, Unavailable where privacy is asked for: nothing is read then.
+    Raises InputError for a path that is not there.
     """
     files, left = _logs(settings)
     own, beside = _corrections(settings)
@@ -132,7 +147,6 @@ def discovered(settings: Settings) -> tuple[list[SourceFile], pl.DataFrame]:
 
 def _logs(settings: Settings) -> tuple[list[SourceFile], pl.DataFrame]:
     told = configuration.load(settings.configuration) if settings.configuration else None
-    _refuse_privacy(settings, told)
     return inventory.discover(settings.logs, settings.only, settings.without, told)
 
 
@@ -152,15 +166,6 @@ def all_read(store: Store, settings: Settings) -> bool:
     ledger = Ledger(store, files)
     said = set(store.read("select subject from mart.verdicts where stage = 'extract' and not kept")["subject"])
     return all(ledger.holds(file) for file in files) and said.issuperset(unread["subject"])
-
-
-def _refuse_privacy(settings: Settings, told: configuration.Configuration | None) -> None:
-    """Whoever asks for privacy must not get a run without it."""
-    asked = settings.privacy if settings.privacy is not None else told is not None and told.privacy == "on"
-    if asked:
-        where = "--privacy on" if settings.privacy else f'{settings.configuration}, privacy = "on"'
-        raise Unavailable(
-            "privacy is not there yet", where, "run with --privacy off, on logs that may be read as they are")
 
 
 def something_to_read(settings: Settings) -> list[str]:

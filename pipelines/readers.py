@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Future
 from dataclasses import dataclass, replace
 from datetime import datetime
+from io import BytesIO
 from pathlib import Path
 from statistics import fmean
 from types import TracebackType
@@ -36,6 +37,13 @@ _ENOUGH = 2 * PIECE_BYTES
 
 _QUEUE = 3
 """Pieces in memory for each reader: enough for the time that a transaction takes."""
+
+
+class Seal(Protocol):
+    """What keeps rows on the disk from others' eyes."""
+
+    def shut(self, content: bytes) -> bytes: ...
+    def opened(self, content: bytes) -> bytes: ...
 
 
 class Task(Protocol):
@@ -83,11 +91,12 @@ _LARGE = ("records", "events")
 
 
 class Readers:
-    """Readers for about `n_bytes` of logs, with `folder` for what they read; use as a context manager."""
+    """Readers for about `n_bytes` of logs, with `folder` for what they read, sealed where there is a seal; use as a context
+    manager."""
 
-    def __init__(self, n_bytes: int, folder: Path) -> None:
+    def __init__(self, n_bytes: int, folder: Path, seal: Seal | None = None) -> None:
         self._n_beside = engines.n_workers() if n_bytes >= _ENOUGH else 0
-        self._folder = folder
+        self._folder, self._seal = folder, seal
         self._engine: Engine | None = None
         self._reading, self._committing = [0.0], [0.0]
         """Seconds for each piece: of those who read it, and of whoever takes it from here."""
@@ -128,7 +137,7 @@ class Readers:
             elif n_busy < 2 * self._n_beside:
                 log = replace(task.log, document=None)
                 place = self._folder / task.found.file_id if self._engine.shares_files else None
-                turn.found = self._engine.executor.submit(_read, log, task.found, read_at, place)
+                turn.found = self._engine.executor.submit(_read, log, task.found, read_at, place, self._seal)
                 n_busy += 1
 
     def _handed_over(self, turn: _Turn[T]) -> Iterator[tuple[T, Reading]]:
@@ -142,7 +151,7 @@ class Readers:
         try:
             parked = found.result()
             self._reading.append(parked.seconds)
-            return _fetched(parked)
+            return _fetched(parked, self._seal)
         except (OSError, pl.exceptions.PolarsError) as error:
             raise StoreError(f"what was read cannot be put down ({error})", str(self._folder), (
                 "make room on the disk, then run again: what was committed stays")) from error
@@ -180,7 +189,7 @@ def _read_here(task: Task, read_at: datetime) -> Reading:
     return read_piece(task.log, task.found, read_at)
 
 
-def _read(log: Log, piece: Piece, read_at: datetime, place: Path | None) -> _Parked:
+def _read(log: Log, piece: Piece, read_at: datetime, place: Path | None, seal: Seal | None) -> _Parked:
     """Read a piece in a process that looks for circles in memory between pieces alone."""
     gc.collect()
     began = time.perf_counter()
@@ -189,15 +198,21 @@ def _read(log: Log, piece: Piece, read_at: datetime, place: Path | None) -> _Par
         return _Parked(reading, None, time.perf_counter() - began)
     for name in _LARGE:
         frame: pl.DataFrame = getattr(reading, name)
-        frame.write_ipc(f"{place}.{name}", compression="uncompressed")
+        if seal is None:
+            frame.write_ipc(f"{place}.{name}", compression="uncompressed")
+        else:
+            content = BytesIO()
+            frame.write_ipc(content, compression="uncompressed")
+            Path(f"{place}.{name}").write_bytes(seal.shut(content.getvalue()))
     empty = replace(reading, records=reading.records.clear(), events=reading.events.clear())
     return _Parked(empty, place, time.perf_counter() - began)
 
 
-def _fetched(parked: _Parked) -> Reading:
+def _fetched(parked: _Parked, seal: Seal | None) -> Reading:
     if parked.place is None:
         return parked.reading
-    records, events = (pl.read_ipc(f"{parked.place}.{name}") for name in _LARGE)
+    paths = [Path(f"{parked.place}.{name}") for name in _LARGE]
+    records, events = (pl.read_ipc(BytesIO(seal.opened(path.read_bytes())) if seal else path) for path in paths)
     for name in _LARGE:
         Path(f"{parked.place}.{name}").unlink()
     return replace(parked.reading, records=records, events=events)

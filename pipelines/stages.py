@@ -194,8 +194,8 @@ def funnel(store: Store, settings: Settings) -> Counts:
 STAGES: tuple[Stage, ...] = (
     Stage(
         "extract",
-        ("raw.files", "raw.places", "raw.records", "raw.quarantine", "raw.declarations", "raw.forgotten", "core.events"), (),
-        ingest, always=True),
+        ("raw.files", "raw.places", "raw.records", "raw.quarantine", "raw.declarations", "raw.forgotten", "raw.privacy",
+         "raw.people", "core.events"), (), ingest, always=True),
     Stage(
         "sessions", ("core.sessions", "core.turns", "core.feedback", "core.row_changes", "core.corrections", "core.tools"),
         ("extract",), sessions, ("[sources]", "[sessions]", "since", "services", "limit")),

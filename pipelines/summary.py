@@ -89,10 +89,22 @@ def left(settings: Settings) -> list[dict[str, Any]]:
     gave nothing begins with, as text, None of all else."""
     with Store.published(settings.warehouse) as store:
         rows = store.read(
-            f"select stage, reason, subject, path as file, v.line, detail, array_slice(q.content, 1, {4 * RAW}) as raw "
+            f"select stage, reason, subject, path as file, v.line, detail, "
+            "case when starts_with(q.content::varchar, 'sealed:') then q.content "
+            f"else array_slice(q.content, 1, {4 * RAW}) end as raw "
             "from mart.verdicts v left join raw.files f using (file_id) left join raw.quarantine q "
             "on q.file_id = v.file_id and q.line = v.line and v.stage = 'extract' where not kept order by all").to_dicts()
-    return [{**row, "raw": None if row["raw"] is None else row["raw"].decode("utf-8", "replace")[:RAW]} for row in rows]
+    return [{**row, "raw": None if row["raw"] is None else _opened(row["raw"]).decode("utf-8", "replace")[:RAW]}
+            for row in rows]
+
+
+def _opened(content: bytes) -> bytes:
+    """Quarantined bytes for their owner's eyes; sealed ones stay so without the key."""
+    from pipelines.privacy import is_sealed, owner
+
+    if not is_sealed(content):
+        return content
+    return owner().opened(content) or b"(sealed with another key)"
 
 
 def out_of(path: str) -> Settings:

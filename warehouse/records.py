@@ -91,6 +91,25 @@ class Quarantined(Record):
     """At most the first MiB."""
 
 
+class PrivacyState(Record):
+    """By which rules, and with which key, personal data was taken out (`raw.privacy`)."""
+
+    policy: str
+    """Version of the rules, with a digest of what a policy file adds."""
+    key_check: str
+    """Keyed hash of nothing: tells keys apart, and nothing of the key."""
+
+
+class Person(Record):
+    """Something that tells who somebody is (`raw.people`)."""
+
+    person_id: str
+    """Keyed hash of kind and value, first 32 hex digits."""
+    kind: str
+    sealed: bytes
+    """JSON of kind and value, sealed with the owner's key (AES-SIV)."""
+
+
 class Declaration(Record):
     """A tool as a file declares it (`raw.declarations`): a tool list, or the `tools` of a request that a log kept."""
 

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import duckdb
 
 SCHEMA_VERSION = 2
-KEPT = ("raw.files", "raw.places", "raw.records", "raw.quarantine", "raw.declarations", "raw.forgotten", "core.events")
+KEPT = ("raw.files", "raw.places", "raw.records", "raw.quarantine", "raw.declarations", "raw.forgotten", "raw.privacy",
+        "raw.people", "core.events")
 """Tables of what was read, and of what is not read again: they cannot be computed again without the logs."""
 _WITHOUT_INDEX = {"raw.records": ("record_id", "file_id", "byte_offset"), "core.events": ("event_id", "file_id"),
                   "raw.quarantine": ("file_id", "line")}

@@ -42,6 +42,10 @@ create table if not exists raw.declarations (
 -- Who was forgotten, as hashes with the owner's key: what is read of them again is left out (pipelines/erasing).
 create table if not exists raw.forgotten (
     kind varchar not null, hash varchar not null, form varchar not null, primary key (kind, hash));
+-- Whether personal data was taken out of what is here: by which rules, with which key; no row: it was not, or nothing is here.
+create table if not exists raw.privacy (policy varchar primary key, key_check varchar not null);
+-- Who was seen, sealed with the owner's key: what is read later is cleaned of them too.
+create table if not exists raw.people (person_id varchar primary key, kind varchar not null, sealed blob not null);
 
 create table if not exists core.events (
     event_id varchar not null using compression uncompressed, record_id varchar not null using compression uncompressed,

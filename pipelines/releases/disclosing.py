@@ -73,8 +73,10 @@ KINDS: tuple[Kind, ...] = (
 )
 
 
-def disclosed(files: Iterable[tuple[str, Path]], secret: bool) -> list[dict[str, object]]:
-    """{"path", "kind", "n", "first"} of what is found, by path; `secret`: of secrets, else of personal data."""
+def disclosed(files: Iterable[tuple[str, Path]], secret: bool, nobodys: frozenset[str] = frozenset()
+              ) -> list[dict[str, object]]:
+    """{"path", "kind", "n", "first"} of what is found, by path; `secret`: of secrets, else of personal data; `nobodys`:
+    pseudonyms."""
     kinds = [kind for kind in KINDS if kind.is_secret == secret]
     found: list[dict[str, object]] = []
     for name, path in sorted(files):
@@ -83,7 +85,7 @@ def disclosed(files: Iterable[tuple[str, Path]], secret: bool) -> list[dict[str,
         values: dict[str, set[str]] = {kind.name: set() for kind in kinds}
         for lines in _texts(path):
             for kind in kinds:
-                values[kind.name] |= _values(lines, kind)
+                values[kind.name] |= _values(lines, kind) - nobodys
         found += [{"path": name, "kind": kind, "n": len(each), "first": _masked(min(each))}
                   for kind, each in values.items() if each]
     return found

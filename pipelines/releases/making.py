@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from env_builder.bundle import MANIFEST
 from env_builder.runtime.canonical import canonical, digest
-from pipelines import bundling, exporting
+from pipelines import bundling, exporting, privacy
 from pipelines.engine import code_digest
 from pipelines.releases.registry import Source, source
 from pipelines.settings import Settings
@@ -76,7 +76,7 @@ def make(store: Store, settings: Settings, predecessor: str | None, scratch: Pat
     files = {f"{folder}/{path}": each for (_, folder), found in (parts | report).items() for path, each in found.items()}
     manifest = {
         "service": _service(store), "built_from": _built_from(store), "code": code_digest(), "settings": _told(settings),
-        "privacy": _privacy(settings), "predecessor": predecessor, "figures": _figures(store, settings),
+        "privacy": _privacy(store), "predecessor": predecessor, "figures": _figures(store, settings),
         "parts": [_part(kind, folder, found) for (kind, folder), found in sorted((parts | report).items())]}
     return Draft(manifest, files | about)
 
@@ -190,9 +190,10 @@ def _told(settings: Settings) -> str:
     return digest(canonical([told, settings.behaviour_text, settings.rewards_text]))
 
 
-def _privacy(settings: Settings) -> str:
-    on = settings.privacy if settings.privacy is not None else settings.configured.privacy == "on"
-    return "on" if on else "off"
+def _privacy(store: Store) -> str:
+    """Whether people were taken out, and by which rules: `off`, `on (1)`."""
+    held = privacy.held_policy(store)
+    return privacy.OFF if held in (None, privacy.OFF) else f"on ({held})"
 
 
 def _figures(store: Store, settings: Settings) -> dict[str, float | int]:

@@ -16,12 +16,11 @@ from typing import Any
 
 import pytest
 
-from pipelines.ingesting import discovered, something_to_read
-from pipelines.settings import Settings, from_environment
+from pipelines.ingesting import something_to_read
+from pipelines.settings import Settings
 from pipelines.stages import STAGES
 from tests.command_line import ROOT, environ, process
 from tests.pipelines.conftest import SAMPLE, Traceroom, files, same, tables
-from warehouse.errors import Unavailable
 from warehouse.store import Store
 
 RUN = ("run", "--no-image", "--json")
@@ -208,7 +207,6 @@ def test_a_bad_line_is_named_and_the_rest_goes_on(logs: Path, tmp_path: Path, tr
 
 @pytest.mark.parametrize(("arguments", "says"), [
     (("nowhere.jsonl",), r"nowhere.jsonl: there is no such file or folder; give the path of your logs."),
-    (("LOGS", "--privacy", "on"), "--privacy on: privacy is not there yet; run with --privacy off"),
     (("LOGS", "--config", "none.toml"), "none.toml: there is no such file; give --config the path of a TOML file."),
     (("LOGS", "--only", "nothing_here"), "there is nothing to read"),
     (("LOGS", "--out", "LOGS/tools.json"), "tools.json: this is a file; give --out a folder."),
@@ -252,18 +250,6 @@ def test_the_configuration_is_obeyed(logs: Path, tmp_path: Path, traceroom: Trac
         good = store.read("select distinct unnest(good_session_ids) as session_id from mart.tasks")["session_id"].to_list()
         certain = store.read("select session_id from mart.outcomes where probability >= 0.9")["session_id"].to_list()
         assert sorted(good) == sorted(certain) and 0 < len(good) < 20
-
-
-def test_nobody_who_asks_for_privacy_gets_a_run_without(logs: Path, tmp_path: Path, traceroom: Traceroom) -> None:
-    told = tmp_path / "told.toml"
-    told.write_text('privacy = "on"\n')
-    done = traceroom(*RUN, logs, "--config", told, "--out", tmp_path / "out")
-    assert done.returncode == 2 and 'told.toml, privacy = "on": privacy is not there yet' in done.stderr
-    assert not (tmp_path / "out" / "warehouse.duckdb").exists(), "nothing may be stored"
-    asked = from_environment().model_copy(update={"logs": (str(logs),), "configuration": str(told)})
-    with pytest.raises(Unavailable):
-        discovered(asked)
-    assert discovered(asked.model_copy(update={"privacy": False}))[0]
 
 
 def test_an_instance_of_ones_own_is_kept_in_its_home(

@@ -20,8 +20,8 @@ from warehouse.store import SCHEMA_VERSION, Store, published_path
 
 TABLES = {
     "raw.files": records.File, "raw.places": records.Place, "raw.records": records.RawRecord,
-    "raw.quarantine": records.Quarantined, "raw.declarations": records.Declaration,
-    "raw.forgotten": records.Forgotten,
+    "raw.quarantine": records.Quarantined, "raw.privacy": records.PrivacyState, "raw.people": records.Person,
+    "raw.declarations": records.Declaration, "raw.forgotten": records.Forgotten,
     "core.events": records.Event, "core.sessions": records.Session, "core.turns": records.Turn,
     "core.feedback": records.Feedback, "core.row_changes": records.RowChange, "core.corrections": records.Correction,
     "core.tools": records.Tool,

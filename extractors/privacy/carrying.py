@@ -1,0 +1,246 @@
+"""What is known of people, carried into a text: in one walk over its chunks, the longest first.
+
+In: a text. Out: the text with pseudonyms, and the words of names that were met. A chunk (signs without spaces, with dots,
+underscores, hyphens or an @ between) is looked up once for all texts; only one that begins something is looked at where it
+stands. Fields win over forms, forms over words. Names that are words too are replaced beside another name, or after a title.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import NamedTuple
+
+from extractors.privacy.fields import EMAIL, kind_of_value
+from extractors.privacy.kept import STREETS, TITLES, is_given, is_listed
+from extractors.privacy.patterns import CUES, Found, account_at, cue_at, number_at
+from extractors.privacy.people import Known, People
+from extractors.privacy.pseudonyms import Pseudonyms
+
+_CHUNK = re.compile(r"\\[nrtbf\"\\/]|[^\W_]+(?:[._@+%'’-]+[^\W_]+)*")
+_SEP = re.compile(r"""\\*["']?\s*(?::|=>?)[ \t]*(\\*["'])?(\[)?""")
+_BARE = re.compile(r"[^\n,;&}\])\"'<>]{1,200}")
+_TIGHT = re.compile(r"[^\s,;&}\])\"'<>]{1,200}")
+_LIST = re.compile(r"""\[[^\[\]{}]*\]""")
+_ITEM = re.compile(r"""(["'])((?:(?!\1).){1,200})\1""")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_CAMEL = re.compile(r"[A-Z]?[a-z]+")
+_AFTER_NAME = re.compile(r"([._-]?)(\d+)")
+_GOES_ON = frozenset(" -.)")
+_SHORT = 8
+"""Signs of a number that is nobody's by itself."""
+_BEFORE = frozenset((*TITLES, "name", "named", "dear", "hi", "hello", "hey", "i'm", "called"))
+
+
+class _Chunk(NamedTuple):
+    """What is to be done where a chunk stands."""
+
+    made: str | None
+    """Its replacement wherever it stands."""
+    names: tuple[str, ...] = ()
+    """Words of names in it."""
+    field: str | None = None
+    """Kind of the values that follow it."""
+    begins: tuple[tuple[str, str], ...] = ()
+    """Values that begin with it, the longest first, with their kinds."""
+    cue: str | None = None
+    number: bool = False
+    account: bool = False
+    doubtful: bool = False
+    """It is a name beside another one."""
+
+
+class Carried(NamedTuple):
+    """A text with pseudonyms."""
+
+    text: str
+    names: frozenset[str]
+    zips: frozenset[str]
+
+
+class Carrier:
+    """The walk, with what it remembers of chunks."""
+
+    def __init__(self, people: People, pseudonyms: Pseudonyms) -> None:
+        self._people, self._pseudonyms = people, pseudonyms
+        self.met: set[Known] = set()
+        """What was replaced for its form."""
+        self._chunks: dict[str, _Chunk | None] = {}
+        self._begins: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        for value, kind in people.values.items():
+            found = _CHUNK.match(value) if value[:1].isalnum() else _CHUNK.search(value)
+            if found and found[0] != value:
+                self._begins[found[0]].append((value, kind))
+        for each in self._begins.values():
+            each.sort(key=lambda pair: (-len(pair[0]), pair))
+
+    def carry(self, text: str) -> Carried:
+        """The text with pseudonyms."""
+        if "\\u" not in text:
+            return self._walk(text)
+        plain = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
+        made = self._walk(plain)
+        if plain.isascii() or not text.isascii():
+            return made
+        return made._replace(text="".join(sign if sign < "\x80" else _escape(sign) for sign in made.text))
+
+    def _walk(self, text: str) -> Carried:
+        pieces: list[str] = []
+        names: set[str] = set()
+        zips: set[str] = set()
+        done, chunks = 0, self._chunks
+        for match in _CHUNK.finditer(text):
+            chunk = match[0]
+            known = chunks[chunk] if chunk in chunks else self._look_up(chunk)
+            if known is None or match.start() < done:
+                continue
+            for start, end, made in self._spans(text, match, known, names, zips):
+                if start >= done:
+                    pieces += (text[done:start], made)
+                    done = end
+        return Carried("".join(pieces) + text[done:] if pieces else text, frozenset(names), frozenset(zips))
+
+    def _spans(self, text: str, match: re.Match[str], known: _Chunk, names: set[str], zips: set[str]
+               ) -> list[tuple[int, int, str]]:
+        """Places to be replaced, from this chunk on."""
+        start, end = match.span()
+        if known.field and (found := self._field(text, end, known.field, names, zips)):
+            return found
+        for value, kind in known.begins:
+            after = start + len(value)
+            if text[start:after].lower() == value and not text[after:after + 1].isalnum():
+                return [(start, after, self._pseudonyms.of(kind, text[start:after]))]
+        place: Found | None = None
+        if known.cue:
+            place = cue_at(text, known.cue, end)
+        elif known.number and (text[end:end + 1] in _GOES_ON or end - start > _SHORT or text[start - 1:start] == "+"):
+            place = number_at(text, start)
+        elif known.account:
+            place = account_at(text, start)
+        if place:
+            value = text[place[0]:place[1]]
+            if place[2] == "zip":
+                zips.add(value)
+            self.met.add((place[2], value))
+            return [(place[0], place[1], self._pseudonyms.of(place[2], value))]
+        if known.doubtful and not self._is_name(text, start, end):
+            return []
+        names.update(known.names)
+        return [(start, end, known.made)] if known.made is not None else []
+
+    def _field(self, text: str, end: int, kind: str, names: set[str], zips: set[str]) -> list[tuple[int, int, str]]:
+        """The value of a field, or each one of a list."""
+        sep = _SEP.match(text, end)
+        if sep is None:
+            return []
+        if sep[2]:
+            found = _LIST.match(text, sep.end() - 1)
+            spans = [] if found is None else [
+                self._value(item.start(2), item[2], kind, names, zips) for item in _ITEM.finditer(text, *found.span())]
+            return [span for span in spans if span]
+        if sep[1]:
+            stop = text.find(sep[1], sep.end())
+            value = text[sep.end():stop] if stop >= 0 else ""
+        else:
+            found = (_BARE if kind in ("name", "people", "address", "phone", "card") else _TIGHT).match(text, sep.end())
+            value = found[0].rstrip() if found else ""
+        span = self._value(sep.end(), value, kind, names, zips) if 0 < len(value) <= 200 else None
+        return [span] if span else []
+
+    def _value(self, start: int, value: str, kind: str, names: set[str], zips: set[str]) -> tuple[int, int, str] | None:
+        found = kind_of_value(kind, value)
+        if found is None or value.lower() in self._people.tools:
+            return None
+        if found == "name":
+            words = {word.lower() for word in _LETTERS.findall(value)}
+            if kind == "people" and not words & self._people.words:
+                return None
+            names |= words
+        if found == "zip":
+            zips.add(value)
+        return start, start + len(value), self._pseudonyms.of(self._people.values.get(value.lower(), found), value)
+
+    def _is_name(self, text: str, start: int, end: int) -> bool:
+        """Whether what is a word too is a name here: beside a name, or after a title."""
+        if not text[start].isupper():
+            return False
+        before = text[max(0, start - 40):start].rstrip(" .").rsplit(None, 1)
+        last = before[-1].strip("\"'(,[{").lower() if before and text[start - 1:start] == " " else ""
+        if last in _BEFORE or self._is_a_name(last):
+            return True
+        after = re.match(r" ([^\W\d_]+)", text[end:end + 30])
+        return after is not None and after[1][0].isupper() and self._is_a_name(after[1].lower())
+
+    def _is_a_name(self, word: str) -> bool:
+        return word in self._people.words
+
+    def _look_up(self, chunk: str) -> _Chunk | None:
+        found = self._chunks[chunk] = None if chunk[0] == "\\" else self._told(chunk)
+        return found
+
+    def _told(self, chunk: str) -> _Chunk | None:
+        lower = chunk.lower()
+        if lower in self._people.tools:
+            return None
+        field = self._people.fields.get(lower)
+        begins = tuple(self._begins.get(lower, ()))
+        if kind := self._people.values.get(lower):
+            return _Chunk(self._pseudonyms.of(kind, chunk), tuple(_LETTERS.findall(lower)), field, begins)
+        if "@" in chunk and (found := EMAIL.search(chunk)):
+            self.met.add(("email", found[0]))
+            made = chunk[:found.start()] + self._pseudonyms.of("email", found[0]) + chunk[found.end():]
+            return _Chunk(made, (), field, begins)
+        cue = lower if lower in CUES else None
+        number = chunk[0].isdigit()
+        is_account = len(chunk) > 3 and chunk[:2].isupper() and chunk[2:4].isdigit()
+        new, names, doubtful = self._words(chunk)
+        if new is None and not (field or begins or cue or number or is_account):
+            return None
+        return _Chunk(new, names, field, begins, cue, number, is_account, doubtful)
+
+    def _words(self, chunk: str) -> tuple[str | None, tuple[str, ...], bool]:
+        """The chunk with its names replaced, these, and whether it is a name beside another one alone."""
+        people = self._people
+        parts = _LETTERS.findall(chunk)
+        lower = [part.lower() for part in parts]
+        if len(parts) == 1 and parts[0] == chunk and chunk not in people.words and not chunk.islower() and not chunk.isupper():
+            camel = [part.lower() for part in _CAMEL.findall(chunk)]
+            if len(camel) > 1 and "".join(camel) == lower[0] and all(part in people.words for part in camel):
+                return _CAMEL.sub(lambda part: self._pseudonyms.word(part[0]), chunk), tuple(camel), False
+        sure = [word for word in lower if word in people.words and word not in people.doubtful]
+        joined = len(parts) > 1 and re.search(r"[._]", chunk) is not None
+        if joined and is_given(lower[0]) and is_listed(lower[1]) and len(parts) == 2:
+            return self._pseudonyms.of("id", chunk), tuple(lower), False
+        if not sure:
+            lone = len(parts) == 1 or (len(parts) == 2 and lower[1] == "s")
+            if lone and lower[0] in people.doubtful and chunk.startswith(parts[0]) and not any(map(str.isdigit, chunk)):
+                return self._pseudonyms.word(parts[0]) + chunk[len(parts[0]):], (lower[0],), True
+            return None, (), False
+        if joined and len(parts) == 2 and all(word in people.words or is_listed(word) for word in lower):
+            return self._pseudonyms.of("id", chunk), tuple(lower), False
+        return self._partly(chunk, set(sure)), tuple(sure), False
+
+    def _partly(self, chunk: str, names: set[str]) -> str:
+        """The chunk with these names replaced, and numbers that follow one at once."""
+        pieces: list[str] = []
+        done = 0
+        for found in _LETTERS.finditer(chunk):
+            if found[0].lower() not in names or found.start() < done or found[0].lower() in STREETS:
+                continue
+            pieces += [chunk[done:found.start()], self._pseudonyms.word(found[0])]
+            done = found.end()
+            if number := _AFTER_NAME.match(chunk, done):
+                pieces += [number[1], self._pseudonyms.of("id", number[2])]
+                done = number.end()
+        return "".join(pieces) + chunk[done:]
+
+
+_ESCAPED = re.compile(r"(?<!\\)\\u((?!00[0-9][0-9a-fA-F]|d[89abAB]|D[89abAB]|d[c-fC-F]|D[c-fC-F])[0-9a-fA-F]{4})")
+
+
+def _escape(sign: str) -> str:
+    code = ord(sign)
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    code -= 0x10000
+    return f"\\u{0xD800 | code >> 10:04x}\\u{0xDC00 | code & 0x3FF:04x}"

@@ -1,0 +1,23 @@
+"""Check digits: of payment cards (ISO/IEC 7812-1) and of bank accounts (ISO 13616)."""
+
+from __future__ import annotations
+
+import re
+
+
+def luhn_holds(digits: str) -> bool:
+    """Whether the last digit is the check digit of those before."""
+    numbers = [int(sign) for sign in digits]
+    return (sum(sum(divmod(2 * each, 10)) for each in numbers[-2::-2]) + sum(numbers[-1::-2])) % 10 == 0
+
+
+def luhn_digit(first: str, rest: str) -> int:
+    """The second digit with which first, second and rest hold."""
+    return next(each for each in range(10) if luhn_holds(f"{first}{each}{rest}"))
+
+
+def iban_holds(plain: str) -> bool:
+    """Whether the number of a bank account, without spaces, holds: modulo 97 is 1."""
+    if not re.fullmatch(r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}", plain):
+        return False
+    return int("".join(str(int(sign, 36)) for sign in plain[4:] + plain[:4])) % 97 == 1

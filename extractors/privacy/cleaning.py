@@ -1,0 +1,106 @@
+"""Events in, the same events without secrets and with pseudonyms out.
+
+In: the events of one reading, the dictionary of the corpus, the owner's pseudonyms. Out: the events with the same ids, and with
+other texts where somebody stood. Equal texts are cleaned once. What people said is looked through a second time with the names
+of its session, for those that are misspelt.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+import polars as pl
+
+from extractors.privacy.carrying import Carrier
+from extractors.privacy.people import Known, People
+from extractors.privacy.pseudonyms import Pseudonyms
+from extractors.privacy.secrets import cut_out, suspects
+from extractors.privacy.spelling import mended
+
+_TEXTS = ("content", "arguments", "value", "name", "session_id", "call_id", "requestor", "lossy")
+_ON_PATHS = ("request", "business", "log")
+"""Kinds of events whose `tool` is text of the log."""
+_TOKENS = ("prompt_token_ids", "completion_token_ids", "logprobs", "token_ids")
+"""Of a model's usage: they spell the text that was there before."""
+_SAID = ("message", "reasoning", "feedback")
+_FIVE = re.compile(r"(?<![\w.#$€£-])\d{5}(?:-\d{4})?(?![\w-]|\.\d)")
+
+
+class Cleaner:
+    """Cleans events, piece by piece."""
+
+    def __init__(self, people: People, pseudonyms: Pseudonyms) -> None:
+        self._carrier = Carrier(people, pseudonyms)
+        self._people, self._pseudonyms = people, pseudonyms
+        self._names: dict[str, frozenset[str]] = {}
+        self._zips: dict[str, frozenset[str]] = {}
+
+    @property
+    def met(self) -> set[Known]:
+        """What was replaced for its form alone: known from now on."""
+        return self._carrier.met
+
+    def events(self, events: pl.DataFrame) -> pl.DataFrame:
+        """The events, clean."""
+        if events.is_empty():
+            return events
+        kinds = events["kind"]
+        made = events.with_columns(self.texts(events[name]).alias(name) for name in _TEXTS)
+        on_paths = kinds.is_in(_ON_PATHS)
+        if on_paths.any():
+            tool = pl.when(on_paths).then(self.texts(events["tool"].set(~on_paths, None))).otherwise(events["tool"])
+            made = made.with_columns(made.select(tool.alias("tool"))["tool"])
+        if events["usage"].null_count() < events.height:
+            made = made.with_columns(pl.Series("usage", [_without_tokens(each) for each in events["usage"]], pl.String()))
+        return self._second_look(made, events)
+
+    def texts(self, texts: pl.Series) -> pl.Series:
+        """Texts, each cleaned."""
+        different = texts.drop_nulls().unique()
+        if different.is_empty():
+            return texts
+        made: list[str] = []
+        for text, suspect in zip(different, suspects(different), strict=True):
+            carried = self._carrier.carry(cut_out(text) if suspect else text)
+            made.append(carried.text)
+            if carried.names or carried.zips:
+                self._names[text], self._zips[text] = carried.names, carried.zips
+        changed = different != pl.Series(made)
+        if not changed.any():
+            return texts
+        new = pl.Series(made).filter(changed)
+        return texts.replace(different.filter(changed), new)
+
+    def _second_look(self, made: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+        """What people said, with the names and postal codes of its session."""
+        names: dict[str, set[str]] = {}
+        zips: dict[str, set[str]] = {}
+        for session, *texts in events.select("session_id", "content", "arguments", "value").iter_rows():
+            for text in texts:
+                if session is not None and text in self._names:
+                    names.setdefault(session, set()).update(self._names[text])
+                    zips.setdefault(session, set()).update(self._zips[text])
+        if not names:
+            self._names, self._zips = {}, {}
+            return made
+        contents = made["content"].to_list()
+        for at, (kind, session) in enumerate(events.select("kind", "session_id").iter_rows()):
+            text = contents[at]
+            if kind in _SAID and text and session in names:
+                contents[at] = self._mended(text, events["content"][at], names[session], zips[session])
+        self._names, self._zips = {}, {}
+        return made.with_columns(pl.Series("content", contents, pl.String()))
+
+    def _mended(self, text: str, before: str, names: set[str], zips: set[str]) -> str:
+        known = zips - self._zips.get(before, frozenset())
+        if known:
+            text = _FIVE.sub(lambda found: self._pseudonyms.of("zip", found[0]) if found[0] in known else found[0], text)
+        return mended(text, names & self._people.words, self._people.rare, self._pseudonyms)
+
+
+def _without_tokens(usage: str | None) -> str | None:
+    if usage is None or not any(name in usage for name in _TOKENS):
+        return usage
+    told = json.loads(usage)
+    return json.dumps({name: value for name, value in told.items() if name not in _TOKENS}) if isinstance(told, dict) else None

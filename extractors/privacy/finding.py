@@ -1,0 +1,81 @@
+"""What the texts of a corpus tell of people: values of identifying fields, and names that stand after a cue.
+
+In: the events of readings, one after the other. Out: counts alone, that are the same in whatever order they came; `people`
+judges them. What it sees: fields (`pairs`), names that introduce themselves, are addressed, or are made of a common given name
+and another word. What it does not see: a rare name without any cue.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import polars as pl
+
+from extractors.privacy.kept import is_given, is_household, is_listed, is_plain
+from extractors.privacy.pairs import Pair, pairs_of
+
+TEXTS = ("content", "arguments", "value", "name")
+_NAME = r"\p{L}[\p{L}'’\-]+"
+_CUES = (r"(?i)\b(?:my (?:full |last |first )?name(?: is|'s|:)|name is|named|mr\.?|mrs\.?|ms\.?|miss|dr\.?|prof\.?|"
+         rf"on behalf of|i'm|i am|this is|speaking with|hi|hello|hey|dear|regards,|sincerely,|thanks,|thank you,|called)"
+         rf"\s+{_NAME}(?: {_NAME}){{0,2}}")
+_STRONG = re.compile(r"(?i)(?:my (?:full |last |first )?name(?: is|'s|:)|name is|named|"
+                     r"mr\.?|mrs\.?|ms\.?|dr\.?|prof\.?)\s+(.*)")
+_WEAK = re.compile(r"(?i)(?:on behalf of|miss|i'm|i am|this is|speaking with|hi|hello|hey|dear|regards,|sincerely,|thanks,|"
+                   r"thank you,|called)\s+(.*)")
+_PAIR = r"\b\p{Lu}[\p{Ll}'’\-]+ (?:\p{Lu}\. )?\p{Lu}[\p{L}'’\-]+"
+
+
+class Finding:
+    """What was seen so far."""
+
+    def __init__(self) -> None:
+        self.pairs: Counter[Pair] = Counter()
+        self.names: set[tuple[str, ...]] = set()
+        """Words of names that stood after a cue, in lower case."""
+        self.words: Counter[str] = Counter()
+        """Words of messages, in lower case -> how many different texts hold them."""
+        self.tools: set[str] = set()
+
+    def see(self, events: pl.DataFrame) -> None:
+        """Take in the events of a reading."""
+        texts = pl.concat([events[name].drop_nulls() for name in TEXTS]).unique()
+        if texts.is_empty():
+            return
+        self.pairs.update(pairs_of(texts))
+        self.tools.update(events.filter(pl.col("kind").is_in(["call", "result"]))["tool"].drop_nulls().unique())
+        said = events.filter(pl.col("kind").is_in(["message", "feedback", "reasoning"]))
+        said_texts = pl.concat([said["content"], said["value"]]).drop_nulls().unique()
+        self._see_names(said_texts)
+        lower = said_texts.str.to_lowercase().str.extract_all(r"\p{L}{4,}").list.unique().explode().drop_nulls()
+        self.words.update(dict(lower.to_frame("word").group_by("word").len().iter_rows()))
+
+    def _see_names(self, texts: pl.Series) -> None:
+        for cue in texts.str.extract_all(_CUES).explode().drop_nulls().unique():
+            strong, weak = _STRONG.match(cue), _WEAK.match(cue)
+            words = _words((strong or weak or [cue, ""])[1])
+            if name := _introduced(words, strong is not None):
+                self.names.add(name)
+        for pair in texts.str.extract_all(_PAIR).explode().drop_nulls().unique():
+            words = _words(pair)
+            if len(words) > 1 and is_given(words[0].lower()) and not is_plain(words[-1].lower()):
+                self.names.add(tuple(word.lower() for word in words if len(word) > 1))
+
+
+def _words(text: str) -> list[str]:
+    return [word.removesuffix("'s").removesuffix("’s").rstrip("'’-") for word in text.split()]
+
+
+def _introduced(words: list[str], strong: bool) -> tuple[str, ...]:
+    """The words at the beginning that are a name."""
+    name: list[str] = []
+    for word in words:
+        lower = word.lower()
+        is_one = is_listed(lower) or (word[:1].isupper() and not is_plain(lower) and bool(strong or name))
+        is_one |= is_household(lower) and word[:1].isupper() and bool(strong or name)
+        if not is_one or is_plain(lower):
+            break
+        name.append(lower)
+    lone = len(name) == 1 and not strong and not is_given(name[0])
+    return () if lone else tuple(name)

@@ -1,0 +1,76 @@
+"""Personal data by its form alone, where a text has come to something that may begin it.
+
+In: a text and the place of a chunk (a run of signs without spaces). Out: where it ends, and its kind. Numbers with many uses
+(five digits, four digits, dates) are taken after a word alone that says what they are.
+"""
+
+from __future__ import annotations
+
+import re
+
+from extractors.privacy.checks import iban_holds, luhn_holds
+
+_STREET = (r"street|st|road|rd|avenue|ave|boulevard|blvd|lane|ln|drive|dr|court|ct|place|pl|square|terrace|highway|hwy|parkway|"
+           r"pkwy|circle|trail|way")
+_ADDRESS = re.compile(
+    rf"\d{{1,6}}[A-Za-z]? (?:[A-Z0-9][\w'’.-]* ){{1,3}}(?i:{_STREET})\b(?:,? (?i:suite|ste|apartment|apt|unit|#)\.? ?\w+)?|"
+    rf"\d{{1,6}} (?:[a-z]+ ){{1,2}}(?:street|avenue|boulevard)\b|P\.?O\.? Box \d+")
+_PHONE = re.compile(
+    r"(?:\d{1,3}[ .-]?)?\(?\d{3}\)?[ .-]{1,2}\d{3}[ .-]\d{4}(?![\d-])|\d{7,15}(?=\D|$)|"
+    r"\d{1,3}[ .-]\(?\d{1,4}\)?(?:[ .-]\d{2,4}){2,4}(?!\d)")
+_CARD = re.compile(r"[3-6]\d{3}[ -]?\d{4}[ -]?\d{4}[ -]?\d{1,7}(?![\d-])|3[47]\d{2}[ -]?\d{6}[ -]?\d{5}(?!\d)")
+_SSN = re.compile(r"(?!000|666|9)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\d-])")
+_IBAN = re.compile(r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
+_IP = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\w.])")
+_LONG = re.compile(r"\d{7,15}(?!\d)")
+CUES: dict[str, tuple[str, re.Pattern[str]]] = {
+    **dict.fromkeys(("zip", "zipcode", "postal", "postcode"), (
+        "zip", re.compile(r"(?i)[ -]*(?:code)?(?:'s|s)?[ :#-]*(?:is|of|was|in|to|for)?[ :]*(\d{5}(?:-\d{4})?)(?![\d-])"))),
+    **dict.fromkeys(("ending", "ends"), ("ending", re.compile(r"(?i)(?: in| with)?[ :#*x-]*(\d{4})(?!\d)"))),
+    "last": ("ending", re.compile(r"(?i) (?:four|4)(?: digits)?(?: of [a-z ]{1,30}?)?(?: are| is)?[ :]*(\d{4})(?!\d)")),
+    **dict.fromkeys(("born", "birthday", "birth", "dob"), ("date", re.compile(
+        r"(?i)(?: date)?(?: is| on|:)*[ :]*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})(?!\d)"))),
+}
+"""Words after which a number is what they say."""
+Found = tuple[int, int, str]
+
+
+def number_at(text: str, start: int) -> Found | None:
+    """Begin, end and kind of what begins with a number at `start`."""
+    before = text[start - 1:start]
+    if before in ("+", "("):
+        if found := _PHONE.match(text, start):
+            return start, found.end(), "phone"
+    elif before in (".", "#", "_", "/", "\\", "="):
+        return None
+    if (found := _CARD.match(text, start)) and _is_card(found[0]):
+        return start, found.end(), "card"
+    for pattern, kind in ((_SSN, "account"), (_ADDRESS, "address"), (_IP, "ip")):
+        if found := pattern.match(text, start):
+            return start, found.end(), kind
+    if (found := _PHONE.match(text, start)) and not _LONG.fullmatch(found[0]) and _is_phone(found[0]):
+        return start, found.end(), "phone"
+    return None
+
+
+def account_at(text: str, start: int) -> Found | None:
+    """The same of a bank account that begins there."""
+    if (found := _IBAN.match(text, start)) and iban_holds(found[0].replace(" ", "")):
+        return start, found.end(), "account"
+    return None
+
+
+def cue_at(text: str, word: str, end: int) -> Found | None:
+    """The same of the number that a word speaks of, which ends at `end`."""
+    kind, pattern = CUES[word]
+    found = pattern.match(text, end)
+    return (found.start(1), found.end(1), kind) if found else None
+
+
+def _is_card(text: str) -> bool:
+    digits = "".join(sign for sign in text if sign.isdigit())
+    return 13 <= len(digits) <= 19 and len(set(digits)) > 1 and luhn_holds(digits)
+
+
+def _is_phone(text: str) -> bool:
+    return 10 <= sum(sign.isdigit() for sign in text) <= 15 and not re.match(r"\d{4}-\d{2}-\d{2}", text)

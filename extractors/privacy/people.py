@@ -1,0 +1,97 @@
+"""What is known of people: values that identify them, words of their names, and fields that hold them.
+
+In: what was found (`Finding`), the policy, and who was known before. Out: the dictionary that is carried into every text. What
+is a name and something else too (a colour, a month, a value of some other field) is a name in its place alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
+from extractors.privacy.fields import kind_of_field, kind_of_value
+from extractors.privacy.finding import Finding
+from extractors.privacy.kept import STREETS, TITLES, is_given, is_household, is_plain
+from extractors.privacy.policy import Policy
+
+_WORD = re.compile(r"[^\W\d_]+")
+_SHORT = 6
+"""Digits of a number from which on it says by itself whose it is."""
+_FEW = 3
+"""Different texts in which a misspelt name may stand."""
+Known = tuple[str, str]
+"""Kind, value; of the kind `word`, a word of a name."""
+
+
+class People:
+    """The dictionary of a corpus."""
+
+    def __init__(self, finding: Finding, policy: Policy, before: Iterable[Known] = ()) -> None:
+        self.policy = policy
+        self.fields: dict[str, str] = {}
+        """Identifying field -> kind."""
+        self.values: dict[str, str] = {}
+        """Value that is carried into every text, in lower case -> kind."""
+        self.words: set[str] = set()
+        """Words of names."""
+        self.tools = {*finding.tools, *(value.lower() for value in policy.keep.values)}
+        self.rare = {word for word, n in finding.words.items() if n <= _FEW}
+        self.known: set[Known] = set()
+        """All of it, to be remembered."""
+        others = self._read_fields(finding)
+        for name in finding.names:
+            self._take_name(name)
+        for kind, value in before:
+            self.words.add(value) if kind == "word" else self.values.setdefault(value.lower(), kind)
+        self.known.update(("word", word) for word in self.words)
+        self.doubtful = {word for word in self.words if is_household(word) or (word in others and not is_given(word))}
+        """Words of names that are something else too."""
+
+    def _read_fields(self, finding: Finding) -> set[str]:
+        """Take in values of identifying fields; gives words that are a value of others."""
+        values: dict[str, list[str]] = defaultdict(list)
+        for field, value in finding.pairs:
+            values[field].append(value)
+        others: set[str] = set()
+        for field in sorted(values):
+            kind = self.policy.fields.get(field) or kind_of_field(field) or _looks(values[field])
+            if kind is None or kind == "keep":
+                others.update(value.lower() for value in values[field] if value.isalpha())
+                continue
+            self.fields[field.lower()] = kind
+            for value in values[field]:
+                if (found := kind_of_value(kind, value)) and value not in self.policy.keep.values:
+                    self._take(found, value)
+                elif kind == "people" and value.isalpha():
+                    others.add(value.lower())
+        return others
+
+    def _take(self, kind: str, value: str) -> None:
+        lower = value.strip().lower()
+        if kind == "name":
+            self._take_name(tuple(_WORD.findall(lower)))
+            return
+        n_digits = sum(sign.isdigit() for sign in lower)
+        n_letters = sum(sign.isalpha() for sign in lower)
+        if kind in ("zip", "ending", "date", "secret"):
+            return   # their places are known by the field, or by a cue
+        if (n_letters == 0 and n_digits < _SHORT) or len(lower) < 4:
+            return
+        if (lower.isalpha() and (is_plain(lower) or is_household(lower))) or lower in self.tools:
+            return
+        self.values.setdefault(lower, kind)
+        self.known.add((kind, value.strip()))
+
+    def _take_name(self, words: tuple[str, ...]) -> None:
+        self.words.update(
+            part for word in words for part in _WORD.findall(word)
+            if len(part) > 1 and not is_plain(part) and part not in TITLES and part not in STREETS
+            and part not in self.tools)
+
+
+def _looks(values: list[str]) -> str | None:
+    """Kind of a field by the look of its values: addresses of e-mail."""
+    few = values[:200]
+    n_emails = sum("@" in value and kind_of_value("people", value) == "email" for value in few)
+    return "email" if n_emails and 2 * n_emails > len(few) else None

@@ -1,0 +1,215 @@
+"""The guard: between what was read and what is stored, it holds back the texts of people.
+
+In: readings, as they were read. Out: the same, clean, when all of the run were seen: then it is known who stands in them. What
+waits meanwhile is sealed with a key that this process alone has. People who were seen lie in `raw.people`, sealed with the
+owner's key, so that another night knows them; what could not be read is quarantined sealed as well.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import orjson
+import polars as pl
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM, AESSIV
+
+from extractors.formats.correction import NAME as CORRECTION
+from extractors.privacy import KINDS, Cleaner, Finding, Known, People, Policy, Pseudonyms
+from extractors.privacy.policy import load
+from extractors.reading import Reading
+from pipelines import progress
+from pipelines.keys import keyed_hash, owner_key
+from pipelines.settings import Settings
+from warehouse.errors import InputError
+from warehouse.records import File, Person, PrivacyState, frame
+from warehouse.store import Store
+
+OFF = "off"
+_MEMORY = 1 << 27
+"""Bytes of readings that wait in memory; the rest waits sealed on the disk."""
+_SEALED = b"sealed:"
+_FRAMES = ("records", "events", "declarations", "quarantine", "verdicts")
+_TOLD_BY_FORM = ("email", "phone", "card", "account", "address", "ip")
+T = TypeVar("T")
+
+
+def is_sealed(content: bytes) -> bool:
+    """Whether these are bytes that an owner sealed."""
+    return content.startswith(_SEALED)
+
+
+class Seal:
+    """Bytes that only this process can read again."""
+
+    def __init__(self) -> None:
+        self._key = AESGCM.generate_key(256)
+
+    def shut(self, content: bytes) -> bytes:
+        """Sealed bytes."""
+        nonce = os.urandom(12)
+        return nonce + AESGCM(self._key).encrypt(nonce, content, None)
+
+    def opened(self, content: bytes) -> bytes:
+        """What was sealed."""
+        return AESGCM(self._key).decrypt(content[:12], content[12:], None)
+
+
+class Owner:
+    """The owner's key, for what stays."""
+
+    def __init__(self, key: bytes) -> None:
+        self.key = key
+        self._siv = AESSIV(bytes.fromhex(keyed_hash(key, "seal", "1") + keyed_hash(key, "seal", "2")))
+
+    def shut(self, content: bytes) -> bytes:
+        """Sealed bytes; of equal ones the same (RFC 5297)."""
+        return _SEALED + self._siv.encrypt(content, None) if content else content
+
+    def opened(self, content: bytes) -> bytes | None:
+        """What was sealed, None where it was sealed with another key; bytes that never were come as they are."""
+        if not content.startswith(_SEALED):
+            return content
+        try:
+            return self._siv.decrypt(content[len(_SEALED):], None)
+        except InvalidTag:
+            return None
+
+
+def wanted(settings: Settings, store: Store | None = None) -> bool:
+    """Whether people are to be taken out: as the call says, else the configuration, else what OUT holds already."""
+    if settings.privacy is not None:
+        return settings.privacy
+    if settings.configuration and "privacy" in settings.configured.model_fields_set:
+        return settings.configured.privacy == "on"
+    held = held_policy(store) if store is not None else None
+    return settings.configured.privacy == "on" if held is None else held != OFF
+
+
+def held_policy(store: Store) -> str | None:
+    """Version of the rules by which what the warehouse holds was cleaned, `off` where it was not; None: it holds nothing."""
+    found = store.read("select policy from raw.privacy")
+    if found.height:
+        return str(found["policy"][0])
+    return OFF if store.count("raw.files") else None
+
+
+def policy_of(settings: Settings) -> Policy:
+    """The policy that the configuration names."""
+    path = settings.configured.privacy_policy
+    return load(Path(settings.configuration or ".").parent / path) if path else Policy()
+
+
+def owner() -> Owner:
+    """The owner, by the environment."""
+    return Owner(owner_key(os.environ, lambda sentence: progress.warn("extract", sentence)))
+
+
+class Guard(Generic[T]):
+    """Readings on one side, clean ones on the other."""
+
+    def __init__(self, store: Store, settings: Settings, folder: Path) -> None:
+        self._store, self._folder = store, folder
+        self._policy = policy_of(settings)
+        self._owner = owner()
+        _agree(store, self._policy.policy_id, keyed_hash(self._owner.key, "check", ""), settings.out)
+        self._finding, self._seal = Finding(), Seal()
+        self._waiting: list[tuple[T, Reading | Path]] = []
+        self._n_bytes = 0
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def hold(self, task: T, reading: Reading) -> None:
+        """See a reading, and keep it until all are seen."""
+        if reading.file.format != CORRECTION:
+            self._finding.see(reading.events)
+        self._n_bytes += int(reading.events.estimated_size() + reading.quarantine.estimated_size())
+        self._waiting.append((task, reading if self._n_bytes <= _MEMORY else self._put_down(reading)))
+
+    def clean(self) -> Iterator[tuple[T, Reading]]:
+        """Those that wait, clean, in their order; what is known of people is in the warehouse then."""
+        try:
+            before = known(self._store, self._owner)
+            people = People(self._finding, self._policy, before)
+            self._remember(people.known - before)
+            cleaner = Cleaner(people, Pseudonyms(self._owner.key))
+            waiting, self._waiting = self._waiting, []
+            for task, held in waiting:
+                reading = self._fetched(held) if isinstance(held, Path) else held
+                yield task, reading if reading.file.format == CORRECTION else self._cleaned(reading, cleaner)
+            self._remember({each for each in cleaner.met if each[0] in _TOLD_BY_FORM} - before - people.known)
+        finally:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _cleaned(self, reading: Reading, cleaner: Cleaner) -> Reading:
+        declared = reading.declarations.with_columns(
+            cleaner.texts(reading.declarations[name]).alias(name) for name in ("description", "input_schema", "annotations"))
+        quarantine = reading.quarantine.with_columns(pl.Series(
+            "content", [self._owner.shut(each) for each in reading.quarantine["content"]], pl.Binary()))
+        return replace(
+            reading, events=cleaner.events(reading.events), declarations=declared, quarantine=quarantine,
+            verdicts=reading.verdicts.with_columns(cleaner.texts(reading.verdicts["detail"]).alias("detail")))
+
+    def _remember(self, known: set[Known]) -> None:
+        key = self._owner.key
+        self._store.append_new("raw.people", frame(Person, [
+            Person(person_id=keyed_hash(key, kind, value)[:32], kind=kind, sealed=self._owner.shut(orjson.dumps([kind, value])))
+            for kind, value in sorted(known)]))
+
+    def _put_down(self, reading: Reading) -> Path:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path = self._folder / str(len(self._waiting))
+        parts = [reading.file.model_dump_json().encode()]
+        for name in _FRAMES:
+            content = BytesIO()
+            getattr(reading, name).write_ipc(content, compression="uncompressed")
+            parts.append(content.getvalue())
+        for number, part in enumerate(parts):
+            path.with_suffix(f".{number}").write_bytes(self._seal.shut(part))
+        return path
+
+    def _fetched(self, path: Path) -> Reading:
+        parts = [self._seal.opened(path.with_suffix(f".{number}").read_bytes()) for number in range(1 + len(_FRAMES))]
+        return Reading(File.model_validate_json(parts[0]), *(pl.read_ipc(BytesIO(part)) for part in parts[1:]))
+
+
+def known(store: Store, owner: Owner) -> set[Known]:
+    """Who was seen so far; of those that another key sealed, nobody."""
+    opened = [owner.opened(sealed) for sealed in store.read("select sealed from raw.people")["sealed"]]
+    return {(kind, value) for kind, value in (orjson.loads(each) for each in opened if each is not None)}
+
+
+def pseudonyms_in(store: Store) -> frozenset[str]:
+    """The pseudonyms of what is known of people: they look like personal data, and are nobody's."""
+    if held_policy(store) in (None, OFF):
+        return frozenset()
+    owned = owner()
+    made = Pseudonyms(owned.key)
+    return frozenset(made.of(kind, value) for kind, value in known(store, owned) if kind in KINDS)
+
+
+def _agree(store: Store, policy: str, check: str, out: str) -> None:
+    """One warehouse is cleaned by one key and one policy, or it is not."""
+    held = held_policy(store)
+    if held is None:
+        store.replace("raw.privacy", frame(PrivacyState, [PrivacyState(policy=policy, key_check=check)]))
+        return
+    if held == OFF:
+        raise InputError("what it holds was read with --privacy off", out, "run into another --out, or with --privacy off")
+    told = store.read("select policy, key_check from raw.privacy").row(0)
+    if told[1] != check:
+        raise InputError("what it holds was read with another key", out, (
+            "set TRACEROOM_KEY or TRACEROOM_KEY_FILE to that key, or run into another --out"))
+    if told[0] != policy:
+        raise InputError("what it holds was read by another privacy policy", out, "run into another --out")
+
+
+def agree_to_none(store: Store, out: str) -> None:
+    """Nothing is taken out: then nothing was before. Raises InputError."""
+    if held_policy(store) not in (None, OFF):
+        raise InputError("what it holds was read with --privacy on", out, "run into another --out, or with --privacy on")

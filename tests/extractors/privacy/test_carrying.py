@@ -1,0 +1,103 @@
+"""What is known of people is carried into every text; what is no one's stays."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+from extractors.privacy import Cleaner, Finding, People, Policy, Pseudonyms
+from extractors.privacy.policy import Keep
+from warehouse.records import Event, frame_schema
+
+MADE = Pseudonyms(b"k" * 32)
+PERSON = {"user_id": "siobhan_brown_6181", "name": {"first_name": "Siobhan", "last_name": "Brown"},
+          "address": {"address1": "912 Elm Street", "zip": "80279"}, "email": "siobhan.brown7922@example.com"}
+
+
+def events(*told: tuple[str, str], session: str = "s") -> pl.DataFrame:
+    rows = [{"event_id": f"e{n}", "record_id": f"r{n}", "file_id": "f", "source": "s", "format": "x", "session_id": session,
+             "kind": kind, "tool": "find" if kind in ("call", "result") else None,
+             ("arguments" if kind == "call" else "value" if kind == "row_change" else "content"): text}
+            for n, (kind, text) in enumerate(told)]
+    return pl.DataFrame(rows, schema=frame_schema(Event))
+
+
+def cleaned(*told: tuple[str, str], policy: Policy | None = None) -> list[str]:
+    rows, finding = events(*told), Finding()
+    finding.see(rows)
+    made = Cleaner(People(finding, policy or Policy()), MADE).events(rows)
+    return [row["content"] or row["arguments"] or row["value"] for row in made.iter_rows(named=True)]
+
+
+def test_what_joined_still_joins() -> None:
+    made = cleaned(
+        ("result", json.dumps(PERSON)), ("call", '{"user_id": "siobhan_brown_6181"}'),
+        ("row_change", json.dumps({"before": None, "after": PERSON}, separators=(",", ":"))),
+        ("result", "Error: user siobhan_brown_6181 not found"),
+        ("message", "I'm Siobhan Brown at 912 elm street, zip 80279, mail SIOBHAN.BROWN7922@example.com. The brown shoes."))
+    person = json.loads(made[0])
+    first, last = person["name"]["first_name"], person["name"]["last_name"]
+    assert json.loads(made[1])["user_id"] == person["user_id"] and person["user_id"] in made[3]
+    assert person["user_id"].startswith(f"{first}_{last}_".lower())
+    assert json.loads(made[2])["after"] == person
+    assert made[4] == (f"I'm {first} {last} at {person['address']['address1'].lower()}, zip {person['address']['zip']}, mail "
+                       f"{MADE.of('email', 'SIOBHAN.BROWN7922@example.com')}. The brown shoes.")
+    assert person["email"].upper().startswith(MADE.of("email", "SIOBHAN.BROWN7922@example.com").split("@")[0])
+
+
+@pytest.mark.parametrize("text", [
+    "The price is 80279 and the quantity 912.", '{"price": 80279, "color": "brown", "name": "Grill", "order": "#W1234567"}',
+    "It may rain in May; I will mark it.", '{"type": "mark", "options": {"size": "S"}, "item_id": "5946177616"}',
+    "Version 1.2.3 of 2024-05-01T10:00:00Z took 1234567890123 ns.", '{"tool": "find", "enum": ["first", "last"]}'])
+def test_what_is_nobodys_stays(text: str) -> None:
+    assert cleaned(("result", json.dumps(PERSON)), ("result", text))[1] == text
+
+
+@pytest.mark.parametrize(("text", "gone"), [
+    ("my name is Xanthe Okonkwo-Reyes", "Okonkwo"), ("Please ask Mrs. Wigglesworth", "Wigglesworth"),
+    ("mail me at xq.zed@corp-mail.io", "xq.zed"), ("call +44 20 7946 0958 or (555) 123-4567", "7946"),
+    ("card 4111-1111-1111-1111", "4111-1111"), ("I live at 77 Kestrel Lane", "Kestrel"), ("SSN 123-45-6789", "45-6789"),
+    ("born on 1980-03-31", "1980-03-31"), ("GB29NWBK60161331926819", "NWBK6016"), ("ending in 1234", "1234"),
+    ("use AKIAIOSFODNN7EXAMPLE", "AKIAIOSF"), ("my password is hunter2x9", "hunter2x9"),
+    ("siobhan called", "siobhan"), ("SIOBHAN", "SIOBHAN"), ("Sioban said so", "Sioban"), ("Siobhan's bag", "Siobhan"),
+    ("see /siobhan_brown_6181/x", "siobhan"), ("name: siobhanBrown", "Brown")])
+def test_what_stands_in_no_field_goes_too(text: str, gone: str) -> None:
+    made = cleaned(("result", json.dumps(PERSON)), ("message", text), ("message", "siobhan_brown_6181"))[1]
+    assert gone not in made and made != text
+
+
+def test_escapes_of_json_are_read_and_written() -> None:
+    made = cleaned(("result", '{"first_name": "Jos\\u00e9", "last_name": "M\\u00fcller"}'), ("message", "José\nMüller"),
+                   ("result", '{"note": "Hi\\nMüller"}'))
+    told = json.loads(made[0])
+    assert made[0].isascii() and made[1] == f"{told['first_name']}\n{told['last_name']}"
+    assert json.loads(made[2])["note"] == f"Hi\n{told['last_name']}"
+
+
+def test_a_policy_declares_and_keeps() -> None:
+    policy = Policy(fields={"badge": "id", "email": "keep"}, keep=Keep(values=frozenset({"Siobhan"})))
+    person = json.dumps({**PERSON, "badge": "QX-1234"})
+    made = cleaned(("result", person), ("message", "badge QX-1234 of Siobhan"), policy=policy)
+    assert "QX-1234" not in made[0] + made[1] and "Siobhan" in made[1] and policy.policy_id != Policy().policy_id
+
+
+def test_the_order_of_readings_changes_nothing() -> None:
+    one, other = events(("message", "Siobhan here")), events(("result", json.dumps(PERSON)), session="t")
+    people = []
+    for order in ((one, other), (other, one)):
+        finding = Finding()
+        for each in order:
+            finding.see(each)
+        people.append(People(finding, Policy()))
+    assert people[0].known == people[1].known and people[0].fields == people[1].fields
+    assert Cleaner(people[0], MADE).events(one).equals(Cleaner(people[1], MADE).events(one))
+    assert "Siobhan" not in Cleaner(people[0], MADE).events(one)["content"][0]
+
+
+def test_token_ids_of_what_was_there_go() -> None:
+    rows = events(("message", "x")).with_columns(usage=pl.lit('{"input_tokens": 3, "prompt_token_ids": [1, 2]}'))
+    finding = Finding()
+    finding.see(rows)
+    assert json.loads(Cleaner(People(finding, Policy()), MADE).events(rows)["usage"][0]) == {"input_tokens": 3}
