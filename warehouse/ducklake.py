@@ -175,6 +175,18 @@ class DuckLake:
             connection.execute(f"call ducklake_delete_orphaned_files({lake}, cleanup_all => true)")
         finally:
             self.close(connection)
+        if not self.has_many_writers:
+            self._compact_catalog()
+
+    def _compact_catalog(self) -> None:
+        """The catalog's file anew: DuckDB leaves in a file what was deleted from it."""
+        path = Path(self.catalog)
+        draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
+        draft.unlink(missing_ok=True)
+        with duckdb.connect() as connection:
+            connection.execute(f"attach {quoted(str(path))} as former; attach {quoted(str(draft))} as fresh")
+            connection.execute("copy from database former to fresh; checkpoint fresh; detach fresh; detach former")
+        draft.replace(path)
 
     def published(self) -> Catalog:
         """The lake as of the snapshot that is published."""

@@ -20,8 +20,10 @@ from pipelines.erasing.finding import Theirs
 from pipelines.erasing.forgetting import Forgot, forget
 from pipelines.erasing.identifiers import Identifiers
 from pipelines.erasing.remembered import Remembered, key_of, rows_of
+from pipelines.erasing.tracing import contents
 from pipelines.releases.releasing import registry_of
 from pipelines.settings import Settings
+from tests.lakes import in_files, take_in
 from tests.pipelines.conftest import Traceroom, tables
 from tests.pipelines.ingestion import held, ingest
 from warehouse.errors import InputError
@@ -176,6 +178,24 @@ def test_a_dry_run_changes_nothing(run_once: tuple[Path, str], tmp_path: Path, t
     assert done.returncode == 0 and json.loads(done.stdout)["n_sessions"] > 0, done.stderr
     assert all((out / name).is_dir() for name in json.loads(done.stdout)["withdrawn"])
     assert {path: path.read_bytes() for path in out.rglob("*.duckdb")} == before
+
+
+def test_of_a_lake_nothing_is_left_of_them(tmp_path: Path) -> None:
+    """Neither in its rows nor in what its catalog knows of them (least and greatest values), nor in a former snapshot."""
+    lines = [line(n, f"zoe_{n % 4}000") for n in range(12)]
+    out, logs = tmp_path / "out", written(tmp_path / "logs", lines)
+    take_in(in_files(tmp_path), out, [str(logs)])
+    with Store.open(out / "warehouse.duckdb") as store:
+        store.publish()
+    forgotten(out, "zoe_3000")
+    assert [path for folder in ("rows", "out") for path in (tmp_path / folder).rglob("*")
+            if path.is_file() and any(b"zoe_3000" in each for each in contents(path))] == []
+    assert b"zoe_3000" not in (tmp_path / "catalog.ducklake").read_bytes()
+    with Store.published(out / "warehouse.duckdb") as store:
+        assert store.read("select count(distinct session_id) as n from core.events").item() == 9
+    take_in(in_files(tmp_path), out, [str(written(logs, [*lines, line(30, "zoe_3000"), line(31, "zoe_1000")]))])
+    with Store.open(out / "warehouse.duckdb", write=False) as store:
+        assert store.read("select count(distinct session_id) as n from core.events").item() == 10
 
 
 def test_another_key_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

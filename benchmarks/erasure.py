@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Forgetting one person of many: how long it takes, what is left of them, and whether anybody else is touched.
+
+    benchmarks/erasure.py ../shared/data/retail_desk [--copies 7] [--until datasets] [--subject ID] [--folder DIR]
+
+Copies of the set's logs (benchmarks/scale_data.py; seven are 11,200 sessions) are built up to a stage, without images; where
+that is the last one, it is released as well. Then a customer with as many sessions as the median one is forgotten, and the
+logs, which lie where they lay, are read again, each a byte longer.
+
+The last line on stdout is one JSON object. `seconds`: of forgetting, `cpu_seconds` of the processor; `originals_left`: files
+below the folder (warehouse, registry, all) in whose bytes the customer's id or e-mail address stands afterwards; `read_back`:
+events that tell of them after the logs were read again; `unrelated_changed`: rows of sessions, turns, row changes, goals,
+outcomes, tasks, facts and answers on record that speak of none of their sessions, and are other or gone, of `n_unrelated`;
+`n_sessions`, `n_gone`: all and theirs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import polars as pl
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import scale_data  # noqa: E402 (a script of its own, from anywhere)
+from pipelines.engine import carry_out  # noqa: E402
+from pipelines.erasing.forgetting import forget  # noqa: E402
+from pipelines.releases.releasing import registry_of, release  # noqa: E402
+from pipelines.settings import Settings  # noqa: E402
+from pipelines.stages import STAGES  # noqa: E402
+from warehouse.store import Store  # noqa: E402
+
+_ID = re.compile(r"\b[a-z]+_[a-z]+_\d{4,}\b")
+_MAIL = re.compile(r"[\w.]+@[\w.]+\w")
+_OF_SESSIONS = {"core.sessions": "session_id", "core.turns": "session_id", "mart.goals": "session_id",
+                "mart.outcomes": "session_id", "mart.facts": "event_id", "mart.recorded": "event_id",
+                "core.row_changes": "change_id", "mart.tasks": "task_id"}
+
+
+def main() -> int:
+    """Build, forget, look, and print the figures."""
+    asked = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    asked.add_argument("data", type=Path)
+    asked.add_argument("--copies", type=int, default=7)
+    asked.add_argument("--until", default=STAGES[-1].name, choices=[stage.name for stage in STAGES])
+    asked.add_argument("--subject")
+    asked.add_argument("--folder", type=Path)
+    told = asked.parse_args()
+    os.environ["TRACEROOM_KEY"] = "the key of a benchmark, nobody's"
+    with tempfile.TemporaryDirectory(dir=told.folder) as scratch:
+        logs = scale_data.write(told.data.resolve(), Path(scratch, "logs"), told.copies)
+        settings = Settings(logs=(str(logs),), out=str(Path(scratch, "out")), image=False)
+        _build(settings, told.until)
+        figures = _measured(settings, logs, told.subject)
+    print(json.dumps({"benchmark": "erasure", "data": told.data.name, "figures": {**figures, "copies": told.copies}}))
+    return 0
+
+
+def _build(settings: Settings, until: str) -> None:
+    for stage in STAGES:
+        report = carry_out(stage, settings)
+        print(f"{stage.name}: {report.seconds:.1f} s", file=sys.stderr, flush=True)
+        if stage.name == until:
+            break
+    with Store.open(settings.warehouse) as store:
+        store.publish()
+    if until == STAGES[-1].name:
+        registry = registry_of(settings)
+        print(release(settings, registry).state, file=sys.stderr)
+
+
+def _measured(settings: Settings, logs: Path, subject: str | None) -> dict[str, float]:
+    with Store.open(settings.warehouse, write=False) as store:
+        who = subject or _somebody(store)
+        words = _words(store, who)
+        before, n_sessions = _unrelated(store, words), store.count("core.sessions")
+    began, used = time.perf_counter(), time.process_time()
+    done = forget(settings, registry_of(settings), who)
+    seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - used
+    left = _left(Path(settings.out), words)
+    print(f"{who} ({len(words)} values): {done.rows}; left: {left}", file=sys.stderr)
+    with Store.open(settings.warehouse, write=False) as store:
+        after = {table: set(store.table(table).hash_rows(1, 2, 3, 4)) for table in before}
+    changed = sum(len(rows - after[table]) for table, rows in before.items())
+    return {"seconds": round(seconds, 2), "cpu_seconds": round(cpu_seconds, 2), "originals_left": len(left),
+            "unrelated_changed": changed, "read_back": _read_back(settings, logs, words), "n_sessions": n_sessions,
+            "n_gone": done.n_sessions, "n_unrelated": sum(map(len, before.values()))}
+
+
+def _somebody(store: Store) -> str:
+    """A customer with as many sessions as the median one."""
+    rows = store.read("select distinct session_id, arguments from core.turns where arguments is not null order by all")
+    found = Counter(name for _, name in {(session, name) for session, text in rows.iter_rows() for name in _ID.findall(text)})
+    ranked = sorted(found, key=lambda name: (found[name], name))
+    return ranked[len(ranked) // 2]
+
+
+def _words(store: Store, who: str) -> list[str]:
+    """Their id, and the e-mail addresses of what was logged under it."""
+    rows = store.read("select after from core.row_changes where starts_with(after, $begin)",
+                      begin='{"user_id":"' + who + '"')["after"].drop_nulls()
+    return [who, *sorted({mail for text in rows for mail in _MAIL.findall(text)})]
+
+
+def _unrelated(store: Store, words: list[str]) -> dict[str, set[int]]:
+    """Hashes of rows that tell of none of their sessions, by table."""
+    said = " or ".join(f"contains(lower(to_json(t)::varchar), '{word.lower()}')" for word in words)
+    theirs = store.read(f"select distinct session_id from core.turns t where {said}")["session_id"].to_list()
+    events = store.read("select turn_id as id from core.turns where list_contains($s, session_id) union all "
+                        "select result_id from core.turns where list_contains($s, session_id)", s=theirs)["id"].to_list()
+    found = {}
+    for table, column in _OF_SESSIONS.items():
+        rows = store.table(table).filter(~pl.col(column).is_in([*theirs, *events]))
+        if "session_ids" in rows.columns:
+            rows = rows.filter(pl.col("session_ids").list.set_intersection(theirs).list.len() == 0)
+        spoken = store.read(f"select {', '.join(store.key(table))} from {table} t where {said}")
+        kept = rows.join(spoken, on=list(store.key(table)), how="anti", maintain_order="left")
+        found[table] = set(kept.hash_rows(1, 2, 3, 4))
+    return found
+
+
+def _left(out: Path, words: list[str]) -> list[str]:
+    """Files in whose bytes one of the words stands."""
+    files = [path for path in out.rglob("*") if path.is_file()]
+    return [path.name for path in files if any(word.encode() in path.read_bytes() for word in words)]
+
+
+def _read_back(settings: Settings, logs: Path, words: list[str]) -> int:
+    """Events that tell of them after all logs were opened again, as if they had been written just now."""
+    for path in logs.rglob("*"):
+        if path.suffix == ".jsonl":
+            with path.open("a") as lines:
+                lines.write("\n")
+    carry_out(STAGES[0], settings)
+    said = " or ".join(f"contains(lower(to_json(t)::varchar), '{word.lower()}')" for word in words)
+    with Store.open(settings.warehouse, write=False) as store:
+        return int(store.read(f"select count(*) as n from core.events t where {said}").item())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
