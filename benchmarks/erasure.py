@@ -89,7 +89,7 @@ def _measured(settings: Settings, logs: Path, subject: str | None) -> dict[str, 
     left = _left(Path(settings.out), words)
     print(f"{who} ({len(words)} values): {done.rows}; left: {left}", file=sys.stderr)
     with Store.open(settings.warehouse, write=False) as store:
-        after = {table: set(store.table(table).hash_rows(1, 2, 3, 4)) for table in before}
+        after = {table: set(_hashes(store, table)["hash"]) for table in before}
     changed = sum(len(rows - after[table]) for table, rows in before.items())
     return {"seconds": round(seconds, 2), "cpu_seconds": round(cpu_seconds, 2), "originals_left": len(left),
             "unrelated_changed": changed, "read_back": _read_back(settings, logs, words), "n_sessions": n_sessions,
@@ -111,7 +111,7 @@ def _words(store: Store, who: str) -> list[str]:
     return [who, *sorted({mail for text in rows for mail in _MAIL.findall(text)})]
 
 
-def _unrelated(store: Store, words: list[str]) -> dict[str, set[int]]:
+def _unrelated(store: Store, words: list[str]) -> dict[str, set[str]]:
     """Hashes of rows that tell of none of their sessions, by table."""
     said = " or ".join(f"contains(lower(to_json(t)::varchar), '{word.lower()}')" for word in words)
     theirs = store.read(f"select distinct session_id from core.turns t where {said}")["session_id"].to_list()
@@ -119,13 +119,17 @@ def _unrelated(store: Store, words: list[str]) -> dict[str, set[int]]:
                         "select result_id from core.turns where list_contains($s, session_id)", s=theirs)["id"].to_list()
     found = {}
     for table, column in _OF_SESSIONS.items():
-        rows = store.table(table).filter(~pl.col(column).is_in([*theirs, *events]))
+        rows = _hashes(store, table).filter(~pl.col(column).is_in([*theirs, *events]))
         if "session_ids" in rows.columns:
             rows = rows.filter(pl.col("session_ids").list.set_intersection(theirs).list.len() == 0)
         spoken = store.read(f"select {', '.join(store.key(table))} from {table} t where {said}")
-        kept = rows.join(spoken, on=list(store.key(table)), how="anti", maintain_order="left")
-        found[table] = set(kept.hash_rows(1, 2, 3, 4))
+        found[table] = set(rows.join(spoken, on=list(store.key(table)), how="anti")["hash"])
     return found
+
+
+def _hashes(store: Store, table: str) -> pl.DataFrame:
+    """A table with the digest of each row."""
+    return store.read(f"select *, md5(to_json(t)::varchar) as hash from {table} t")
 
 
 def _left(out: Path, words: list[str]) -> list[str]:
