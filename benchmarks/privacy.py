@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""How much of planted people is found, and what it costs.
+
+    benchmarks/privacy.py DATA [--people 300] [--rounds 3]
+
+Seeded people (names, e-mail, telephone, card, address, id, key) are planted into conversations beside a copy of DATA's logs:
+half stand in fields of a tool's results and in texts, half in texts alone; some are re-cased or misspelt. All is read into an
+empty warehouse, with privacy and without (nothing is built). `recall_structured`, `recall_unstructured`: share of the planted
+values of which no stored text holds the original; `originals_left`: values of fields that a byte search finds in any file of
+OUT; `privacy_cost`: seconds of reading with privacy over those without, median over rounds. The last line on stdout is one JSON
+object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from pipelines.ingesting import ingest
+from pipelines.settings import Settings
+from warehouse.lock import writing
+from warehouse.store import Store
+
+_BEGIN = ("ka", "lo", "mi", "ren", "sha", "tor", "vel", "yas", "bri", "den", "far", "gwi")
+_MIDDLE = ("ri", "na", "do", "le", "vo", "shi", "ma", "ta", "be", "lu")
+_END = ("ck", "ston", "va", "rez", "wyn", "dal", "ova", "mir", "gard", "sson")
+
+
+def main() -> int:
+    """Plant, read twice, and print the figures."""
+    asked = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    asked.add_argument("data", type=Path)
+    asked.add_argument("--people", type=int, default=300)
+    asked.add_argument("--rounds", type=int, default=3)
+    told = asked.parse_args()
+    os.environ.setdefault("TRACEROOM_KEY", "a key for measuring alone")
+    with tempfile.TemporaryDirectory() as scratch:
+        logs = Path(scratch) / "logs"
+        shutil.copytree(told.data, logs, ignore=shutil.ignore_patterns("truth"))
+        planted = _plant(logs, told.people)
+        on, off = [], []
+        for number in range(told.rounds):
+            off.append(_read(logs, Path(scratch) / f"off{number}", False))
+            on.append(_read(logs, Path(scratch) / f"on{number}", True))
+        figures = _figures(Path(scratch) / "on0", planted)
+    figures["privacy_cost"] = statistics.median(one / other for one, other in zip(on, off, strict=True))
+    print(json.dumps({"benchmark": "privacy", "data": told.data.resolve().name,
+                      "figures": {name: round(value, 4) for name, value in figures.items()}}))
+    return 0
+
+
+def _person(draw: random.Random) -> dict[str, str]:
+    first, last = ("".join(draw.choice(part) for part in (_BEGIN, _MIDDLE, _END)).title() for _ in range(2))
+    number = f"{draw.randrange(10**9):09}"
+    card = f"4{draw.randrange(10**14):014}"
+    check = next(digit for digit in range(10) if _luhn(f"{card}{digit}"))
+    return {
+        "full_name": f"{first} {last}", "email": f"{first}.{last}{number[:3]}@{draw.choice(('gmail.com', 'corp.io'))}".lower(),
+        "phone": f"+1 ({draw.randrange(200, 999)}) {draw.randrange(200, 999)}-{number[:4]}", "card_number": f"{card}{check}",
+        "address1": f"{draw.randrange(100, 9999)} {last[:5]} Lane", "user_id": f"{first}_{last}_{number[:4]}".lower(),
+        "api_key": f"sk-proj-{draw.getrandbits(160):040x}"}
+
+
+def _luhn(digits: str) -> bool:
+    numbers = [int(sign) for sign in digits]
+    return (sum(sum(divmod(2 * each, 10)) for each in numbers[-2::-2]) + sum(numbers[-1::-2])) % 10 == 0
+
+
+def _session(number: int, said: list[str], result: str) -> str:
+    call = {"id": f"c{number}", "type": "function", "function": {"name": "look", "arguments": '{"q": 1}'}}
+    return json.dumps({"id": f"planted{number}", "messages": [
+        {"role": "user", "content": said[0]}, {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": f"c{number}", "content": result},
+        *({"role": "user", "content": text} for text in said[1:]), {"role": "assistant", "content": "Done."}]})
+
+
+def _plant(logs: Path, n: int) -> dict[str, list[tuple[str, str]]]:
+    """Write the planted sessions; gives (kind, original) of what stands in fields, and in texts alone."""
+    draw, lines = random.Random(7), []
+    planted: dict[str, list[tuple[str, str]]] = {"structured": [], "unstructured": []}
+    for number in range(n):
+        person, in_fields = _person(draw), number % 2 == 0
+        name = person["full_name"]
+        last = name.split()[1]
+        wrong = last[:3] + last[4:]
+        said = [f"Hi, my name is {name}, order 7 please.", f"Write to {person['email']} or call {person['phone']}.",
+                f"Pay with {person['card_number']}, send it to {person['address1']}.", f"use {person['api_key']}",
+                f"that was {name.upper()}, also {last.lower()}", f"Is {wrong} on the list?"]
+        lines.append(_session(number, said, json.dumps(person if in_fields else {"ok": True})))
+        side = "structured" if in_fields else "unstructured"
+        planted[side] += [(kind, value) for kind, value in person.items() if in_fields or kind != "user_id"]
+        planted["unstructured"].append(("misspelt", wrong))
+        planted["unstructured"].append(("recased", name.upper()))
+    (logs / "planted.jsonl").write_text("\n".join(lines) + "\n")
+    return planted
+
+
+def _read(logs: Path, out: Path, private: bool) -> float:
+    """Seconds of reading into an empty warehouse."""
+    settings = Settings(logs=(str(logs),), out=str(out), privacy=private)
+    out.mkdir()
+    began = time.perf_counter()
+    with writing(settings.warehouse, "a benchmark"), Store.open(settings.warehouse) as store:
+        ingest(store, settings)
+    return time.perf_counter() - began
+
+
+def _figures(out: Path, planted: dict[str, list[tuple[str, str]]]) -> dict[str, Any]:
+    with Store.open(out / "warehouse.duckdb", write=False) as store:
+        rows = store.read("select content, arguments, value, name, session_id, tool from core.events")
+    text = "\n".join(each for name in rows.columns for each in rows[name].drop_nulls().unique())
+    figures: dict[str, Any] = {}
+    for side, values in planted.items():
+        left = [(kind, value) for kind, value in values if value in text]
+        figures[f"recall_{side}"] = 1 - len(left) / len(values)
+        for kind in sorted({kind for kind, _ in left}):
+            print(f"{side}: {kind}: {[value for each, value in left if each == kind][:5]}", file=sys.stderr)
+    content = b"\n".join(path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file())
+    figures["originals_left"] = sum(value.encode() in content for _, value in planted["structured"])
+    return figures
+
+
+if __name__ == "__main__":
+    sys.exit(main())
