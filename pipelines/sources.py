@@ -46,7 +46,8 @@ def source_of(store: Store, service: str, name: str, scratch: Path) -> Source:
     return Source(
         name, digest["content_digest"].item() if digest.height else None,
         store.read(f"select * from mart.tasks {own}", service=service), pl.scan_parquet(turns), outcomes,
-        store.read(f"select * from core.tools {own}", service=service), marks=_marks(store, service))
+        store.read(f"select * from core.tools {own}", service=service), marks=_marks(store, service),
+        privacy_policy=store.read("select max(policy) as policy from raw.privacy").item())
 
 
 def _marks(store: Store, service: str) -> pl.DataFrame:

@@ -42,7 +42,8 @@ _LIMITS = """## Limits
 - A reward of a log is a probability of success (`label_source` is `outcome`), not a measurement; `weight` says how likely the
   label is right. A reward of a rollout is what the published rubric gave (`rubric`).
 - Token ids, log-probabilities and sampling parameters stand where the log holds them, and are null elsewhere.
-- Nothing has been taken out of the texts: `privacy_policy` is null. Look before you share it.
+- Where `privacy_policy` is null nothing has been taken out of the texts: look before you share it. Else it is the version of
+  the rules by which pseudonyms were put in the place of people.
 - `held_out` is for measuring, not for training."""
 _OF_SOURCE = ("environment", "content_digest")
 Row = dict[str, Any]

@@ -51,6 +51,8 @@ class Source(NamedTuple):
     """Of a reward for each act that comes before it."""
     pad_to: int = 0
     """Steps that each episode is padded to where a form knows of padding; 0: none is."""
+    privacy_policy: str | None = None
+    """Version of the rules by which personal data was taken out; None: none was."""
 
 
 class Exported(NamedTuple):

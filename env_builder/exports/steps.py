@@ -147,7 +147,7 @@ def _told(halves: pl.DataFrame, source: Source) -> pl.DataFrame:
         (ends & ~cut_off).alias("terminated"), cut_off.alias("truncated"), "label_prob", "label_source", "weight",
         pl.col("model").alias("policy_id"), *(pl.when(mask).then(name).alias(name) for name in _OF_ACTION),
         pl.concat_list(pl.when(half).then(pl.coalesce("result_id", "turn_id")).otherwise("turn_id")).alias("source_event_ids"),
-        pl.lit(None, pl.String()).alias("privacy_policy"),
+        pl.lit(source.privacy_policy, pl.String()).alias("privacy_policy"),
     ).select(pl.col(name).cast(kind) for name, kind in COLUMNS.items())
 
 
