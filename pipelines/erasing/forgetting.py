@@ -11,13 +11,17 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from extractors.privacy import KINDS, Pseudonyms
+from extractors.privacy.fields import guessed
+from pipelines import privacy
 from pipelines.erasing import folders
-from pipelines.erasing.finding import Theirs, find
+from pipelines.erasing.finding import Theirs, find, person_is
 from pipelines.erasing.identifiers import Identifiers
 from pipelines.erasing.known import Known, known_of
 from pipelines.erasing.remembered import key_of, remembered, rows_of
 from pipelines.erasing.tables import erase, places_of
 from pipelines.erasing.tracing import Trace
+from pipelines.keys import keyed_hash
 from pipelines.releases.registry import Registry
 from pipelines.releases.reissuing import Reissued, holding, reissue
 from pipelines.settings import Settings
@@ -65,15 +69,30 @@ def forget(
     if not catalog_of(settings.warehouse).is_there():
         raise Missing("there is no warehouse here", str(settings.warehouse), "name the folder of a run: --out DIR")
     with writing(settings.warehouse, "forgetting somebody", waiting), Store.open(settings.warehouse) as store:
-        known = known_of(store, stored_forms(subject))
-        person = Identifiers([form for value in (subject, *also) for form in stored_forms(value)] + known.values)
+        known = known_of(store, stored_forms(store, subject))
+        person = Identifiers([form for value in (subject, *also) for form in stored_forms(store, value)] + known.values)
         theirs = find(store, person, known)
         return (_would if dry else _forget)(store, settings, registry, person, known, theirs)
 
 
-def stored_forms(value: str) -> list[str]:
-    """How a value of a person is stored."""
-    return [value.strip()]
+def stored_forms(store: Store, value: str) -> list[str]:
+    """How a value of a person may stand in the warehouse: as it is, and as its pseudonyms where people are taken out."""
+    value = value.strip()
+    if privacy.held_policy(store) in (None, privacy.OFF):
+        return [value]
+    owner = privacy.owner()
+    kinds = {guessed(value), *(kind for kind, seen in privacy.known(store, owner) if seen.lower() == value.lower())}
+    made = Pseudonyms(owner.key)
+    return [value, *(made.of(kind, value) for kind in sorted(kinds) if kind in KINDS)]
+
+
+def _unseal(store: Store, person: Identifiers) -> None:
+    """Take out what is kept, sealed, of who was seen."""
+    if privacy.held_policy(store) in (None, privacy.OFF):
+        return
+    owner = privacy.owner()
+    gone = [keyed_hash(owner.key, kind, value)[:32] for kind, value in privacy.known(store, owner) if person_is(person, value)]
+    store.change("delete from raw.people where list_contains($gone, person_id)", None, gone=gone)
 
 
 def _would(
@@ -99,6 +118,7 @@ def _forget(
     folders.withdraw(settings, gone)
     n_corrections = folders.correct(settings, person, theirs.lineage)
     rows = erase(store, key, person, theirs).rows
+    _unseal(store, person)
     store.compact()
     store.publish()
     left = folders.still_there(out, person)

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipelines import ingesting
 from pipelines.erasing import folders
 from pipelines.erasing.finding import Theirs
 from pipelines.erasing.forgetting import Forgot, forget
@@ -196,6 +197,22 @@ def test_of_a_lake_nothing_is_left_of_them(tmp_path: Path) -> None:
     take_in(in_files(tmp_path), out, [str(written(logs, [*lines, line(30, "zoe_3000"), line(31, "zoe_1000")]))])
     with Store.open(out / "warehouse.duckdb", write=False) as store:
         assert store.read("select count(distinct session_id) as n from core.events").item() == 10
+
+
+def test_under_a_pseudonym_they_are_found_by_their_own_name(tmp_path: Path) -> None:
+    mails = [f"ann.{n}@mail{n}.org" for n in range(4)]
+    logs = written(tmp_path / "logs", [line(n, mails[n % 4]) for n in range(12)])
+    settings = Settings(logs=(str(logs),), out=str(tmp_path / "out"), privacy=True)
+    for _ in range(2):
+        with Store.open(settings.warehouse) as store:
+            ingesting.ingest(store, settings)
+            assert not any(mail in text for mail in mails for text in store.table("core.events")["arguments"].drop_nulls())
+            n_people = store.count("raw.people")
+        forgotten(tmp_path / "out", mails[2])
+        with Store.open(settings.warehouse) as store:
+            assert store.read("select count(distinct session_id) as n from core.events").item() == 9
+            assert store.count("raw.people") < n_people or n_people == 0
+        written(logs, [line(n, mails[n % 4]) for n in range(12)] + [line(40, mails[2])])
 
 
 def test_another_key_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
