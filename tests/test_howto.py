@@ -29,11 +29,11 @@ GROUPS = {"log-format": "formats", "signal": "signals", "check": "checks", "bind
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", sorted([*GROUPS, "erasure"]))
+@pytest.mark.parametrize("page", sorted([*GROUPS, "erasure", "privacy"]))
 def test_a_page_can_be_done_as_it_stands(page: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     if page in ("binding", "consumer", "erasure"):   # the tutorial's run
         shutil.copytree(request.getfixturevalue("sample_run"), tmp_path / "out")
-        shutil.copytree(SAMPLE, tmp_path / "tests" / "logs" / "airline")
+    shutil.copytree(SAMPLE, tmp_path / "tests" / "logs" / "airline")
     assert play(HOWTO / f"{page}.md", tmp_path) >= 2
     if page in CONTRACTS:
         tests, name, chosen = CONTRACTS[page]
