@@ -29,8 +29,8 @@ def owner_key(environ: Mapping[str, str], said: Callable[[str], None]) -> bytes:
 
     Raises InputError where the key is too short, or its file cannot be read or made.
     """
-    if KEY in environ:
-        return _derived(environ[KEY].strip(), KEY)
+    if given := environ.get(KEY):   # empty: as containers get what nobody set
+        return _derived(given.strip(), KEY)
     if named := environ.get(KEY_FILE):
         return _derived(_read(Path(named)), named)
     path = _own_file(environ)

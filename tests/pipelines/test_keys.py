@@ -62,7 +62,10 @@ def test_a_key_that_cannot_be_used_is_said(tmp_path: Path, content: bytes | None
         owner_key({"TRACEROOM_KEY_FILE": str(path)}, quiet)
 
 
-def test_an_empty_variable_is_no_key() -> None:
+def test_an_empty_variable_is_no_key(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text(SECRET)
+    named = {"TRACEROOM_KEY_FILE": str(tmp_path / "key")}
+    assert owner_key({"TRACEROOM_KEY": "", **named}, quiet) == owner_key(named, quiet)
     with pytest.raises(InputError, match="TRACEROOM_KEY: the key has 0 characters"):
         owner_key({"TRACEROOM_KEY": " "}, quiet)
 
