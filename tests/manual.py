@@ -7,6 +7,7 @@ in `^C` is ended as a person would, once it has printed what is shown. Blanks co
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -24,6 +25,7 @@ WIDTH = "120"
 PACKAGES = "packages"
 """Where packages of a page are installed."""
 SECONDS = 300
+PATIENCE_S = 5
 
 
 class Block(NamedTuple):
@@ -106,8 +108,10 @@ def _until(process: subprocess.Popen[str], command: Command, folder: Path) -> st
         if not line:
             break
         lines.append(line)
-    os.killpg(process.pid, signal.SIGINT)
-    process.communicate(timeout=SECONDS)
+    while process.poll() is None and time.monotonic() < ends:   # as a person: again, where it was still starting
+        os.killpg(process.pid, signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=PATIENCE_S)
     return "".join(lines)
 
 

@@ -11,8 +11,8 @@ a difference.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import groupby, zip_longest
+from collections.abc import Callable, Iterator
+from itertools import groupby, takewhile, zip_longest
 from typing import Any, NamedTuple
 
 import orjson
@@ -77,12 +77,12 @@ def pairs(source: Source, side: str, missed: Left) -> Iterator[Pair]:
 
 
 def whole(source: Source, side: str, missed: Left) -> Iterator[tuple[Episode, Episode]]:
-    """Each bad session of a side with the good one of its task that went the same way longest, of those that began with the
-    same words."""
+    """Each bad session of a side with the good one of its task that went the same way longest: of those that began with the
+    same words, else of those with the same instructions (people seldom ask twice in the same words)."""
     for _, episodes in groupby(told(source, side, missed, labelled), lambda episode: episode.about["task_id"]):
         good, bad = _sorted(list(episodes))
         for each in bad:
-            alike = [other for other in good if _opening(other) == _opening(each)]
+            alike = _alike(good, each, _opening) or _alike(good, each, _instructions)
             if not alike or each.episode is None:
                 missed.append((each.about["session_id"], "no_pair"))
                 continue
@@ -117,6 +117,15 @@ def _way(episode: Episode) -> _Way:
             answers.append(episode.messages[place + 1]["content"])
             places.append(place)
     return _Way(episode, episode.about, calls, answers, places, [])
+
+
+def _alike(good: list[_Way], bad: _Way, told: Callable[[_Way], list[Row]]) -> list[_Way]:
+    return [each for each in good if told(each) == told(bad)]
+
+
+def _instructions(way: _Way) -> list[Row]:
+    """What stood there before anybody said or did anything."""
+    return list(takewhile(lambda message: message["role"] in ("system", "developer"), _opening(way)))
 
 
 def _opening(way: _Way) -> list[Row]:

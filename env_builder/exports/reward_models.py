@@ -1,8 +1,9 @@
 """Rows to train what judges: whole sessions against each other (`reward_model`), and acts one by one (`process_reward`).
 
 `reward_model`: {"prompt": what both began with, "chosen", "rejected": the rest of each, "tools", "weight", "task_id",
-"chosen_episode_id", "rejected_episode_id"}: a bad session with the good one of its task that went the same way longest, of
-those that began with the same words.
+"exact", "chosen_episode_id", "rejected_episode_id"}: a bad session with the good one of its task that went the same way
+longest, of those that began with the same words (`exact`), else of those with the same instructions: what the user said is then
+in both sides.
 
 `process_reward`: {"prompt": text, "completions": [an act and what came of it, as text], "labels": [bool], "weight",
 "task_id", "episode_id"}. An act of a good session is labelled true; of a bad one it is true while a good session of the
@@ -33,7 +34,7 @@ def _pairs(source: Source, side: str, missed: Left) -> Iterator[Row]:
             n += 1
         weights = (good.about["weight"], bad.about["weight"])
         yield {"prompt": good.messages[:n], "chosen": good.messages[n:], "rejected": bad.messages[n:],
-               "tools": tools,
+               "tools": tools, "exact": n == first,
                "weight": None if None in weights else round(weights[0] * weights[1], 6), "task_id": good.about["task_id"],
                "chosen_episode_id": good.about["session_id"], "rejected_episode_id": bad.about["session_id"]}
 

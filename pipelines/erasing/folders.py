@@ -2,8 +2,8 @@
 
 The directories of the services that the person was seen in (rooms, rewards, withheld rooms, datasets, rollouts) are withdrawn:
 the next build makes them anew from what is left. All other files stand byte for byte, but for the report (it counts the
-person), and what a killed run left in passing. In the end every file is read: one in which a value of the person still stands
-and that no run writes is not touched; it is told.
+person), the cuts that exports keep, and what a killed run left in passing. In the end every file is read: one in which a value
+of the person still stands and that no run writes is not touched; it is told.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pipelines.erasing.tracing import contents
 from pipelines.settings import Settings
 
 _PLACES = ("environments", "rewards", "withheld", "datasets", "rollouts")
-_PASSING = (".drafts", ".datasets", ".turns", "warehouse.duckdb.readings", "warehouse.duckdb.tmp")
+_PASSING = (".drafts", ".kits", ".datasets", ".turns", "warehouse.duckdb.readings", "warehouse.duckdb.tmp")
 
 
 def to_withdraw(settings: Settings, places: list[str]) -> list[str]:

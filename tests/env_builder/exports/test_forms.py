@@ -52,9 +52,11 @@ def test_a_reward_model_compares_what_began_with_the_same_words(tmp_path: Path, 
     turns = shop.turns.lazy().collect().with_columns(
         pl.when(pl.col("session_id") == "far", pl.col("position") == 0).then(pl.lit("shut it")).otherwise("content")
         .alias("content"))
-    left = export("reward_model", tmp_path, shop._replace(turns=turns)).verdicts
-    assert [row["rejected_episode_id"] for row in rows(tmp_path, "reward_model")] == ["near"]
-    assert left.filter(subject="far")["reason"].item() == "no_pair"
+    assert "far" not in export("reward_model", tmp_path, shop._replace(turns=turns)).verdicts["subject"].to_list()
+    far, near = rows(tmp_path, "reward_model")
+    assert (near["rejected_episode_id"], near["exact"], near["prompt"][-1]["role"]) == ("near", True, "user")
+    assert (far["rejected_episode_id"], far["exact"], far["rejected"][0]["content"]) == ("far", False, "shut it")
+    assert all(message["role"] == "system" for message in far["prompt"])
 
 
 def test_acts_carry_labels_and_arguments_come_back_as_they_were(tmp_path: Path, shop: Source) -> None:
