@@ -125,12 +125,10 @@ class DuckLake:
 
     def create(self, connection: duckdb.DuckDBPyConnection) -> None:
         """The same tables without keys, which a lake does not know, and ways to compress, which are Parquet's own."""
-        tables = {
-            name: ", ".join(f"{column.name} {column.kind}{'' if column.is_nullable else ' not null'}" for column in columns)
-            for name, columns in layout().columns.items()}
+        tables = _tables()
         for schema in dict.fromkeys(name.partition(".")[0] for name in tables):
             connection.execute(f"create schema if not exists {schema}")
-        for name, columns in {**tables, "raw.published": "snapshot_id bigint not null"}.items():
+        for name, columns in tables.items():
             connection.execute(f"create table if not exists {name} ({columns})")
         for name, query in layout().views.items():
             connection.execute(f"create or replace view {name} as {query}")
@@ -156,12 +154,9 @@ class DuckLake:
         connection = self.connect(write=True)
         try:
             connection.execute("begin")
-            for name in [*layout().columns, "raw.published"]:
+            for name, columns in _tables().items():
                 connection.execute(f"create temp table rewritten as select * from {name}")
                 connection.execute(f"drop table {name}")
-                columns = ", ".join(
-                    f"{column.name} {column.kind}{'' if column.is_nullable else ' not null'}"
-                    for column in layout().columns.get(name, ())) or "snapshot_id bigint not null"
                 connection.execute(f"create table {name} ({columns})")
                 connection.execute(f"insert into {name} select * from rewritten")
                 connection.execute("drop table rewritten")
@@ -233,6 +228,14 @@ def _database(process: int, beside: Path, extensions: tuple[str, ...], secret: s
         connection.execute(secret)
     connection.execute(f"set global ducklake_max_retry_count = {_TRIES}")
     return connection
+
+
+def _tables() -> dict[str, str]:
+    """Table -> its columns, as a statement that makes it lists them."""
+    columns = {
+        name: ", ".join(f"{column.name} {column.kind}{'' if column.is_nullable else ' not null'}" for column in columns)
+        for name, columns in layout().columns.items()}
+    return {**columns, "raw.published": "snapshot_id bigint not null"}
 
 
 def _detach(connection: duckdb.DuckDBPyConnection) -> None:

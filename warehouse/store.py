@@ -239,8 +239,7 @@ class Store:
             self._catalog.close(self._connection)
             self._catalog.compact()
             self._connection = self._catalog.connect(self.write)
-            self._connection.execute("set TimeZone = 'UTC'")
-            self._connection.execute("set preserve_insertion_order = true")
+            self._settle()
 
     def close(self) -> None:
         """Close the connection; twice does no harm."""
@@ -273,9 +272,13 @@ class Store:
             self._connection.unregister("incoming")
         return int(done[0]) if done else 0
 
-    def _prepare(self) -> None:
+    def _settle(self) -> None:
+        """What a session of DuckDB is told whatever the catalog."""
         self._connection.execute("set TimeZone = 'UTC'")
         self._connection.execute("set preserve_insertion_order = true")
+
+    def _prepare(self) -> None:
+        self._settle()
         there = {table: tuple(column.name for column in columns) for table, columns in columns_of(self._connection).items()}
         if there and "raw.schema_version" not in there:
             raise NotAWarehouse("this DuckDB file is no warehouse of Traceroom", self._place, "choose another --out")

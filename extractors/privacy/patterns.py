@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from extractors.privacy.checks import iban_holds, luhn_holds
+from extractors.privacy.checks import card_holds, iban_holds
 
 _STREET = (r"street|st|road|rd|avenue|ave|boulevard|blvd|lane|ln|drive|dr|court|ct|place|pl|square|terrace|highway|hwy|parkway|"
            r"pkwy|circle|trail|way")
@@ -43,7 +43,7 @@ def number_at(text: str, start: int) -> Found | None:
             return start, found.end(), "phone"
     elif before in (".", "#", "_", "/", "\\", "="):
         return None
-    if (found := _CARD.match(text, start)) and _is_card(found[0]):
+    if (found := _CARD.match(text, start)) and card_holds(found[0]):
         return start, found.end(), "card"
     for pattern, kind in ((_SSN, "account"), (_ADDRESS, "address"), (_IP, "ip")):
         if found := pattern.match(text, start):
@@ -55,7 +55,7 @@ def number_at(text: str, start: int) -> Found | None:
 
 def account_at(text: str, start: int) -> Found | None:
     """The same of a bank account that begins there."""
-    if (found := _IBAN.match(text, start)) and iban_holds(found[0].replace(" ", "")):
+    if (found := _IBAN.match(text, start)) and iban_holds(found[0]):
         return start, found.end(), "account"
     return None
 
@@ -65,11 +65,6 @@ def cue_at(text: str, word: str, end: int) -> Found | None:
     kind, pattern = CUES[word]
     found = pattern.match(text, end)
     return (found.start(1), found.end(1), kind) if found else None
-
-
-def _is_card(text: str) -> bool:
-    digits = "".join(sign for sign in text if sign.isdigit())
-    return 13 <= len(digits) <= 19 and len(set(digits)) > 1 and luhn_holds(digits)
 
 
 def _is_phone(text: str) -> bool:

@@ -13,6 +13,8 @@ import polars as pl
 
 from extractors.privacy.pseudonyms import SECRET
 
+NAMED = "named"
+"""The pattern that looks for a word which says that what follows is a secret."""
 PATTERNS: tuple[tuple[str, str], ...] = (
     ("private key", r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-[^-])*?(?:-----END (?:[A-Z]+ )*PRIVATE KEY"
                     r"(?: BLOCK)?-----|$)"),
@@ -37,7 +39,7 @@ PATTERNS: tuple[tuple[str, str], ...] = (
     ("Artifactory", r"\bAKC[a-zA-Z0-9]{10,}\b"),
     ("Shopify", r"\bshp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}\b"),
     ("address with a password", r"\b[a-z][a-z0-9+.-]*://[^\s/:@\"'<>]{1,64}:[^\s/:@\"'<>]{3,64}@"),
-    ("named", r"(?i)\b(?:password|passwd|pwd|passphrase|secret|api[ _-]?key|access[ _-]?token|auth[ _-]?token|bearer)"
+    (NAMED, r"(?i)\b(?:password|passwd|pwd|passphrase|secret|api[ _-]?key|access[ _-]?token|auth[ _-]?token|bearer)"
               r"(?: is|\\?[\"']?\s*(?::|=)| )\s*\\?[\"']?(?=[^\s\"',;\\]*\d)(?=[^\s\"',;\\]*[a-zA-Z])[^\s\"',;\\]{6,}"),
 )
 _ALL = re.compile("|".join(f"(?P<p{number}>{pattern.removeprefix('(?i)')})" if not pattern.startswith("(?i)")
@@ -69,7 +71,7 @@ def cut_out(text: str) -> str:
 def _without(found: re.Match[str]) -> str:
     name = PATTERNS[int((found.lastgroup or "p0")[1:])][0]
     text = found[0]
-    if name == "named":
+    if name == NAMED:
         told = _BEARER.match(text)
         return told[1] + SECRET if told else SECRET
     if name == "address with a password":

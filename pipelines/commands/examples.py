@@ -25,11 +25,12 @@ EXAMPLES: dict[str, str] = {
     "withdraw": "withdraw 3f0c --why 'a customer asked for it' --out out",
     "collect": "collect --out out --keep 5 --dry-run",
     "forget": "forget --subject - --out out --dry-run",
+    "pseudonym": "pseudonym 'Emma Smith' --kind name",
     "base-image": "base-image --suite bookworm",
 }
-"""Command -> what follows `traceroom`; a command of a later day may have none here."""
+"""Command -> what follows `traceroom`."""
 
 
 def example(command: str | None) -> str | None:
-    """The whole line, None where there is none."""
+    """The whole line; None of what is no command of ours."""
     return f"traceroom {EXAMPLES[command]}" if command in EXAMPLES else None

@@ -17,7 +17,8 @@ from pipelines.erasing.tracing import contents
 from pipelines.settings import Settings
 
 _PLACES = ("environments", "rewards", "withheld", "datasets", "rollouts")
-_PASSING = (".drafts", ".kits", ".datasets", ".turns", "warehouse.duckdb.readings", "warehouse.duckdb.tmp")
+_PASSING = (
+    ".drafts", ".kits", ".datasets", ".turns", "warehouse.duckdb.readings", "warehouse.duckdb.waiting", "warehouse.duckdb.tmp")
 
 
 def to_withdraw(settings: Settings, places: list[str]) -> list[str]:

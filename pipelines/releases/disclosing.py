@@ -1,8 +1,9 @@
 """Secrets and personal data in the files of a release: what by its shape alone is certainly, or very likely, one.
 
 In: files. Out: one row a file and kind, with how many different ones and the first of them, masked. Sees: keys and tokens of
-known makes, passwords in addresses; e-mail addresses, payment cards and IBANs whose check digits hold, social security numbers,
-telephone numbers with their country. Does not see: names, postal addresses, birthdays, and secrets without a form of their own.
+known makes (those that privacy cuts out of logs), passwords in addresses; e-mail addresses, payment cards and IBANs whose
+check digits hold, social security numbers, telephone numbers with their country. Does not see: names, postal addresses,
+birthdays, and secrets without a form of their own.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
+
+from extractors.privacy.checks import card_holds, iban_holds
+from extractors.privacy.secrets import NAMED, PATTERNS
 
 _ROWS = 2000
 _SHOWN = 3
@@ -32,20 +36,6 @@ class Kind(NamedTuple):
     """Whether what has the form is one."""
 
 
-def _luhn(text: str) -> bool:
-    """Check digit of payment cards (ISO/IEC 7812-1), of numbers that a card may have."""
-    digits = [int(sign) for sign in text if sign.isdigit()]
-    doubled = sum(sum(divmod(2 * digit, 10)) for digit in digits[-2::-2]) + sum(digits[-1::-2])
-    return 13 <= len(digits) <= 19 and len(set(digits)) > 1 and doubled % 10 == 0
-
-
-def _iban(text: str) -> bool:
-    """Check digits of a bank account (ISO 13616): modulo 97 is 1."""
-    plain = text.replace(" ", "")
-    turned = plain[4:] + plain[:4]
-    return 15 <= len(plain) <= 34 and int("".join(str(int(sign, 36)) for sign in turned)) % 97 == 1
-
-
 def _not_reserved(text: str) -> bool:
     """An address in a domain that can be somebody's (RFC 2606 and 6761 keep some for examples)."""
     domain = text.rpartition("@")[2].lower().rstrip(".")
@@ -58,16 +48,11 @@ def _social_security(text: str) -> bool:
 
 
 KINDS: tuple[Kind, ...] = (
-    Kind("private key", True, r"-----BEGIN [A-Z ]*PRIVATE KEY-----"),
-    Kind("key of a cloud", True, r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{35}\b"),
-    Kind("token", True, r"\bgh[pousr]_[A-Za-z0-9]{36,}\b|\bgithub_pat_\w{30,}\b|\bglpat-[\w-]{20,}"
-         r"|\bxox[abprs]-[0-9A-Za-z-]{10,}|\bsk-(?:ant-|proj-)?[A-Za-z0-9_-]{32,}|\b[rs]k_live_[0-9A-Za-z]{16,}|\bhf_[A-Za-z]{30,}\b"),
-    Kind("signed token", True, r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
-    Kind("password in an address", True, r"\b[a-z][a-z0-9+.-]*://[^\s/:@\"'<>]{1,64}:[^\s/:@\"'<>]{3,64}@[\w.-]+"),
+    *(Kind(name, True, pattern) for name, pattern in PATTERNS if name != NAMED),
     Kind("e-mail address", False, r"\b[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}\b", _not_reserved),
     Kind("payment card", False, r"\b(?:4\d{3}|5[1-5]\d{2}|2[2-7]\d{2}|6011|65\d{2})(?:[ -]?\d{4}){3}\b"
-         r"|\b3[47]\d{2}[ -]?\d{6}[ -]?\d{5}\b", _luhn),
-    Kind("bank account", False, r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b", _iban),
+         r"|\b3[47]\d{2}[ -]?\d{6}[ -]?\d{5}\b", card_holds),
+    Kind("bank account", False, r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b", iban_holds),
     Kind("social security number", False, r"\b\d{3}-\d{2}-\d{4}\b", _social_security),
     Kind("telephone number", False, r"\+\d{1,3}[ .-]?\(?\d{2,4}\)?(?:[ .-]\d{2,4}){2,4}\b"),
 )

@@ -157,9 +157,9 @@ def test_new_drift_is_what_the_promoted_release_did_not_know(out: Path, tmp_path
 
 def test_forms_of_secrets_and_personal_data(tmp_path: Path) -> None:
     texts = {
-        "private key": "-----BEGIN RSA PRIVATE KEY-----", "key of a cloud": "AKIA" + "QWERTYUIOPASDFGH",
-        "token": "ghp_" + "a1B2" * 9, "signed token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
-        "password in an address": "postgres://ada:lovelace@db/x", "e-mail address": "ada@analytical.engine.org",
+        "private key": "-----BEGIN RSA PRIVATE KEY-----", "AWS": "AKIA" + "QWERTYUIOPASDFGH",
+        "GitHub": "ghp_" + "a1B2" * 9, "signed token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
+        "address with a password": "postgres://ada:lovelace@db/x", "e-mail address": "ada@analytical.engine.org",
         "payment card": "4111 1111 1111 1111", "bank account": "DE89 3704 0044 0532 0130 00",
         "social security number": "078-05-1120", "telephone number": "+44 20 7946 0958"}
     clean = ["ada@example.com", "4111 1111 1111 1112", "DE89 3704 0044 0532 0130 01", "000-12-3456", "http://host:80/a@b",
