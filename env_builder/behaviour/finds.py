@@ -40,6 +40,7 @@ class Things:
         self.rows = rows
         self.documents = {name: [parsed(text) for text in seen] for name, seen in sorted(texts.items())}
         self.classes = sorted({name[0] for name in self.documents})
+        self._closed: dict[str, tuple[str, ...]] = {}
 
     def named(self, entity_class: str, content: str) -> Iterator[tuple[str, Any]]:
         """(key, latest document) of things whose key is a word of the answer."""
@@ -49,7 +50,10 @@ class Things:
 
     def closed(self, entity_class: str) -> tuple[str, ...]:
         """Fields that take few values in all things of the class."""
-        return tuple(few_values([one[-1] for (kind, _), one in self.documents.items() if kind == entity_class]))
+        if entity_class not in self._closed:
+            self._closed[entity_class] = tuple(few_values(
+                [one[-1] for (kind, _), one in self.documents.items() if kind == entity_class]))
+        return self._closed[entity_class]
 
     def stable(self, entity_class: str, paths: Iterable[Path]) -> bool:
         """Did these fields of each thing of the class always hold the same?"""

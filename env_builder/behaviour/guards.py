@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from itertools import combinations
 from typing import Any
 
@@ -107,24 +107,26 @@ def few_values(
     never few, unless `ids` asks for them."""
     found = {}
     things = [tuple(str(value) for value in row.values() if is_id(value)) for row in named or rows]
-    n = 0 if ids else len(set(things))
-    several = n if n > 1 else len(rows)
+    n = len(set(things))
+    several = n if n > 1 and not ids else len(rows)
     if several < MINIMUM_ROWS:
         return {}
     for name in sorted(set().union(*rows)):
-        values = distinct(row.get(name) for row in rows)
-        scalar = not any(isinstance(value, dict | list) or (is_id(value) and not ids) for value in values)
-        few = scalar and len(values) <= FEW_VALUES and several > 2 * len(values)
-        if few and (ids or not _open(name, rows, things, several)):
-            found[name] = values
+        column = [row.get(name) for row in rows]
+        if any(isinstance(value, dict | list) for value in column):
+            continue
+        kinds = {(type(value), value) for value in column}
+        few = len(kinds) <= FEW_VALUES and several > 2 * len(kinds) and (ids or not any(is_id(value) for _, value in kinds))
+        if few and (ids or not _open(column, things if n > 1 else range(len(rows)), several)):
+            found[name] = distinct(value for _, value in kinds)
     return found
 
 
-def _open(name: str, rows: list[dict[str, Any]], things: list[tuple[str, ...]], several: int) -> bool:
+def _open(column: list[Any], things: Iterable[Hashable], several: int) -> bool:
     """Are so many values seen with one thing only that others must be expected (Good and Turing's estimate)?"""
-    seen: dict[str, set[Any]] = defaultdict(set)
-    for place, (row, thing) in enumerate(zip(rows, things, strict=True)):
-        seen[json.dumps(row.get(name), sort_keys=True)].add(thing if len(set(things)) > 1 else place)
+    seen: dict[tuple[type, Any], set[Hashable]] = defaultdict(set)
+    for value, thing in zip(column, things, strict=True):
+        seen[type(value), value].add(thing)
     return sum(len(with_it) == 1 for with_it in seen.values()) > OPEN * several
 
 
