@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from functools import lru_cache
 from typing import NamedTuple
 
 from extractors.privacy.fields import EMAIL, kind_of_value
@@ -26,9 +27,13 @@ _ITEM = re.compile(r"""(["'])((?:(?!\1).){1,200})\1""")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _CAMEL = re.compile(r"[A-Z]?[a-z]+")
 _AFTER_NAME = re.compile(r"([._-]?)(\d+)")
-_GOES_ON = frozenset(" -.)")
+_GOES_ON, _OPENS = frozenset(" -.)"), frozenset("+(")
 _SHORT = 8
 """Signs of a number that is nobody's by itself."""
+_LONGEST = 200
+"""Signs of a field's value."""
+_REMEMBERED = 1 << 24
+"""Signs of texts of which is kept in mind what became of them: other files tell the same again."""
 _BEFORE = frozenset((*TITLES, "name", "named", "dear", "hi", "hello", "hey", "i'm", "called"))
 
 
@@ -48,6 +53,16 @@ class _Chunk(NamedTuple):
     account: bool = False
     doubtful: bool = False
     """It is a name beside another one."""
+    lone: bool = False
+    """It is a number, and nothing where no sign opens it and none goes on from it."""
+
+
+class _Value(NamedTuple):
+    """What stands in the place of a field's value."""
+
+    made: str
+    names: frozenset[str]
+    zips: frozenset[str]
 
 
 class Carried(NamedTuple):
@@ -66,6 +81,10 @@ class Carrier:
         self.met: set[Known] = set()
         """What was replaced for its form."""
         self._chunks: dict[str, _Chunk | None] = {}
+        self._value = lru_cache(1 << 16)(self._valued)
+        self._walked: dict[str, Carried] = {}
+        self._n_walked = 0
+        """Signs of these."""
         self._begins: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for value, kind in people.values.items():
             found = _CHUNK.match(value) if value[:1].isalnum() else _CHUNK.search(value)
@@ -77,12 +96,19 @@ class Carrier:
     def carry(self, text: str) -> Carried:
         """The text with pseudonyms."""
         if "\\u" not in text:
-            return self._walk(text)
+            return self._walked.get(text) or self._remembered(text)
         plain = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
         made = self._walk(plain)
         if plain.isascii() or not text.isascii():
             return made
         return made._replace(text="".join(sign if sign < "\x80" else _escape(sign) for sign in made.text))
+
+    def _remembered(self, text: str) -> Carried:
+        if self._n_walked > _REMEMBERED:
+            self._walked, self._n_walked = {}, 0
+        self._n_walked += len(text)
+        made = self._walked[text] = self._walk(text)
+        return made
 
     def _walk(self, text: str) -> Carried:
         pieces: list[str] = []
@@ -92,7 +118,7 @@ class Carrier:
         for match in _CHUNK.finditer(text):
             chunk = match[0]
             known = chunks[chunk] if chunk in chunks else self._look_up(chunk)
-            if known is None or match.start() < done:
+            if known is None or match.start() < done or (known.lone and _stands_alone(text, *match.span())):
                 continue
             for start, end, made in self._spans(text, match, known, names, zips):
                 if start >= done:
@@ -135,30 +161,31 @@ class Carrier:
             return []
         if sep[2]:
             found = _LIST.match(text, sep.end() - 1)
-            spans = [] if found is None else [
-                self._value(item.start(2), item[2], kind, names, zips) for item in _ITEM.finditer(text, *found.span())]
-            return [span for span in spans if span]
-        if sep[1]:
+            items = [] if found is None else [(item.start(2), item[2]) for item in _ITEM.finditer(text, *found.span())]
+        elif sep[1]:
             stop = text.find(sep[1], sep.end())
-            value = text[sep.end():stop] if stop >= 0 else ""
+            items = [(sep.end(), text[sep.end():stop])] if stop >= 0 else []
         else:
             found = (_BARE if kind in ("name", "people", "address", "phone", "card") else _TIGHT).match(text, sep.end())
-            value = found[0].rstrip() if found else ""
-        span = self._value(sep.end(), value, kind, names, zips) if 0 < len(value) <= 200 else None
-        return [span] if span else []
+            items = [(sep.end(), found[0].rstrip())] if found else []
+        spans = []
+        for start, value in items:
+            if told := self._value(kind, value) if len(value) <= _LONGEST else None:
+                spans.append((start, start + len(value), told.made))
+                names |= told.names
+                zips |= told.zips
+        return spans
 
-    def _value(self, start: int, value: str, kind: str, names: set[str], zips: set[str]) -> tuple[int, int, str] | None:
+    def _valued(self, kind: str, value: str) -> _Value | None:
+        """What stands in the place of a value of a field of this kind; None: it stays."""
         found = kind_of_value(kind, value)
         if found is None or value.lower() in self._people.tools:
             return None
-        if found == "name":
-            words = {word.lower() for word in _LETTERS.findall(value)}
-            if kind == "people" and not words & self._people.words:
-                return None
-            names |= words
-        if found == "zip":
-            zips.add(value)
-        return start, start + len(value), self._pseudonyms.of(self._people.values.get(value.lower(), found), value)
+        words = frozenset(word.lower() for word in _LETTERS.findall(value)) if found == "name" else frozenset[str]()
+        if kind == "people" and found == "name" and not words & self._people.words:
+            return None
+        made = self._pseudonyms.of(self._people.values.get(value.lower(), found), value)
+        return _Value(made, words, frozenset({value} if found == "zip" else ()))
 
     def _is_name(self, text: str, start: int, end: int) -> bool:
         """Whether what is a word too is a name here: beside a name, or after a title."""
@@ -192,11 +219,13 @@ class Carrier:
             return _Chunk(made, (), field, begins)
         cue = lower if lower in CUES else None
         number = chunk[0].isdigit()
-        is_account = len(chunk) > 3 and chunk[:2].isupper() and chunk[2:4].isdigit()
+        is_account = len(chunk) > 3 and chunk[:2].isalpha() and chunk[:2].isupper() and chunk[2:4].isdigit()
         new, names, doubtful = self._words(chunk)
         if new is None and not (field or begins or cue or number or is_account):
             return None
-        return _Chunk(new, names, field, begins, cue, number, is_account, doubtful)
+        lone = number and new is None and not (field or begins or cue) and not (
+            len(chunk) > _SHORT and number_at(chunk, 0))
+        return _Chunk(new, names, field, begins, cue, number, is_account, doubtful, lone)
 
     def _words(self, chunk: str) -> tuple[str | None, tuple[str, ...], bool]:
         """The chunk with its names replaced, these, and whether it is a name beside another one alone."""
@@ -233,6 +262,11 @@ class Carrier:
                 pieces += [number[1], self._pseudonyms.of("id", number[2])]
                 done = number.end()
         return "".join(pieces) + chunk[done:]
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    """Whether no sign before a number opens it, and none behind it goes on."""
+    return text[end:end + 1] not in _GOES_ON and text[start - 1:start] not in _OPENS
 
 
 _ESCAPED = re.compile(r"(?<!\\)\\u((?!00[0-9][0-9a-fA-F]|d[89abAB]|D[89abAB]|d[c-fC-F]|D[c-fC-F])[0-9a-fA-F]{4})")

@@ -96,7 +96,7 @@ class Cleaner:
         known = zips - self._zips.get(before, frozenset())
         if known:
             text = _FIVE.sub(lambda found: self._pseudonyms.of("zip", found[0]) if found[0] in known else found[0], text)
-        return mended(text, names & self._people.words, self._people.rare, self._pseudonyms)
+        return mended(text, frozenset(names & self._people.words), self._people.rare, self._pseudonyms)
 
 
 def _without_tokens(usage: str | None) -> str | None:

@@ -1,6 +1,6 @@
 """What the texts of a corpus tell of people: values of identifying fields, and names that stand after a cue.
 
-In: the events of readings, one after the other. Out: counts alone, that are the same in whatever order they came; `people`
+In: the events of readings, one after the other. Out: sets and counts, that are the same in whatever order they came; `people`
 judges them. What it sees: fields (`pairs`), names that introduce themselves, are addressed, or are made of a common given name
 and another word. What it does not see: a rare name without any cue.
 """
@@ -31,7 +31,7 @@ class Finding:
     """What was seen so far."""
 
     def __init__(self) -> None:
-        self.pairs: Counter[Pair] = Counter()
+        self.pairs: set[Pair] = set()
         self.names: set[tuple[str, ...]] = set()
         """Words of names that stood after a cue, in lower case."""
         self.words: Counter[str] = Counter()

@@ -1,13 +1,14 @@
 """Fields with their values, as they stand in texts: JSON (also inside a string of JSON), Python's way, YAML, `key=value`.
 
-In: a frame's column of texts. Out: (field, value) -> how many different texts hold it. It reads text, no documents: so what is
-cut off, wrapped or logged twice over is read all the same.
+In: a frame's column of texts. Out: (field, value). It reads text, no documents: so what is cut off, wrapped or logged twice
+over is read all the same.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 
 import polars as pl
 
@@ -20,18 +21,18 @@ _LONGEST = 2000
 Pair = tuple[str, str]
 
 
-def pairs_of(texts: pl.Series) -> dict[Pair, int]:
+def pairs_of(texts: pl.Series) -> set[Pair]:
     """The fields with their values in texts, of which no two are equal."""
     plain = texts.str.replace_all('\\"', '"', literal=True)
     found = pl.concat([
-        plain.str.extract_all(pattern).list.unique().explode().drop_nulls() for pattern in (_QUOTED, _LINES, _EQUALS)])
-    counted = found.to_frame("pair").group_by("pair").len()
-    made: dict[Pair, int] = {}
-    for text, n in counted.filter(pl.col("pair").str.len_bytes() < _LONGEST).iter_rows():
-        if read := _READ.match(text):
-            for value in _values(read[2].strip()):
-                made[read[1], value] = made.get((read[1], value), 0) + n
-    return made
+        plain.str.extract_all(pattern).explode().drop_nulls() for pattern in (_QUOTED, _LINES, _EQUALS)])
+    return {pair for text in found.filter(found.str.len_bytes() < _LONGEST).unique() for pair in _read(text)}
+
+
+@lru_cache(1 << 15)   # other files tell the same again
+def _read(text: str) -> tuple[Pair, ...]:
+    found = _READ.match(text)
+    return tuple((found[1], value) for value in _values(found[2].strip())) if found else ()
 
 
 def _values(text: str) -> list[str]:

@@ -51,7 +51,7 @@ class People:
     def _read_fields(self, finding: Finding) -> set[str]:
         """Take in values of identifying fields; gives words that are a value of others."""
         values: dict[str, list[str]] = defaultdict(list)
-        for field, value in finding.pairs:
+        for field, value in sorted(finding.pairs):
             values[field].append(value)
         others: set[str] = set()
         for field in sorted(values):

@@ -8,7 +8,8 @@ see: two mistakes in one word; short names.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
+from functools import lru_cache
 
 from extractors.privacy.pseudonyms import Pseudonyms
 
@@ -16,13 +17,9 @@ LEAST = 5
 _WORD = re.compile(r"[^\W\d_]{4,}")
 
 
-def mended(text: str, names: Iterable[str], rare: Collection[str], pseudonyms: Pseudonyms) -> str:
+def mended(text: str, names: frozenset[str], rare: Collection[str], pseudonyms: Pseudonyms) -> str:
     """The text with its misspelt names replaced."""
-    near: dict[str, str] = {}
-    for name in sorted(names):
-        if len(name) >= LEAST:
-            for each in (name, *_shorter(name)):
-                near.setdefault(each, name)
+    near = _near(names)
     if not near:
         return text
 
@@ -35,6 +32,17 @@ def mended(text: str, names: Iterable[str], rare: Collection[str], pseudonyms: P
                                ) if name else found[0]
 
     return _WORD.sub(replaced, text)
+
+
+@lru_cache(1 << 8)   # the names of a session are asked for with each of its texts
+def _near(names: frozenset[str]) -> dict[str, str]:
+    """Names, and what is left of them without one letter -> the name."""
+    near: dict[str, str] = {}
+    for name in sorted(names):
+        if len(name) >= LEAST:
+            for each in (name, *_shorter(name)):
+                near.setdefault(each, name)
+    return near
 
 
 def _shorter(word: str) -> list[str]:
