@@ -40,7 +40,7 @@ from warehouse.store import Store  # noqa: E402
 
 BELOW_REWARDS = {"sessions", "world", "goals", "names", "outcomes", "tasks"}
 """Stages that no rubric has anything to say to."""
-CLOCKED = ("raw.schema_version", "raw.stages", "raw.places", "raw.parts", "raw.audits")
+CLOCKED = ("raw.schema_version", "raw.stages", "raw.places", "raw.parts", "raw.audits", "raw.kept")
 """Tables that tell of runs and places, and nothing of logs."""
 RUBRIC = """[[checks]]
 kind = "spoke"

@@ -12,13 +12,14 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import log
 from typing import Any, NamedTuple
 
 from env_builder.runtime.asking import chooses, confirms, granted, question, shape, stated, telling
 from env_builder.runtime.relevance import leaves
 from env_builder.runtime.words import Fact
+from warehouse.records import Remember, anew
 
 LEAST_PATIENCE = 6
 """Answers in a row that tell nothing new after which a user leaves, at the least."""
@@ -65,6 +66,18 @@ class Turned(NamedTuple):
     """Does it begin with a yes?"""
 
 
+class Read(NamedTuple):
+    """What a talk holds, whatever others say."""
+
+    turned: list[Turned]
+    given: frozenset[str]
+    """Names of the arguments that its opening was the first to give."""
+    wants: list[Fact]
+    """What the user asks for, sorted."""
+    seen: list[Fact]
+    """What else of the same forms was said or shown."""
+
+
 class Vocabulary(NamedTuple):
     """Which words ask for what, learnt from the talks of a service."""
 
@@ -83,14 +96,29 @@ class Vocabulary(NamedTuple):
                 for word in sorted(asking)}
 
 
-def user_rows(talks: Mapping[str, Talk], vocabulary: Vocabulary | None = None) -> dict[str, dict[str, Any]]:
+def user_rows(
+    talks: Mapping[str, Talk], vocabulary: Vocabulary | None = None, remember: Remember = anew
+) -> dict[str, dict[str, Any]]:
     """The `user` row of each task of one service; {"turns": []} alone where the user says no more than the opening.
 
     `vocabulary`: learnt from other talks; then what the agent said in these here is not taken to ask for anything.
     """
-    turned = {name: _turned(talk) for name, talk in talks.items()}
-    known = vocabulary or vocabulary_of(turned.values())
-    return {name: _row(talk, turned[name], known, vocabulary is None) for name, talk in talks.items()}
+    read = {name: _read(*remember(["talk", *talk], partial(_reading, talk))) for name, talk in talks.items()}
+    known = vocabulary or vocabulary_of(one.turned for one in read.values())
+    return {name: _row(talk, read[name], known, vocabulary is None) for name, talk in talks.items()}
+
+
+def _reading(talk: Talk) -> list[Any]:
+    """A `Read` as JSON value."""
+    turned = _turned(talk)
+    wants = _wants(talk, turned)
+    return [[[one.when, sorted(one.words), sorted(one.slots), one.tells, one.learnt, one.grants] for one in turned],
+            sorted(_first_given(talk, 0, "\n".join(talk.opening))), sorted(wants), _seen(talk, wants)]
+
+
+def _read(turned: list[list[Any]], given: list[str], wants: list[Fact], seen: list[Fact]) -> Read:
+    return Read([Turned(when, frozenset(words), frozenset(slots), *rest) for when, words, slots, *rest in turned],
+                frozenset(given), wants, seen)
 
 
 def learn(talks: Iterable[Talk]) -> Vocabulary:
@@ -117,20 +145,19 @@ def vocabulary_of(turned: Iterable[Sequence[Turned]]) -> Vocabulary:
         for slot, found in by_slot.items()}, agreed)
 
 
-def _row(talk: Talk, turned: list[Turned], known: Vocabulary, own: bool) -> dict[str, Any]:
+def _row(talk: Talk, read: Read, known: Vocabulary, own: bool) -> dict[str, Any]:
     if not talk.turns:
         return {"turns": []}
     script = []
-    for one, heard in zip(turned, talk.heard, strict=False):
+    for one, heard in zip(read.turned, talk.heard, strict=False):
         asks = known.weighed(one.words if own else frozenset(), one.slots) if one.when != "unasked" else {}
         script.append({"heard": heard, "when": one.when if asks or one.when == "confirmed" else "unasked", "asks": asks,
                        "tells": [list(fact) for fact in one.tells], "learnt": [list(fact) for fact in one.learnt]})
-    wants = _wants(talk, turned)
-    yes = {"agreed": known.agreed} if any(one.when == "confirmed" for one in turned) else {}
+    yes = {"agreed": known.agreed} if any(one.when == "confirmed" for one in read.turned) else {}
     return {"turns": talk.turns, "script": script, "after": talk.heard[-1], **yes,
-            "asks": known.weighed(frozenset(), _first_given(talk, 0, "\n".join(talk.opening))),
-            "wants": [list(fact) for fact in sorted(wants)], "seen": [list(fact) for fact in _seen(talk, wants)],
-            "patience": LEAST_PATIENCE + _longest(not one.tells for one in turned)}
+            "asks": known.weighed(frozenset(), read.given),
+            "wants": [list(fact) for fact in read.wants], "seen": [list(fact) for fact in read.seen],
+            "patience": LEAST_PATIENCE + _longest(not one.tells for one in read.turned)}
 
 
 def _turned(talk: Talk) -> list[Turned]:

@@ -14,13 +14,14 @@ import polars as pl
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.talking import CHARACTERS
 from env_builder.scripting import Talk, user_rows, values_of
+from warehouse.records import Remember, anew
 
 SCHEMA = {"task_id": pl.String(), "session_id": pl.String(), "opening": pl.String(), "script": pl.String()}
 
 SESSIONS = {"task_id": pl.String(), "session_id": pl.String(), "probability": pl.Float64(), "steps": pl.String()}
 
 
-def scripts(tasks: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
+def scripts(tasks: pl.DataFrame, turns: pl.DataFrame, remember: Remember = anew) -> pl.DataFrame:
     """`opening` (JSON list of {"role", "content"}) and `script` (JSON, the task's `user` row) of every task of `tasks`.
 
     The opening holds all messages before the agent's first move: its first call, or its first words after the user's.
@@ -30,7 +31,7 @@ def scripts(tasks: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
     talks, openings = talks_of(tasks, turns)
     rows: dict[str, dict[str, Any]] = {}
     for (_,), own in tasks.sort("service", "task_id").group_by("service", maintain_order=True):
-        rows |= user_rows({task_id: talks[task_id] for task_id in own["task_id"].to_list()})
+        rows |= user_rows({task_id: talks[task_id] for task_id in own["task_id"].to_list()}, remember=remember)
     texts = [
         {"task_id": task_id, "session_id": session_id, "opening": canonical(openings[task_id]),
          "script": canonical(rows[task_id])}

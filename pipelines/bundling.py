@@ -25,9 +25,10 @@ from env_builder.coverage import coverage
 from pipelines import progress
 from pipelines.engine import Counts
 from pipelines.engines import auditors
+from pipelines.kept import keeping
 from pipelines.parts import audits_of, keep_audits
 from pipelines.settings import Settings
-from warehouse.records import EnvironmentRow, Verdict, empty, frame
+from warehouse.records import EnvironmentRow, Remember, Verdict, anew, empty, frame
 from warehouse.store import Store
 
 STAGE = "environments"
@@ -48,11 +49,16 @@ class Tables(NamedTuple):
     outcomes: pl.DataFrame
     variants: pl.DataFrame
     starts_from: dict[str, str]
+    remember: Remember = anew
 
 
 def environments(store: Store, settings: Settings) -> Counts:
     """A directory for each service with tasks that hold: its room, its grader's side, and its image where an engine is."""
-    tables = _tables(store)
+    with keeping(store, STAGE) as remember:
+        return _environments(store, _tables(store)._replace(remember=remember), settings)
+
+
+def _environments(store: Store, tables: Tables, settings: Settings) -> Counts:
     drafts = Path(settings.out) / ".drafts"
     shutil.rmtree(drafts, ignore_errors=True)
     rows: list[EnvironmentRow] = []
@@ -183,7 +189,8 @@ def _left(tables: Tables, whole: Bundle, task_ids: list[str]) -> Bundle:
     """The same bundle with the logged tasks that are not among these, as they were logged and without any reward."""
     tasks = tables.tasks.filter((pl.col("service") == whole.service) & ~pl.col("task_id").is_in(task_ids))
     return whole._replace(
-        tasks=tasks, scripts=users.scripts(tasks, tables.turns), rubrics=whole.rubrics.clear(), sessions=whole.sessions.clear())
+        tasks=tasks, scripts=users.scripts(tasks, tables.turns, tables.remember), rubrics=whole.rubrics.clear(),
+        sessions=whole.sessions.clear())
 
 
 def _bundle(tables: Tables, service: str, name: str, covered: bool = True) -> Bundle:
@@ -197,7 +204,7 @@ def _bundle(tables: Tables, service: str, name: str, covered: bool = True) -> Bu
     longest = turns.group_by("session_id").len()["len"].max()
     return Bundle(
         name, service, tables.starts_from.get(service, "shared"),
-        rows, tables.tools.filter(own), *_with_variants(tasks, users.scripts(tasks, turns), made), rubrics,
+        rows, tables.tools.filter(own), *_with_variants(tasks, users.scripts(tasks, turns, tables.remember), made), rubrics,
         longest if isinstance(longest, int) else 0, coverage(rows, tasks, turns) if covered else {},
         conditions(turns, {row["tool"]: row["effect"] for row in rows.programs}),
         users.sessions_of(tasks.join(rubrics, on="task_id", how="semi"), turns, tables.outcomes), users.longest(turns))

@@ -9,12 +9,13 @@ from env_builder.rewards.corrections import corrections_of
 from env_builder.rewards.persons import Said, read
 from pipelines.answers import asking
 from pipelines.settings import Settings, rubrics
+from warehouse.records import Remember
 from warehouse.store import Store
 
 
 def rewards_of(
     store: Store, settings: Settings, sessions: pl.DataFrame, turns: pl.DataFrame, played: pl.DataFrame, effects: pl.DataFrame,
-    corrections: pl.DataFrame,
+    corrections: pl.DataFrame, remember: Remember,
 ) -> Rewards:
     """What `mine` gives; `corrections`: what persons said of checks.
 
@@ -24,7 +25,8 @@ def rewards_of(
     ask = asking(settings) if told.ask else None
     tasks = store.table("mart.tasks")
     corrected = corrections_of(corrections)
-    return mine(tasks, sessions, turns, store.table("mart.outcomes"), played, effects, said(store, settings), ask, corrected)
+    return mine(
+        tasks, sessions, turns, store.table("mart.outcomes"), played, effects, said(store, settings), ask, corrected, remember)
 
 
 def said(store: Store, settings: Settings) -> list[Said]:

@@ -12,6 +12,7 @@ import polars as pl
 
 from pipelines.engine import Counts, Stage
 from pipelines.ingesting import ingest
+from pipelines.kept import keeping
 from pipelines.settings import Settings
 from pipelines.verdicts import all_of
 from pipelines.worlds import configuration_of
@@ -103,8 +104,9 @@ def tasks(store: Store, settings: Settings) -> Counts:
 
     sessions, turns, effects = store.table("core.sessions"), store.table("core.turns"), _effects(store)
     gate = configuration_of(settings).gates.min_probability
-    found = find(sessions, turns, store.table("mart.outcomes"), effects, _starts_from(store), gate,
-                 store.table("mart.goals"))
+    with keeping(store, "tasks") as remember:
+        found = find(sessions, turns, store.table("mart.outcomes"), effects, _starts_from(store), gate,
+                     store.table("mart.goals"), remember)
     shared = leakage(found.tasks, sessions, turns, effects)
     reports = [{"service": name, "report": json.dumps(report, sort_keys=True)} for name, report in sorted(shared.items())]
     store.replace("mart.leakage", frame(Leakage, reports))
@@ -123,7 +125,8 @@ def rewards(store: Store, settings: Settings) -> Counts:
     sessions, turns = store.table("core.sessions"), without(store.table("core.turns"), _effects(store))
     played = differences(
         sessions, turns, store.table("mart.facts"), store.table("mart.recorded"), store.table("mart.behaviours"))
-    mined = rewards_of(store, settings, sessions, turns, played, _effects(store), standing(store, "check"))
+    with keeping(store, "rewards") as remember:
+        mined = rewards_of(store, settings, sessions, turns, played, _effects(store), standing(store, "check"), remember)
     told = configuration_of(settings)
     measures = measure(
         store.table("mart.tasks"), store.table("mart.outcomes"), store.table("core.feedback"), told.outcomes.reviews)
@@ -143,10 +146,12 @@ def variants(store: Store, settings: Settings) -> Counts:
 
     told = configuration_of(settings)
     tasks, outcomes = store.table("mart.tasks"), store.table("mart.outcomes")
-    made = make(Tables(
+    tables = Tables(
         tasks, store.table("mart.rubrics"), store.table("mart.goals"), store.table("mart.families"),
         store.table("core.sessions"), without(store.table("core.turns"), _effects(store)), outcomes, store.table("mart.facts"),
-        store.table("mart.recorded"), store.table("mart.behaviours")), told.variants.failures, told.variants.per_family)
+        store.table("mart.recorded"), store.table("mart.behaviours"))
+    with keeping(store, "variants") as remember:
+        made = make(tables, told.variants.failures, told.variants.per_family, remember)
     measures = measure(tasks, outcomes, store.table("core.feedback"), told.outcomes.reviews)
     kept, held = hold_back(made.variants, made.variants, measures, told.gates.min_auroc, told.gates.max_ece)
     untrusted = frame(Verdict, held).with_columns(stage=pl.lit("variants"))

@@ -8,12 +8,21 @@ JSON text: key order and number format are part of what a policy sees, so they a
 from __future__ import annotations
 
 import types
+from collections.abc import Callable
 from datetime import datetime
 from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import polars as pl
 from pydantic import BaseModel, ConfigDict
+
+Remember = Callable[[object, Callable[[], Any]], Any]
+"""(arguments, function of these alone) -> what it gives, or gave on another day. Both are JSON values: lists, no sets."""
+
+
+def anew(arguments: object, make: Callable[[], Any]) -> Any:
+    """Where nothing is remembered (`Remember`): what the function gives."""
+    return make()
 
 
 class Record(BaseModel):

@@ -18,6 +18,10 @@ create table if not exists raw.parts (
 create table if not exists raw.audits (
     service varchar not null, audit_id varchar not null, code varchar not null, audited varchar not null,
     primary key (service, audit_id));
+-- What functions gave of their arguments alone (`kept_id`: digest of these), so that a night computes what is new.
+create table if not exists raw.kept (
+    stage varchar not null, kept_id varchar not null, code varchar not null, told varchar not null,
+    primary key (stage, kept_id));
 
 create table if not exists raw.files (
     file_id varchar primary key, previous varchar, source varchar not null, path varchar not null, piece bigint not null,

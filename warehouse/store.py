@@ -321,6 +321,7 @@ class Store:
             self._connection.execute("delete from raw.stages")
             self._connection.execute("delete from raw.parts")
             self._connection.execute("delete from raw.audits")
+            self._connection.execute("delete from raw.kept")
             self._sign()
 
     def _sign(self) -> None:

@@ -21,7 +21,7 @@ from env_builder.rewards.policies import Ask, Proposed, read_policies
 from env_builder.rewards.witness import Witness, witnesses
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.users import solutions
-from warehouse.records import Check, Rubric, Verdict, frame
+from warehouse.records import Check, Remember, Rubric, Verdict, anew, frame
 
 BAD_BELOW = 0.5
 """Probability of success below which a session speaks against a check."""
@@ -45,7 +45,7 @@ class Rewards(NamedTuple):
 def mine(
     tasks: pl.DataFrame, sessions: pl.DataFrame, turns: pl.DataFrame, outcomes: pl.DataFrame,
     differences: pl.DataFrame, effects: pl.DataFrame, said: Iterable[Said] = (), ask: Ask | None = None,
-    corrections: Corrections | None = None,
+    corrections: Corrections | None = None, remember: Remember = anew,
 ) -> Rewards:
     """A rubric for every task of `tasks` that has a good session whose end state is known.
 
@@ -56,7 +56,7 @@ def mine(
     """
     named = tasks.select(pl.concat_list("session_ids", "good_session_ids").alias("session_id")).explode("session_id")
     known = sessions.join(named.unique(), on="session_id", how="semi")["session_id"]
-    seen = witnesses(known, turns, outcomes, differences, effects)
+    seen = witnesses(known, turns, outcomes, differences, effects, remember)
     free, decided = free_text(turns, tasks, effects), _decided(sessions, outcomes)
     cases, verdicts = [], []
     for task_id, service, family, *sides in tasks.select(

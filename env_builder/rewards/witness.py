@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -18,6 +18,7 @@ from env_builder.runtime.canonical import canonical
 from env_builder.runtime.ends import end_state, unreached
 from env_builder.runtime.words import Fact, facts_in, number_forms
 from env_builder.world.calls import Call, calls_of
+from warehouse.records import Remember, anew
 
 SMALLEST_NUMBER = 10
 """Whole numbers below are said in every other sentence, and say nothing."""
@@ -48,7 +49,7 @@ class Witness:
 
     def __init__(
         self, session_id: str, rows: list[Row], calls: list[Call], difference: Difference | None,
-        probability: float | None, reads: frozenset[str],
+        probability: float | None, reads: frozenset[str], remember: Remember = anew,
     ) -> None:
         self.session_id = session_id
         self.difference = difference
@@ -57,6 +58,7 @@ class Witness:
         self.calls = calls
         self._rows = rows
         self._reads = reads
+        self._remember = remember
 
     @cached_property
     def looked_up(self) -> frozenset[tuple[str, str]]:
@@ -118,24 +120,31 @@ class Witness:
 
     @cached_property
     def _told(self) -> list[frozenset[Fact]]:
-        given: set[Fact] = set()
-        drawn = (key for _, key in (self.difference or {}).get("made", ()))
-        known = set(_forms(facts_in(" ".join(drawn))))  # another episode's names are others
-        told = []
-        for kind, role, text, *_ in self._rows:
-            facts = _forms(facts_in(text or ""))
-            if kind == "call":
-                given |= facts
-            elif role == "assistant" and (text or "").strip():
-                told.append(frozenset(fact for fact in facts & given - known if _weighs(fact)))
-            else:
-                known |= facts
-        return told
+        drawn = [key for _, key in (self.difference or {}).get("made", ())]
+        rows = [row[:3] for row in self._rows]
+        told = self._remember(["told", drawn, rows], partial(_telling, drawn, rows))
+        return [frozenset((kind, value) for kind, value in facts) for facts in told]
+
+
+def _telling(drawn: list[str], rows: list[tuple[str, str | None, str | None]]) -> list[list[Fact]]:
+    """Facts that each of the agent's words was the first to tell, sorted. `drawn`: names of what the session made."""
+    given: set[Fact] = set()
+    known = set(_forms(facts_in(" ".join(drawn))))  # another episode's names are others
+    told: list[list[Fact]] = []
+    for kind, role, text in rows:
+        facts = _forms(facts_in(text or ""))
+        if kind == "call":
+            given |= facts
+        elif role == "assistant" and (text or "").strip():
+            told.append(sorted(fact for fact in facts & given - known if _weighs(fact)))
+        else:
+            known |= facts
+    return told
 
 
 def witnesses(
     session_ids: pl.Series, turns: pl.DataFrame, outcomes: pl.DataFrame, differences: pl.DataFrame,
-    effects: pl.DataFrame,
+    effects: pl.DataFrame, remember: Remember = anew,
 ) -> dict[str, Witness]:
     """Every session of `session_ids` that has turns, by its id."""
     own = turns.filter(pl.col("session_id").is_in(session_ids.implode())).sort("session_id", "position")
@@ -154,7 +163,7 @@ def witnesses(
     return {
         session_id: Witness(
             session_id, own_rows, calls.get(session_id, []), _difference(changed.get(session_id)),
-            probability.get(session_id), frozenset(reads.get(service[session_id], ())))
+            probability.get(session_id), frozenset(reads.get(service[session_id], ())), remember)
         for session_id, own_rows in rows.items()
     }
 

@@ -26,7 +26,7 @@ from env_builder.variants.failures import Derived, Goal, Known, derive, end_of, 
 from env_builder.variants.moves import ACTS, Move, frame_of, moves_of, turns_of
 from env_builder.variants.rebinding import Donor, Things, rebound, said_only
 from env_builder.variants.ways import Form, sources_of, ways_of
-from warehouse.records import Outcome, Session, Variant, Verdict, frame
+from warehouse.records import Outcome, Remember, Session, Variant, Verdict, anew, frame
 
 STAGE = "variants"
 _BAD = 0.5
@@ -76,7 +76,7 @@ class Tables(NamedTuple):
     behaviours: pl.DataFrame
 
 
-def make(tables: Tables, failures: bool = True, per_family: int = 0) -> Variants:
+def make(tables: Tables, failures: bool = True, per_family: int = 0, remember: Remember = anew) -> Variants:
     """New tasks of every service: `failures` as tasks, and at most `per_family` instances of a family about other things.
 
     Every task without a known success, and every new instance that was tried, is a variant or has a verdict that is not kept.
@@ -93,7 +93,7 @@ def make(tables: Tables, failures: bool = True, per_family: int = 0) -> Variants
                 made.append(Made(task, way, found))
             else:
                 left.append(_verdict(task["task_id"], False, found.reason, found.detail))
-    variants, unrewarded = _rewarded(made, tables)
+    variants, unrewarded = _rewarded(made, tables, remember)
     kept = [_verdict(task_id, True, f"from_{way}", f"Solved as {lent} was.") for task_id, way, lent in variants.select(
         "task_id", "made_from", "derived_from").iter_rows()]
     return Variants(variants, frame(Verdict, [*left, *unrewarded, *kept]).sort("subject"))
@@ -190,7 +190,7 @@ def _routines(families: pl.DataFrame, acting: frozenset[str]) -> dict[str, tuple
     return found
 
 
-def _rewarded(made: list[Made], tables: Tables) -> tuple[pl.DataFrame, list[Verdict]]:
+def _rewarded(made: list[Made], tables: Tables, remember: Remember) -> tuple[pl.DataFrame, list[Verdict]]:
     """Variants with the rubrics that are mined from their sessions, and a verdict on each that gives none."""
     if not made:
         return frame(Variant, []), []
@@ -208,8 +208,8 @@ def _rewarded(made: list[Made], tables: Tables) -> tuple[pl.DataFrame, list[Verd
     known = pl.concat([tables.sessions, played])
     mined = mine(
         tasks, known, pl.concat([tables.turns, turns]), pl.concat([tables.outcomes, frame(Outcome, chances)]), ends,
-        tables.behaviours.select("service", "tool", "effect"))
-    words = {row["task_id"]: row for row in scripts(tasks, turns).to_dicts()}
+        tables.behaviours.select("service", "tool", "effect"), remember=remember)
+    words = {row["task_id"]: row for row in scripts(tasks, turns, remember).to_dicts()}
     rubrics = {row["task_id"]: row for row in mined.rubrics.to_dicts()}
     task_of = dict(tables.tasks.explode("good_session_ids").drop_nulls("good_session_ids").select(
         "good_session_ids", "task_id").iter_rows())

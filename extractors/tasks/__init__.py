@@ -30,7 +30,7 @@ from extractors.tasks.returning import continued
 from extractors.tasks.signatures import signatures
 from extractors.tasks.slots import fill_slots
 from extractors.tasks.splits import choose_sides
-from warehouse.records import Family, Goal, Task, empty, frame_schema
+from warehouse.records import Family, Goal, Remember, Task, anew, empty, frame_schema
 
 _RECKONS = ("pure", "constant")
 """Effects of tools that only reckon."""
@@ -82,6 +82,7 @@ def find(
     starts_from: Mapping[str, str],
     gate: float = GATE,
     goals: pl.DataFrame | None = None,
+    remember: Remember = anew,
 ) -> Tasks:
     """Find the tasks in sessions: every session is in exactly one task, or in a verdict that says why not.
 
@@ -100,7 +101,7 @@ def find(
     sides = choose_sides(members, calls, values)
     slots = fill_slots(asked, members, calls, values)
     reckoners = frozenset(effects.filter(pl.col("effect").is_in(_RECKONS)).select("service", "tool").iter_rows())
-    traced = trace(members, turns, calls, values, reckoners)
+    traced = trace(members, turns, calls, values, reckoners, remember)
     of_families, of_tasks = rated(members)
     known = details(members, calls, traced, reckoners).join(of_tasks.rename({"name": "task"}), on="task", how="left").join(
         signatures(_best(members, "task"), calls, effects, traced).rename({"group": "task"}), on="task", how="left")

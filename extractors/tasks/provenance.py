@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -21,6 +22,7 @@ from extractors.tasks.looked_up import singles
 from extractors.tasks.reckoned import reckonings
 from extractors.tasks.spans import phrases_of
 from extractors.tasks.spellings import key_of, mentions, spellings
+from warehouse.records import Remember, anew
 
 ORIGINS = {"session_id": pl.String(), "turn_id": pl.String(), "tool": pl.String(), "path": pl.String(), "value": pl.String(),
            "source": pl.String(), "from_tool": pl.String(), "from_path": pl.String(), "from_turn": pl.String()}
@@ -78,7 +80,7 @@ class Provenance(NamedTuple):
 
 
 def trace(members: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame,
-          reckoners: frozenset[tuple[str, str]] = frozenset()) -> Provenance:
+          reckoners: frozenset[tuple[str, str]] = frozenset(), remember: Remember = anew) -> Provenance:
     """Trace every value of the calls that did not fail. `members`: session_id, task, said, spoken, worded.
 
     `reckoners`: (service, tool) of tools that only reckon: what is read from them is computed.
@@ -87,10 +89,13 @@ def trace(members: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame, value
     for turn, path, value in values.filter(pl.col("value") != "").unique().sort("turn_id", "path", "value").iter_rows():
         given[turn].append((path, value))
     found: list[_Value] = []
-    facts: list[tuple[str, str, str, str, str]] = []
-    for session in _sessions(members, turns, calls):
-        found += session.traced(given)
-        facts += session.told(given)
+    facts: list[tuple[str, ...]] = []
+    for session_id, service, said, steps in _sessions(members, turns, calls):
+        own = [given.get(step["turn_id"], []) if step["role"] == "call" else [] for step in steps]
+        traced, told = remember(["trace", said, [[*step.values()] for step in steps], own], partial(_read, said, steps, own))
+        found += [_Value(session_id, turn, (service, tool, path), value, {_Origin(*each): by for *each, by in origins})
+                  for turn, tool, path, value, origins in traced]
+        facts += [(session_id, *fact) for fact in told]
     task_of = dict(members.select("session_id", "task").iter_rows())
     chosen = _Choice(found, task_of, reckoners)
     rows = [(each.session_id, each.turn_id, *each.argument[1:], each.value, *chosen(each)) for each in found]
@@ -107,26 +112,34 @@ class _Step(NamedTuple):
     content: str
 
 
+def _read(said: str, steps: list[dict[str, Any]], given: list[list[tuple[str, str]]]) -> list[Any]:
+    """Of one session its values and the facts that it told, as JSON value; `given`: to each step."""
+    session = _Session(said, [(_Step(**step), own) for step, own in zip(steps, given, strict=True)])
+    return [list(session.traced()), list(session.told())]
+
+
 class _Session:
     """One session in order: what was said and shown so far."""
 
-    def __init__(self, session_id: str, service: str, said: str, steps: list[_Step]) -> None:
-        self._id, self._service, self._steps = session_id, service, steps
+    def __init__(self, said: str, steps: list[tuple[_Step, list[tuple[str, str]]]]) -> None:
+        self._steps = steps
+        """Each with (path, value) of what it was given."""
         self._said = [said] if said else []
         self._shown: dict[str, dict[tuple[str, str], str]] = defaultdict(dict)
         self._texts: list[tuple[str, str, set[str], str]] = []
         self._read: list[tuple[str, tuple[tuple[str, str], ...]]] = []
         self._held: dict[str, tuple[tuple[str, str], ...]] = {}
 
-    def traced(self, given: Mapping[str, list[tuple[str, str]]]) -> Iterator[_Value]:
-        """The values of each call, with all places before it that hold them."""
-        for step in self._steps:
+    def traced(self) -> Iterator[list[Any]]:
+        """turn_id, tool, path and value of what each call was given, with all places before it that hold it."""
+        for step, given in self._steps:
             if step.role == "user":
                 self._said.append(step.content.lower())
             elif step.role == "call":
-                for path, value in given.get(step.turn_id, ()):
-                    yield _Value(self._id, step.turn_id, (self._service, step.tool, path), value, self._origins(value))
-                self._show(step, {key_of(value) for _, value in given.get(step.turn_id, ())})
+                for path, value in given:
+                    origins = [[*origin, turn] for origin, turn in self._origins(value).items()]
+                    yield [step.turn_id, step.tool, path, value, origins]
+                self._show(step, {key_of(value) for _, value in given})
 
     def _origins(self, value: str) -> dict[_Origin, str]:
         found: dict[_Origin, str] = {}
@@ -157,20 +170,21 @@ class _Session:
             if (key := key_of(value)) not in own:
                 self._shown[key][step.tool, path] = step.turn_id
 
-    def told(self, given: Mapping[str, list[tuple[str, str]]]) -> Iterator[tuple[str, str, str, str, str]]:
-        """Values of answers that the agent's messages hold, and neither the user's words nor the call's arguments do."""
-        messages = [step for step in self._steps if step.role == "assistant"]
+    def told(self) -> Iterator[list[str]]:
+        """turn_id, tool, path and value of answers that the agent's messages hold, and neither the user's words nor the call's
+        arguments do."""
+        messages = [step for step, _ in self._steps if step.role == "assistant"]
         if not messages:
             return
         last = {phrase: each.position for each in messages for phrase in phrases_of(each.content)}
         said = frozenset[str]().union(*(phrases_of(text) for text in self._said))
-        for step in self._steps:
+        for step, given in self._steps:
             if step.role == "call":
-                own = {value.lower() for _, value in given.get(step.turn_id, ())}
+                own = {value.lower() for _, value in given}
                 for path, value in self._held.get(step.turn_id) or _words(step.content):
                     lower = value.lower()
                     if last.get(lower, -1) > step.position and lower not in said and lower not in own and _telling(lower):
-                        yield self._id, step.turn_id, step.tool, path, value
+                        yield [step.turn_id, step.tool, path, value]
 
 
 def _telling(value: str) -> bool:
@@ -182,7 +196,10 @@ def _words(text: str) -> tuple[tuple[str, str], ...]:
     return tuple(("", word) for word in sorted(phrases_of(text)) if " " not in word and any(map(str.isdigit, word)))
 
 
-def _sessions(members: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame) -> Iterator[_Session]:
+def _sessions(
+    members: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame
+) -> Iterator[tuple[str, str, str, list[dict[str, Any]]]]:
+    """session_id, service, what its user wrote elsewhere, its steps (fields of `_Step`)."""
     fine = calls.filter(~pl.col("failed")).select("session_id", "position", pl.lit("call").alias("role"), "turn_id", "tool",
                                                   pl.col("content").fill_null(""))
     words = turns.filter((pl.col("kind") == "message") & pl.col("role").is_in(["user", "assistant"])).select(
@@ -191,8 +208,7 @@ def _sessions(members: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame) -
         pl.struct(_Step._fields).alias("steps"))
     typed = pl.when(pl.col("worded") & ~pl.col("spoken")).then(pl.col("said").str.to_lowercase()).otherwise(pl.lit(""))
     own = members.select("session_id", "service", typed.alias("typed")).unique("session_id").join(steps, on="session_id")
-    for session_id, service, said, listed in own.sort("session_id").iter_rows():
-        yield _Session(session_id, service, said, [_Step(**step) for step in listed])
+    yield from own.sort("session_id").iter_rows()
 
 
 class _Choice:

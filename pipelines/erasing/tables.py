@@ -175,6 +175,7 @@ def _withdraw(store: Store, theirs: Theirs, places: list[str]) -> None:
     store.change("delete from mart.datasets where split_part(path, '/', 2) in (select unnest($places))", None, places=places)
     for table in ("raw.parts", "raw.audits"):
         store.change(f"delete from {table} where service in (select unnest($services))", None, services=services)
+    store.change("delete from raw.kept", None)
 
 
 def _delete_verdicts(store: Store, theirs: Theirs) -> None:

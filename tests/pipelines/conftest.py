@@ -43,6 +43,10 @@ def part_of_sample(folder: Path) -> Path:
     return folder
 
 
+OF_RUNS = ("raw.schema_version", "raw.stages", "raw.parts", "raw.audits", "raw.kept", "raw.places", "raw.published")
+"""Tables that tell of runs, and nothing of logs."""
+
+
 def tables(out: Path) -> dict[str, pl.DataFrame]:
     """Every table of the published warehouse, without what tells of the clock and of places."""
     with Store.published(out / "warehouse.duckdb") as store:
@@ -50,7 +54,7 @@ def tables(out: Path) -> dict[str, pl.DataFrame]:
         return {
             name: store.table(name).drop("read_at", "path", strict=False)
             for name in names
-            if name not in ("raw.schema_version", "raw.stages", "raw.parts", "raw.audits", "raw.places", "raw.published")}
+            if name not in OF_RUNS}
 
 
 def files(out: Path) -> dict[str, bytes]:

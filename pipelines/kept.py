@@ -1,0 +1,42 @@
+"""What functions of their arguments alone gave on another day, so that a night computes what is new.
+
+In: the warehouse, the name of a stage. Out: a `Remember` that wings take. When the stage is done, what was asked for stands in
+`raw.kept` and nothing else: what no session says any more is forgotten. What other code gave counts for nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import orjson
+import polars as pl
+
+from pipelines.engine import code_digest
+from warehouse.records import Remember
+from warehouse.store import Store
+
+_SCHEMA = {name: pl.String() for name in ("stage", "kept_id", "code", "told")}
+
+
+@contextlib.contextmanager
+def keeping(store: Store, stage: str) -> Iterator[Remember]:
+    """What the stage's functions gave last time; at the end what they gave now is kept in its place."""
+    code = code_digest()
+    rows = store.read("select kept_id, told from raw.kept where stage = $stage and code = $code", stage=stage, code=code)
+    before, now = dict(rows.iter_rows()), dict[str, str]()
+
+    def remember(arguments: object, make: Callable[[], Any]) -> Any:
+        key = hashlib.sha256(orjson.dumps(arguments)).hexdigest()[:32]
+        told = now.get(key) or before.get(key) or orjson.dumps(make()).decode()
+        now[key] = told
+        return orjson.loads(told)
+
+    yield remember
+    new = [{"stage": stage, "kept_id": key, "code": code, "told": told} for key, told in now.items() if key not in before]
+    store.change(
+        "delete from raw.kept where stage = $stage and (code != $code or kept_id not in (select kept_id from incoming))",
+        pl.DataFrame({"kept_id": list(now)}, schema={"kept_id": pl.String()}), stage=stage, code=code)
+    store.append("raw.kept", pl.DataFrame(new, schema=_SCHEMA))
