@@ -1,12 +1,9 @@
-"""The addresses of the browser, and the page that each is."""
+"""The addresses of the browser over HTTP: who asked, which page that is, and what a form says."""
 
 from __future__ import annotations
 
 import getpass
-import html
-import re
-import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,213 +13,59 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
-from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from extractors.formats.correction import ROLES
-from pipelines.browser import changes, corrections, families, replays, sessions, shown, tasks
+from pipelines.browser import corrections, shown
 from pipelines.browser.guard import COOKIE, ENTER, FIELD, HEADERS, STYLE, Guard, Guarded
-from pipelines.browser.library import Library
+from pipelines.browser.pages import PAGES, Browser
 from warehouse.errors import InputError, Missing, TraceroomError
 
 Row = dict[str, Any]
 AUTHOR = "traceroom_author"
 """Cookie with the name that somebody corrected under last."""
 YEAR_S = 365 * 24 * 3600
-_POLICY, _HEAD = re.compile('http-equiv="Content-Security-Policy" content="([^"]*)"'), 1000
-"""The policy that the report states, and the characters of it that no log reaches."""
-
-
-class Browser:
-    """The pages on one folder. Each method of `PAGES` takes the query and gives the page's values, template first."""
-
-    def __init__(self, out: Path, guard: Guard) -> None:
-        self.out = out
-        self.guard = guard
-        self.library = Library(out)
-        self.rooms = replays.Rooms()
-        self.corrections = out / "corrections"
-        self._report: tuple[tempfile.TemporaryDirectory[str], Path] | None = None
-
-    def overview(self, query: QueryParams) -> Row:
-        """What came of the logs."""
-        return {"template": "overview", "found": families.overview(self.library),
-                "largest": families.families(self.library).rows[:8],
-                "waiting": corrections.waiting(self.library, self.corrections)}
-
-    def families(self, query: QueryParams) -> Row:
-        """Families of tasks."""
-        return {"template": "families", "page": families.families(
-            self.library, query.get("service", ""), query.get("words", ""), query.get("after")), "query": query}
-
-    def family(self, query: QueryParams) -> Row:
-        """One family: its sessions and its tasks."""
-        found = families.family(self.library, _id(query))
-        name = found["family"]
-        return {"template": "family", "family": found, "tasks": families.tasks(self.library, family=name).rows[:10],
-                "page": sessions.sessions(
-                    self.library, family=name, going=query.get("going", ""), after=query.get("after")),
-                "said": corrections.said_of(self.library, self.corrections, "family", [name]), "query": query}
-
-    def sessions(self, query: QueryParams) -> Row:
-        """Sessions, newest first."""
-        wanted = {name: query.get(name, "") for name in ("service", "family", "going", "words")}
-        return {"template": "sessions", "page": sessions.sessions(self.library, **wanted, after=query.get("after")),
-                "query": query, "going": list(sessions.GOING)}
-
-    def session(self, query: QueryParams) -> Row:
-        """One session as a conversation, with what changed beside each call."""
-        found = sessions.session(self.library, _id(query))
-        begin = _whole(query.get("from", "0"))
-        rows = sessions.turns(self.library, found["session_id"], begin)
-        shown_rows = rows[:sessions.TURNS]
-        return {"template": "session", "session": found, "turns": shown_rows, "begin": begin,
-                "next": rows[sessions.TURNS]["position"] if len(rows) > sessions.TURNS else None,
-                "beside": changes.beside(self.library, found["service"], shown_rows),
-                "said": corrections.said_of(self.library, self.corrections, "outcome", [found["session_id"]])}
-
-    def tasks(self, query: QueryParams) -> Row:
-        """Tasks of a family or a service."""
-        return {"template": "tasks", "query": query, "page": families.tasks(
-            self.library, query.get("family", ""), query.get("service", ""), query.get("after"))}
-
-    def task(self, query: QueryParams) -> Row:
-        """One task: its sessions, its rubric with the evidence, its audit."""
-        found = tasks.task(self.library, _id(query))
-        checks = tasks.rubric(self.library, found["task_id"])
-        ids = [name for check in checks for name in (check["check_id"], f"{found['task_id']}/{check['check_id']}")]
-        room = found["room"]
-        return {"template": "task", "task": found, "checks": checks, "evidence": tasks.evidence(self.library, checks),
-                "audit": tasks.audit(self.library, found["service"], found["task_id"]),
-                "ways": replays.ways(self.library, room, found) if room else [],
-                "said": corrections.said_of(self.library, self.corrections, "check", ids), "roles": ROLES}
-
-    def environment(self, query: QueryParams) -> Row:
-        """One environment: its tools, what it can answer, who was played against it, its tasks."""
-        found = tasks.environment(self.library, _id(query))
-        return {"template": "environment", "environment": found, "query": query,
-                "page": families.tasks(self.library, service=found["service"], after=query.get("after"))}
-
-    def replay(self, query: QueryParams) -> Row:
-        """A way through a task, step by step in its room."""
-        found, way, messages, play = self._play(query, query.get("way", "solution"))
-        steps = list(replays.told(way, play))
-        at = min(_whole(query.get("step", "0")) or len(steps), len(steps))
-        return {"template": "replay", "task": found, "way": way, "messages": messages, "steps": steps[:at], "at": at,
-                "n_steps": len(steps), "play": play, "ways": replays.ways(self.library, found["room"], found)}
-
-    def compare(self, query: QueryParams) -> Row:
-        """Two ways through a task, side by side."""
-        found, one, messages, play = self._play(query, query.get("way", "solution"))
-        _, other, _, second = self._play(query, query.get("with", "solution"))
-        return {"template": "compare", "task": found, "one": one, "other": other, "messages": messages, "plays": (play, second),
-                "rows": replays.aligned(play["steps"], second["steps"])}
-
-    def _play(self, query: QueryParams, name: str) -> tuple[Row, replays.Way, list[Row], Row]:
-        found = tasks.task(self.library, _id(query))
-        if found["room"] is None:
-            raise Missing(f"no room has task {found['task_id']}", mend="its page says why; build it with: traceroom run")
-        way = replays.way(self.library, found["room"], found, name)
-        return found, way, *self.rooms.play(found["room"], found["task_id"], way.moves)
-
-    def left(self, query: QueryParams) -> Row:
-        """What was left, and why."""
-        return {"template": "left", "query": query, "funnel": families.overview(self.library)["funnel"], "page": families.left(
-            self.library, query.get("stage", ""), query.get("reason", ""), query.get("after"))}
-
-    def corrected(self, query: QueryParams) -> Row:
-        """What persons corrected, and what became of it."""
-        return {"template": "corrections", "page": corrections.corrections(self.library, query.get("after")), "query": query,
-                "waiting": corrections.waiting(self.library, self.corrections)}
-
-    def text(self, query: QueryParams) -> Response:
-        """The whole of a message or an answer, as plain text."""
-        row = self.library.row("select content, arguments_raw from core.turns where turn_id = $id", id=_id(query))
-        if row is None:
-            raise Missing(f"no turn {_id(query)!r}")
-        return PlainTextResponse((row["arguments_raw"] if query.get("of") == "arguments" else row["content"]) or "",
-                                 headers={"content-security-policy": "default-src 'none'; sandbox"})
-
-    def event(self, query: QueryParams) -> Response:
-        """Where an event stands."""
-        turn = sessions.turn_of(self.library, _id(query))
-        if turn is None:
-            raise Missing(f"event {_id(query)!r} is no turn of a session")
-        begin = turn["position"] // sessions.TURNS * sessions.TURNS
-        return RedirectResponse(
-            f"{shown.address('/session', id=turn['session_id'], **{'from': begin or None})}#t{turn['position']}", 303)
-
-    def report(self, query: QueryParams) -> Response:
-        """The report on the same warehouse: its own policy lets its own script and style run, in an origin of its own."""
-        from pipelines.reporting import report
-
-        path = self.library.once(
-            "report", lambda: self.library.with_store(lambda store: report(store, self._folder(), self.out)))
-        with path.open(encoding="utf-8") as file:
-            told = _POLICY.search(file.read(_HEAD))
-        policy = html.unescape(told[1]) if told else "default-src 'none'"
-        return FileResponse(path, media_type="text/html", headers={
-            "content-security-policy": f"{policy}; frame-ancestors 'none'; sandbox allow-scripts"})
-
-    def _folder(self) -> Path:
-        if self._report is None:
-            folder = tempfile.TemporaryDirectory(prefix="traceroom-report-")
-            self._report = folder, Path(folder.name)
-        return self._report[1]
-
-    def close(self) -> None:
-        """Close the warehouse, and take away what was made to be looked at."""
-        self.library.close()
-        if self._report is not None:
-            self._report[0].cleanup()
-
-
-PAGES: Mapping[str, Callable[[Browser, QueryParams], Row | Response]] = {
-    "/": Browser.overview, "/families": Browser.families, "/family": Browser.family, "/sessions": Browser.sessions,
-    "/session": Browser.session, "/tasks": Browser.tasks, "/task": Browser.task, "/environment": Browser.environment,
-    "/replay": Browser.replay, "/compare": Browser.compare, "/left": Browser.left, "/corrections": Browser.corrected,
-    "/text": Browser.text, "/event": Browser.event, "/report": Browser.report}
 
 
 def application(out: Path, guard: Guard) -> ASGIApp:
     """The browser on the folder that a run writes."""
-    browser = Browser(out, guard)
+    browser = Browser(out)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         yield
         browser.close()
 
-    routes = [Route(path, _endpoint(browser, work), methods=["GET"]) for path, work in PAGES.items()]
+    routes = [Route(path, _endpoint(browser, guard, work), methods=["GET"]) for path, work in PAGES.items()]
     routes += [
-        Route(ENTER, _entered(browser), methods=["GET", "POST"]), Route(STYLE, _style, methods=["GET"]),
-        Route("/correct", _corrected(browser), methods=["POST"])]
+        Route(ENTER, _entered(guard), methods=["GET", "POST"]), Route(STYLE, _style, methods=["GET"]),
+        Route("/correct", _corrected(browser, guard), methods=["POST"])]
     return Guarded(Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: _nothing}), guard)
 
 
 Endpoint = Callable[[Request], Any]
 
 
-def _endpoint(browser: Browser, work: Callable[[Browser, QueryParams], Row | Response]) -> Endpoint:
+def _endpoint(browser: Browser, guard: Guard, work: Callable[[Browser, QueryParams], Row | Response]) -> Endpoint:
     def made(request: Request) -> Response:
         try:
             found = work(browser, request.query_params)
-            return found if isinstance(found, Response) else _page(browser, request, **found)
+            return found if isinstance(found, Response) else _page(guard, request, **found)
         except TraceroomError as error:
             status = 404 if isinstance(error, Missing) else 400 if isinstance(error, InputError) else 500
-            return _page(browser, request, "error", status, said=str(error))
+            return _page(guard, request, "error", status, said=str(error))
 
     return made
 
 
-def _page(browser: Browser, request: Request, template: str, status: int = 200, **values: Any) -> Response:
-    may_write = browser.guard.holds(request.cookies)
+def _page(guard: Guard, request: Request, template: str, status: int = 200, **values: Any) -> Response:
+    may_write = guard.holds(request.cookies)
     here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     return shown.page(
         template, status, **values, may_write=may_write, here=here, path=request.url.path, form_field=FIELD,
-        form_token=browser.guard.form_token(request.cookies) if may_write else "",
-        author=request.cookies.get(AUTHOR, "") or ("" if browser.guard.exposed else _user()))
+        form_token=guard.form_token(request.cookies) if may_write else "",
+        author=request.cookies.get(AUTHOR, "") or ("" if guard.exposed else _user()))
 
 
 def _user() -> str:
@@ -232,30 +75,30 @@ def _user() -> str:
         return ""
 
 
-def _entered(browser: Browser) -> Endpoint:
+def _entered(guard: Guard) -> Endpoint:
     async def entered(request: Request) -> Response:
         """Give the token: by the address that was printed, or in the form."""
         given = request.state.form.get("token", "") if request.method == "POST" else request.query_params.get("token", "")
         back = _own(request.state.form.get("back", "/") if request.method == "POST" else request.query_params.get("back", "/"))
         if not given:
-            return _page(browser, request, "enter", back=back, wrong=False)
-        if not browser.guard.opens(given.strip()):
-            return _page(browser, request, "enter", 403, back=back, wrong=True)
+            return _page(guard, request, "enter", back=back, wrong=False)
+        if not guard.opens(given.strip()):
+            return _page(guard, request, "enter", 403, back=back, wrong=True)
         answer = RedirectResponse(back, 303)
         answer.set_cookie(
-            COOKIE, browser.guard.session(), httponly=True, samesite="strict", secure=request.url.scheme == "https")
+            COOKIE, guard.session(), httponly=True, samesite="strict", secure=request.url.scheme == "https")
         return answer
 
     return entered
 
 
-def _corrected(browser: Browser) -> Endpoint:
+def _corrected(browser: Browser, guard: Guard) -> Endpoint:
     async def corrected(request: Request) -> Response:
         form = request.state.form
         try:
             line = await run_in_threadpool(corrections.correct, browser.corrections, form, datetime.now(UTC))
         except InputError as error:
-            return _page(browser, request, "error", 400, said=str(error))
+            return _page(guard, request, "error", 400, said=str(error))
         answer = RedirectResponse(f"{_own(form.get('back', '/'))}#said", 303)
         answer.set_cookie(AUTHOR, _ascii(line["by"]), max_age=YEAR_S, httponly=True, samesite="strict",
                           secure=request.url.scheme == "https")
@@ -279,16 +122,3 @@ async def _style(request: Request) -> Response:
 
 async def _nothing(request: Request, error: Exception) -> Response:
     return PlainTextResponse("There is no such page.\n", 404)
-
-
-def _id(query: QueryParams) -> str:
-    name = query.get("id", "")
-    if not name:
-        raise InputError("the address names nothing", mend="begin at /")
-    return name
-
-
-def _whole(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or len(text) > 9:
-        raise InputError(f"{text[:20]!r} is no number of a step", mend="begin at /")
-    return int(text)

@@ -78,7 +78,7 @@ class _Known:
 
 
 def _changed(thing: tuple[str, str], before: str | None, after: str) -> Row:
-    moves = list(differences(_loaded(before), _loaded(after))) if before is not None else []
+    moves = list(differences(loaded(before), loaded(after))) if before is not None else []
     return {"entity_class": thing[0], "key": thing[1], "before": before, "after": after, "moves": moves[:MOST],
             "n_more": max(0, len(moves) - MOST)}
 
@@ -103,11 +103,12 @@ def _text(holder: dict[str, Any], name: str) -> str | None:
     return json.dumps(holder[name], ensure_ascii=False) if name in holder else None
 
 
-def _loaded(text: str | None) -> Any:
+def loaded(value: Any) -> Any:
+    """A text as the JSON value that it is, if it is one."""
     try:
-        return json.loads(text or "null")
+        return json.loads(value) if isinstance(value, str) else value
     except ValueError:
-        return text
+        return value
 
 
 def _row_changes(library: Library, calls: list[Row]) -> dict[str, list[Row]]:
@@ -125,7 +126,7 @@ def _row_changes(library: Library, calls: list[Row]) -> dict[str, list[Row]]:
         during = [row for row in rows if begin <= row["happened_at"] <= end][:MOST_ROWS]
         if during:
             found[turn_id] = [{**row, "moves": list(differences(
-                _loaded(row["before"]) or {}, _loaded(row["after"]) or {}))[:MOST]} for row in during]
+                loaded(row["before"]) or {}, loaded(row["after"]) or {}))[:MOST]} for row in during]
     return found
 
 

@@ -29,7 +29,7 @@ class Library:
         self._store: Store | None = None
         self._stamp: _Stamp | None = None
         self._kept: dict[str, Any] = {}
-        self._lines: dict[tuple[Path, str], tuple[_Stamp, dict[str, int]]] = {}
+        self._read: dict[tuple[Path, str], tuple[_Stamp, Any]] = {}
 
     def rows(self, sql: str, **parameters: object) -> list[Row]:
         """Rows of a query on the published warehouse. Raises Missing where nothing is published yet."""
@@ -57,13 +57,24 @@ class Library:
     def line(self, path: Path, key: str, value: str) -> Row | None:
         """The line of a file of JSON objects whose `key` (a text, anywhere in the line) is `value`; None where none is."""
         with self._lock:
-            found = self._places(path, key).get(value)
+            found = (self.read(path, lambda file: _places(file, key), key) or {}).get(value)
             if found is None:
                 return None
             with path.open("rb") as file:
                 file.seek(found)
                 row = json.loads(file.readline())
             return row if isinstance(row, dict) else None
+
+    def read(self, path: Path, make: Callable[[Path], Value], name: str = "") -> Value | None:
+        """What `make` makes of a file, kept under a name until the file is another; None where there is no file."""
+        with self._lock:
+            if not path.is_file():
+                return None
+            stamp, known = _stamp(path), self._read.get((path, name))
+            if known is None or known[0] != stamp:
+                known = self._read[path, name] = stamp, make(path)
+            found: Value = known[1]
+            return found
 
     def close(self) -> None:
         """Close the warehouse."""
@@ -81,23 +92,18 @@ class Library:
             self._store, self._stamp = Store.published(self.warehouse), stamp
         return self._store
 
-    def _places(self, path: Path, key: str) -> dict[str, int]:
-        """Value of `key` -> where the line begins that has it first."""
-        if not path.is_file():
-            return {}
-        stamp, known = _stamp(path), self._lines.get((path, key))
-        if known is not None and known[0] == stamp:
-            return known[1]
-        places: dict[str, int] = {}
-        mark, at = f'"{key}":"'.encode(), 0
-        with path.open("rb") as file:
-            for line in file:
-                begin = line.find(mark) + len(mark)
-                if begin >= len(mark):
-                    places.setdefault(line[begin:line.find(b'"', begin)].decode("utf-8", "replace"), at)
-                at += len(line)
-        self._lines[path, key] = stamp, places
-        return places
+
+def _places(path: Path, key: str) -> dict[str, int]:
+    """Value of `key` -> where the line begins that has it first; a line that is still being written is none."""
+    places: dict[str, int] = {}
+    mark, at = f'"{key}":"'.encode(), 0
+    with path.open("rb") as file:
+        for line in file:
+            begin = line.find(mark) + len(mark)
+            if begin >= len(mark) and line.endswith(b"\n"):
+                places.setdefault(line[begin:line.find(b'"', begin)].decode("utf-8", "replace"), at)
+            at += len(line)
+    return places
 
 
 def _stamp(path: Path) -> _Stamp:
