@@ -39,6 +39,8 @@ MARKS: dict[str, pl.DataType] = {
 }
 """What `Source.marks` may say of a turn."""
 TURNS_AT_ONCE = 40_000
+FOREIGN = 2
+"""Turns read at once for each that is wanted: beyond that the others are left while reading."""
 _READ = ("turn_id", "session_id", "position", "kind", "role", "content", "tool", "arguments", "arguments_raw", "is_error",
          "requestor", "result_id", "model", "happened_at", "answered_at")
 _OF_ACTION = ("sampling", "prompt_token_ids", "completion_token_ids", "behaviour_logprobs")
@@ -50,13 +52,21 @@ def steps(source: Source) -> pl.DataFrame:
     return pl.concat([pl.DataFrame(schema=COLUMNS), *batches(source)])
 
 
-def batches(source: Source, sides: Sequence[str] = SIDES) -> Iterator[pl.DataFrame]:
-    """The rows of the sides' episodes, whole episodes at a time."""
-    of_episode = episodes(source).filter(pl.col("split").is_in(list(sides)))
+def batches(source: Source, sides: Sequence[str] = SIDES, planned: pl.DataFrame | None = None) -> Iterator[pl.DataFrame]:
+    """The rows of the sides' episodes, whole episodes at a time. `planned`: the source's `plan`, where it was made before."""
+    planned = plan(source) if planned is None else planned
     marks = None if source.marks is None or source.marks.is_empty() else source.marks
     schemas = _schema_hashes(source.tools)
-    for part, turns in _parts(of_episode, source.turns):
+    for part, turns in _parts(planned.filter(pl.col("split").is_in(list(sides))), source.turns):
         yield _steps(part, turns, marks, schemas, source)
+
+
+def plan(source: Source) -> pl.DataFrame:
+    """`episodes`, each with how many turns it has (`n`) and where they lie in the table of turns (`first`, `last`)."""
+    places = (
+        source.turns.lazy().select("session_id").with_row_index("row").group_by("session_id")
+        .agg(pl.len().alias("n"), pl.col("row").min().alias("first"), pl.col("row").max().alias("last")).collect())
+    return episodes(source).join(places, on="session_id", how="inner").sort("rank")
 
 
 def episodes(source: Source) -> pl.DataFrame:
@@ -86,37 +96,40 @@ def episodes(source: Source) -> pl.DataFrame:
     )
 
 
-def _parts(of_episode: pl.DataFrame, turns: pl.DataFrame | pl.LazyFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+def _parts(placed: pl.DataFrame, turns: pl.DataFrame | pl.LazyFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     """Episodes and their turns, about `TURNS_AT_ONCE` at a time; reads little twice where tasks' sessions lie together."""
     lazy = turns.lazy().select(_READ)
-    places = (
-        lazy.select("session_id").with_row_index("row").group_by("session_id")
-        .agg(pl.len().alias("n"), pl.col("row").min().alias("first"), pl.col("row").max().alias("last")).collect())
-    placed = of_episode.join(places, on="session_id", how="inner").sort("rank")
     cut = (placed["n"].cast(pl.Int64).cum_sum() - 1) // TURNS_AT_ONCE
     for part in placed.with_columns(cut.alias("cut")).partition_by("cut", maintain_order=True, include_key=False):
         first, last = int(part["first"].min()), int(part["last"].max())  # type: ignore[arg-type]
         found = lazy.slice(first, last - first + 1)
-        if part.select(pl.col("n").sum()).item() < last - first + 1:
+        if last - first + 1 > FOREIGN * part.select(pl.col("n").sum()).item():
             found = found.filter(pl.col("session_id").is_in(part["session_id"].unique().implode()))
-        yield part.drop("n", "first", "last"), found.collect()
+        yield part.drop("n", "first", "last"), found.collect().rechunk()   # gathering from several chunks is slow
 
 
 def _steps(
     part: pl.DataFrame, turns: pl.DataFrame, marks: pl.DataFrame | None, schemas: pl.DataFrame, source: Source
 ) -> pl.DataFrame:
     own = part.with_columns(pl.int_range(pl.len()).cast(pl.Int64).alias("rank"))
-    told = turns.join(own.select("session_id", "rank"), on="session_id").sort("rank", "position")
+    told = _halves(turns, own)
     if marks is not None:
         told = told.join(marks, on="turn_id", how="left", maintain_order="left")
     told = told.with_columns(pl.lit(None, kind).alias(name) for name, kind in MARKS.items() if name not in told.columns)
     told = told.join(schemas, on="tool", how="left", maintain_order="left")
-    place = told.select(
-        pl.int_range(pl.len()).repeat_by(1 + ((pl.col("kind") == "call") & pl.col("content").is_not_null()).cast(pl.Int64))
-        .explode()).to_series()
-    halves = told[place].with_columns((place == place.shift(1)).fill_null(False).alias("half"))
-    about = own[halves["rank"]].drop("session_id", "rank", "service", "goal", "good")
-    return _told(pl.concat([halves, about], how="horizontal"), source)
+    about = own[told["rank"]].drop("session_id", "rank", "service", "goal", "good")
+    return _told(pl.concat([told, about], how="horizontal"), source)
+
+
+def _halves(turns: pl.DataFrame, own: pl.DataFrame) -> pl.DataFrame:
+    """The turns of episodes in order, each with its `rank`, a call with an answer twice: first it acts, then (`half`) it is
+    answered. Which rows these are is worked out of four columns, so that the texts are moved once."""
+    n_halves = 1 + ((pl.col("kind") == "call") & pl.col("content").is_not_null()).cast(pl.Int64)
+    rows = (
+        turns.select("session_id", "position", pl.int_range(pl.len()).alias("row"), n_halves.alias("n_halves"))
+        .join(own.select("session_id", "rank"), on="session_id").sort("rank", "position")
+        .select("row", "rank", pl.int_ranges("n_halves").alias("half")).explode("half"))
+    return turns[rows["row"]].with_columns(rows["rank"], (rows["half"] == 1).alias("half"))
 
 
 def _told(halves: pl.DataFrame, source: Source) -> pl.DataFrame:
@@ -124,7 +137,8 @@ def _told(halves: pl.DataFrame, source: Source) -> pl.DataFrame:
     half, is_call = pl.col("half"), pl.col("kind") == "call"
     caller = pl.coalesce("requestor", pl.lit("assistant"))
     role = pl.when(half).then(pl.lit("tool")).when(is_call).then(caller).otherwise("role")
-    last = (pl.col("rank") != pl.col("rank").shift(-1)).fill_null(True)
+    row, first, last = pl.int_range(pl.len()), *(
+        (pl.col("rank") != pl.col("rank").shift(by)).fill_null(True) for by in (1, -1))
     halves = halves.with_columns(role.alias("role"), last.alias("last")).with_columns(
         (pl.col("role") == "assistant").fill_null(False).alias("loss_mask"), (is_call & ~half).alias("acts"))
     acts, mask, ends = pl.col("acts"), pl.col("loss_mask"), pl.col("last")
@@ -133,7 +147,7 @@ def _told(halves: pl.DataFrame, source: Source) -> pl.DataFrame:
         pl.col("session_id").alias("episode_id"), "task_id", "family_id", "split",
         pl.lit(source.content_digest, pl.String()).alias("environment_digest"),
         pl.col("position").cast(pl.Int32).alias("turn_idx"),
-        pl.int_range(pl.len()).over("rank").cast(pl.Int32).alias("step_idx"),
+        (row - pl.when(first).then(row).forward_fill()).cast(pl.Int32).alias("step_idx"),
         pl.when(half).then("answered_at").otherwise("happened_at").alias("happened_at"), "role",
         pl.when(half).then(pl.lit("result")).otherwise("kind").alias("kind"),
         pl.when(half | ~(acts | mask)).then("content").alias("observation"),
@@ -146,7 +160,8 @@ def _told(halves: pl.DataFrame, source: Source) -> pl.DataFrame:
         pl.when(~acts).then("shaped_reward").alias("shaped_reward"), _return_to_go(source.discount).alias("return_to_go"),
         (ends & ~cut_off).alias("terminated"), cut_off.alias("truncated"), "label_prob", "label_source", "weight",
         pl.col("model").alias("policy_id"), *(pl.when(mask).then(name).alias(name) for name in _OF_ACTION),
-        pl.concat_list(pl.when(half).then(pl.coalesce("result_id", "turn_id")).otherwise("turn_id")).alias("source_event_ids"),
+        pl.when(half).then(pl.coalesce("result_id", "turn_id")).otherwise("turn_id").reshape((-1, 1)).arr.to_list()
+        .alias("source_event_ids"),
         pl.lit(source.privacy_policy, pl.String()).alias("privacy_policy"),
     ).select(pl.col(name).cast(kind) for name, kind in COLUMNS.items())
 

@@ -12,7 +12,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from env_builder.exports.exporter import Exported, Exporter, Source
-from env_builder.exports.steps import COLUMNS, batches
+from env_builder.exports.steps import COLUMNS, batches, plan
 from warehouse.records import SIDES, Verdict, empty
 
 NAME = "trajectories"
@@ -31,19 +31,19 @@ def read(out: Path) -> pl.DataFrame:
 
 
 def _write(out: Path, source: Source) -> Exported:
-    paths = []
+    paths, planned = [], plan(source)
     for side in SIDES:
-        _rows(source, side).sink_parquet(
+        _rows(source, side, planned).sink_parquet(
             file(out, side), compression="zstd", compression_level=1, row_group_size=ROW_GROUP, engine="streaming")
         paths.append(file(out, side))
     return Exported(sorted(paths), empty(Verdict))
 
 
-def _rows(source: Source, side: str) -> pl.LazyFrame:
+def _rows(source: Source, side: str, planned: pl.DataFrame) -> pl.LazyFrame:
     def told(
         columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, batch_size: int | None
     ) -> Iterator[pl.DataFrame]:
-        for rows in batches(source, (side,)):
+        for rows in batches(source, (side,), planned):
             yield rows if columns is None else rows.select(columns)
 
     return register_io_source(told, schema=dict(COLUMNS))
