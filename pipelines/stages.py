@@ -69,7 +69,9 @@ def goals(store: Store, settings: Settings) -> Counts:
     """What each session was for, with the arguments that its words ask for."""
     from extractors.tasks import goals_of
 
-    found = goals_of(store.table("core.sessions"), store.table("core.turns"), _effects(store), _starts_from(store))
+    with keeping(store, "goals") as remember:
+        found = goals_of(
+            store.table("core.sessions"), store.table("core.turns"), _effects(store), _starts_from(store), remember)
     return {"n_goals": store.replace("mart.goals", found)}
 
 

@@ -53,7 +53,8 @@ class Tasks(NamedTuple):
 
 
 def goals_of(
-    sessions: pl.DataFrame, turns: pl.DataFrame, effects: pl.DataFrame, starts_from: Mapping[str, str] | None = None
+    sessions: pl.DataFrame, turns: pl.DataFrame, effects: pl.DataFrame, starts_from: Mapping[str, str] | None = None,
+    remember: Remember = anew,
 ) -> pl.DataFrame:
     """Frame of `Goal`, by session and place: what each session that asked for something was for.
 
@@ -67,7 +68,7 @@ def goals_of(
     ids = pl.struct("service", "session_id", "place").map_elements(_goal_id, return_dtype=pl.String).alias("goal_id")
     kinds = pl.struct("service", "label").map_elements(lambda row: kind_id(**row), return_dtype=pl.String).alias("kind")
     named = goals.with_columns(ids, kinds, pl.col("words").alias("goal"), pl.col("label").alias("asks"))
-    slots = goal_slots(goals, turns, calls, values_of(calls))
+    slots = goal_slots(goals, turns, calls, values_of(calls), remember)
     filled = named.join(kinds_of(goals).select("session_id", "family"), on="session_id").join(slots, on=["session_id", "place"])
     reset = [service for service, start in (starts_from or {}).items() if start == "reset"]
     later = continued(filled.filter(~pl.col("service").is_in(reset)), sessions)
@@ -92,7 +93,7 @@ def find(
     """
     asked, verdicts = ask(sessions, turns)
     if goals is None:
-        goals = goals_of(sessions, turns, effects, starts_from)
+        goals = goals_of(sessions, turns, effects, starts_from, remember)
     if asked.is_empty():
         return Tasks(empty(Task), verdicts, goals, empty(Family))
     calls = calls_of(turns, effects)

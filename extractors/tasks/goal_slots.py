@@ -19,6 +19,7 @@ import polars as pl
 from extractors.tasks.looked_up import Answer, read
 from extractors.tasks.resolving import SUPPORT, Request, resolve
 from extractors.tasks.spans import phrases_of
+from warehouse.records import Remember, anew
 
 _FEW = 3
 """Things that share a name at most, for the name to lead to them."""
@@ -53,7 +54,9 @@ _Named = Mapping[str, Sequence[tuple[str, Sequence[_Call]]]]
 """Name -> (arguments, looks in order of time) of the things that have it."""
 
 
-def goal_slots(goals: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame:
+def goal_slots(
+    goals: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame, remember: Remember = anew
+) -> pl.DataFrame:
     """Columns session_id, place, slots (JSON object: argument -> value, or list of values)."""
     read_goals = [_Goal(*row) for row in goals.sort("session_id", "place").select(_Goal._fields).iter_rows()]
     called = _calls(calls, turns, values)
@@ -69,7 +72,7 @@ def goal_slots(goals: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame, va
     for (service, label), asked in sorted(by_kind.items()):
         given = _given(label, asked, called, n_alike, n_goals)
         requests = [_request(goal, called[goal.session_id], said[goal.session_id], named.get(service, {})) for goal in asked]
-        for goal, slots in zip(asked, resolve(requests, given), strict=True):
+        for goal, slots in zip(asked, resolve(requests, given, remember), strict=True):
             rows.append((goal.session_id, goal.place, _object(slots)))
     return pl.DataFrame(rows, schema={"session_id": pl.String, "place": pl.Int64, "slots": pl.String}, orient="row")
 

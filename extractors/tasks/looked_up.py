@@ -33,6 +33,8 @@ class Answer(NamedTuple):
     """Path -> values."""
     names: frozenset[str]
     """Its outermost single values, lower-cased: what it can be called by."""
+    content: str
+    """The answer itself."""
 
 
 @lru_cache(maxsize=16384)
@@ -44,7 +46,8 @@ def read(content: str) -> Answer | None:
         told = orjson.loads(content)
     except orjson.JSONDecodeError:
         return None
-    answer = Answer({}, frozenset(text.lower() for _, text in _singles(told)) if isinstance(told, dict) else frozenset())
+    names = frozenset(text.lower() for _, text in _singles(told)) if isinstance(told, dict) else frozenset[str]()
+    answer = Answer({}, names, content)
     _walk(told, "", (), answer.held)
     return answer
 

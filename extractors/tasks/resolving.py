@@ -11,13 +11,18 @@ that the words name. Does not see: what is meant but neither said nor looked up;
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
+
+import orjson
 
 from extractors.tasks.choosing import Choice
 from extractors.tasks.looked_up import Answer, Held
 from extractors.tasks.spans import phrases_of, shape_of, spans_of
+from warehouse.records import Remember, anew
 
 SUPPORT = 5
 """Fewer calls than this teach nothing."""
@@ -54,22 +59,29 @@ class _Terms(NamedTuple):
     """Some calls were given several values."""
 
 
-_Candidates = dict[str, tuple[str, ...]]
+_Candidates = dict[str, list[str]]
 """Value -> what is true of it."""
 
 
-def resolve(requests: Sequence[Request], given: Sequence[dict[str, list[str]] | None]) -> list[dict[str, list[str]]]:
+def resolve(
+    requests: Sequence[Request], given: Sequence[dict[str, list[str]] | None], remember: Remember = anew
+) -> list[dict[str, list[str]]]:
     """Values of each argument for each request. `given`: what a call for it was given, None where there is none or several."""
     names = sorted({name for values in given if values for name in values})
     resolved: list[dict[str, list[str]]] = [{} for _ in requests]
     phrases = [phrases_of(request.words) for request in requests]
+    digests = [_digest([request.words, request.later, [[tool, answer.content] for tool, answer in request.answers]])
+               for request in requests]
     for name in names:
         taught = [(request, said, values[name]) for request, said, values in zip(requests, phrases, given, strict=True)
                   if values and name in values]
         if len(taught) < SUPPORT:
             continue
         terms = _terms(taught)
-        asked = [_candidates(request, said, terms) for request, said in zip(requests, phrases, strict=True)]
+        own = _digest([sorted(terms.shapes), sorted(terms.sources), sorted(terms.known), terms.constant])
+        asked: list[_Candidates] = [
+            remember(["meant", digest, own], partial(_candidates, request, said, terms))
+            for digest, request, said in zip(digests, requests, phrases, strict=True)]
         choice = _choice([(rows, values[name]) for rows, values in zip(asked, given, strict=True) if values and name in values])
         if choice is None:
             continue
@@ -97,7 +109,7 @@ def _terms(taught: Sequence[tuple[Request, frozenset[str], list[str]]]) -> _Term
 
 def _choice(taught: Sequence[tuple[_Candidates, list[str]]]) -> Choice | None:
     """Which candidate is meant, learnt from what calls were given; None where that is too seldom among them."""
-    rows: list[tuple[str, ...]] = []
+    rows: list[list[str]] = []
     right: list[bool] = []
     covered = 0
     for candidates, given in taught:
@@ -138,7 +150,11 @@ def _candidates(request: Request, said: frozenset[str], terms: _Terms) -> _Candi
         spelled.setdefault(terms.constant.lower(), terms.constant)
     for value in true.keys() & {known.lower() for known in terms.known}:
         true[value].add("known")
-    return {spelled[value]: tuple(sorted(features)) for value, features in true.items()}
+    return {spelled[value]: sorted(features) for value, features in true.items()}
+
+
+def _digest(told: object) -> str:
+    return hashlib.sha256(orjson.dumps(told)).hexdigest()
 
 
 def _described(request: Request, source: tuple[str, str], said: frozenset[str]) -> Iterator[tuple[Held, int, list[str]]]:
