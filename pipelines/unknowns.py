@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from env_builder.bundle import MANIFEST
-from pipelines.settings import Settings
 from warehouse.store import Store
 
 FIELDS = {
@@ -41,20 +41,20 @@ _MISSING = """
 """
 
 
-def unknowns(store: Store, settings: Settings) -> list[dict[str, Any]]:
+def unknowns(store: Store, environments: Path) -> list[dict[str, Any]]:
     """{"service", "tool", "field", "log", "n", "of", "why"}, what is asked most often first.
 
-    `field`: kind of record or field; `log`: what of it; `n` of `of` calls (of sessions where `tool` is None) would gain by it;
-    `why`: what it is that cannot be told, a sentence.
+    `environments`: the folder of rooms. `field`: kind of record or field; `log`: what of it; `n` of `of` calls
+    (of sessions where `tool` is None) would gain by it; `why`: what it is that cannot be told, a sentence.
     """
-    rows = [*_asked(store, settings), *_missing(store)]
+    rows = [*_asked(store, environments), *_missing(store)]
     return sorted(rows, key=lambda row: (-row["n"], row["service"], row["tool"] or "", row["field"], row["why"]))
 
 
-def _asked(store: Store, settings: Settings) -> Iterator[dict[str, Any]]:
+def _asked(store: Store, environments: Path) -> Iterator[dict[str, Any]]:
     """What rooms were asked and could not answer, as their manifests say."""
     for row in store.table("mart.environments").to_dicts():
-        place = settings.environments / row["environment"] / MANIFEST
+        place = environments / row["environment"] / MANIFEST
         told = json.loads(place.read_text("utf-8"))["coverage"] if place.is_file() else {"advice": [], "by_tool": {}}
         for advice in told["advice"]:
             field, log = FIELDS.get(advice["kind"], ("more of its calls", "the rows that it looks in"))

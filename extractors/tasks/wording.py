@@ -152,9 +152,37 @@ def called(slots: Sequence[str], label: str) -> dict[str, str]:
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
+_ROUTE = re.compile(r"([A-Z]+) (/.*)")
+_VARIES = re.compile(r"\{[^{}]*\}")
+_VERBS = {"GET": ("list", "look up"), "HEAD": ("check", "check"), "POST": ("add", "update"), "PUT": ("set", "set"),
+          "PATCH": ("change", "change"), "DELETE": ("delete", "delete")}
+"""Method -> what it does to all things of a kind, and to one."""
+_ENVELOPE = re.compile(r"api|v\d+", re.IGNORECASE)
+"""Parts of a path that name an interface and no thing."""
+
+
 def spoken(tool: str) -> str:
-    """A tool's name in words: `findOpenSlot` and `find_open_slot` are `find open slot`; of a route what varies is `…`."""
-    if "/" in tool and " " in tool:
-        return re.sub(r"\{[^{}]*\}", "…", tool)
-    words = [word for part in re.split(r"[^0-9A-Za-z\u0080-\uffff]+", tool) for word in _HUMPS.split(part) if word]
-    return " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in words) or tool
+    """A tool's name in words: `findOpenSlot` and `find_open_slot` are `find open slot`, `PATCH /rooms/{rooms_1}/keys` is
+    `rooms: change keys`."""
+    route = _ROUTE.fullmatch(tool)
+    if route is None:
+        return _VARIES.sub("…", tool) if "/" in tool and " " in tool else _worded(tool) or tool
+    parts = [part for part in route[2].split("/") if part]
+    things = [part for part in parts if not _VARIES.search(part)]
+    things = [_worded(part) for part in things if not _ENVELOPE.fullmatch(part)] or things
+    if not things:
+        return _VARIES.sub("…", tool)
+    every, one = _VERBS.get(route[1], (route[1].lower(),) * 2)
+    verb = one if _VARIES.search(parts[-1]) else "" if route[1] == "POST" and things[1:] else every
+    return f"{things[0]}: {' '.join([verb, *things[1:]]).strip()}"
+
+
+def asked_by(goal: str) -> str:
+    """A goal that nobody put into words, so that it is the requests that were made, in words; any other as it is."""
+    routes = goal.split(", ")
+    return ", ".join(map(spoken, routes)) if all(map(_ROUTE.fullmatch, routes)) else goal
+
+
+def _worded(name: str) -> str:
+    words = [word for part in re.split(r"[^0-9A-Za-z\u0080-\uffff]+", name) for word in _HUMPS.split(part) if word]
+    return " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in words)

@@ -15,6 +15,7 @@ from starlette.responses import FileResponse, PlainTextResponse, RedirectRespons
 from extractors.formats.correction import ROLES
 from pipelines.browser import changes, comparing, corrections, families, replays, rolled, sessions, shown, tasks, ways
 from pipelines.browser.library import Library
+from pipelines.unknowns import unknowns
 from warehouse.errors import InputError, Missing
 
 Row = dict[str, Any]
@@ -90,7 +91,17 @@ class Browser:
         """One environment: its tools, what it can answer, who was played against it, its tasks."""
         found = tasks.environment(self.library, _id(query))
         return {"template": "environment", "environment": found, "query": query,
+                "unknowns": [row for row in self._unknowns() if row["service"] == found["service"]],
                 "page": families.tasks(self.library, service=found["service"], after=query.get("after"))}
+
+    def unknowns(self, query: QueryParams) -> Row:
+        """Which log field would turn which unknown into an answer."""
+        return {"template": "unknowns", "rows": self._unknowns()}
+
+    def _unknowns(self) -> list[Row]:
+        """As the command says them; made once for a published build."""
+        return self.library.once("unknowns", lambda: self.library.with_store(
+            lambda store: unknowns(store, self.out / "environments")))
 
     def replay(self, query: QueryParams) -> Row:
         """A way through a task, step by step in its room."""
@@ -185,8 +196,8 @@ PAGES: Mapping[str, Callable[[Browser, QueryParams], Row | Response]] = {
     "/": Browser.overview, "/families": Browser.families, "/family": Browser.family, "/sessions": Browser.sessions,
     "/session": Browser.session, "/tasks": Browser.tasks, "/task": Browser.task, "/environment": Browser.environment,
     "/replay": Browser.replay, "/compare": Browser.compare, "/rollouts": Browser.rollouts,
-    "/left": Browser.left, "/corrections": Browser.corrected, "/text": Browser.text, "/event": Browser.event,
-    "/report": Browser.report}
+    "/unknowns": Browser.unknowns, "/left": Browser.left, "/corrections": Browser.corrected, "/text": Browser.text,
+    "/event": Browser.event, "/report": Browser.report}
 
 
 def _id(query: QueryParams) -> str:

@@ -19,6 +19,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
+from extractors.tasks.wording import asked_by
+
 MOST_SIGNS = 4000
 """Characters of one text on a page; the rest has a page of its own."""
 _HIDDEN = re.compile(
@@ -86,6 +88,11 @@ def going(probability: float | None) -> str:
     return "good" if probability >= 0.9 else "bad" if probability <= 0.1 else "open"
 
 
+def asked(goal: str | None) -> str:
+    """A goal as it is read: requests in words."""
+    return asked_by(goal or "")
+
+
 @cache
 def style() -> str:
     """The stylesheet: the report's, and what the browser has beside it."""
@@ -103,7 +110,7 @@ def _templates() -> Environment:
         loader=PackageLoader("pipelines.browser"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, finalize=_put)
     shown: Mapping[str, Any] = {
-        "percent": percent, "instant": instant, "number": number, "pretty": pretty, "cut": cut, "words": words, "going": going}
+        "percent": percent, "instant": instant, "number": number, "pretty": pretty, "cut": cut, "words": words, "going": going, "asked": asked}
     found.filters.update(shown)
     found.globals.update(address=address, MOST_SIGNS=MOST_SIGNS)
     return found

@@ -78,7 +78,7 @@ def unknowns(
 
     settings = summary.out_of(out)
     with Store.published(settings.warehouse) as store:
-        rows = found(store, settings)
+        rows = found(store, settings.environments)
     if json:
         data(rows)
         return

@@ -9,6 +9,7 @@ from pipelines.reporting import charts, figures
 from pipelines.reporting.charts import BAD, FAIR, GOOD, KINDS, NONE
 from pipelines.reporting.of_sessions import BANDS, SAYS_BANDS
 from pipelines.reporting.parts import Figure, Row, Section, clean, figure, many, named, of, percent, table
+from pipelines.unknowns import unknowns as what_to_log
 from warehouse.records import SIDES
 from warehouse.store import Store
 
@@ -184,19 +185,23 @@ def unknowns(store: Store, folder: Path) -> Section:
     told = [(name, document["coverage"]) for name, document in figures.beside(folder, rooms, ("environments", "manifest.json"))
             if document.get("coverage")]
     title = "Which log field would turn which unknown into an answer"
-    if not told:
+    rows = what_to_log(store, folder / "environments")
+    listed = table("What to log, the most telling first", [
+        {"service": row["service"], "tool": row["tool"], "field": row["field"], "what to log": row["log"], "unknowns": row["n"],
+         "of": row["of"], "why": row["why"]} for row in rows[:figures.MOST]], ("unknowns", "of"))
+    if len(rows) > figures.MOST:
+        listed = listed._replace(note=f"And {len(rows) - figures.MOST:,} more: traceroom unknowns lists them.")
+    if not told and not rows:
         return Section("unknowns", title, "No published room says what it can answer.", short="What to log")
-    advice = [{"environment": name, "about": row["of"], "field": row["field"], "unknowns": row["n"],
-               "share": percent(row["share"]), "what to log": row["says"]} for name, cover in told for row in cover["advice"]]
     n_asked = sum(cover["n_calls"] for _, cover in told)
     n_unknown = sum(counts.get("unknown", 0) for _, cover in told for counts in cover["by_tool"].values())
-    listed = table("What to log, the most telling first", advice, ("unknowns", "share"))
     chart = _tiers(told)
     return Section(
         "unknowns", title,
         f"Rooms can answer {of(n_asked - n_unknown, n_asked)} calls that other sessions made around their tasks. What follows "
         "would turn most of the others into answers." if n_asked else "There was nothing to ask around the tasks.",
-        (chart,) if chart else (), (listed,) if advice else (), short="What to log")
+        (chart,) if chart else (), (listed,) if rows else (), short="What to log",
+        notes=("Unknowns: calls (sessions where no tool is named) that would gain by it; traceroom unknowns lists the same.",))
 
 
 def _tiers(told: list[tuple[str, Any]]) -> Figure | None:

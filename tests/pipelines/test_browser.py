@@ -89,7 +89,7 @@ def addresses(out: Path) -> list[str]:
     """One of each kind of page."""
     task = known(out, "select subject from mart.verdicts where stage = 'verify' and kept order by all")
     session = known(out, "select session_id from core.sessions order by all")
-    return ["/", "/families", "/sessions", "/tasks", "/rollouts", "/left", "/corrections", "/enter",
+    return ["/", "/families", "/sessions", "/tasks", "/rollouts", "/unknowns", "/left", "/corrections", "/enter",
             f"/family?id={known(out, 'select family from mart.families order by all')}", f"/session?id={session}",
             f"/sessions?going=good&words={session[:4]}", f"/task?id={task}", f"/replay?id={task}&step=1", f"/replay?id={task}",
             f"/compare?id={task}&with=solution",

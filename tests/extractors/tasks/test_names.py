@@ -15,7 +15,7 @@ from extractors.reading import read
 from extractors.sessions import assemble
 from extractors.tasks import goals_of
 from extractors.tasks.names import LONGEST_NAME, names_of
-from extractors.tasks.wording import LONGEST, called, cleaned, general, marked, shortened, spoken, with_values
+from extractors.tasks.wording import LONGEST, asked_by, called, cleaned, general, marked, shortened, spoken, with_values
 from tests.extractors.tasks.shelves import TOOLS, desk
 
 SAMPLES = Path(__file__).resolve().parents[2] / "logs"
@@ -54,7 +54,8 @@ def test_real_logs_are_named_alike_in_any_order(name: str) -> None:
     assert single.select("service", "name").is_duplicated().sum() == 0 and (single["name"].str.len_chars() > 2).all()
     for words, sentence in goals.join(found.sentences, on="goal_id").select("goal", "sentence").iter_rows():
         unmarked = re.sub(r"\[[^:\]]+: ([^\]]*)\]", r"\1", sentence)
-        assert set(re.findall(r"\w+", unmarked)) <= set(re.findall(r"\w+", words)), "a sentence adds no word to what was said"
+        known = set(re.findall(r"\w+", f"{words} {asked_by(words)}"))
+        assert set(re.findall(r"\w+", unmarked)) <= known, "a sentence adds no word to what was said or requested"
 
 
 def test_greetings_and_what_is_said_twice_are_left_out() -> None:
@@ -77,6 +78,13 @@ def test_any_text_is_worded(words: str, slots: dict[str, str]) -> None:
 
 def test_names_of_tools_and_slots_are_said_in_words() -> None:
     assert [spoken(tool) for tool in ("findOpenSlot", "find_open_slot", "desk.HTTPSend", "POST /rooms/{rooms_1}/keys")] == [
-        "find open slot", "find open slot", "desk HTTP send", "POST /rooms/…/keys"]
+        "find open slot", "find open slot", "desk HTTP send", "rooms: keys"]
+    assert [spoken(f"{method} {path}") for method, path in (
+        ("GET", "/rooms"), ("GET", "/api/v2/rooms/{rooms_1}"), ("POST", "/rooms"), ("PATCH", "/rooms/{rooms_1}/spareKeys"),
+        ("DELETE", "/rooms/{rooms_1}"), ("PURGE", "/rooms"), ("GET", "/{_1}"), ("GET", "/api"))] == [
+        "rooms: list", "rooms: look up", "rooms: add", "rooms: change spare keys", "rooms: delete", "rooms: purge", "GET /…",
+        "api: list"]
+    assert asked_by("GET /rooms/{rooms_1}, POST /rooms") == "rooms: look up, rooms: add"
+    assert asked_by("GET me a room, please") == "GET me a room, please"
     assert called(["a.id", "b.id", "rooms_1", "c.town"], "POST /rooms/{rooms_1}") == {
         "a.id": "a.id", "b.id": "b.id", "rooms_1": "rooms", "c.town": "town"}
