@@ -110,7 +110,8 @@ def _templates() -> Environment:
         loader=PackageLoader("pipelines.browser"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, finalize=_put)
     shown: Mapping[str, Any] = {
-        "percent": percent, "instant": instant, "number": number, "pretty": pretty, "cut": cut, "words": words, "going": going, "asked": asked}
+        "percent": percent, "instant": instant, "number": number, "pretty": pretty, "cut": cut, "words": words, "going": going,
+        "asked": asked}
     found.filters.update(shown)
     found.globals.update(address=address, MOST_SIGNS=MOST_SIGNS)
     return found
