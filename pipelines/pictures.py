@@ -11,13 +11,15 @@ import base64
 import html
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 from dagster import MetadataValue, TableColumn, TableSchema
 
 from pipelines.engine import Report
 
+Bar = tuple[str, int, bool]
+"""Label, number, and whether it is of what was kept."""
 _SAMPLE_WIDTH = 80
 _MOST_BARS = 12
 _WIDTH, _ROW, _LABEL, _NUMBER, _LETTERS = 440, 24, 190, 70, 26
@@ -33,7 +35,7 @@ def metadata_of(report: Report, table: str) -> dict[str, MetadataValue]:
     shown: dict[str, MetadataValue] = {
         "dagster/row_count": MetadataValue.int(look.n_rows), "dagster/column_schema": MetadataValue.table_schema(schema),
         "computed": MetadataValue.bool(report.fresh), "seconds": MetadataValue.float(round(report.seconds, 3)),
-        "picture": MetadataValue.md(f"![{_told(report)}]({_address(picture(report))})"),
+        "picture": shown_bars(_told(report), _bars(report)),
         "funnel": MetadataValue.md(markdown(report.funnel))}
     if rows_are_shown():
         shown["sample"] = MetadataValue.md(markdown(look.sample))
@@ -45,12 +47,26 @@ def rows_are_shown() -> bool:
     return os.environ.get("TRACEROOM_SAMPLES", "on") != "off"
 
 
-def picture(report: Report) -> str:
-    """Bars as SVG: what the stage let go on and what it left, by reason; where it judged nothing, the rows of its tables."""
+def shown_bars(told: str, bars: Sequence[Bar]) -> MetadataValue:
+    """The bars as a picture that Dagster's pages draw; `told`: what it shows, in a line."""
+    return MetadataValue.md(f"![{told}]({_address(drawn(told, bars))})")
+
+
+def _bars(report: Report) -> list[Bar]:
+    """What the stage let go on and what it left, by reason; where it judged nothing, the rows of its tables."""
     funnel = report.funnel.sort(["kept", "n", "reason"], descending=True)
-    bars: list[tuple[str, int, bool]] = list(funnel.select("reason", "n", "kept").iter_rows())
-    bars = bars or [(table, look.n_rows, True) for table, look in report.tables.items()]
-    bars, more = bars[:_MOST_BARS], bars[_MOST_BARS:]
+    bars: list[Bar] = list(funnel.select("reason", "n", "kept").iter_rows())
+    return bars or [(table, look.n_rows, True) for table, look in report.tables.items()]
+
+
+def picture(report: Report) -> str:
+    """The picture of a stage, as SVG."""
+    return drawn(_told(report), _bars(report))
+
+
+def drawn(told: str, all_bars: Sequence[Bar]) -> str:
+    """Bars as SVG."""
+    bars, more = list(all_bars[:_MOST_BARS]), all_bars[_MOST_BARS:]
     if more:
         bars.append((f"{len(more)} more reasons", sum(n for _, n, _ in more), False))
     most = max([n for _, n, _ in bars] + [1])
@@ -58,9 +74,9 @@ def picture(report: Report) -> str:
     rows = "".join(_bar(at, *bar, most) for at, bar in enumerate(bars))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" viewBox="0 0 {_WIDTH} {height}" '
-        f'role="img" font-family="sans-serif" font-size="12"><title>{html.escape(_told(report))}</title>'
+        f'role="img" font-family="sans-serif" font-size="12"><title>{html.escape(told)}</title>'
         f'<rect width="{_WIDTH}" height="{height}" rx="6" fill="{_PAPER}"/>'
-        f'<text x="10" y="20" fill="{_INK}" font-weight="bold">{html.escape(_told(report))}</text>{rows}</svg>')
+        f'<text x="10" y="20" fill="{_INK}" font-weight="bold">{html.escape(told)}</text>{rows}</svg>')
 
 
 def _bar(at: int, label: str, n: int, kept: bool, most: int) -> str:

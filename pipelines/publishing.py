@@ -6,6 +6,7 @@ red the step fails, nothing is put, and what was promoted stays.
 
 from collections.abc import Iterator
 
+import polars as pl
 from dagster import (
     AssetCheckResult,
     AssetCheckSeverity,
@@ -24,7 +25,8 @@ from dagster import (
 from pipelines.assets import POOL, days, key_of, made_by, owners, waits
 from pipelines.faults import passes
 from pipelines.gates import GATES, Judged
-from pipelines.pictures import markdown
+from pipelines.pictures import markdown, rows_are_shown, shown_bars
+from pipelines.releases.registry import Registry
 from pipelines.releases.releasing import Released, refusal, registry_of
 from pipelines.releases.releasing import release as make
 from pipelines.resources import SettingsResource
@@ -61,7 +63,7 @@ def release(
     yield from (_checked(each) for each in made.judged if each.gate in names)
     if made.release is None:
         raise Failure(str(refusal(made.judged, made.before)), allow_retries=False)
-    yield MaterializeResult(asset_key=RELEASE, metadata=_metadata(made, registry.where))
+    yield MaterializeResult(asset_key=RELEASE, metadata=_metadata(made, registry))
 
 
 def _checked(judged: Judged) -> AssetCheckResult:
@@ -69,9 +71,17 @@ def _checked(judged: Judged) -> AssetCheckResult:
         check_name=judged.gate, asset_key=RELEASE, passed=judged.rows.is_empty(),
         severity=AssetCheckSeverity.ERROR if judged.red else AssetCheckSeverity.WARN,
         metadata={"offenders": MetadataValue.int(judged.rows.height), "level": MetadataValue.text(judged.level),
-                  "rows": MetadataValue.md(markdown(judged.rows.head(_SHOWN)))})
+                  "rows": MetadataValue.md(markdown(judged.rows.head(_SHOWN)) if rows_are_shown() else "kept out")})
 
 
-def _metadata(made: Released, where: str) -> dict[str, MetadataValue]:
-    return {"release": MetadataValue.text(str(made.release)), "state": MetadataValue.text(made.state),
-            "before": MetadataValue.text(made.before or "none"), "registry": MetadataValue.text(where)}
+def _metadata(made: Released, registry: Registry) -> dict[str, MetadataValue]:
+    """The release as its asset shows it: what of its parts there is, what each gate found, and its figures."""
+    manifest = registry.manifest(str(made.release))
+    parts = [(f"{part['kind']} {part['name']}", part["n_files"], True) for part in manifest["parts"]]
+    gates = pl.DataFrame([{"gate": each.gate, "level": each.level, "found": each.rows.height, "accepted": each.accepted}
+                          for each in made.judged])
+    return {
+        "release": MetadataValue.text(str(made.release)), "state": MetadataValue.text(made.state),
+        "before": MetadataValue.text(made.before or "none"), "registry": MetadataValue.text(registry.where),
+        "picture": shown_bars(f"files of the release {made.release}", parts), "gates": MetadataValue.md(markdown(gates)),
+        **{name: MetadataValue.float(float(value)) for name, value in manifest["figures"].items()}}

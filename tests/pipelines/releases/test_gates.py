@@ -20,6 +20,7 @@ from pipelines.releases.disclosing import disclosed
 from pipelines.releases.making import make
 from pipelines.releases.registry import Registry, source
 from pipelines.releases.releasing import refusal, registry_of, release
+from pipelines.reporting.asset import report as report_asset
 from pipelines.resources import SettingsResource
 from pipelines.settings import Settings
 from tests.pipelines.releases.conftest import copied
@@ -116,6 +117,28 @@ def test_a_whole_build_passes_every_gate(whole: Path) -> None:
     found = judged(whole)
     assert not [(name, each.rows) for name, each in found.items() if each.red]
     assert {"no_record_vanishes", *HARMS, "logs_did_not_drift", "no_personal_data_is_published"} <= found.keys()
+
+
+@pytest.mark.slow
+def test_release_and_report_show_a_picture_a_table_and_figures(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings(logs=(), out=str(out))
+    told = {"settings": SettingsResource(document=settings.model_dump_json())}
+    result = materialize(
+        [report_asset, release_asset], partition_key=days.get_last_partition_key(), run_config=quiet(), resources=told)
+    shown = {event.asset_key.path[0]: event.materialization.metadata for event in result.get_asset_materialization_events()}
+    for asset, table in (("report", "funnel"), ("release", "gates")):
+        assert str(shown[asset]["picture"].value).startswith("![") and "svg+xml;base64" in str(shown[asset]["picture"].value)
+        assert str(shown[asset][table].value).count("\n") > 5, "a head, a rule, and a row for each"
+    with Store.published(settings.warehouse) as store:
+        assert shown["report"]["n_sessions"].value == store.count("core.sessions") == 20
+    assert {name: shown["release"][name].value for name in ("n_leaks", "answered")}.keys() == {"n_leaks", "answered"}
+    HARMS["tools_answer_as_logged"](out)
+    monkeypatch.setenv("TRACEROOM_SAMPLES", "off")
+    red = materialize([release_asset], partition_key=days.get_last_partition_key(), run_config=quiet(), raise_on_error=False,
+                      resources=told)
+    assert not red.success
+    (check,) = [check for check in red.get_asset_check_evaluations() if check.check_name == "tools_answer_as_logged"]
+    assert check.metadata["rows"].value == "kept out" and check.metadata["offenders"].value == 1
 
 
 @pytest.mark.slow
