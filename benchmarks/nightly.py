@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a night costs: logs that grow by a hundredth, nights without news, a night with another rubric.
 
-    benchmarks/nightly.py LOGS… [--nights 30] [--measured 3] [--share 0.01] [--services 1] [--folder DIR]
+    benchmarks/nightly.py LOGS… [--nights 30] [--measured 3] [--share 0.01] [--services 1] [--first N] [--beside] [--folder DIR]
                           e.g. ../shared/data/retail_desk/logs
 
 The sessions of LOGS (files of JSON lines that name their session) are put in order of their first line. A base is built of all
@@ -10,7 +10,8 @@ over all of it, in a process of its own. The last `--measured` nights are run on
 together, as after days of rest; 0: each. Then a night without news, and a full build of the same logs into an empty folder,
 with which the grown one must agree table by table and file by file; then a night on which a file has another name, and one on
 which a person writes a rubric. With `--services N` sessions are dealt to N services by their names, and on one more night the
-news is of one service alone.
+news is of one service alone. With `--first N` only the first N sessions count. With `--beside` the last night and the full
+build run at the same time: a machine on which others work slows both alike, so that the shares can be read, each stage's too.
 
 The last line on stdout is one JSON object. `incremental_share`: seconds of a night with a hundredth of new sessions over those
 of a full build, the mean of the measured ones, and `incremental_cpu_share` the same of processor seconds, which a busy machine
@@ -24,12 +25,13 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import resource
+import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,6 +72,8 @@ def main() -> int:
     parser.add_argument("--measured", type=int, default=3)
     parser.add_argument("--share", type=float, default=0.01)
     parser.add_argument("--services", type=int, default=1)
+    parser.add_argument("--first", type=int)
+    parser.add_argument("--beside", action="store_true")
     parser.add_argument("--folder", type=Path)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=given.folder) as scratch:
@@ -82,7 +86,7 @@ def measured(given: argparse.Namespace, scratch: Path) -> dict[str, Any]:
     """Figures of all nights."""
     inbox, out = scratch / "logs", scratch / "out"
     inbox.mkdir()
-    sessions = list(sessions_of(given.logs, given.services))
+    sessions = list(sessions_of(given.logs, given.services))[:given.first]
     new = max(1, round(given.share * len(sessions)))
     n_measured = given.measured or given.nights
     arrivals = [sessions[:len(sessions) - given.nights * new]]
@@ -91,12 +95,14 @@ def measured(given: argparse.Namespace, scratch: Path) -> dict[str, Any]:
     arrivals += [rest[:together]] if together else []
     arrivals += [rest[at:at + new] for at in range(together, len(rest), new)]
     nights = []
-    for number, arrived in enumerate(arrivals):
-        (inbox / f"night-{number:02}.jsonl").write_text("".join(line for lines in arrived for line in lines), "utf-8")
-        is_news = number >= len(arrivals) - n_measured
-        nights.append(run("news" if is_news else "base", [inbox], out))
+    with ThreadPoolExecutor(1) as other:
+        for number, arrived in enumerate(arrivals):
+            (inbox / f"night-{number:02}.jsonl").write_text("".join(line for lines in arrived for line in lines), "utf-8")
+            is_news, is_last = number >= len(arrivals) - n_measured, number == len(arrivals) - 1
+            beside = other.submit(run, "full", [inbox], scratch / "full") if is_last and given.beside else None
+            nights.append(run("news" if is_news else "base", [inbox], out))
     last = {"idle": run("idle", [inbox], out)}
-    full = run("full", [inbox], scratch / "full")
+    full = beside.result() if beside else run("full", [inbox], scratch / "full")
     apart = different(out, scratch / "full")
     (inbox / "night-00.jsonl").rename(inbox / "renamed.jsonl")  # only now: a verdict names the file that a piece was read from
     last["renamed"] = run("renamed", [inbox], out)
@@ -157,22 +163,21 @@ def one_more(inbox: Path, sessions: list[list[str]]) -> None:
 def run(name: str, logs: list[Path], out: Path, configuration: Path | None = None) -> Night:
     """One run of the command, timed with its start and imports."""
     told = ["--config", str(configuration)] if configuration else []
-    began, before = time.perf_counter(), cpu_seconds()
-    done = subprocess.run(
-        [sys.executable, "-m", "pipelines", "run", *map(str, logs), "--out", str(out), "--no-image", "--json", *told],
-        capture_output=True, text=True, cwd=ROOT, check=False)
-    seconds = time.perf_counter() - began
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    made = json.loads(done.stdout)
+    with tempfile.TemporaryFile("w+") as printed, tempfile.TemporaryFile("w+") as said:
+        began = time.perf_counter()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "pipelines", "run", *map(str, logs), "--out", str(out), "--no-image", "--json", *told],
+            stdout=printed, stderr=said, cwd=ROOT)
+        _, status, used = os.wait4(process.pid, 0)   # its own processor seconds, and those of processes that it waited for
+        seconds = time.perf_counter() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        for file in (printed, said):
+            file.seek(0)
+        if process.returncode:
+            raise SystemExit(said.read())
+        made = json.loads(printed.read())
     computed = {stage["stage"]: stage["seconds"] for stage in made["stages"] if stage["computed"]}
-    return Night(name, seconds, cpu_seconds() - before, computed, made["n_sessions"])
-
-
-def cpu_seconds() -> float:
-    """Processor seconds of the processes that were waited for so far, and of theirs."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    return Night(name, seconds, used.ru_utime + used.ru_stime, computed, made["n_sessions"])
 
 
 def rubric(out: Path, scratch: Path) -> Path:

@@ -24,9 +24,10 @@ def few(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_nights_are_measured_and_give_what_a_full_build_gives(few: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", [[], ["--beside", "--first", "8"]], ids=["in_turn", "beside"])
+def test_nights_are_measured_and_give_what_a_full_build_gives(few: Path, tmp_path: Path, more: list[str]) -> None:
     script = ROOT / "benchmarks" / "nightly.py"
-    nights = ["--nights", "1", "--measured", "1", "--share", "0.13", "--folder", str(tmp_path)]
+    nights = ["--nights", "1", "--measured", "1", "--share", "0.13", "--folder", str(tmp_path), *more]
     done = subprocess.run(
         [sys.executable, str(script), str(few), *nights],
         capture_output=True, text=True, timeout=1800, check=False)

@@ -18,9 +18,10 @@ create table if not exists raw.parts (
 create table if not exists raw.audits (
     service varchar not null, audit_id varchar not null, code varchar not null, audited varchar not null,
     primary key (service, audit_id));
--- What functions gave of their arguments alone (`kept_id`: digest of these), so that a night computes what is new.
+-- What functions gave of their arguments alone (`kept_id`: digest of these; `told`: JSON, deflated), so that a night computes
+-- what is new.
 create table if not exists raw.kept (
-    stage varchar not null, kept_id varchar not null, code varchar not null, told varchar not null,
+    stage varchar not null, kept_id varchar not null, code varchar not null, told blob not null,
     primary key (stage, kept_id));
 
 create table if not exists raw.files (
