@@ -92,6 +92,8 @@ def test_hostile_words_do_nothing_in_a_browser(browser: Browser, tmp_path: Path)
                 f"/{kind}?{urllib.parse.urlencode({'id': name})}" for name in ids for kind in ("session", "task"))]:
             page.goto(f"http://127.0.0.1:{server.port}{path}")
             assert page.evaluate("document.querySelectorAll('script, img, svg, iframe, [onload], [onerror]').length") == 0
+            page.set_viewport_size(PHONE)
+            assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0, path
         page.context.close()
         assert said == [], json.dumps(said)
     finally:

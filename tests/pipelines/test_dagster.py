@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -237,6 +240,28 @@ def test_the_schedule_asks_for_the_newest_day() -> None:
         scheduled_execution_time=datetime(2026, 3, 4, 2, 30, tzinfo=UTC), repository_def=repository))
     assert [request.partition_key for request in asked.run_requests or []] == ["2026-03-04"]
     assert nightly.cron_schedule == "30 2 * * *"
+
+
+def test_owners_and_tags_stand_on_every_asset_and_run() -> None:
+    told = """
+from datetime import UTC, datetime
+from dagster import build_schedule_context
+from pipelines.definitions import defs
+from pipelines.assets import run_tags
+graph, repository = defs.resolve_asset_graph(), defs.get_repository_def()
+asked = repository.get_schedule_def("nightly").evaluate_tick(build_schedule_context(
+    scheduled_execution_time=datetime(2026, 3, 4, 2, 30, tzinfo=UTC), repository_def=repository))
+print({tuple(sorted(graph.get(key).owners)) for key in graph.get_all_asset_keys()})
+print([{name: value for name, value in request.tags.items() if not name.startswith("dagster/")}
+       for request in asked.run_requests])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", told], capture_output=True, text=True, check=False, cwd=ROOT,
+        env=os.environ | {"TRACEROOM_OWNERS": "team:desk, ada@example.org", "TRACEROOM_RUN_TAGS": "cost=desk"})
+    assert done.returncode == 0, done.stderr
+    owners, tags = done.stdout.splitlines()
+    assert owners == "{('ada@example.org', 'team:desk')}"
+    assert tags == "[{'traceroom/asked_by': 'nightly', 'traceroom/owners': 'team:desk,ada@example.org', 'cost': 'desk'}]"
 
 
 def evaluated(instance: DagsterInstance, cursor: str | None) -> SensorResult | SkipReason:
