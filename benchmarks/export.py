@@ -3,11 +3,11 @@
 
     benchmarks/export.py [--steps 1000000] [--rounds 3] [--built OUT]
 
-Source: the sessions of a run (`--built`; else one over tests/logs/airline is made), told again under new ids and with other
-digits in their texts until there are so many steps. Each measurement is a process of its own: Traceroom reads turns, tasks
-and outcomes from disk and writes the table (`traceroom export trajectories`, without the warehouse's part); polars holds
-the finished rows in memory and writes them with the same compression and row groups. `share_of_polars`: polars' seconds by
-ours, median over the rounds; `mb_per_s`: of the rows as Arrow holds them; `peak_memory_mb`: most resident memory of
+Source: the sessions of a run (`--built`; else one over tests/logs/airline is made, with privacy off), told again under new ids
+and with other digits in their texts until there are so many steps. Each measurement is a process of its own: Traceroom reads
+turns, tasks and outcomes from disk and writes the table (`traceroom export trajectories`, without the warehouse's part); polars
+holds the finished rows in memory and writes them with the same compression and row groups. `share_of_polars`: polars' seconds
+by ours, median over the rounds; `mb_per_s`: of the rows as Arrow holds them; `peak_memory_mb`: most resident memory of
 Traceroom's process, interpreter and all. The last line on stdout is one JSON object.
 """
 
@@ -73,7 +73,7 @@ def _built(out: str, scratch: Path) -> Path:
         return Path(out)
     made = scratch / "out"
     subprocess.run([sys.executable, "-m", "pipelines", "run", str(ROOT / "tests" / "logs" / "airline"), "--out", str(made),
-                    "--no-image"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+                    "--no-image", "--privacy", "off"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     return made
 
 

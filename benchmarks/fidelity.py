@@ -3,8 +3,8 @@
 
     benchmarks/fidelity.py DATA [--cdc] [--own-out] [--max-examples N] [--sample N] [--built OUT]
 
-Builds from DATA's logs alone (`traceroom run` into an empty folder; a folder called truth is never read) and plays through
-the public interface. What DATA holds says which protocol:
+Builds from DATA's logs alone (`traceroom run --privacy off` into an empty folder: what is asked is told in the logs' own words;
+a folder called truth is never read) and plays through the public interface. What DATA holds says which protocol:
 
     truth/probes.jsonl              call sequences that the real tools answered, in the rooms of their sessions
         --cdc                       with the row changes of a database

@@ -45,10 +45,12 @@ class Built(NamedTuple):
 
 
 def build(logs: Path, out: Path, *arguments: str) -> Built:
-    """Run `traceroom run` on a folder of logs, as a user does, in a process of its own."""
+    """Run `traceroom run` on a folder of logs, as a user does, in a process of its own; with `--privacy off`, for truth and
+    held-out sessions are told in the logs' own words."""
     began = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-m", "pipelines", "run", str(logs), "--out", str(out), "--no-image", "--json", *arguments],
+        [sys.executable, "-m", "pipelines", "run", str(logs), "--out", str(out), "--no-image", "--json", "--privacy", "off",
+         *arguments],
         capture_output=True, text=True, cwd=ROOT, check=False)
     if done.returncode:
         raise SystemExit(done.stderr)
@@ -58,7 +60,7 @@ def build(logs: Path, out: Path, *arguments: str) -> Built:
 
 def read_logs(logs: Path, out: Path, without: tuple[str, ...] = ()) -> Path:
     """Carry out the stages that read logs into sessions, and no more; gives `out`."""
-    settings = Settings(logs=(str(logs),), out=str(out), without=without)
+    settings = Settings(logs=(str(logs),), out=str(out), without=without, privacy=False)
     for stage in STAGES[:2]:
         carry_out(stage, settings)
     return out

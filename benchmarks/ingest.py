@@ -6,10 +6,10 @@
 Each measurement is a process of its own. In it, per format: reading the bytes; the parser alone in a bare loop (orjson; for the
 access log a regular expression a line); DuckDB to a table of its own (`read_json`; for the access log, which is no JSON, its
 line reader and `regexp_extract` to the same fields); Traceroom to committed tables (raw and core.events, ids settled; sessions
-are another stage). On one core and on all. Seconds are wall time without imports. `over_parser`, `over_duckdb`,
-`two_core_speedup`, `growth_10x` and `again_share` are ratios of times within a round, and medians over the rounds;
-`peak_memory_mb` is the largest sum of the resident sets of a Traceroom run's processes. `<format>_` figures, and the worst of
-each without a prefix. The last line on stdout is one JSON object.
+are another stage; privacy is off, its cost is measured by benchmarks/privacy.py). On one core and on all. Seconds are wall time
+without imports. `over_parser`, `over_duckdb`, `two_core_speedup`, `growth_10x` and `again_share` are ratios of times within a
+round, and medians over the rounds; `peak_memory_mb` is the largest sum of the resident sets of a Traceroom run's processes.
+`<format>_` figures, and the worst of each without a prefix. The last line on stdout is one JSON object.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def _traceroom(out: Path, paths: list[str]) -> dict[str, float]:
     from warehouse.store import Store
 
     registered()
-    settings, seconds = Settings(logs=tuple(paths), out=str(out)), []
+    settings, seconds = Settings(logs=tuple(paths), out=str(out), privacy=False), []
     for _ in range(2):
         began = time.perf_counter()
         with writing(settings.warehouse, "a benchmark"), Store.open(settings.warehouse) as store:

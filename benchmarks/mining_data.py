@@ -1,4 +1,5 @@
-"""What the mining benchmark works on: a data set told from its truth, and what the public pipeline makes of its logs."""
+"""What the mining benchmark works on: a data set told from its truth, and what the public pipeline makes of its logs (with
+privacy off: truth is told in their own words)."""
 
 from __future__ import annotations
 
@@ -63,7 +64,7 @@ def load(path: Path) -> Data:
     truth, kind = _truth(path)
     left = (*_ALWAYS_LEFT, *(("feedback",) if kind in ("repeats", "office") else ()))
     with tempfile.TemporaryDirectory() as scratch:
-        settings = Settings(logs=(str(path),), out=scratch, without=left, image=False).checked()
+        settings = Settings(logs=(str(path),), out=scratch, without=left, image=False, privacy=False).checked()
         told = settings.model_copy(update={"configuration": asked.configuration(scratch)}) if asked.model() else None
         found = Data(path, kind, truth, *_made(settings))
         if told is None:

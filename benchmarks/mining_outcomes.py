@@ -3,8 +3,8 @@
 
     benchmarks/mining_outcomes.py DATA          a folder of real logs with a `truth` folder in it: airline, desks, office …
 
-`truth/` is read here, for scoring alone; what is scored never sees it. No label fits what `success_auroc`, `ece_excess` and
-`brier_skill` score. Figures, all over sessions with a known outcome:
+`truth/` is read here, for scoring alone; what is scored never sees it (read with privacy off). No label fits what
+`success_auroc`, `ece_excess` and `brier_skill` score. Figures, all over sessions with a known outcome:
 
 - `success_auroc` with `…_low`/`…_high`, the 95 % interval of a bootstrap over tasks; `…_undisputed` without labels in dispute;
   `coverage`: share of sessions that were given a probability; the others count in every figure with the mean of all that were;
@@ -128,7 +128,7 @@ def prepared(data: Path | tuple[Path, ...], without: tuple[str, ...] = (), like:
     paths = data if isinstance(data, tuple) else (data,)
     with tempfile.TemporaryDirectory() as scratch:
         settings = Settings(
-            logs=tuple(str(path) for path in paths), out=f"{scratch}/out", image=False, without=without,
+            logs=tuple(str(path) for path in paths), out=f"{scratch}/out", image=False, without=without, privacy=False,
             configuration=asked.configuration(scratch) if ask else None)
         for stage in STAGES:
             if stage.name in (_WITH_MODEL if ask else _WITHOUT_MODEL):

@@ -12,6 +12,7 @@ with which the grown one must agree table by table and file by file; then a nigh
 which a person writes a rubric. With `--services N` sessions are dealt to N services by their names, and on one more night the
 news is of one service alone. With `--first N` only the first N sessions count. With `--beside` the last night and the full
 build run at the same time: a machine on which others work slows both alike, so that the shares can be read, each stage's too.
+All with `--privacy off`: the pseudonyms of a night do not know whom the next one names.
 
 The last line on stdout is one JSON object. `incremental_share`: seconds of a night with a hundredth of new sessions over those
 of a full build, the mean of the measured ones, and `incremental_cpu_share` the same of processor seconds, which a busy machine
@@ -166,7 +167,8 @@ def run(name: str, logs: list[Path], out: Path, configuration: Path | None = Non
     with tempfile.TemporaryFile("w+") as printed, tempfile.TemporaryFile("w+") as said:
         began = time.perf_counter()
         process = subprocess.Popen(
-            [sys.executable, "-m", "pipelines", "run", *map(str, logs), "--out", str(out), "--no-image", "--json", *told],
+            [sys.executable, "-m", "pipelines", "run", *map(str, logs), "--out", str(out), "--no-image", "--json",
+             "--privacy", "off", *told],
             stdout=printed, stderr=said, cwd=ROOT)
         _, status, used = os.wait4(process.pid, 0)   # its own processor seconds, and those of processes that it waited for
         seconds = time.perf_counter() - began

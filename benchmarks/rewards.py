@@ -3,7 +3,8 @@
 
     benchmarks/rewards.py DATA [--only PART …] [--built OUT] [--sample N]
 
-Builds from DATA's logs alone (`traceroom run` into an empty folder; what stands in a folder called truth is for scoring). The
+Builds from DATA's logs alone (`traceroom run --privacy off` into an empty folder: what stands in a folder called truth is for
+scoring, in the logs' own words). The
 parts that DATA can be measured by, each a module of its own beside this one, are in `PARTS`; --only names some of them;
 --built OUT: what a run of the same logs made before; --sample N: only N tasks of each part. A session without a room and an
 unscored grade count against coverage. Tables go to stderr; the last line on stdout is one JSON object.

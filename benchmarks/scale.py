@@ -4,11 +4,10 @@
     benchmarks/scale.py ../shared/data/retail_desk [--copies 1,4,16] [--days 14] [--folder DIR]
 
 The set's logs, and copies of them (benchmarks/scale_data.py), each taken from an empty folder through all stages, without
-images. Each stage is a process of its own. Its seconds are processor time of it and its children, without imports
-(`wall` beside it): a machine that does other work shows the same. `slope_<stage>` is the exponent of its growth: the
-line through the logarithms of seconds over those of copies; 1 doubles when the logs double. `peak_memory_mb` is the largest
-sum of resident sets of any stage's processes at the largest size. Tables go to stderr; the last line on stdout is one JSON
-object.
+images and with privacy off. Each stage is a process of its own. Its seconds are processor time of it and its children, without
+imports (`wall` beside it): a machine that does other work shows the same. `slope_<stage>` is the exponent of its growth: the
+line through the logarithms of seconds over those of copies; 1 doubles when the logs double. `peak_memory_mb` is the largest sum
+of resident sets of any stage's processes at the largest size. Tables go to stderr; the last line on stdout is one JSON object.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ def _stage(name: str, logs: Path, out: Path) -> dict[str, Any]:
 
     for loaded in _LOADED:
         importlib.import_module(loaded)
-    settings = Settings(logs=(str(logs),), out=str(out), image=False)
+    settings = Settings(logs=(str(logs),), out=str(out), image=False, privacy=False)
     stage = next(stage for stage in STAGES if stage.name == name)
     began, used = time.perf_counter(), _used()
     report = carry_out(stage, settings)

@@ -5,12 +5,13 @@
 
 PART: `core` (below), `protocols` (serving_protocols.py), `containers` (serving_containers.py); all of them by default.
 
-ENV: OUT/environments/<name> of a run, with its rewards beside it; by default made from the sample. The known solutions are
-played in seeded random order, each task once a pass, with reset, calls, words and grade; `episodes_s` and `calls_s` are medians
-over passes before each of which everything that was kept of former episodes is dropped (the world's own documents are parsed
-once, at their first look), `episodes_s_cached` over passes in which calls are taken from memory (`remember`). Forks are taken
-after every step in a world of 1 MB and one of --gigabytes (1); the figure is that of the worse one. State hashes are compared
-over --resets (1,000,000), between which episodes are played. Tables go to stderr; the last line on stdout is one JSON object.
+ENV: OUT/environments/<name> of a run, with its rewards beside it; by default made from the sample (with privacy off). The known
+solutions are played in seeded random order, each task once a pass, with reset, calls, words and grade; `episodes_s` and
+`calls_s` are medians over passes before each of which everything that was kept of former episodes is dropped (the world's own
+documents are parsed once, at their first look), `episodes_s_cached` over passes in which calls are taken from memory
+(`remember`). Forks are taken after every step in a world of 1 MB and one of --gigabytes (1); the figure is that of the worse
+one. State hashes are compared over --resets (1,000,000), between which episodes are played. Tables go to stderr; the last line
+on stdout is one JSON object.
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ def from_sample(scratch: Path) -> Path:
     """The environment that a run of the sample publishes."""
     out = scratch / "out"
     subprocess.run(
-        [sys.executable, "-m", "pipelines", "run", str(ROOT / "tests/logs/airline"), "--out", str(out), "--no-image", "--json"],
+        [sys.executable, "-m", "pipelines", "run", str(ROOT / "tests/logs/airline"), "--out", str(out), "--no-image", "--json",
+         "--privacy", "off"],
         stdout=subprocess.DEVNULL, cwd=ROOT, check=True)
     return min((out / "environments").iterdir())
 

@@ -4,7 +4,8 @@
     benchmarks/users.py DATA [--sessions N]       e.g. ../shared/data/human_desk
 
 Which words ask for what is learnt from the earlier half of the sessions alone, and the user is scripted for the later ones
-without what its own agent said: it knows what it has to tell, and must find out from the agent's words what is asked for.
+without what its own agent said (read with privacy off, in their own words): it knows what it has to tell, and must find out
+from the agent's words what is asked for.
 
 another_order     the agent's questions come in a drawn order: share that is answered by the turn which the person gave (or one
                   that tells the same), of turns that gave an argument of a later call; `_in_order`: by a user who replays
@@ -67,7 +68,7 @@ def main() -> int:
 def sessions_of(data: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Sessions and turns of the logs, by the public pipeline's first stages."""
     with tempfile.TemporaryDirectory() as scratch:
-        settings = Settings(logs=(str(data),), out=scratch, without=_ALWAYS_LEFT, image=False).checked()
+        settings = Settings(logs=(str(data),), out=scratch, without=_ALWAYS_LEFT, image=False, privacy=False).checked()
         for stage in STAGES:
             if stage.name in ("extract", "sessions"):
                 carry_out(stage, settings)

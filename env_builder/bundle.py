@@ -72,6 +72,8 @@ class Bundle(NamedTuple):
     """What else is known of how the tasks were done, for the audit (`users.sessions_of`)."""
     n_recorded_tokens: int = 0
     """What the longest session takes, as the runtime estimates, from which the limit on tokens is made."""
+    privacy: str = "off"
+    """Were people taken out of the logs, and by which version of the rules?"""
 
 
 class Digests(NamedTuple):
@@ -129,6 +131,7 @@ def _write_manifest(bundle: Bundle, environment: Path, image: dict[str, Any]) ->
         "format": FORMAT, "name": bundle.name, "service": bundle.service, "starts_from": bundle.starts_from,
         "content_digest": content_digest, "room_digest": room_digest(files), "files": files, "image": image,
         "n_tasks": bundle.tasks.height, "n_tools": bundle.tools.height, "seeded": True, "coverage": bundle.coverage,
+        "privacy": bundle.privacy,
     })
     return content_digest
 
@@ -138,7 +141,7 @@ def _seal(bundle: Bundle, rewards: Path, content_digest: str) -> str:
     rewards_digest = _digest_of(_files(rewards))
     _write_json(rewards / "rewards.json", {
         "format": REWARDS_FORMAT, "environment": bundle.name, "content_digest": content_digest,
-        "rewards_digest": rewards_digest, "n_rubrics": bundle.rubrics.height,
+        "rewards_digest": rewards_digest, "n_rubrics": bundle.rubrics.height, "privacy": bundle.privacy,
     })
     return rewards_digest
 

@@ -67,7 +67,7 @@ def layers_of(directory: Path, compiled: Compiled | None = None) -> Layers:
     held = {path: _whole(directory / path, expected) for path, expected in manifest["files"].items() if path not in OUTSIDE}
     inside = {
         "format": manifest["format"], "room_digest": room_digest(manifest["files"]),
-        "starts_from": manifest.get("starts_from"), "seeded": True}
+        "starts_from": manifest.get("starts_from"), "seeded": True, "privacy": manifest.get("privacy")}
     world = {Path(path).stem + PACKED: pack(held[path].decode(), by) for path, by in NAMED_BY.items() if path in held}
     rest = {path: data for path, data in held.items() if path not in NAMED_BY and not path.startswith("runtime/")}
     rest["manifest.json"] = canonical(inside).encode() + b"\n"

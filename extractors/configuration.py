@@ -183,7 +183,7 @@ Binding = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.-]*:.+$")]
 class Configuration(_Section):
     """The whole file."""
 
-    privacy: Switch = "off"
+    privacy: Switch = "on"
     """Whether personal data and secrets are replaced before anything is stored."""
     privacy_policy: str | None = None
     """A TOML file that says which fields are what, and what is kept (docs/privacy.md); relative to this file."""

@@ -22,7 +22,7 @@ from env_builder.audit import Depth
 from env_builder.bundle import MANIFEST, Bundle
 from env_builder.conditions import conditions
 from env_builder.coverage import coverage
-from pipelines import progress
+from pipelines import privacy, progress
 from pipelines.engine import Counts
 from pipelines.engines import auditors
 from pipelines.kept import keeping
@@ -49,6 +49,8 @@ class Tables(NamedTuple):
     outcomes: pl.DataFrame
     variants: pl.DataFrame
     starts_from: dict[str, str]
+    privacy: str
+    """Were people taken out (`privacy.stated`)?"""
     remember: Remember = anew
 
 
@@ -119,7 +121,7 @@ def _tables(store: Store) -> Tables:
         store.table("core.sessions"), store.table("core.turns"), store.table("core.tools"), store.table("mart.facts"),
         store.table("mart.recorded"), store.table("mart.behaviours"), store.table("mart.tasks"), store.table("mart.rubrics"),
         store.table("mart.outcomes"), store.table("mart.variants"),
-        dict(store.read("select service, starts_from from mart.services").iter_rows()))
+        dict(store.read("select service, starts_from from mart.services").iter_rows()), privacy.stated(store))
 
 
 def _of_service(
@@ -207,7 +209,8 @@ def _bundle(tables: Tables, service: str, name: str, covered: bool = True) -> Bu
         rows, tables.tools.filter(own), *_with_variants(tasks, users.scripts(tasks, turns, tables.remember), made), rubrics,
         longest if isinstance(longest, int) else 0, coverage(rows, tasks, turns) if covered else {},
         conditions(turns, {row["tool"]: row["effect"] for row in rows.programs}),
-        users.sessions_of(tasks.join(rubrics, on="task_id", how="semi"), turns, tables.outcomes), users.longest(turns))
+        users.sessions_of(tasks.join(rubrics, on="task_id", how="semi"), turns, tables.outcomes), users.longest(turns),
+        tables.privacy)
 
 
 def _with_variants(tasks: pl.DataFrame, scripts: pl.DataFrame, made: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

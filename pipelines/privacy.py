@@ -100,6 +100,12 @@ def held_policy(store: Store) -> str | None:
     return OFF if store.count("raw.files") else None
 
 
+def stated(store: Store) -> str:
+    """What manifests say: whether people were taken out, and by which rules: `off`, `on (1)`."""
+    held = held_policy(store)
+    return OFF if held in (None, OFF) else f"on ({held})"
+
+
 def policy_of(settings: Settings) -> Policy:
     """The policy that the configuration names."""
     path = settings.configured.privacy_policy
@@ -111,6 +117,23 @@ def owner() -> Owner:
     return Owner(owner_key(os.environ, lambda sentence: progress.warn("extract", sentence)))
 
 
+def owner_of(store: Store) -> Owner:
+    """The owner of what a cleaned warehouse holds. Raises InputError where the key of the environment is another one."""
+    found = owner()
+    if store.read("select key_check from raw.privacy")["key_check"].to_list() != [_check(found)]:
+        raise _another_key(str(store.path), "set TRACEROOM_KEY or TRACEROOM_KEY_FILE to that key")
+    return found
+
+
+def _check(owner: Owner) -> str:
+    """What tells keys apart and says nothing of them."""
+    return keyed_hash(owner.key, "check", "")
+
+
+def _another_key(where: str, mend: str) -> InputError:
+    return InputError("what it holds was read with another key", where, mend)
+
+
 class Guard(Generic[T]):
     """Readings on one side, clean ones on the other."""
 
@@ -118,7 +141,7 @@ class Guard(Generic[T]):
         self._store, self._folder = store, folder
         self._policy = policy_of(settings)
         self._owner = owner()
-        _agree(store, self._policy.policy_id, keyed_hash(self._owner.key, "check", ""), settings.out)
+        _agree(store, self._policy.policy_id, _check(self._owner), settings.out)
         self._finding, self._seal = Finding(), Seal()
         self._waiting: list[tuple[T, Reading | Path]] = []
         self._n_bytes = 0
@@ -157,9 +180,10 @@ class Guard(Generic[T]):
 
     def _remember(self, known: set[Known]) -> None:
         key = self._owner.key
-        self._store.append_new("raw.people", frame(Person, [
+        people = frame(Person, [
             Person(person_id=keyed_hash(key, kind, value)[:32], kind=kind, sealed=self._owner.shut(orjson.dumps([kind, value])))
-            for kind, value in sorted(known)]))
+            for kind, value in sorted(known)])
+        self._store.again(lambda: self._store.append_new("raw.people", people))
 
     def _put_down(self, reading: Reading) -> Path:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -197,14 +221,14 @@ def _agree(store: Store, policy: str, check: str, out: str) -> None:
     """One warehouse is cleaned by one key and one policy, or it is not."""
     held = held_policy(store)
     if held is None:
-        store.replace("raw.privacy", frame(PrivacyState, [PrivacyState(policy=policy, key_check=check)]))
+        state = frame(PrivacyState, [PrivacyState(policy=policy, key_check=check)])
+        store.again(lambda: store.replace("raw.privacy", state))
         return
     if held == OFF:
         raise InputError("what it holds was read with --privacy off", out, "run into another --out, or with --privacy off")
     told = store.read("select policy, key_check from raw.privacy").row(0)
     if told[1] != check:
-        raise InputError("what it holds was read with another key", out, (
-            "set TRACEROOM_KEY or TRACEROOM_KEY_FILE to that key, or run into another --out"))
+        raise _another_key(out, "set TRACEROOM_KEY or TRACEROOM_KEY_FILE to that key, or run into another --out")
     if told[0] != policy:
         raise InputError("what it holds was read by another privacy policy", out, "run into another --out")
 

@@ -37,7 +37,7 @@ class Settings(BaseModel):
     configuration: str | None = None
     """A TOML file that describes the sources."""
     privacy: bool | None = None
-    """Take personal data out before anything is stored; None: as the configuration says, off where it says nothing."""
+    """Take personal data out before anything is stored; None: as the configuration says, on where it says nothing."""
     image: bool = True
     """Build a container image of each environment where an engine answers."""
     base_image: str | None = None

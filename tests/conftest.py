@@ -32,6 +32,16 @@ settings.load_profile("some")
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "tests" / "logs" / "airline"
 traceroom = called
+KEY = "the key of the tests, long enough"
+"""Of pseudonyms, where a test sets no other."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _key_of_the_tests() -> Iterator[None]:
+    """The key of pseudonyms: the same for all tests, and none is made in the folder of whoever runs them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRACEROOM_KEY", KEY)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -69,7 +69,7 @@ def commands(text: str) -> list[Command]:
 
 def shell(folder: Path) -> dict[str, str]:
     """Makes `./traceroom` and `.venv/bin` of a folder this checkout's, but that packages are installed into the folder.
-    Gives the environment of its commands."""
+    Gives the environment of its commands; in it stands the key that the tests' runs were made with."""
     python = f'exec "{sys.executable}"'
     pip = f'{python} -m pip install --quiet --no-index --no-deps --no-build-isolation --target "{folder / PACKAGES}" "$@"'
     for name, does in (("traceroom", f'{python} -P -m pipelines "$@"'), (".venv/bin/python", f'{python} "$@"'),
@@ -78,7 +78,8 @@ def shell(folder: Path) -> dict[str, str]:
         script.parent.mkdir(parents=True, exist_ok=True)
         script.write_text(f"#!/bin/sh\n{does}\n")
         script.chmod(0o755)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("TRACEROOM_", "DAGSTER_", "PYTEST"))}
+    kept = {name: value for name, value in os.environ.items()
+            if name == "TRACEROOM_KEY" or not name.startswith(("TRACEROOM_", "DAGSTER_", "PYTEST"))}
     return {**kept, "COLUMNS": WIDTH, "NO_COLOR": "1", "PYTHONUNBUFFERED": "1",
             "XDG_CONFIG_HOME": str(folder / ".config"),
             "PYTHONPATH": os.pathsep.join((str(ROOT), str(folder / PACKAGES)))}

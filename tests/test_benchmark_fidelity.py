@@ -62,8 +62,9 @@ def test_fidelity_agrees_with_the_scorer_that_is_not_ours(data: Path, tmp_path: 
     acceptance = data.parent / "acceptance"
     subprocess.run([sys.executable, acceptance / "split.py", data / "airline", tmp_path / "split", "trial"], check=True)
     build = tmp_path / "split" / "build"
-    subprocess.run([sys.executable, "-m", "pipelines", "run", build, "--out", tmp_path / "out", "--no-image"],
-                   cwd=ROOT, check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "pipelines", "run", build, "--out", tmp_path / "out", "--no-image", "--privacy", "off"],
+        cwd=ROOT, check=True, capture_output=True)
     theirs = _figures([acceptance / "replay.py", tmp_path / "out", tmp_path / "split" / "held", build])
     ours = _figures([FIDELITY, data / "airline", "--built", tmp_path / "out"])
     assert ours["n_calls_exact"] == theirs["n_calls"] > 200

@@ -42,9 +42,9 @@ _LIMITS = """## Limits
 - A reward of a log is a probability of success (`label_source` is `outcome`), not a measurement; `weight` says how likely the
   label is right. A reward of a rollout is what the published rubric gave (`rubric`).
 - Token ids, log-probabilities and sampling parameters stand where the log holds them, and are null elsewhere.
-- Where `privacy_policy` is null nothing has been taken out of the texts: look before you share it. Else it is the version of
-  the rules by which pseudonyms were put in the place of people.
 - `held_out` is for measuring, not for training."""
+_RAW = "- Privacy off: nothing has been taken out of the texts: look before you share them."
+_CLEAN = "- Privacy on: pseudonyms stand in the place of people, by version `{}` of the rules (`privacy_policy`)."
 _OF_SOURCE = ("environment", "content_digest")
 Row = dict[str, Any]
 
@@ -150,7 +150,8 @@ def _body(files: dict[str, list[tuple[str, str, int]]], source: Source, counted:
     yield from ("", "## Left out, and why", "")
     for form, reasons in counted.items():
         yield f"- {form if form == ALL else f'`{form}`'}: {', '.join(f'`{reason}` {n:,}' for reason, n in reasons.items())}"
-    yield from (*(() if counted else ("Nothing.",)), "", "Each with its reason: `left.json`.", "", _LIMITS)
+    yield from (*(() if counted else ("Nothing.",)), "", "Each with its reason: `left.json`.", "", _LIMITS,
+                _CLEAN.format(source.privacy_policy) if source.privacy_policy else _RAW)
 
 
 def _said(value: Any) -> str:

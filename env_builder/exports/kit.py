@@ -59,7 +59,7 @@ def kit_of(room: Path, grader: Path) -> Kit:
     figures = {
         "content_digest": content, "rewards_digest": graded, "n_tools": len(tools),
         "n_tasks": dict(sorted(Counter(row["split"] for row in tasks).items())), "fidelity": fidelity,
-        "coverage": manifest.get("coverage", {}), "audit": audited}
+        "coverage": manifest.get("coverage", {}), "audit": audited, "privacy": manifest.get("privacy")}
     return Kit(manifest["name"], room, grader, digest(canonical([content, graded])), tasks, tools, figures)
 
 

@@ -28,7 +28,7 @@ def run(
     without: Annotated[list[str] | None, typer.Option(help="Leave this folder inside LOGS; may be repeated.")] = None,
     config: Annotated[str | None, typer.Option(help="TOML file that describes the sources.")] = None,
     privacy: Annotated[Literal["on", "off"] | None, typer.Option(
-        help="Put pseudonyms in the place of people before anything is stored; wins over --config; off where neither says it.",
+        help="Put pseudonyms in the place of people before anything is stored; wins over --config; on where neither says it.",
         show_default=False)] = None,
     image: Annotated[bool, typer.Option("--image/--no-image", help="Build container images.")] = True,
     base_image: Annotated[str | None, typer.Option(help="Base of the images.", show_default=False)] = None,

@@ -80,7 +80,7 @@ def stored_forms(store: Store, value: str) -> list[str]:
     value = value.strip()
     if privacy.held_policy(store) in (None, privacy.OFF):
         return [value]
-    owner = privacy.owner()
+    owner = privacy.owner_of(store)
     kinds = {guessed(value), *(kind for kind, seen in privacy.known(store, owner) if seen.lower() == value.lower())}
     made = Pseudonyms(owner.key)
     return [value, *(made.of(kind, value) for kind in sorted(kinds) if kind in KINDS)]
@@ -90,7 +90,7 @@ def _unseal(store: Store, person: Identifiers) -> None:
     """Take out what is kept, sealed, of who was seen."""
     if privacy.held_policy(store) in (None, privacy.OFF):
         return
-    owner = privacy.owner()
+    owner = privacy.owner_of(store)
     gone = [keyed_hash(owner.key, kind, value)[:32] for kind, value in privacy.known(store, owner) if person_is(person, value)]
     store.change("delete from raw.people where list_contains($gone, person_id)", None, gone=gone)
 

@@ -76,7 +76,7 @@ def make(store: Store, settings: Settings, predecessor: str | None, scratch: Pat
     files = {f"{folder}/{path}": each for (_, folder), found in (parts | report).items() for path, each in found.items()}
     manifest = {
         "service": _service(store), "built_from": _built_from(store), "code": code_digest(), "settings": _told(settings),
-        "privacy": _privacy(store), "predecessor": predecessor, "figures": _figures(store, settings),
+        "privacy": privacy.stated(store), "predecessor": predecessor, "figures": _figures(store, settings),
         "parts": [_part(kind, folder, found) for (kind, folder), found in sorted((parts | report).items())]}
     return Draft(manifest, files | about)
 
@@ -188,12 +188,6 @@ def _told(settings: Settings) -> str:
     for section, folder in (("behaviour", "programs"), ("rewards", "rubrics")):
         told[section].pop(folder, None)   # a place; what lies there is in the next line
     return digest(canonical([told, settings.behaviour_text, settings.rewards_text]))
-
-
-def _privacy(store: Store) -> str:
-    """Whether people were taken out, and by which rules: `off`, `on (1)`."""
-    held = privacy.held_policy(store)
-    return privacy.OFF if held in (None, privacy.OFF) else f"on ({held})"
 
 
 def _figures(store: Store, settings: Settings) -> dict[str, float | int]:

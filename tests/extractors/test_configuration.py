@@ -24,7 +24,7 @@ def told(tmp_path: Path, text: str) -> Configuration:
 
 def test_every_key_is_optional(tmp_path: Path) -> None:
     made = told(tmp_path, "")
-    assert made.privacy == "off" and made.sources == []
+    assert made.privacy == "on" and made.sources == []
     assert made.sessions.gap_minutes == 30 and made.gates.min_probability == 0.5
 
 

@@ -24,19 +24,14 @@ from pipelines.erasing.remembered import Remembered, key_of, rows_of
 from pipelines.erasing.tracing import contents
 from pipelines.releases.releasing import registry_of
 from pipelines.settings import Settings
+from tests.conftest import KEY
 from tests.lakes import in_files, take_in
 from tests.pipelines.conftest import Traceroom, tables
 from tests.pipelines.ingestion import held, ingest
 from warehouse.errors import InputError
 from warehouse.store import Store
 
-KEY = "a key of these tests, long enough"
 RAW = ("raw.records", "core.events", "mart.verdicts")
-
-
-@pytest.fixture(autouse=True)
-def _key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRACEROOM_KEY", KEY)
 
 
 def line(number: int, who: str, *, mentions: str = "") -> str:

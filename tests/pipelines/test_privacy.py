@@ -111,6 +111,15 @@ def test_what_is_quarantined_is_for_its_owner_alone(people: Path, tmp_path: Path
     assert any("Siobhan Okonkwo" in raw for raw in raws[0]) and raws[1] == ["(sealed with another key)"]
 
 
+def test_nobody_is_looked_for_with_another_key(people: Path, tmp_path: Path, traceroom: Traceroom) -> None:
+    """They would stand there under another name, and nothing would be found of them."""
+    assert traceroom("run", people, "--out", tmp_path / "out", "--no-image", TRACEROOM_KEY=KEY).returncode == 0
+    asked = ("forget", "--subject", "siobhan_okonkwo_6181", "--dry-run", "--json", "--out", tmp_path / "out")
+    refused = traceroom(*asked, TRACEROOM_KEY=OTHER)
+    assert refused.returncode == 2 and "was read with another key" in refused.stderr
+    assert json.loads(traceroom(*asked, TRACEROOM_KEY=KEY).stdout)["n_sessions"] == 1
+
+
 def test_a_seal_opens_what_it_shut_and_nothing_else() -> None:
     seal = Seal()
     assert seal.opened(seal.shut(b"rows")) == b"rows" and b"rows" not in seal.shut(b"rows")

@@ -23,8 +23,8 @@ from warehouse.store import Store
 
 DAY = datetime(2026, 3, 2, tzinfo=UTC)
 TEXT = st.text(alphabet='ab",\\ {}:NUL\0é', max_size=6)
-REMEMBERED = ("mart.verdicts", "raw.parts", "raw.audits", "raw.kept")
-"""What a stage finds of its own last time."""
+REMEMBERED = ("mart.verdicts", "raw.parts", "raw.audits", "raw.kept", "raw.privacy")
+"""What a stage finds of its own last time, and what never changes in a warehouse."""
 ROWS = st.lists(st.tuples(TEXT, st.none() | st.just(DAY), TEXT), max_size=6, unique_by=lambda row: row[0])
 
 
