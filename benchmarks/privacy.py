@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""How much of planted people is found, and what it costs.
+"""How much of planted people is found, what is left of them in what is published, and what it costs.
 
-    benchmarks/privacy.py DATA [--people 300] [--rounds 3]
+    benchmarks/privacy.py DATA [--only PART …] [--people 300] [--rounds 3]
 
 Seeded people (names, e-mail, telephone, card, address, id, key) are planted into conversations beside a copy of DATA's logs:
-half stand in fields of a tool's results and in texts, half in texts alone; some are re-cased or misspelt. All is read into an
-empty warehouse, with privacy and without (nothing is built). `recall_structured`, `recall_unstructured`: share of the planted
-values of which no stored text holds the original; `originals_left`: values of fields that a byte search finds in any file of
-OUT; `privacy_cost`: seconds of reading with privacy over those without, median over rounds. The last line on stdout is one JSON
-object.
+half stand in fields of a tool's results and in texts, half in texts alone; some are re-cased or misspelt. PART:
+
+    recall      `recall_structured`, `recall_unstructured`: share of the planted values of which no stored text of a warehouse
+                into which all was read holds the original; `privacy_cost`: seconds of reading with privacy over those without,
+                median over rounds
+    published   all is run and released; `originals_left`: planted values of fields, and e-mail addresses of DATA's logs, that
+                a byte search finds in anything below OUT, inside databases, Parquet and images too (privacy_published.py);
+                `n_originals` sought; `n_releases`: 0 where a gate refused it
+The key is TRACEROOM_KEY, else one for measuring alone. The last line on stdout is one JSON object.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import argparse
 import json
 import os
 import random
+import re
 import shutil
 import statistics
 import sys
@@ -27,37 +32,69 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from privacy_published import left_in
+
 from pipelines.ingesting import ingest
+from pipelines.releases.registry import Registry
+from pipelines.releases.releasing import release
+from pipelines.running import run
 from pipelines.settings import Settings
 from warehouse.lock import writing
 from warehouse.store import Store
 
+PARTS = ("recall", "published")
+_MAIL = re.compile(rb"[A-Za-z][\w.+-]*@[\w-]+(?:\.[\w-]+)+")
 _BEGIN = ("ka", "lo", "mi", "ren", "sha", "tor", "vel", "yas", "bri", "den", "far", "gwi")
 _MIDDLE = ("ri", "na", "do", "le", "vo", "shi", "ma", "ta", "be", "lu")
 _END = ("ck", "ston", "va", "rez", "wyn", "dal", "ova", "mir", "gard", "sson")
 
 
 def main() -> int:
-    """Plant, read twice, and print the figures."""
-    asked = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    """Plant, measure each part, and print the figures."""
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("data", type=Path)
+    asked.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     asked.add_argument("--people", type=int, default=300)
     asked.add_argument("--rounds", type=int, default=3)
     told = asked.parse_args()
     os.environ.setdefault("TRACEROOM_KEY", "a key for measuring alone")
-    with tempfile.TemporaryDirectory() as scratch:
-        logs = Path(scratch) / "logs"
+    figures: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        logs = scratch / "logs"
         shutil.copytree(told.data, logs, ignore=shutil.ignore_patterns("truth"))
         planted = _plant(logs, told.people)
-        on, off = [], []
-        for number in range(told.rounds):
-            off.append(_read(logs, Path(scratch) / f"off{number}", False))
-            on.append(_read(logs, Path(scratch) / f"on{number}", True))
-        figures = _figures(Path(scratch) / "on0", planted)
-    figures["privacy_cost"] = statistics.median(one / other for one, other in zip(on, off, strict=True))
+        if "recall" in told.only:
+            figures |= _recall(logs, scratch, planted, told.rounds)
+        if "published" in told.only:
+            figures |= _published(logs, scratch / "published", planted)
     print(json.dumps({"benchmark": "privacy", "data": told.data.resolve().name,
                       "figures": {name: round(value, 4) for name, value in figures.items()}}))
     return 0
+
+
+def _recall(logs: Path, scratch: Path, planted: dict[str, list[tuple[str, str]]], n_rounds: int) -> dict[str, float]:
+    on, off = [], []
+    for number in range(n_rounds):
+        off.append(_read(logs, scratch / f"off{number}", False))
+        on.append(_read(logs, scratch / f"on{number}", True))
+    cost = statistics.median(one / other for one, other in zip(on, off, strict=True))
+    return {**_figures(scratch / "on0", planted), "privacy_cost": cost}
+
+
+def _published(logs: Path, out: Path, planted: dict[str, list[tuple[str, str]]]) -> dict[str, float]:
+    """Run and release, as a person does, and search all of it."""
+    settings = Settings(logs=(str(logs),), out=str(out), privacy=True).checked()
+    run(settings)
+    released = release(settings, Registry(str(settings.releases)), "a benchmark", "a benchmark")
+    print(f"release: {released.state}; red: {[each.gate for each in released.judged if each.red]}", file=sys.stderr)
+    mails = {each.decode() for path in logs.rglob("*") if path.is_file() for each in _MAIL.findall(path.read_bytes())}
+    originals = {value for _, value in planted["structured"]} | mails
+    found = left_in(out, originals)
+    for name, values in list(found.items())[:20]:
+        print(f"{name}: {values[:5]}", file=sys.stderr)
+    return {"originals_left": len({value for values in found.values() for value in values}), "n_originals": len(originals),
+            "n_releases": int(released.release is not None)}
 
 
 def _person(draw: random.Random) -> dict[str, str]:
@@ -126,8 +163,6 @@ def _figures(out: Path, planted: dict[str, list[tuple[str, str]]]) -> dict[str, 
         figures[f"recall_{side}"] = 1 - len(left) / len(values)
         for kind in sorted({kind for kind, _ in left}):
             print(f"{side}: {kind}: {[value for each, value in left if each == kind][:5]}", file=sys.stderr)
-    content = b"\n".join(path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file())
-    figures["originals_left"] = sum(value.encode() in content for _, value in planted["structured"])
     return figures
 
 
