@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""How much of planted people is found, what is left of them in what is published, and what it costs.
+"""How much of planted people is found, what is left of them in what is published, what it costs, and what it breaks.
 
-    benchmarks/privacy.py DATA [--only PART …] [--people 300] [--rounds 3]
+    benchmarks/privacy.py DATA [--only PART …] [--people 300] [--rounds 3] [--sample N] [--built OFF ON]
 
 Seeded people (names, e-mail, telephone, card, address, id, key) are planted into conversations beside a copy of DATA's logs:
 half stand in fields of a tool's results and in texts, half in texts alone; some are re-cased or misspelt. PART:
@@ -12,6 +12,9 @@ half stand in fields of a tool's results and in texts, half in texts alone; some
     published   all is run and released; `originals_left`: planted values of fields, and e-mail addresses of DATA's logs, that
                 a byte search finds in anything below OUT, inside databases, Parquet and images too (privacy_published.py);
                 `n_originals` sought; `n_releases`: 0 where a gate refused it
+    fidelity    (not by default; DATA with truth/probes.jsonl) figures of benchmarks/fidelity.py without pseudonyms and with
+                them, and `fidelity_difference` (privacy_fidelity.py); --sample N: of N sessions; --built: two runs made before
+
 The key is TRACEROOM_KEY, else one for measuring alone. The last line on stdout is one JSON object.
 """
 
@@ -32,6 +35,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from privacy_fidelity import fidelity
 from privacy_published import left_in
 
 from pipelines.ingesting import ingest
@@ -42,7 +46,7 @@ from pipelines.settings import Settings
 from warehouse.lock import writing
 from warehouse.store import Store
 
-PARTS = ("recall", "published")
+PARTS = ("recall", "published", "fidelity")
 _MAIL = re.compile(rb"[A-Za-z][\w.+-]*@[\w-]+(?:\.[\w-]+)+")
 _BEGIN = ("ka", "lo", "mi", "ren", "sha", "tor", "vel", "yas", "bri", "den", "far", "gwi")
 _MIDDLE = ("ri", "na", "do", "le", "vo", "shi", "ma", "ta", "be", "lu")
@@ -53,9 +57,11 @@ def main() -> int:
     """Plant, measure each part, and print the figures."""
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("data", type=Path)
-    asked.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
+    asked.add_argument("--only", nargs="+", choices=PARTS, default=PARTS[:2])
     asked.add_argument("--people", type=int, default=300)
     asked.add_argument("--rounds", type=int, default=3)
+    asked.add_argument("--sample", type=int)
+    asked.add_argument("--built", type=Path, nargs=2, default=[])
     told = asked.parse_args()
     os.environ.setdefault("TRACEROOM_KEY", "a key for measuring alone")
     figures: dict[str, float] = {}
@@ -68,6 +74,8 @@ def main() -> int:
             figures |= _recall(logs, scratch, planted, told.rounds)
         if "published" in told.only:
             figures |= _published(logs, scratch / "published", planted)
+        if "fidelity" in told.only:
+            figures |= fidelity(told.data.resolve(), scratch, told.built, told.sample)
     print(json.dumps({"benchmark": "privacy", "data": told.data.resolve().name,
                       "figures": {name: round(value, 4) for name, value in figures.items()}}))
     return 0

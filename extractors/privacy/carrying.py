@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from extractors.privacy.fields import EMAIL, kind_of_value
 from extractors.privacy.kept import STREETS, TITLES, is_given, is_listed
-from extractors.privacy.patterns import CUES, Found, account_at, cue_at, number_at
+from extractors.privacy.patterns import CUES, Found, account_at, cue_at, number_at, zip_after
 from extractors.privacy.people import Known, People
 from extractors.privacy.pseudonyms import Pseudonyms
 
@@ -73,6 +73,15 @@ class Carried(NamedTuple):
     zips: frozenset[str]
 
 
+class _Met(NamedTuple):
+    """What one walk has come upon."""
+
+    names: set[str]
+    zips: set[str]
+    ahead: dict[int, Found]
+    """Where postal codes of addresses begin that are still to come."""
+
+
 class Carrier:
     """The walk, with what it remembers of chunks."""
 
@@ -112,49 +121,49 @@ class Carrier:
 
     def _walk(self, text: str) -> Carried:
         pieces: list[str] = []
-        names: set[str] = set()
-        zips: set[str] = set()
+        met = _Met(set(), set(), {})
         done, chunks = 0, self._chunks
         for match in _CHUNK.finditer(text):
             chunk = match[0]
             known = chunks[chunk] if chunk in chunks else self._look_up(chunk)
-            if known is None or match.start() < done or (known.lone and _stands_alone(text, *match.span())):
+            if known is None or match.start() < done or (
+                    known.lone and match.start() not in met.ahead and _stands_alone(text, *match.span())):
                 continue
-            for start, end, made in self._spans(text, match, known, names, zips):
+            for start, end, made in self._spans(text, match, known, met):
                 if start >= done:
                     pieces += (text[done:start], made)
                     done = end
-        return Carried("".join(pieces) + text[done:] if pieces else text, frozenset(names), frozenset(zips))
+        return Carried("".join(pieces) + text[done:] if pieces else text, frozenset(met.names), frozenset(met.zips))
 
-    def _spans(self, text: str, match: re.Match[str], known: _Chunk, names: set[str], zips: set[str]
-               ) -> list[tuple[int, int, str]]:
+    def _spans(self, text: str, match: re.Match[str], known: _Chunk, met: _Met) -> list[tuple[int, int, str]]:
         """Places to be replaced, from this chunk on."""
         start, end = match.span()
-        if known.field and (found := self._field(text, end, known.field, names, zips)):
+        if known.field and (found := self._field(text, end, known.field, met)):
             return found
         for value, kind in known.begins:
             after = start + len(value)
             if text[start:after].lower() == value and not text[after:after + 1].isalnum():
+                self._look_ahead(text, after, kind, met)
                 return [(start, after, self._pseudonyms.of(kind, text[start:after]))]
-        place: Found | None = None
-        if known.cue:
-            place = cue_at(text, known.cue, end)
-        elif known.number and (text[end:end + 1] in _GOES_ON or end - start > _SHORT or text[start - 1:start] == "+"):
-            place = number_at(text, start)
-        elif known.account:
-            place = account_at(text, start)
+        place = met.ahead.get(start) or _by_form(text, start, end, known)
         if place:
             value = text[place[0]:place[1]]
             if place[2] == "zip":
-                zips.add(value)
+                met.zips.add(value)
             self.met.add((place[2], value))
+            self._look_ahead(text, place[1], place[2], met)
             return [(place[0], place[1], self._pseudonyms.of(place[2], value))]
         if known.doubtful and not self._is_name(text, start, end):
             return []
-        names.update(known.names)
+        met.names.update(known.names)
         return [(start, end, known.made)] if known.made is not None else []
 
-    def _field(self, text: str, end: int, kind: str, names: set[str], zips: set[str]) -> list[tuple[int, int, str]]:
+    def _look_ahead(self, text: str, end: int, kind: str, met: _Met) -> None:
+        """Where the postal code of an address whose street ends there begins."""
+        if kind == "address" and (place := zip_after(text, end)):
+            met.ahead[place[0]] = place
+
+    def _field(self, text: str, end: int, kind: str, met: _Met) -> list[tuple[int, int, str]]:
         """The value of a field, or each one of a list."""
         sep = _SEP.match(text, end)
         if sep is None:
@@ -172,8 +181,8 @@ class Carrier:
         for start, value in items:
             if told := self._value(kind, value) if len(value) <= _LONGEST else None:
                 spans.append((start, start + len(value), told.made))
-                names |= told.names
-                zips |= told.zips
+                met.names.update(told.names)
+                met.zips.update(told.zips)
         return spans
 
     def _valued(self, kind: str, value: str) -> _Value | None:
@@ -262,6 +271,15 @@ class Carrier:
                 pieces += [number[1], self._pseudonyms.of("id", number[2])]
                 done = number.end()
         return "".join(pieces) + chunk[done:]
+
+
+def _by_form(text: str, start: int, end: int, known: _Chunk) -> Found | None:
+    """What a chunk begins, or speaks of, by its form alone."""
+    if known.cue:
+        return cue_at(text, known.cue, end)
+    if known.number and (text[end:end + 1] in _GOES_ON or end - start > _SHORT or text[start - 1:start] == "+"):
+        return number_at(text, start)
+    return account_at(text, start) if known.account else None
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:

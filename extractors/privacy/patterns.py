@@ -15,6 +15,8 @@ _STREET = (r"street|st|road|rd|avenue|ave|boulevard|blvd|lane|ln|drive|dr|court|
 _ADDRESS = re.compile(
     rf"\d{{1,6}}[A-Za-z]? (?:[A-Z0-9][\w'’.-]* ){{1,3}}(?i:{_STREET})\b(?:,? (?i:suite|ste|apartment|apt|unit|#)\.? ?\w+)?|"
     rf"\d{{1,6}} (?:[a-z]+ ){{1,2}}(?:street|avenue|boulevard)\b|P\.?O\.? Box \d+")
+_ZIP_OF_ADDRESS = re.compile(
+    r"(?:,? (?i:suite|ste|apartment|apt|unit|#)\.? ?\w+)?(?:,? [A-Z][\w.'’-]*){1,5},? (\d{5}(?:-\d{4})?)(?![\w-])")
 _PHONE = re.compile(
     r"(?:\d{1,3}[ .-]?)?\(?\d{3}\)?[ .-]{1,2}\d{3}[ .-]\d{4}(?![\d-])|\d{7,15}(?=\D|$)|"
     r"\d{1,3}[ .-]\(?\d{1,4}\)?(?:[ .-]\d{2,4}){2,4}(?!\d)")
@@ -58,6 +60,12 @@ def account_at(text: str, start: int) -> Found | None:
     if (found := _IBAN.match(text, start)) and iban_holds(found[0]):
         return start, found.end(), "account"
     return None
+
+
+def zip_after(text: str, end: int) -> Found | None:
+    """The same of the postal code of an address whose street ends at `end`: behind a town, or town and state."""
+    found = _ZIP_OF_ADDRESS.match(text, end)
+    return (found.start(1), found.end(1), "zip") if found else None
 
 
 def cue_at(text: str, word: str, end: int) -> Found | None:

@@ -62,6 +62,7 @@ def test_what_is_nobodys_stays(text: str) -> None:
     ("born on 1980-03-31", "1980-03-31"), ("GB29NWBK60161331926819", "NWBK6016"), ("ending in 1234", "1234"),
     ("use AKIAIOSFODNN7EXAMPLE", "AKIAIOSF"), ("my password is hunter2x9", "hunter2x9"),
     ("siobhan called", "siobhan"), ("SIOBHAN", "SIOBHAN"), ("Sioban said so", "Sioban"), ("Siobhan's bag", "Siobhan"),
+    ("send it to 342 Cedar Lane, Suite 748, Austin, TX 78701 instead", "78701"), ("912 Elm Street, New York 10001", "10001"),
     ("see /siobhan_brown_6181/x", "siobhan"), ("name: siobhanBrown", "Brown")])
 def test_what_stands_in_no_field_goes_too(text: str, gone: str) -> None:
     made = cleaned(("result", json.dumps(PERSON)), ("message", text), ("message", "siobhan_brown_6181"))[1]
