@@ -32,9 +32,11 @@ def fidelity(data: Path, scratch: Path, built: list[Path], n_sessions: int | Non
     """
     off, on = built or [
         build(data, scratch / f"built_{name}", "--without", "cdc", "--privacy", name).out for name in ("off", "on")]
-    found = {
-        "off": probes(data, scratch, n_sessions, off, False, None),
-        "on": probes(_told_anew(data, off, scratch / "told"), scratch, n_sessions, on, False, None)}
+    told = {"off": (data, off), "on": (_told_anew(data, off, scratch / "told"), on)}
+    found = {}
+    for name, (truth, out) in told.items():
+        (scratch / name).mkdir()
+        found[name] = probes(truth, scratch / name, n_sessions, out, False, None)
     both = [name for name in FIGURES if name in found["off"]]
     figures = {f"{name}_{side}": found[side][name] for name in both for side in found}
     return {**figures, "fidelity_difference": max(abs(found["off"][name] - found["on"][name]) for name in both)}

@@ -209,12 +209,14 @@ def known(store: Store, owner: Owner) -> set[Known]:
 
 
 def pseudonyms_in(store: Store) -> frozenset[str]:
-    """The pseudonyms of what is known of people: they look like personal data, and are nobody's."""
+    """The pseudonyms of what is known of people: they look like personal data, and are nobody's. Telephone numbers with and
+    without the + before their country, which stays where it stands."""
     if held_policy(store) in (None, OFF):
         return frozenset()
     owned = owner()
     made = Pseudonyms(owned.key)
-    return frozenset(made.of(kind, value) for kind, value in known(store, owned) if kind in KINDS)
+    told = {made.of(kind, value) for kind, value in known(store, owned) if kind in KINDS}
+    return frozenset(told | {f"+{each}" for each in told})
 
 
 def _agree(store: Store, policy: str, check: str, out: str) -> None:

@@ -22,6 +22,8 @@ from transformers.utils import get_json_schema
 
 torch.manual_seed(0)
 torch.set_num_threads(2)
+SURE = 0.04
+"""Loss at which about half of what is drawn is the call, and half is not: rollouts call, and differ."""
 
 
 class Export(NamedTuple):
@@ -39,7 +41,7 @@ def opened(folder: Path, taught: dict[str, Any]) -> Export:
 
 
 def taught(folder: Path, export: Export, rows: list[dict[str, Any]]) -> Path:
-    """A tiny model that answers each prompt with the call that it is to be taught."""
+    """A tiny model that answers the first prompt with the call that it is to be taught, most of the time."""
     package, call = export.package, {**export.taught, "tool": methods(export.package)[export.taught["tool"]]}
     template = (Path(trl.__file__).parent / "chat_templates" / "qwen3.jinja").read_text("utf-8")
     tools, words = functions(package), [message["content"] for row in rows for message in row["prompt"]]
@@ -59,7 +61,7 @@ def taught(folder: Path, export: Export, rows: list[dict[str, Any]]) -> Path:
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
-        if loss.item() < 0.02:
+        if loss.item() < SURE:
             break
     model.save_pretrained(folder)
     return folder
@@ -72,7 +74,8 @@ def brevity(completions: list[Any], **row: Any) -> list[float]:
 
 def stepped(export: Export, seed: int) -> dict[str, float]:
     """One step of the trainer; what it logged. AssertionError where no rollout called, or all were alike."""
-    data = load_dataset("json", data_files=str(export.folder / "train.jsonl"), split="train", cache_dir=str(WORK / "cache"))
+    rows = load_dataset("json", data_files=str(export.folder / "train.jsonl"), split="train", cache_dir=str(WORK / "cache"))
+    data = rows.select([0])   # the one that the model is taught to answer
     package, model = export.package, taught(WORK / "tiny", export, data.to_list())
     before = {name: value.clone() for name, value in AutoModelForCausalLM.from_pretrained(model).state_dict().items()}
     trainer = trl.GRPOTrainer(
