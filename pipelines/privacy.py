@@ -235,6 +235,16 @@ def _agree(store: Store, policy: str, check: str, out: str) -> None:
         raise InputError("what it holds was read by another privacy policy", out, "run into another --out")
 
 
+def refuse_otherwise(store: Store, settings: Settings) -> None:
+    """Raises InputError where what is held was read in another way than is asked for now."""
+    if held_policy(store) is None:
+        return
+    if wanted(settings, store):
+        _agree(store, policy_of(settings).policy_id, _check(owner()), settings.out)
+    else:
+        agree_to_none(store, settings.out)
+
+
 def agree_to_none(store: Store, out: str) -> None:
     """Nothing is taken out: then nothing was before. Raises InputError."""
     if held_policy(store) not in (None, OFF):

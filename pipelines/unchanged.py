@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from typing import Any, NamedTuple
 
-from pipelines import engine, rules
+from pipelines import engine, privacy, rules
 from pipelines.ingesting import all_read
 from pipelines.settings import Settings
 from pipelines.stages import STAGES
@@ -37,6 +37,7 @@ def unchanged(settings: Settings) -> Ran | None:
         with Store.published(settings.warehouse) as store:
             if not engine.up_to_date(store, STAGES, settings) or not all_read(store, settings):
                 return None
+            privacy.refuse_otherwise(store, settings)
             broken = rules.broken(store)
     except StoreError:
         return None

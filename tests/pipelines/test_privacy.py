@@ -102,6 +102,16 @@ def test_one_out_is_cleaned_one_way(people: Path, tmp_path: Path, monkeypatch: p
         read(settings(people, on))
 
 
+def test_a_run_with_nothing_to_do_is_refused_too_where_it_asks_for_another_way(
+        people: Path, tmp_path: Path, traceroom: Traceroom) -> None:
+    made = ("run", people, "--out", tmp_path / "out", "--no-image")
+    assert traceroom(*made, TRACEROOM_KEY=KEY).returncode == 0
+    for asked, key, why in ((("--privacy", "off"), KEY, "read with --privacy on"), ((), OTHER, "read with another key")):
+        refused = traceroom(*made, *asked, TRACEROOM_KEY=key)
+        assert refused.returncode == 2 and why in refused.stderr, refused.stderr
+    assert traceroom(*made, TRACEROOM_KEY=KEY).returncode == 0
+
+
 def test_what_is_quarantined_is_for_its_owner_alone(people: Path, tmp_path: Path, traceroom: Traceroom) -> None:
     done = traceroom("run", people, "--out", tmp_path / "out", "--privacy", "on", "--no-image", TRACEROOM_KEY=KEY)
     assert done.returncode == 0, done.stderr
