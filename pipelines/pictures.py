@@ -49,7 +49,7 @@ def rows_are_shown() -> bool:
 
 def shown_bars(told: str, bars: Sequence[Bar]) -> MetadataValue:
     """The bars as a picture that Dagster's pages draw; `told`: what it shows, in a line."""
-    return MetadataValue.md(f"![{told}]({_address(drawn(told, bars))})")
+    return MetadataValue.md(f"![{told}]({_address(_drawn(told, bars))})")
 
 
 def _bars(report: Report) -> list[Bar]:
@@ -59,12 +59,7 @@ def _bars(report: Report) -> list[Bar]:
     return bars or [(table, look.n_rows, True) for table, look in report.tables.items()]
 
 
-def picture(report: Report) -> str:
-    """The picture of a stage, as SVG."""
-    return drawn(_told(report), _bars(report))
-
-
-def drawn(told: str, all_bars: Sequence[Bar]) -> str:
+def _drawn(told: str, all_bars: Sequence[Bar]) -> str:
     """Bars as SVG."""
     bars, more = list(all_bars[:_MOST_BARS]), all_bars[_MOST_BARS:]
     if more:

@@ -1,7 +1,7 @@
 """Personal data by its form alone, where a text has come to something that may begin it.
 
 In: a text and the place of a chunk (a run of signs without spaces). Out: where it ends, and its kind. Numbers with many uses
-(five digits, four digits, dates) are taken after a word alone that says what they are.
+(five digits, four digits, dates) are taken only after a word that says what they are, and five digits behind an address.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from extractors.privacy.checks import card_holds, iban_holds
 
 _STREET = (r"street|st|road|rd|avenue|ave|boulevard|blvd|lane|ln|drive|dr|court|ct|place|pl|square|terrace|highway|hwy|parkway|"
            r"pkwy|circle|trail|way")
+_SUITE = r"(?:,? (?i:suite|ste|apartment|apt|unit|#)\.? ?\w+)?"
 _ADDRESS = re.compile(
-    rf"\d{{1,6}}[A-Za-z]? (?:[A-Z0-9][\w'’.-]* ){{1,3}}(?i:{_STREET})\b(?:,? (?i:suite|ste|apartment|apt|unit|#)\.? ?\w+)?|"
+    rf"\d{{1,6}}[A-Za-z]? (?:[A-Z0-9][\w'’.-]* ){{1,3}}(?i:{_STREET})\b{_SUITE}|"
     rf"\d{{1,6}} (?:[a-z]+ ){{1,2}}(?:street|avenue|boulevard)\b|P\.?O\.? Box \d+")
 _ZIP_OF_ADDRESS = re.compile(
-    r"(?:,? (?i:suite|ste|apartment|apt|unit|#)\.? ?\w+)?(?:,? [A-Z][\w.'’-]*){1,5},? (\d{5}(?:-\d{4})?)(?![\w-])")
+    rf"{_SUITE}(?:,? [A-Z][\w.'’-]*){{1,5}},? (\d{{5}}(?:-\d{{4}})?)(?![\w-])")
 _PHONE = re.compile(
     r"(?:\d{1,3}[ .-]?)?\(?\d{3}\)?[ .-]{1,2}\d{3}[ .-]\d{4}(?![\d-])|\d{7,15}(?=\D|$)|"
     r"\d{1,3}[ .-]\(?\d{1,4}\)?(?:[ .-]\d{2,4}){2,4}(?!\d)")
