@@ -44,7 +44,8 @@ _LIMITS = """## Limits
 - Token ids, log-probabilities and sampling parameters stand where the log holds them, and are null elsewhere.
 - `held_out` is for measuring, not for training."""
 _RAW = "- Privacy off: nothing has been taken out of the texts: look before you share them."
-_CLEAN = "- Privacy on: pseudonyms stand in the place of people, by version `{}` of the rules (`privacy_policy`)."
+_CLEAN = """- Privacy on: pseudonyms stand in the place of people, by version `{}` of the rules (`privacy_policy`).
+  Token ids and log-probabilities of logs belong to the text that was there, and are left out."""
 _OF_SOURCE = ("environment", "content_digest")
 Row = dict[str, Any]
 
