@@ -300,8 +300,10 @@ def _size(files: list[SourceFile]) -> int:
 
 
 def _warn(verdicts: pl.DataFrame) -> None:
-    """Say at once what cannot be read, the first of many."""
-    unread = verdicts.filter(~pl.col("kept") & ~pl.col("reason").is_in(_EXPECTED)).sort("line", nulls_last=False)
+    """Say at once what cannot be read and can be mended, the first of many."""
+    unread = verdicts.filter(
+        ~pl.col("kept") & ~pl.col("reason").is_in(_EXPECTED) & ~pl.col("detail").str.ends_with("nothing to mend.")
+    ).sort("line", nulls_last=False)
     for sentence in unread["detail"].head(_WARNINGS):
         progress.warn("extract", sentence)
     if unread.height > _WARNINGS:

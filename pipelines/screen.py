@@ -28,6 +28,16 @@ def data(document: object) -> None:
     typer.echo(json.dumps(document, ensure_ascii=False, indent=2, default=str))
 
 
+def many(n: int, thing: str) -> str:
+    """A number with its thing: 1 task, 2 tasks."""
+    return f"{n:,} {thing if n == 1 else thing + 's'}"
+
+
+def printable(text: str) -> str:
+    """A text out of a log as a terminal may show it: what is no visible sign is written by its number."""
+    return "".join(sign if sign.isprintable() or sign == "\n" else repr(sign)[1:-1] for sign in text)
+
+
 def table(title: str, rows: Sequence[Mapping[str, Any]], right: tuple[str, ...] = ()) -> None:
     """Rows as a table; columns in `right` are set to the right."""
     if not rows:
@@ -47,7 +57,7 @@ def tell_changes(sentences: Sequence[str], most: int | None = 10) -> None:
         return
     say("[bold]Changed in the logs[/]")
     for sentence in sentences[:most]:
-        say(f"  [yellow]![/] {escape(sentence)}")
+        say(f"  [yellow]![/] {escape(printable(sentence))}")
     if most is not None and len(sentences) > most:
         say(f"  and {len(sentences) - most:,} more: traceroom show --stage drift")
     say("")
@@ -56,7 +66,7 @@ def tell_changes(sentences: Sequence[str], most: int | None = 10) -> None:
 def _text(value: object) -> str:
     if value is None:
         return ""
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else printable(str(value))
 
 
 @contextlib.contextmanager
@@ -73,7 +83,7 @@ def bars() -> Iterator[None]:
 
     def watch(step: progress.Step) -> None:
         if step.warning:
-            drawn.console.print(f"[yellow]![/] {escape(step.note)}")
+            drawn.console.print(f"[yellow]![/] {escape(printable(step.note))}")
             return
         if step.stage not in known:
             known[step.stage] = drawn.add_task(step.stage, total=step.total, note="")
@@ -86,6 +96,6 @@ def bars() -> Iterator[None]:
 
 def _line(step: progress.Step) -> None:
     if step.warning:
-        console.print(f"[yellow]![/] {escape(step.note)}")
+        console.print(f"[yellow]![/] {escape(printable(step.note))}")
     elif step.finished:
         console.print(f"{step.stage}: {step.note or 'done'}")

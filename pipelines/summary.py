@@ -34,6 +34,7 @@ def summary(settings: Settings) -> dict[str, Any]:
             **_published(store),
             "environments": environments,
             "datasets": sorted(str(path) for path in settings.datasets.rglob("*") if path.is_file()),
+            "dataset_rows": _dataset_rows(settings, store),
             "changed": _changed(store),
             "left": _in_order(store.read("select stage, reason, n from mart.funnel where not kept").to_dicts()),
         }
@@ -52,6 +53,14 @@ def _published(store: Store) -> dict[str, int]:
 def _environment(settings: Settings, row: dict[str, Any]) -> dict[str, Any]:
     name = row["environment"]
     return {**row, "path": str(settings.environments / name), "rewards": str(settings.rewards / name)}
+
+
+def _dataset_rows(settings: Settings, store: Store) -> list[dict[str, Any]]:
+    """Rows of the data by folder and kind, all sides of the split together: {"folder", "kind", "n_rows"}."""
+    found = store.read(
+        "select split_part(path, '/', 2) as folder, kind, sum(n_rows)::bigint as n_rows from mart.datasets "
+        "where split is not null group by all order by folder, kind desc")
+    return [{**row, "folder": str(settings.datasets / row["folder"])} for row in found.to_dicts()]
 
 
 def changed(settings: Settings) -> list[str]:

@@ -1,81 +1,144 @@
-"""Which log field would turn which `unknown` into an answer: by service and tool, how often, and what to log.
+"""Which log field would turn which `unknown` into an answer: a field or record a row, what helps most first, with its tools.
 
-In: the published warehouse and the manifests of OUT/environments, whose coverage says what a room was asked and left unknown.
-Out: one row a tool and want, most first. Sees: what was asked around tasks (env_builder/coverage.py), calls without a result,
-sessions without an instant or a word on how they went. Does not see: whether a field that is missing could be logged at all.
+In: the published warehouse and the manifests of OUT/environments (of a service without one: OUT/withheld), whose coverage says
+what a room was asked and left unknown. Out: one row a service and field. Sees: what was asked around tasks
+(env_builder/coverage.py), calls without a result, sessions without an instant or a word on how they went. Does not see:
+whether a field that is missing could be logged at all, and what two fields come to together.
 """
 
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from env_builder.bundle import MANIFEST
 from warehouse.store import Store
 
+
+class Field(NamedTuple):
+    """A field or kind of record that a log may lack."""
+
+    log: str
+    """What of it."""
+    unit: str
+    """What would be known by it."""
+    why: str
+
+
+_ASKED = "answers of the room"
 FIELDS = {
-    "program": ("state changes", "the rows that it changes (CDC, audit table), or a look before and after the call"),
-    "never_seen": ("state changes", "changes of such rows from a first snapshot on"),
-    "stale": ("state changes", "changes of such rows, each with its instant"),
-    "answers": ("state changes", "the rows that it looks in, or more of its calls"),
+    "state changes": Field(
+        "the rows behind these tools, from a first snapshot on and whenever they change (CDC, audit table), with instants",
+        _ASKED, "an agent that asks them gets `unknown`"),
+    "feedback": Field("a rating, a review or what became of the case, by session id", "sessions",
+                      "how these sessions went cannot be told, so they give no reward"),
+    "results kept whole": Field("the answer of every call, unshortened", "calls",
+                                "calls without their answer teach nothing, and cannot be given again"),
+    "arguments kept whole": Field("the arguments of every call as one JSON object", "calls",
+                                  "calls whose arguments are cut off or not logged match no question"),
+    "clock": Field("the instant of every call", "calls", "without an instant the world as it stood cannot be told"),
+    "tool list": Field("the tools with their schemas, as the agent was given them", "calls",
+                       "the schemas are guessed from the calls: what nobody passed is not in them"),
+    "calls": Field("sessions that call them, or their rows", "tools", "they are declared, and no session called them"),
 }
-"""Why a room does not answer -> (kind of record, what of it)."""
+"""Fields by name; of two that would help as much the first comes first."""
+NO_ANSWER = frozenset({"tool list", "calls"})
+"""Fields that make a guess sure or a room wider, and turn nothing that is unknown today into an answer."""
+_ADVISED = {
+    "program": "rows that it changes, or a look before and after the call", "never_seen": "such rows from a first snapshot on",
+    "stale": "such rows as they change, each with its instant", "answers": "the rows that it looks in, or more of its calls",
+}
+"""Why a room does not answer -> what to log of it."""
 _MISSING = """
-    select service, tool, 'results kept whole' as field, 'the answer of every call, unshortened' as log,
-        count(*) filter (content is null) as n, count(*) as n_calls
-    from core.turns where kind = 'call' group by service, tool having n > 0
-    union all select service, tool, 'clock', 'the instant of every call', count(*) filter (happened_at is null), count(*)
-    from core.turns where kind = 'call' group by service, tool having count(*) filter (happened_at is null) > 0
-    union all select service, tool, 'arguments kept whole', 'the arguments of every call as one JSON object',
-        count(*) filter (arguments is null), count(*)
-    from core.turns where kind = 'call' group by service, tool having count(*) filter (arguments is null) > 0
-    union all select service, tool, 'tool list', 'the tool with its schema, as the agent was given it', n_calls, n_calls
-    from core.tools where not declared
-    union all select service, null, 'feedback', 'a rating, a review or what became of the case, by session id',
-        count(*) filter (probability is null), count(*)
+    select service, 'results kept whole' as field, tool, count(*) filter (content is null) as n, count(*) as n_calls
+    from core.turns where kind = 'call' group by service, tool
+    union all select service, 'clock', tool, count(*) filter (happened_at is null), count(*)
+    from core.turns where kind = 'call' group by service, tool
+    union all select service, 'arguments kept whole', tool, count(*) filter (arguments is null), count(*)
+    from core.turns where kind = 'call' group by service, tool
+    union all select service, 'tool list', tool, case when declared then 0 else n_calls end, n_calls from core.tools
+    union all select service, 'calls', tool, (n_calls = 0)::integer, 1 from core.tools
+    union all select service, 'feedback', null, count(*) filter (probability is null), count(*)
     from mart.outcomes join core.sessions using (session_id) group by service
-        having count(*) filter (probability is null) > 0
     order by all
 """
 
 
-def unknowns(store: Store, environments: Path) -> list[dict[str, Any]]:
-    """{"service", "tool", "field", "log", "n", "of", "why"}, what is asked most often first.
+class _Part(NamedTuple):
+    """What one tool would gain."""
 
-    `environments`: the folder of rooms. `field`: kind of record or field; `log`: what of it; `n` of `of` calls
-    (of sessions where `tool` is None) would gain by it; `why`: what it is that cannot be told, a sentence.
+    tool: str
+    n: int
+    log: str
+
+
+class _Want(NamedTuple):
+    """What one service lacks of one field."""
+
+    service: str
+    field: str
+    n: int
+    of: int
+    parts: list[_Part]
+
+
+def unknowns(store: Store, out: Path) -> list[dict[str, Any]]:
+    """{"service", "field", "log", "unit", "n", "of", "gain", "why", "tools": [{"tool", "n", "log"}]}, the largest gain first.
+
+    `out`: folder of the run. `field`: kind of record or field; `log`: what of it; `n` of the service's `of` (answers of the
+    room that were asked for, calls, sessions: `unit`) are unknown for want of it; `gain`: that share, times the service's
+    share of all sessions, 0 where nothing unknown becomes an answer; `tools`: whose they are, most first.
     """
-    rows = [*_asked(store, environments), *_missing(store)]
-    return sorted(rows, key=lambda row: (-row["n"], row["service"], row["tool"] or "", row["field"], row["why"]))
+    weight = dict(store.read(
+        "select service, count(*) / sum(count(*)) over () from core.sessions group by service").iter_rows())
+    rows = [_row(want, weight.get(want.service, 0.0)) for want in (*_asked(store, out), *_missing(store)) if want.n]
+    order = list(FIELDS)
+    return sorted(rows, key=lambda row: (-row["gain"], order.index(row["field"]), -row["n"], row["service"]))
 
 
-def _asked(store: Store, environments: Path) -> Iterator[dict[str, Any]]:
+def _row(want: _Want, weight: float) -> dict[str, Any]:
+    told = FIELDS[want.field]
+    return {
+        "service": want.service, "field": want.field, "log": told.log, "unit": told.unit, "n": want.n, "of": want.of,
+        "gain": 0.0 if want.field in NO_ANSWER else round(weight * want.n / want.of, 4), "why": told.why,
+        "tools": [part._asdict() for part in sorted(want.parts, key=lambda part: (-part.n, part.tool, part.log))]}
+
+
+def _asked(store: Store, out: Path) -> Iterator[_Want]:
     """What rooms were asked and could not answer, as their manifests say."""
+    for service, manifest in _rooms(store, out):
+        coverage = manifest["coverage"]
+        yield _Want(
+            service, "state changes", sum(tiers.get("unknown", 0) for tiers in coverage["by_tool"].values()),
+            coverage["n_calls"], [_advised(advice) for advice in coverage["advice"]])
+
+
+def _advised(advice: dict[str, Any]) -> _Part:
+    above_all = f", above all their field {advice['field']}" if advice["field"] else ""
+    return _Part(advice["of"], advice["n"], _ADVISED[advice["kind"]] + above_all)
+
+
+def _rooms(store: Store, out: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(service, manifest) of each service's room: the published one, else the withheld one."""
+    found = {}
     for row in store.table("mart.environments").to_dicts():
-        place = environments / row["environment"] / MANIFEST
-        told = json.loads(place.read_text("utf-8"))["coverage"] if place.is_file() else {"advice": [], "by_tool": {}}
-        for advice in told["advice"]:
-            field, log = FIELDS.get(advice["kind"], ("more of its calls", "the rows that it looks in"))
-            of = sum(told["by_tool"].get(advice["of"], {}).values())
-            named = f": above all its field {advice['field']}" if advice["field"] else ""
-            yield {"service": row["service"], "tool": advice["of"], "field": field, "log": f"{log}{named}", "n": advice["n"],
-                   "of": of, "why": f"its rooms answer `unknown`: {advice['says']}"}
-        for tool in told.get("never_called", ()):
-            yield {"service": row["service"], "tool": tool, "field": "calls", "log": "sessions that call it, or its rows",
-                   "n": 0, "of": 0, "why": "it is declared, and no session called it"}
+        place = out / "environments" / row["environment"] / MANIFEST
+        if place.is_file():
+            found[row["service"]] = json.loads(place.read_text("utf-8"))
+    for place in sorted(out.glob(f"withheld/*/{MANIFEST}")):
+        manifest = json.loads(place.read_text("utf-8"))
+        found.setdefault(manifest["service"], manifest)
+    yield from sorted(found.items())
 
 
-_WHY = {
-    "results kept whole": "calls without their answer teach nothing, and cannot be given again",
-    "clock": "without an instant the world as it stood cannot be told",
-    "arguments kept whole": "calls whose arguments are cut off or not logged match no question",
-    "tool list": "the schema is guessed from the calls: what nobody passed is not in it",
-    "feedback": "how these sessions went cannot be told, so they give no reward",
-}
-
-
-def _missing(store: Store) -> Iterator[dict[str, Any]]:
-    for service, tool, field, log, n, of in store.read(_MISSING).iter_rows():
-        yield {"service": service, "tool": tool, "field": field, "log": log, "n": n, "of": of, "why": _WHY[field]}
+def _missing(store: Store) -> Iterator[_Want]:
+    """What calls and sessions lack."""
+    found: dict[tuple[str, str], list[tuple[str | None, int, int]]] = defaultdict(list)
+    for service, field, tool, n, of in store.read(_MISSING).iter_rows():
+        found[service, field].append((tool, n, of))
+    for (service, field), rows in found.items():
+        yield _Want(service, field, sum(n for _, n, _ in rows), sum(of for *_, of in rows),
+                    [_Part(tool, n, FIELDS[field].log) for tool, n, _ in rows if tool and n])

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -27,6 +28,9 @@ from pyarrow import parquet
 from warehouse.catalogs import Catalog, catalog_of, published_path
 from warehouse.errors import Busy, NotAWarehouse, SchemaTooNew, SchemaTooOld, StoreError
 from warehouse.schema import KEPT, SCHEMA_VERSION, columns_of, fingerprint, layout, schema_text
+
+# DuckDB reads frames through Arrow, which writes a line to stderr about each whose memory is not aligned, or aligns it.
+os.environ.setdefault("ACERO_ALIGNMENT_HANDLING", "reallocate")
 
 __all__ = ["SCHEMA_VERSION", "Store", "published_path", "schema_text"]
 

@@ -101,7 +101,7 @@ class Browser:
     def _unknowns(self) -> list[Row]:
         """As the command says them; made once for a published build."""
         return self.library.once("unknowns", lambda: self.library.with_store(
-            lambda store: unknowns(store, self.out / "environments")))
+            lambda store: unknowns(store, self.out)))
 
     def replay(self, query: QueryParams) -> Row:
         """A way through a task, step by step in its room."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.markup import escape
 
-from pipelines.screen import bars, console, data, say, table, tell_changes
+from pipelines.screen import bars, console, data, many, say, table, tell_changes
 from pipelines.settings import Settings
 from warehouse.errors import GateFailed
 
@@ -80,7 +80,7 @@ def _plan(settings: Settings, json: bool) -> None:
         data(planned)
         return
     files = planned["files"]
-    say(f"[bold]{files['new']:,}[/] files would be read ({files['n_bytes'] / 1e6:,.1f} MB), {files['known']:,} are known")
+    say(f"{many(files['new'], 'file')} would be read ({files['n_bytes'] / 1e6:,.1f} MB), {files['known']:,} are known")
     table("Left", [{"reason": reason, "n": n} for reason, n in files["left"].items()], right=("n",))
     table("Stages", planned["stages"])
     say("Nothing was written.")
@@ -115,7 +115,7 @@ def _tell(made: dict[str, Any]) -> None:
     fresh = [stage["stage"] for stage in made["stages"] if stage["computed"]]
     say("")
     say(f"[bold]{made['n_sessions']:,}[/] sessions with {made['n_calls']:,} tool calls of {made['n_tools']:,} tools, "
-        f"from {made['n_records']:,} records in {made['n_files']:,} files")
+        f"from {made['n_records']:,} records in {many(made['n_files'], 'file')}")
     proof = ", each verified (the known solution earns 1, doing nothing 0, twice the same)"
     say(f"[bold]{made['n_tasks']:,}[/] tasks found, [bold green]{made['n_published']:,}[/] published"
         + (proof if made["n_published"] else ": what was left, and why, stands below"))
@@ -125,12 +125,20 @@ def _tell(made: dict[str, Any]) -> None:
     say(f"in {made['seconds']:.1f} s" + ("" if len(fresh) > 2 else ": nothing new, what was there stands") + "\n")
     for row in made["environments"]:
         image = escape(row["image_id"][:19] if row["image_id"] else f"left: {row['image_left']}")
-        say(f"[bold]{escape(row['environment'])}[/]  {row['n_tasks']} tasks, {row['n_tools']} tools")
+        say(f"[bold]{escape(row['environment'])}[/]  {many(row['n_tasks'], 'task')}, {many(row['n_tools'], 'tool')}")
         say(f"  the room       {escape(row['path'])}\n  its grader     {escape(row['rewards'])}\n  its image      {image}\n")
-    table("Datasets", [{"path": path} for path in made["datasets"]])
+    table("Datasets", _datasets(made["dataset_rows"]), right=("trajectories", "sft"))
     tell_changes(made["changed"])
     table("Left, and why", made["left"], right=("n",))
     _next(made)
+
+
+def _datasets(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A row a folder, with how many rows it has of each kind."""
+    folders: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        folders.setdefault(row["folder"], {"folder": row["folder"]})[row["kind"]] = row["n_rows"]
+    return list(folders.values())
 
 
 def _next(made: dict[str, Any]) -> None:

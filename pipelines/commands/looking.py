@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from pipelines.commands.building import Json, Out
 from pipelines.reading import task_rows
-from pipelines.screen import data, say, table, tell_changes
+from pipelines.screen import data, printable, say, table, tell_changes
 from warehouse.errors import Missing
 
+_TOOLS = 5
+"""Tools that are named below a field."""
 _OF_FAMILY = ("name", "tasks", "sessions", "good", "rate", "sentence")
 
 
@@ -50,7 +53,7 @@ def show(
 
 def _shown(row: dict[str, Any]) -> dict[str, Any]:
     """A row of what was left for a table: the raw record stands below the sentence that is about it."""
-    raw = "".join(each if each.isprintable() else repr(each)[1:-1] for each in row["raw"] or "")
+    raw = printable(row["raw"] or "")
     detail = f"{row['detail']}\n{raw}" if raw else row["detail"]
     return {**{name: row[name] for name in row if name != "raw"}, "subject": row["subject"][:16], "detail": detail}
 
@@ -71,21 +74,32 @@ def unknowns(
     out: Out = "out",
     json: Json = False,
 ) -> None:
-    """Show which log field would turn which `unknown` into an answer."""
+    """Show which log field would turn which `unknown` into an answer, what helps most first."""
     from pipelines import summary
     from pipelines.unknowns import unknowns as found
     from warehouse.store import Store
 
     settings = summary.out_of(out)
     with Store.published(settings.warehouse) as store:
-        rows = found(store, settings.environments)
+        rows = found(store, Path(settings.out))
     if json:
         data(rows)
         return
-    table("What to log", [{name: row[name] for name in ("tool", "field", "log", "n", "of", "why")} for row in rows],
-          right=("n", "of"))
-    if not rows:
-        say("Nothing is unknown that a log could tell.")
+    for row in rows:
+        _say_wanted(row, len({each["service"] for each in rows}) > 1)
+    say("The first helps most; --json lists every tool." if rows else "Nothing is unknown that a log could tell.")
+
+
+def _say_wanted(row: dict[str, Any], named: bool) -> None:
+    service = f" of {row['service']}" if named else ""
+    say(f"[bold]{escape(row['field'] + service)}[/]: {row['log']}")
+    say(f"  {row['n']:,} of {row['of']:,} {row['unit']}: {row['why']}")
+    for tool in row["tools"][:_TOOLS]:
+        own = f": {tool['log']}" if tool["log"] != row["log"] else ""
+        say(f"  {tool['n']:>9,}  {escape(printable(tool['tool']) + own)}")
+    if len(row["tools"]) > _TOOLS:
+        say(f"             and {len(row['tools']) - _TOOLS:,} more")
+    say("")
 
 
 def tasks(

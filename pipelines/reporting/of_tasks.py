@@ -185,12 +185,11 @@ def unknowns(store: Store, folder: Path) -> Section:
     told = [(name, document["coverage"]) for name, document in figures.beside(folder, rooms, ("environments", "manifest.json"))
             if document.get("coverage")]
     title = "Which log field would turn which unknown into an answer"
-    rows = what_to_log(store, folder / "environments")
-    listed = table("What to log, the most telling first", [
-        {"service": row["service"], "tool": row["tool"], "field": row["field"], "what to log": row["log"], "unknowns": row["n"],
-         "of": row["of"], "why": row["why"]} for row in rows[:figures.MOST]], ("unknowns", "of"))
-    if len(rows) > figures.MOST:
-        listed = listed._replace(note=f"And {len(rows) - figures.MOST:,} more: traceroom unknowns lists them.")
+    rows = what_to_log(store, folder)
+    listed = table("What to log, what helps most first", [
+        {"service": row["service"], "field": row["field"], "what to log": row["log"], "unknowns": row["n"],
+         "of": f"{row['of']:,} {row['unit']}", "above all": _above_all(row["tools"]), "why": row["why"]}
+        for row in rows[:figures.MOST]], ("unknowns",))
     if not told and not rows:
         return Section("unknowns", title, "No published room says what it can answer.", short="What to log")
     n_asked = sum(cover["n_calls"] for _, cover in told)
@@ -201,7 +200,13 @@ def unknowns(store: Store, folder: Path) -> Section:
         f"Rooms can answer {of(n_asked - n_unknown, n_asked)} calls that other sessions made around their tasks. What follows "
         "would turn most of the others into answers." if n_asked else "There was nothing to ask around the tasks.",
         (chart,) if chart else (), (listed,) if rows else (), short="What to log",
-        notes=("Unknowns: calls (sessions where no tool is named) that would gain by it; traceroom unknowns lists the same.",))
+        notes=("First what would make answers of the largest share of what is unknown; traceroom unknowns says the same.",))
+
+
+def _above_all(tools: list[Row]) -> str:
+    """The tools that would gain most."""
+    named = ", ".join(f"{clean(tool['tool'], 40)} ({tool['n']:,})" for tool in tools[:3])
+    return f"{named} and {many(len(tools) - 3, 'other')}" if len(tools) > 3 else named
 
 
 def _tiers(told: list[tuple[str, Any]]) -> Figure | None:

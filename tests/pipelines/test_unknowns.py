@@ -11,6 +11,7 @@ from starlette.datastructures import QueryParams
 
 from pipelines.browser.pages import Browser
 from pipelines.reporting import of_tasks
+from pipelines.unknowns import NO_ANSWER
 from tests.pipelines.conftest import Traceroom
 from warehouse.store import Store
 
@@ -22,18 +23,44 @@ def test_each_unknown_names_what_would_answer_it(run_once: tuple[Path, str], tmp
     done = traceroom("unknowns", "--out", out, "--json")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
-    advised = [(row["tool"], row["n"]) for row in rows if row["why"].startswith("its rooms answer `unknown`")]
-    assert sorted(advised) == sorted((each["of"], each["n"]) for each in told["coverage"]["advice"])
-    assert [row["n"] for row in rows] == sorted((row["n"] for row in rows), reverse=True)
+    (asked,) = [row for row in rows if row["field"] == "state changes"]
+    assert sorted((tool["tool"], tool["n"]) for tool in asked["tools"]) == sorted(
+        (each["of"], each["n"]) for each in told["coverage"]["advice"])
+    n_unknown = sum(tiers.get("unknown", 0) for tiers in told["coverage"]["by_tool"].values())
+    assert (asked["n"], asked["of"]) == (n_unknown, told["coverage"]["n_calls"])
+    assert asked["gain"] == round(1 - told["coverage"]["answered"], 4), "there is one service"
     assert not [row for row in rows if row["field"] == "results kept whole"], "every call of the sample was answered"
     with duckdb.connect(str(out / "warehouse.published.duckdb")) as warehouse:
         found = warehouse.execute(
             "select tool, count(*) from core.turns where kind = 'call' group by tool order by tool").fetchone()
         assert found is not None
         warehouse.execute("update core.turns set content = null where tool = ?", [found[0]])
+        n_calls = warehouse.execute("select count(*) from core.turns where kind = 'call'").fetchone() or ()
     lacking = [row for row in json.loads(traceroom("unknowns", "--out", out, "--json").stdout)
                if row["field"] == "results kept whole"]
-    assert [(row["tool"], row["n"], row["of"]) for row in lacking] == [(found[0], found[1], found[1])]
+    (row,) = lacking
+    assert row["tools"] == [{"tool": found[0], "n": found[1], "log": row["log"]}]
+    assert (row["n"], row["of"]) == (found[1], *n_calls)
+
+
+def test_what_helps_most_comes_first(run_once: tuple[Path, str], tmp_path: Path, traceroom: Traceroom) -> None:
+    out = Path(shutil.copytree(run_once[0], tmp_path / "out"))
+
+    def fields() -> list[str]:
+        rows = json.loads(traceroom("unknowns", "--out", out, "--json").stdout)
+        assert [row["gain"] for row in rows] == sorted((row["gain"] for row in rows), reverse=True)
+        assert all((row["gain"] > 0) == (row["field"] not in NO_ANSWER) for row in rows)
+        return [row["field"] for row in rows]
+
+    with duckdb.connect(str(out / "warehouse.published.duckdb")) as warehouse:
+        warehouse.execute("update core.tools set declared = false")
+    told = fields()
+    assert "tool list" in told and set(told[-2:]) >= NO_ANSWER & set(told), "of most calls, and yet it answers nothing"
+    with duckdb.connect(str(out / "warehouse.published.duckdb")) as warehouse:
+        warehouse.execute("update mart.outcomes set probability = null")
+    assert fields()[0] == "feedback" != told[0], "nothing is known of any session"
+    shutil.rmtree(out / "environments")
+    assert "state changes" in fields(), "the rooms that are withheld say it too"
 
 
 def test_the_pages_say_what_the_command_says(run_once: tuple[Path, str], traceroom: Traceroom, tmp_path: Path) -> None:
@@ -42,8 +69,11 @@ def test_the_pages_say_what_the_command_says(run_once: tuple[Path, str], tracero
     with Store.published(out / "warehouse.duckdb") as store:
         section = of_tasks.unknowns(store, out)
     (listed,) = section.tables
-    told = [(row["tool"] or "–", row["field"], f"{row['n']:,}", f"{row['of']:,}") for row in rows]
-    assert told and [(row[1], row[2], row[4], row[5]) for row in listed.rows] == told
+    told = [(row["field"], row["log"], f"{row['n']:,}", f"{row['of']:,} {row['unit']}") for row in rows]
+    assert told and [row[1:5] for row in listed.rows] == told
+    shown = traceroom("unknowns", "--out", out).stderr
+    places = [shown.index(f"{row['field']}: {row['log']}") for row in rows]
+    assert places == sorted(places)
     browser = Browser(out)
     try:
         assert browser.unknowns(QueryParams())["rows"] == rows
