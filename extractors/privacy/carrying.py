@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from extractors.privacy.fields import EMAIL, kind_of_value
 from extractors.privacy.kept import STREETS, TITLES, is_given, is_listed
-from extractors.privacy.patterns import CUES, Found, account_at, cue_at, number_at, zip_after
+from extractors.privacy.patterns import CUES, Found, account_at, cue_at, is_long, number_at, zip_after
 from extractors.privacy.people import Known, People
 from extractors.privacy.pseudonyms import Pseudonyms
 
@@ -28,8 +28,6 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _CAMEL = re.compile(r"[A-Z]?[a-z]+")
 _AFTER_NAME = re.compile(r"([._-]?)(\d+)")
 _GOES_ON, _OPENS = frozenset(" -.)"), frozenset("+(")
-_SHORT = 8
-"""Signs of a number that is nobody's by itself."""
 _LONGEST = 200
 """Signs of a field's value."""
 _REMEMBERED = 1 << 24
@@ -233,7 +231,7 @@ class Carrier:
         if new is None and not (field or begins or cue or number or is_account):
             return None
         lone = number and new is None and not (field or begins or cue) and not (
-            len(chunk) > _SHORT and number_at(chunk, 0))
+            is_long(chunk) and number_at(chunk, 0))
         return _Chunk(new, names, field, begins, cue, number, is_account, doubtful, lone)
 
     def _words(self, chunk: str) -> tuple[str | None, tuple[str, ...], bool]:
@@ -277,7 +275,7 @@ def _by_form(text: str, start: int, end: int, known: _Chunk) -> Found | None:
     """What a chunk begins, or speaks of, by its form alone."""
     if known.cue:
         return cue_at(text, known.cue, end)
-    if known.number and (text[end:end + 1] in _GOES_ON or end - start > _SHORT or text[start - 1:start] == "+"):
+    if known.number and (text[end:end + 1] in _GOES_ON or is_long(text[start:end]) or text[start - 1:start] == "+"):
         return number_at(text, start)
     return account_at(text, start) if known.account else None
 

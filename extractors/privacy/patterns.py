@@ -25,6 +25,8 @@ _CARD = re.compile(r"[3-6]\d{3}[ -]?\d{4}[ -]?\d{4}[ -]?\d{1,7}(?![\d-])|3[47]\d
 _SSN = re.compile(r"(?!000|666|9)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\d-])")
 _IBAN = re.compile(r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
 _IP = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\w.])")
+_SHORT = 8
+"""Signs of a number that is nobody's by itself."""
 _LONG = re.compile(r"\d{7,15}(?!\d)")
 CUES: dict[str, tuple[str, re.Pattern[str]]] = {
     **dict.fromkeys(("zip", "zipcode", "postal", "postcode"), (
@@ -44,7 +46,9 @@ def number_at(text: str, start: int) -> Found | None:
     if before in ("+", "("):
         if found := _PHONE.match(text, start):
             return start, found.end(), "phone"
-    elif before in (".", "#", "_", "/", "\\", "="):
+    elif before == "=" or text[max(0, start - 2):start] == "//":
+        return _ip_at(text, start)
+    elif before in (".", "#", "_", "/", "\\"):
         return None
     if (found := _CARD.match(text, start)) and card_holds(found[0]):
         return start, found.end(), "card"
@@ -54,6 +58,16 @@ def number_at(text: str, start: int) -> Found | None:
     if (found := _PHONE.match(text, start)) and not _LONG.fullmatch(found[0]) and _is_phone(found[0]):
         return start, found.end(), "phone"
     return None
+
+
+def is_long(chunk: str) -> bool:
+    """Whether a number may be somebody's by itself: it is no short one, or has four parts."""
+    return len(chunk) > _SHORT or chunk.count(".") == 3
+
+
+def _ip_at(text: str, start: int) -> Found | None:
+    found = _IP.match(text, start)
+    return (start, found.end(), "ip") if found else None
 
 
 def account_at(text: str, start: int) -> Found | None:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import polars as pl
 
 from extractors.privacy.checks import card_holds, iban_holds
-from extractors.privacy.secrets import NAMED, PATTERNS
+from extractors.privacy.secrets import PATTERNS
 
 _ROWS = 2000
 _SHOWN = 3
@@ -48,7 +48,7 @@ def _social_security(text: str) -> bool:
 
 
 KINDS: tuple[Kind, ...] = (
-    *(Kind(name, True, pattern) for name, pattern in PATTERNS if name != NAMED),
+    *(Kind(name, True, pattern) for name, pattern in PATTERNS),
     Kind("e-mail address", False, r"\b[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}\b", _not_reserved),
     Kind("payment card", False, r"\b(?:4\d{3}|5[1-5]\d{2}|2[2-7]\d{2}|6011|65\d{2})(?:[ -]?\d{4}){3}\b"
          r"|\b3[47]\d{2}[ -]?\d{6}[ -]?\d{5}\b", card_holds),
