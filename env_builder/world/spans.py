@@ -10,7 +10,8 @@ Sees: looks and logged acts. Does not see: a change that came and went between l
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -69,6 +70,8 @@ class Held(NamedTuple):
 
 
 Event = Look | Touch
+Stretch = tuple[datetime | None, datetime | None]
+"""Since, until; None: ever, for ever."""
 
 
 def fields_of(text: str, document: bool) -> dict[str, Any]:
@@ -95,12 +98,13 @@ def spans(kind: str, events: list[Event], drift: Drift, document: bool = True) -
     if not looks:  # without a clock nothing is known of when
         return []
     cuts = sorted({cut for kept in held.values() for one in kept for cut in (one.since, one.until) if cut is not None})
+    stretches = list(pairwise([None, *cuts, None]))
+    texts = _Texts(looks, document)
     found: list[Span] = []
-    for since, until in pairwise([None, *cuts, None]):
-        values = {field: _at(intervals, since, until) for field, intervals in held.items()}
-        if all(value is not None for value in values.values()):
-            known = {field: value for field, value in values.items() if value is not None}
-            span = _span(known, since, until, looks, document)
+    for (since, until), *values in zip(stretches, *(along(kept, stretches) for kept in held.values()), strict=True):
+        if all(value is not None for value in values):
+            known = {field: value for field, value in zip(held, values, strict=True) if value is not None}
+            span = _span(known, since, until, texts)
             if found and found[-1].until == since and found[-1].text == span.text and found[-1].known == span.known:
                 found[-1] = found[-1]._replace(until=until)
             else:
@@ -202,33 +206,54 @@ def _linked(
             yield Held(begins, stops, value, known)
 
 
-def _at(intervals: list[Held], since: datetime | None, until: datetime | None) -> Held | None:
-    """What holds over all of this stretch between two cuts."""
-    for one in intervals:
-        if (one.since is None or (since is not None and one.since <= since)) and (
-            one.until is None or (until is not None and until <= one.until)
-        ):
-            return one
-    return None
+def along(intervals: list[Held], stretches: Iterable[Stretch]) -> Iterator[Held | None]:
+    """What holds over all of each stretch between two cuts; both in order of time, no interval within another."""
+    at = 0
+    for since, until in stretches:
+        while at < len(intervals) and since is not None and (ends := intervals[at].until) is not None and ends <= since:
+            at += 1
+        one = intervals[at] if at < len(intervals) else None
+        holds = one is not None and (one.since is None or (since is not None and one.since <= since)) and (
+            one.until is None or (until is not None and until <= one.until))
+        yield one if holds else None
 
 
-def _span(
-    values: dict[str, Held], since: datetime | None, until: datetime | None, looks: list[Look], document: bool
-) -> Span:
+class _Texts:
+    """The looks at one thing, in order of time, and how each of its documents was written first."""
+
+    def __init__(self, looks: list[Look], document: bool) -> None:
+        self._looks, self._document = looks, document
+        self._first: dict[Any, str] = {}
+        for look in looks:
+            self._first.setdefault(_frozen(fields_of(look.text, document)), look.text)
+
+    def nearest(self, since: datetime | None) -> Look:
+        """The last look at or before the instant, else the first."""
+        n_before = 0 if since is None else bisect_right(self._looks, since, key=lambda look: look.at)
+        return self._looks[max(0, n_before - 1)]
+
+    def of(self, fields: dict[str, Any], nearest: Look) -> str:
+        """The text of these fields: as it was seen, else in the order of the nearest look."""
+        shown = fields_of(nearest.text, self._document)
+        if shown == fields:
+            return nearest.text
+        if (seen := self._first.get(_frozen(fields))) is not None:
+            return seen
+        ordered = [name for name in shown if name in fields] + [name for name in fields if name not in shown]
+        style = next((style for style in STYLES if json.dumps(shown, **style) == nearest.text), STYLES[0])
+        return json.dumps({name: fields[name] for name in ordered}, **style)
+
+
+def _frozen(value: Any) -> Any:
+    """A JSON value by which equal ones are found."""
+    if isinstance(value, dict):
+        return frozenset((name, _frozen(each)) for name, each in value.items())
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
+def _span(values: dict[str, Held], since: datetime | None, until: datetime | None, texts: _Texts) -> Span:
     known: Known = next(
         (label for label in ("carried", "implied") if any(one.known == label for one in values.values())), "seen")
-    before = [look for look in looks if since is not None and look.at <= since]
-    nearest = before[-1] if before else looks[0]
+    nearest = texts.nearest(since)
     fields = {name: one.value for name, one in values.items() if one.value != ABSENT}
-    return Span(_text(fields, nearest, looks, document), since, until, known, nearest.at, nearest.event_id)
-
-
-def _text(fields: dict[str, Any], nearest: Look, looks: list[Look], document: bool) -> str:
-    """The text of these fields: as it was seen, else in the order of the nearest look."""
-    for look in (nearest, *looks):
-        if fields_of(look.text, document) == fields:
-            return look.text
-    shown = fields_of(nearest.text, document)
-    ordered = [name for name in shown if name in fields] + [name for name in fields if name not in shown]
-    style = next((style for style in STYLES if json.dumps(shown, **style) == nearest.text), STYLES[0])
-    return json.dumps({name: fields[name] for name in ordered}, **style)
+    return Span(texts.of(fields, nearest), since, until, known, nearest.at, nearest.event_id)
