@@ -17,6 +17,7 @@ from extractors.privacy.kept import STREETS, TITLES, is_given, is_listed
 from extractors.privacy.patterns import CUES, Found, account_at, cue_at, is_long, number_at, zip_after
 from extractors.privacy.people import Known, People
 from extractors.privacy.pseudonyms import Pseudonyms
+from extractors.privacy.records import OWN, is_somebodys, segment_after
 
 _CHUNK = re.compile(r"\\[nrtbf\"\\/]|[^\W_]+(?:[._@+%'’-]+[^\W_]+)*")
 _SEP = re.compile(r"""\\*["']?\s*(?::|=>?)[ \t]*(\\*["'])?(\[)?""")
@@ -51,6 +52,8 @@ class _Chunk(NamedTuple):
     account: bool = False
     doubtful: bool = False
     """It is a name beside another one."""
+    noun: bool = False
+    """It is what persons are called before their ids in paths."""
     lone: bool = False
     """It is a number, and nothing where no sign opens it and none goes on from it."""
 
@@ -138,6 +141,8 @@ class Carrier:
         start, end = match.span()
         if known.field and (found := self._field(text, end, known.field, met)):
             return found
+        if known.noun and (found := self._segment(text, start, end)):
+            return found
         for value, kind in known.begins:
             after = start + len(value)
             if text[start:after].lower() == value and not text[after:after + 1].isalnum():
@@ -161,6 +166,12 @@ class Carrier:
         if kind == "address" and (place := zip_after(text, end)):
             met.ahead[place[0]] = place
 
+    def _segment(self, text: str, start: int, end: int) -> list[tuple[int, int, str]]:
+        """The id of a person in a path."""
+        place = segment_after(text, start, end)
+        told = self._value("id", text[place[0]:place[1]]) if place else None
+        return [(*place, told.made)] if place and told else []
+
     def _field(self, text: str, end: int, kind: str, met: _Met) -> list[tuple[int, int, str]]:
         """The value of a field, or each one of a list."""
         sep = _SEP.match(text, end)
@@ -176,6 +187,10 @@ class Carrier:
             found = (_BARE if kind in ("name", "people", "address", "phone", "card") else _TIGHT).match(text, sep.end())
             items = [(sep.end(), found[0].rstrip())] if found else []
         spans = []
+        if kind == OWN:
+            kind = "id"
+            items = [(start, value) for start, value in items
+                     if value.lower() in self._people.short and is_somebodys(text, start, self._people.nouns)]
         for start, value in items:
             if told := self._value(kind, value) if len(value) <= _LONGEST else None:
                 spans.append((start, start + len(value), told.made))
@@ -228,11 +243,12 @@ class Carrier:
         number = chunk[0].isdigit()
         is_account = len(chunk) > 3 and chunk[:2].isalpha() and chunk[:2].isupper() and chunk[2:4].isdigit()
         new, names, doubtful = self._words(chunk)
-        if new is None and not (field or begins or cue or number or is_account):
+        noun = lower in self._people.nouns
+        if new is None and not (field or begins or cue or number or is_account or noun):
             return None
         lone = number and new is None and not (field or begins or cue) and not (
             is_long(chunk) and number_at(chunk, 0))
-        return _Chunk(new, names, field, begins, cue, number, is_account, doubtful, lone)
+        return _Chunk(new, names, field, begins, cue, number, is_account, doubtful, noun, lone)
 
     def _words(self, chunk: str) -> tuple[str | None, tuple[str, ...], bool]:
         """The chunk with its names replaced, these, and whether it is a name beside another one alone."""

@@ -13,14 +13,13 @@ import re
 import polars as pl
 
 from extractors.privacy.carrying import Carrier
+from extractors.privacy.finding import ON_PATHS
 from extractors.privacy.people import Known, People
 from extractors.privacy.pseudonyms import Pseudonyms
 from extractors.privacy.secrets import cut_out, suspects
 from extractors.privacy.spelling import mended
 
 _TEXTS = ("content", "arguments", "value", "name", "session_id", "call_id", "requestor", "lossy")
-_ON_PATHS = ("request", "business", "log")
-"""Kinds of events whose `tool` is text of the log."""
 _TOKENS = ("prompt_token_ids", "completion_token_ids", "logprobs", "token_ids")
 """Of a model's usage: they spell the text that was there before."""
 _SAID = ("message", "reasoning", "feedback")
@@ -47,7 +46,7 @@ class Cleaner:
             return events
         kinds = events["kind"]
         made = events.with_columns(self.texts(events[name]).alias(name) for name in _TEXTS)
-        on_paths = kinds.is_in(_ON_PATHS)
+        on_paths = kinds.is_in(ON_PATHS)
         if on_paths.any():
             tool = pl.when(on_paths).then(self.texts(events["tool"].set(~on_paths, None))).otherwise(events["tool"])
             made = made.with_columns(made.select(tool.alias("tool"))["tool"])

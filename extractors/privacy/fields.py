@@ -60,6 +60,8 @@ _NAMES = {
         "|speaker|driver|buyer|seller|assigned to",
 }
 _KINDS = {name: kind for kind, names in _NAMES.items() for name in names.split("|")}
+NOUNS = frozenset(name.removesuffix(" id") for name, kind in _KINDS.items() if kind == "id" and name.endswith(" id"))
+"""What persons are called in the fields of their ids."""
 _NOTHING = words_in(
     "null none nil true false unknown n/a na undefined anonymous guest me self you user assistant system agent customer "
     "admin all any string number yes no default test empty redacted everyone nobody")

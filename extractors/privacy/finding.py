@@ -14,7 +14,11 @@ import polars as pl
 
 from extractors.privacy.kept import is_given, is_household, is_listed, is_plain
 from extractors.privacy.pairs import Pair, pairs_of
+from extractors.privacy.records import id_behind
 
+ON_PATHS = ("request", "business", "log")
+"""Kinds of events whose `tool` is text of the log."""
+_BEHIND = r"(?:/home)?/[A-Za-z_]+/[\w~-]*[0-9][^/?#\s]*"
 TEXTS = ("content", "arguments", "value", "name")
 _NAME = r"\p{L}[\p{L}'’\-]+"
 _CUES = (r"(?i)\b(?:my (?:full |last |first )?name(?: is|'s|:)|name is|named|mr\.?|mrs\.?|ms\.?|miss|dr\.?|prof\.?|"
@@ -37,9 +41,14 @@ class Finding:
         self.words: Counter[str] = Counter()
         """Words of messages, in lower case -> how many different texts hold them."""
         self.tools: set[str] = set()
+        self.segments: set[tuple[str, str]] = set()
+        """Names in paths of requests, and the ids that stand behind them."""
 
     def see(self, events: pl.DataFrame) -> None:
         """Take in the events of a reading."""
+        paths = events.filter(pl.col("kind").is_in(ON_PATHS))["tool"].drop_nulls().unique()
+        behind = paths.str.extract_all(_BEHIND).explode().drop_nulls().unique()
+        self.segments.update(found for each in behind if (found := id_behind(each)))
         texts = pl.concat([events[name].drop_nulls() for name in TEXTS]).unique()
         if texts.is_empty():
             return

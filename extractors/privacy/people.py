@@ -14,6 +14,7 @@ from extractors.privacy.fields import kind_of_field, kind_of_value
 from extractors.privacy.finding import Finding
 from extractors.privacy.kept import STREETS, TITLES, is_given, is_household, is_plain
 from extractors.privacy.policy import Policy
+from extractors.privacy.records import OWN, nouns_of
 
 _WORD = re.compile(r"[^\W\d_]+")
 _SHORT = 6
@@ -21,7 +22,7 @@ _SHORT = 6
 _FEW = 3
 """Different texts in which a misspelt name may stand."""
 Known = tuple[str, str]
-"""Kind, value; of the kind `word`, a word of a name."""
+"""Kind, value; of the kind `word`, a word of a name; of `own`, an id too short to be looked for."""
 
 
 class People:
@@ -35,15 +36,27 @@ class People:
         """Value that is carried into every text, in lower case -> kind."""
         self.words: set[str] = set()
         """Words of names."""
+        self.short: set[str] = set()
+        """Ids of persons that are anybody's where no field or path says so."""
         self.tools = {*finding.tools, *(value.lower() for value in policy.keep.values)}
         self.rare = {word for word, n in finding.words.items() if n <= _FEW}
         self.known: set[Known] = set()
         """All of it, to be remembered."""
         others = self._read_fields(finding)
+        self.nouns = nouns_of(field for field, kind in self.fields.items() if kind == "id")
+        """What persons are called where their ids stand."""
+        for noun, value in sorted(finding.segments):
+            if noun.lower() in self.nouns:
+                self._take("id", value)
         for name in finding.names:
             self._take_name(name)
         for kind, value in before:
-            self.words.add(value) if kind == "word" else self.values.setdefault(value.lower(), kind)
+            if kind in ("word", OWN):
+                (self.words if kind == "word" else self.short).add(value)
+            else:
+                self.values.setdefault(value.lower(), kind)
+        if self.short and "id" not in policy.fields:
+            self.fields.setdefault("id", OWN)
         self.known.update(("word", word) for word in self.words)
         self.doubtful = {word for word in self.words if is_household(word) or (word in others and not is_given(word))}
         """Words of names that are something else too."""
@@ -77,6 +90,9 @@ class People:
         if kind in ("zip", "ending", "date", "secret"):
             return   # their places are known by the field, or by a cue
         if (n_letters == 0 and n_digits < _SHORT) or len(lower) < 4:
+            if kind == "id" and n_digits:
+                self.short.add(lower)
+                self.known.add((OWN, lower))
             return
         if (lower.isalpha() and (is_plain(lower) or is_household(lower))) or lower in self.tools:
             return
