@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Iterator
-from pathlib import Path
+
+from pipelines.memory import family, resident
 
 
 class Memory(threading.Thread):
@@ -18,21 +17,4 @@ class Memory(threading.Thread):
     def run(self) -> None:
         """Look until it is done."""
         while not self.done.wait(0.05):
-            self.most = max(self.most, sum(_resident(pid) for pid in _family(self._pid)))
-
-
-def _family(pid: int) -> Iterator[int]:
-    yield pid
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()
-    except OSError:
-        return
-    for child in children:
-        yield from _family(int(child))
-
-
-def _resident(pid: int) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return 0
+            self.most = max(self.most, sum(map(resident, family(self._pid))))

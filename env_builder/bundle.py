@@ -173,7 +173,7 @@ def _write_content(bundle: Bundle, directory: Path) -> None:
 def _write_rewards(bundle: Bundle, directory: Path) -> None:
     """The grader's side."""
     rubrics = bundle.rubrics.sort("task_id").to_dicts()
-    _write_lines(directory / "rubrics.jsonl", (
+    _write_texts(directory / "rubrics.jsonl", (
         _document(row["rubric_id"], row["task_id"], row["checks"]) for row in rubrics
     ))
     _write_lines(directory / "solutions.jsonl", (
@@ -186,10 +186,10 @@ def _write_rewards(bundle: Bundle, directory: Path) -> None:
 
 
 @lru_cache(maxsize=8192)
-def _document(rubric_id: str, task_id: str, checks: str) -> dict[str, Any]:
+def _document(rubric_id: str, task_id: str, checks: str) -> str:
     """A rubric as it is published; a draft's is held to the schema once, and kept for the environment that comes of it."""
     document = {"format": RUBRIC_FORMAT, "rubric_id": rubric_id, "task_id": task_id, "checks": json.loads(checks)}
-    return validated(document, f"the rubric of the task {task_id}")
+    return canonical(validated(document, f"the rubric of the task {task_id}"))
 
 
 def _tasks(bundle: Bundle) -> Iterable[dict[str, Any]]:
@@ -226,8 +226,12 @@ def _digest_of(files: dict[str, str]) -> str:
 
 
 def _write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    _write_texts(path, map(canonical, rows))
+
+
+def _write_texts(path: Path, texts: Iterable[str]) -> None:
     with path.open("w", encoding="utf-8", newline="\n") as lines:
-        lines.writelines(canonical(row) + "\n" for row in rows)
+        lines.writelines(text + "\n" for text in texts)
 
 
 def _write_json(path: Path, value: dict[str, Any]) -> None:

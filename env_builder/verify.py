@@ -51,7 +51,8 @@ class Verified(NamedTuple):
 class _Side(NamedTuple):
     """The grader's side, by task."""
 
-    rubrics: dict[str, dict[str, Any]]
+    rubrics: dict[str, str]
+    """As JSON: read, they take ten times as much."""
     solutions: dict[str, list[dict[str, Any]]]
     sessions: dict[str, list[Session]]
 
@@ -88,7 +89,8 @@ def verify(
         played |= other.result()
     found |= {task_id: audited for task_id, (audited, _) in played.items()}
     audits = {key: played[task_id][1] if task_id in played else stands[task_id] for task_id, key in keys.items()}
-    return _verified(dict(sorted(found.items())), side.rubrics, depth, audits)
+    rubric_ids = {task_id: json.loads(rubric).get("rubric_id") for task_id, rubric in side.rubrics.items()}
+    return _verified(dict(sorted(found.items())), rubric_ids, depth, audits)
 
 
 def _keys(environment: Watched, directory: Path, side: _Side, task_ids: list[str], depth: Depth) -> dict[str, str]:
@@ -96,13 +98,14 @@ def _keys(environment: Watched, directory: Path, side: _Side, task_ids: list[str
     rows = {row["task_id"]: row for row in _rows(directory / TASKS)}
     given = given_to_all(environment.tools, _rows(directory / "behaviour.jsonl"))
     return {
-        name: key_of(given, rows[name], side.rubrics[name], side.solutions[name], side.sessions.get(name, []), depth)
+        name: key_of(given, rows[name], json.loads(side.rubrics[name]), side.solutions[name], side.sessions.get(name, []),
+                     depth)
         for name in task_ids if name in side.rubrics and name in side.solutions}
 
 
 def _load(directory: str | Path, rewards: str | Path) -> tuple[Watched, _Side]:
     try:
-        return Watched.opened(directory, rewards), _side(Path(rewards))
+        return Watched.opened(directory), _side(Path(rewards))
     except (OSError, ValueError) as error:
         raise EnvironmentBroken(str(error), str(directory), "build it again with traceroom run") from error
 
@@ -122,21 +125,21 @@ def _audited(environment: Watched, side: _Side, task_ids: list[str], depth: Dept
             continue
         task, sessions = known[task_id], side.sessions.get(task_id, [])
         notes = environment.watch(task)
-        subject = Subject(environment, task, Rubric.read(side.rubrics[task_id]), side.solutions[task_id], sessions)
+        subject = Subject(environment, task, Rubric.read(json.loads(side.rubrics[task_id])), side.solutions[task_id], sessions)
         audited = audit(subject, environment.values, depth)
         found[task_id] = audited, written(audited, notes.written(environment.sources(task)))
     return found
 
 
 def _verified(
-    found: dict[str, Audited], rubrics: dict[str, dict[str, Any]], depth: Depth, audits: dict[str, str]
+    found: dict[str, Audited], rubric_ids: dict[str, str | None], depth: Depth, audits: dict[str, str]
 ) -> Verified:
     plays = [(task_id, play.player, play.kind, play.reward, play.should, play.says)
              for task_id, audited in found.items() for play in audited.plays]
     verdicts = [_verdict(task_id, audited.failure, audited.plays) for task_id, audited in found.items()]
     return Verified(
         [task_id for task_id, audited in found.items() if audited.failure is None], frame(Verdict, verdicts),
-        pl.DataFrame(plays, schema=PLAYS, orient="row"), report(found, rubrics, depth), audits)
+        pl.DataFrame(plays, schema=PLAYS, orient="row"), report(found, rubric_ids, depth), audits)
 
 
 def _verdict(task_id: str, failure: Failure | None, plays: list[Play]) -> Verdict:
@@ -150,11 +153,14 @@ def _side(rewards: Path) -> _Side:
         for row in _rows(rewards / "sessions.jsonl"):
             sessions[row["task_id"]].append(Session(row["session_id"], row["probability"], row["steps"]))
     return _Side(
-        {row["task_id"]: row for row in _rows(rewards / "rubrics.jsonl")},
+        {json.loads(line)["task_id"]: line for line in _lines(rewards / "rubrics.jsonl")},
         {row["task_id"]: row["steps"] for row in _rows(rewards / "solutions.jsonl")}, sessions)
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    return map(json.loads, _lines(path))
+
+
+def _lines(path: Path) -> Iterator[str]:
     with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)
+        yield from lines

@@ -36,9 +36,8 @@ LONGEST_NAME = 64
 
 
 class Tables(NamedTuple):
-    """What environments are made of."""
+    """What an environment is made of."""
 
-    sessions: pl.DataFrame
     turns: pl.DataFrame
     tools: pl.DataFrame
     facts: pl.DataFrame
@@ -57,20 +56,19 @@ class Tables(NamedTuple):
 def environments(store: Store, settings: Settings) -> Counts:
     """A directory for each service with tasks that hold: its room, its grader's side, and its image where an engine is."""
     with keeping(store, STAGE) as remember:
-        return _environments(store, _tables(store)._replace(remember=remember), settings)
+        return _environments(store, settings, remember)
 
 
-def _environments(store: Store, tables: Tables, settings: Settings) -> Counts:
-    drafts = Path(settings.out) / ".drafts"
+def _environments(store: Store, settings: Settings, remember: Remember) -> Counts:
+    drafts = _drafts(settings)
     shutil.rmtree(drafts, ignore_errors=True)
     rows: list[EnvironmentRow] = []
     verdicts, audits = [empty(Verdict)], dict[str, dict[str, str]]()
-    services = tables.tasks["service"].unique().sort().to_list()
+    services = store.read("select distinct service from mart.tasks order by all")["service"].to_list()
     names = names_of(services)
     for done, service in enumerate(services):
         progress.tell(STAGE, done, len(services), service)
-        row, found, audits[service] = _of_service(
-            tables, service, names[service], drafts, settings, audits_of(store, service))
+        row, found, audits[service] = _of_service(store, service, names[service], settings, remember, audits_of(store, service))
         verdicts.append(found)
         rows += [row] if row else []
     shutil.rmtree(drafts, ignore_errors=True)
@@ -80,15 +78,14 @@ def _environments(store: Store, tables: Tables, settings: Settings) -> Counts:
     store.replace("mart.environments", frame(EnvironmentRow, rows))
     keep_audits(store, audits)
     n_published = sum(row.n_tasks for row in rows)
-    return {"n_environments": len(rows), "n_rubrics": tables.rubrics.height, "n_published": n_published,
+    return {"n_environments": len(rows), "n_rubrics": store.count("mart.rubrics"), "n_published": n_published,
             "n_images": sum(row.image_id is not None for row in rows)}
 
 
 def publish(store: Store, service: str, name: str, settings: Settings) -> bool:
     """The directories of one service under this name; was there a task that holds?"""
-    drafts = Path(settings.out) / ".drafts"
-    row, *_ = _of_service(_tables(store), service, name, drafts, settings, {})
-    shutil.rmtree(drafts, ignore_errors=True)
+    row, *_ = _of_service(store, service, name, settings, anew, {})
+    shutil.rmtree(_drafts(settings), ignore_errors=True)
     return row is not None
 
 
@@ -108,35 +105,43 @@ def hold(store: Store, settings: Settings) -> bool:
 
 def written_again(store: Store, folder: Path) -> dict[str, str]:
     """Content digests of the published environments, written once more into `folder` from the tables."""
-    tables, found = _tables(store), {}
+    found = {}
     kept = store.read("select subject from mart.verdicts where stage = 'verify' and kept")["subject"].to_list()
     for row in store.table("mart.environments").to_dicts():
+        tables = _tables(store, row["service"])
         published = _with(_bundle(tables, row["service"], row["environment"], covered=False), kept)
         found[row["environment"]] = bundle.write_room(published, folder / row["environment"], _no_image("it is thrown away"))
     return found
 
 
-def _tables(store: Store) -> Tables:
+def _drafts(settings: Settings) -> Path:
+    return Path(settings.out) / ".drafts"
+
+
+def _tables(store: Store, service: str, remember: Remember = anew) -> Tables:
+    """A service's rows."""
+    def own(table: str, where: str = "service = $service") -> pl.DataFrame:
+        return store.table(table, where, service=service)
+
+    of_sessions = "session_id in (select session_id from core.sessions where service = $service)"
     return Tables(
-        store.table("core.sessions"), store.table("core.turns"), store.table("core.tools"), store.table("mart.facts"),
-        store.table("mart.recorded"), store.table("mart.behaviours"), store.table("mart.tasks"), store.table("mart.rubrics"),
-        store.table("mart.outcomes"), store.table("mart.variants"),
-        dict(store.read("select service, starts_from from mart.services").iter_rows()), privacy.stated(store))
+        own("core.turns"), own("core.tools"), own("mart.facts"), own("mart.recorded"), own("mart.behaviours"),
+        own("mart.tasks"), own("mart.rubrics"), own("mart.outcomes", of_sessions), own("mart.variants"),
+        dict(store.read("select service, starts_from from mart.services").iter_rows()), privacy.stated(store), remember)
 
 
 def _of_service(
-    tables: Tables, service: str, name: str, drafts: Path, settings: Settings, kept: dict[str, str]
+    store: Store, service: str, name: str, settings: Settings, remember: Remember, kept: dict[str, str]
 ) -> tuple[EnvironmentRow | None, pl.DataFrame, dict[str, str]]:
     """The published environment of a service, None where no task holds; the verdicts; and the audits to keep."""
-    whole = _bundle(tables, service, name)
-    draft = _with(whole, whole.rubrics["task_id"].to_list())
+    drafts = _drafts(settings)
     room, grader = drafts / "environments" / name, drafts / "rewards" / name
-    bundle.write(draft, room, grader, _no_image("it is not published yet"))
+    whole, draft = _drafted(_tables(store, service, remember), service, name, room, grader)
     with auditors(draft.tasks.height) as engine:
         found = verify.verify(
             room, grader, depth=depth_of(settings), executor=engine and engine.executor,
             n_beside=engine.n_workers if engine else 0, kept=kept)
-    _withhold(_left(tables, whole, found.task_ids), room, drafts, settings)
+    _withhold(_left(_tables(store, service, remember), whole, found.task_ids), room, drafts, settings)
     if not found.task_ids:
         left = f"None of {draft.tasks.height} tasks of {service} holds; see stage verify"
         return None, pl.concat([found.verdicts, _verdict(STAGE, name, False, "no_task_holds", left)]), found.audits
@@ -159,6 +164,15 @@ def _of_service(
         _verdict("image", name, made.image_id is not None, "built" if made.image_id else "no_image",
                  made.image_id or made.left or "")]
     return row, pl.concat([found.verdicts, *says]), found.audits
+
+
+def _drafted(tables: Tables, service: str, name: str, room: Path, grader: Path) -> tuple[Bundle, Bundle]:
+    """What there is of a service, and its part that has a rubric, written; what its room holds stands in the files alone."""
+    whole = _bundle(tables, service, name)
+    draft = _with(whole, whole.rubrics["task_id"].to_list())
+    bundle.write(draft, room, grader, _no_image("it is not published yet"))
+    written = rooms.Rows([], [], [])
+    return whole._replace(rows=written), draft._replace(rows=written)
 
 
 def _withhold(rest: Bundle, draft: Path, drafts: Path, settings: Settings) -> None:

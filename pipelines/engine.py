@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from pipelines import progress
+from pipelines import memory, progress
 from pipelines.settings import Settings
 from warehouse.lock import writing
 from warehouse.store import Store
@@ -88,7 +88,7 @@ def carry_out(
     progress.tell(stage.name)
     settings.remember()
     with (_unhindered(), writing(settings.warehouse, f"the stage {stage.name!r} of a run", waiting),
-          Store.open(settings.warehouse) as store):
+          Store.open(settings.warehouse) as store, memory.bounded(stage.name, store)):
         began = time.perf_counter()
         before = _recorded(store, stage.name)
         if before and not stage.always and _current(store, stage, settings):

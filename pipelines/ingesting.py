@@ -20,7 +20,7 @@ from extractors.formats.correction import NAME as CORRECTION
 from extractors.inventory import SourceFile
 from extractors.pieces import Left, Log, Piece, opened
 from extractors.reading import Reading
-from pipelines import privacy, progress
+from pipelines import memory, privacy, progress
 from pipelines.engine import Counts
 from pipelines.engines.processes import n_cores
 from pipelines.erasing.remembered import TABLE as FORGOTTEN
@@ -42,10 +42,10 @@ _WARNINGS = 10
 """Sentences said at once about one file."""
 _EVENTS = 122_880
 """Events from which on a transaction is committed: so many rows DuckDB writes straight to the file, fewer to its log first."""
-_MEMORY = "320MB"
-"""What DuckDB may hold while pieces are read: they and the readers need the rest."""
-_MEMORY_TO_SETTLE = "512MB"
-"""What it may hold when they are done."""
+_MEMORY = 320
+"""MB that DuckDB may hold while pieces are read: they and the readers need the rest."""
+_MEMORY_TO_SETTLE = 512
+"""MB that it may hold when they are done."""
 _BYTES = 1 << 28
 """Bytes of logs from which on a transaction is committed, however few records they are."""
 _TABLES = {"records": "raw.records", "events": "core.events", "quarantine": "raw.quarantine"}
@@ -74,7 +74,7 @@ def ingest(store: Store, settings: Settings) -> Counts:
     new = [file for file in files if not ledger.holds(file)]
     guard = _guard(store, settings)
     _say_anew(store, files, new, unread)
-    with store.holding(_MEMORY, n_threads=1):
+    with store.holding(memory.of_duckdb(_MEMORY), n_threads=1):
         folder = store.path.with_name(f"{store.path.name}.readings")
         with Readers(_size(new), folder, privacy.Seal() if guard else None) as readers:
             for task, reading in readers.readings(_tasks(new, ledger, len(files)), datetime.now(UTC)):
@@ -95,7 +95,7 @@ def ingest(store: Store, settings: Settings) -> Counts:
         for (task, rest), reading in guard.clean() if guard else ():
             batch.add(Kept(reading, *rest), task.replaces, task.place)
         batch.commit()
-    with store.holding(_MEMORY_TO_SETTLE, n_cores()):
+    with store.holding(memory.of_duckdb(_MEMORY_TO_SETTLE), n_cores()):
         store.again(lambda: _end(store, ledger, later))
         settle(store)
     if batch.n_erased:

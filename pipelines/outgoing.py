@@ -18,6 +18,7 @@ from env_builder.exports import RoomExporter, Source
 from env_builder.exports.card import UNKNOWN
 from env_builder.exports.selection import Selection, select
 from env_builder.runtime.records import Tier
+from pipelines import memory
 from pipelines.bundling import names_of
 from pipelines.cutting import cut, left_out
 from pipelines.exporting import FOR_TRAINING
@@ -34,8 +35,8 @@ from warehouse.store import Store
 ALL = "datasets"
 """Asked for in the place of an exporter: every form of dataset, or those named."""
 EVERYTHING = Selection()
-_MEMORY = "512MB"
-"""That DuckDB holds while it sorts turns."""
+_MEMORY = 512
+"""MB that DuckDB holds while it sorts turns."""
 
 
 class Export(NamedTuple):
@@ -153,7 +154,7 @@ def _sources(place: Path, scratch: Path, wanted: Wanted) -> Iterator[Source]:
     out = place if _is_run(place) else place.parent.parent
     published = None if _is_run(place) else {row["task_id"] for row in task_rows(place)}
     settings = Settings(logs=(), out=str(out))
-    with Store.published(settings.warehouse) as store, store.holding(_MEMORY, 2):
+    with Store.published(settings.warehouse) as store, store.holding(memory.of_duckdb(_MEMORY), 2):
         services = store.read("select distinct service from mart.tasks order by service")["service"].to_list()
         names = names_of(services)
         if published is not None and place.name not in names.values():

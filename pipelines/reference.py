@@ -51,6 +51,7 @@ VARIABLES = {
     "RAY_ADDRESS": "Ray cluster for `rollout --on ray` and `TRACEROOM_ENGINE=ray`; without it a local one",
     "TRACEROOM_ENGINE": "where shards are worked on: `process`, `processes` (default), `ray`",
     "TRACEROOM_WAREHOUSE": "URL of a DuckLake in the place of the warehouse's file",
+    "TRACEROOM_MEMORY": "what a stage may hold with its workers (`4GB`); past it the stage ends (docs/scale.md)",
     "TRACEROOM_WORKERS": "how many work on shards beside the process; one for each core but one",
     "ROOM_JOURNAL": "In a room's container: where the journal is written",
     "TOOLS_SOCKET": "In an agent's container: the socket that the room listens on",

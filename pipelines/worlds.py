@@ -26,19 +26,23 @@ def world_of(store: Store, settings: Settings) -> World:
 
 
 class _Logged:
-    """What worlds are made from, read once."""
+    """What worlds are made from; sessions and their turns are read when they are asked for."""
 
     def __init__(self, store: Store, settings: Settings) -> None:
-        self.sessions, self.turns = store.table("core.sessions"), store.table("core.turns")
+        self._store = store
         self.tools, self.row_changes = store.table("core.tools"), store.table("core.row_changes")
-        self.starts = told(self.sessions, settings)
+        sources = store.read("select distinct service, source from core.sessions order by all")
+        self.starts = told(sources, settings)
+        self.services: list[str] = sources["service"].unique().sort().to_list()
 
     def world(self, services: list[str] | None = None) -> World:
         """The world of all services, or of these: what is found of one depends on no other."""
         from env_builder import world
 
-        own = pl.lit(True) if services is None else pl.col("service").is_in(services)
-        return world.build(self.sessions.filter(own), self.turns.filter(own), self.tools, self.starts, self.row_changes)
+        own, asked = "list_contains($services, service)", self.services if services is None else services
+        return world.build(
+            self._store.table("core.sessions", own, services=asked), self._store.table("core.turns", own, services=asked),
+            self.tools, self.starts, self.row_changes)
 
 
 class _Made(NamedTuple):
@@ -58,8 +62,8 @@ def worlds(store: Store, settings: Settings) -> dict[str, int]:
     A file of programs may speak of any service: where there are some, or a model is asked, all are made together.
     """
     logged, behaviour = _Logged(store, settings), configuration_of(settings).behaviour
-    changes, names = store.version("core.row_changes"), logged.sessions["service"].unique().sort().to_list()
-    found = parts(store, "world", {name: [logged.starts.get(name), changes] for name in names},
+    changes = store.version("core.row_changes")
+    found = parts(store, "world", {name: [logged.starts.get(name), changes] for name in logged.services},
                   ("core.sessions", "core.turns", "core.tools"))
     together = behaviour.ask or behaviour.programs is not None
     if together:

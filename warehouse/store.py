@@ -111,10 +111,10 @@ class Store:
                 for batch in rows:
                     file.write_batch(batch)
 
-    def table(self, table: str) -> pl.DataFrame:
-        """All rows of a table, in the order of its key, so that equal tables are equal frames."""
+    def table(self, table: str, where: str = "true", **parameters: object) -> pl.DataFrame:
+        """All rows of a table (those `where`), in the order of its key, so that equal tables are equal frames."""
         order = ", ".join(self.key(table)) or "all"
-        return self.read(f"select * from {table} order by {order}")
+        return self.read(f"select * from {table} where {where} order by {order}", **parameters)
 
     def count(self, table: str) -> int:
         """How many rows a table has."""
@@ -216,9 +216,10 @@ class Store:
             return work()
 
     @contextlib.contextmanager
-    def holding(self, memory: str, n_threads: int) -> Iterator[None]:
-        """Let DuckDB use so many threads, and hold no more than so much (`512MB`) in memory; what is beyond goes to a folder
-        beside the warehouse. More threads than cores that are free make each insertion slower: they wait on their turn awake.
+    def holding(self, memory: str, n_threads: int | None = None) -> Iterator[None]:
+        """Let DuckDB use so many threads (None: as before), and hold no more than so much (`512MB`) in memory; what is beyond
+        goes to a folder beside the warehouse. More threads than cores that are free make each insertion slower: they wait on
+        their turn awake.
         """
         before = self.read("select current_setting('memory_limit') as memory, current_setting('threads') as threads").row(0)
         self._limit(memory, n_threads)
@@ -227,10 +228,11 @@ class Store:
         finally:
             self._limit(*before)
 
-    def _limit(self, memory: str, n_threads: int) -> None:
+    def _limit(self, memory: str, n_threads: int | None) -> None:
         with _said(self._place):
             self._connection.execute(f"set memory_limit = '{memory}'")
-            self._connection.execute(f"set threads = {n_threads}")
+            if n_threads is not None:
+                self._connection.execute(f"set threads = {n_threads}")
 
     def publish(self) -> None:
         """Let readers see the warehouse as it is now, in one step."""

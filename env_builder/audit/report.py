@@ -28,13 +28,13 @@ class Report(NamedTuple):
     """audit.json."""
 
 
-def report(found: Mapping[str, Audited], rubrics: Mapping[str, Mapping[str, Any]], depth: Depth) -> Report:
+def report(found: Mapping[str, Audited], rubric_ids: Mapping[str, str | None], depth: Depth) -> Report:
     """The report on the tasks of `found`."""
     rows = [{
-        "task_id": task_id, "rubric_id": rubrics[task_id].get("rubric_id"),
+        "task_id": task_id, "rubric_id": rubric_ids[task_id],
         "reason": audited.failure.reason if audited.failure else "verified",
         "plays": [play._asdict() for play in audited.plays],
-    } for task_id, audited in sorted(found.items()) if task_id in rubrics]
+    } for task_id, audited in sorted(found.items()) if task_id in rubric_ids]
     holding = [audited for audited in found.values() if audited.failure is None]
     tried = {"n_tasks": len(rows), **totals(play for audited in found.values() for play in audited.plays)}
     held = {"n_tasks": len(holding), **totals(play for audited in holding for play in audited.plays)}

@@ -34,9 +34,9 @@ class Watched(Environment):
         self.values = WatchedValues(self._plausible, self._seen_by)
 
     @classmethod
-    def opened(cls, directory: str | Path, rewards: str | Path) -> Watched:
-        """As `Environment.load`."""
-        environment = cls.load(directory, rewards)
+    def opened(cls, directory: str | Path) -> Watched:
+        """As `Environment.load_room`: who audits has the grader's side at hand."""
+        environment = cls.load_room(directory)
         assert isinstance(environment, cls)
         return environment
 

@@ -6,7 +6,8 @@ no table. This process works too while it waits. A shard whose Ray worker dies i
 ended from outside ends the step (`BrokenExecutor`), which the next run takes up.
 
 TRACEROOM_ENGINE (`process`, `processes`, `ray`) and TRACEROOM_WORKERS say which, and how many: by default a process for each
-core but one. On other machines this package has to be installed, and logs and OUT have to have the same paths.
+core but one. On this machine no more are begun than TRACEROOM_MEMORY has room for. On other machines this package has to be
+installed, and logs and OUT have to have the same paths.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from concurrent.futures import BrokenExecutor, Executor
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from pipelines import memory
 from pipelines.engines.processes import n_cores, pool
 from warehouse.errors import InputError, Missing, Unavailable
 
@@ -41,7 +43,8 @@ def n_workers() -> int:
     told = os.environ.get("TRACEROOM_WORKERS", "")
     if told and not told.isdigit():
         raise InputError(f"{told!r} is no number of workers", "TRACEROOM_WORKERS", "set it to a whole number, or not at all")
-    return int(told) if told else max(n_cores() - 1, 1 if _name() == "ray" else 0)
+    n = int(told) if told else max(n_cores() - 1, 1 if _name() == "ray" else 0)
+    return n if _name() == "ray" and os.environ.get("RAY_ADDRESS") else memory.n_fitting(n)
 
 
 def opened(begin: Callable[[], None] | None = None) -> Engine | None:

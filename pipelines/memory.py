@@ -1,0 +1,116 @@
+"""How much memory a stage may hold: TRACEROOM_MEMORY, for this process and its workers together.
+
+A stage that is told gives DuckDB a part of it (what is beyond goes to a folder beside the warehouse) and has no more workers
+than fit. What its own work needs cannot be put down: where that grows past the setting, the stage ends with a sentence, before
+the machine ends it, and what was committed stays. Sees: resident sets, where the system has /proc (Linux). Does not see: what
+one call outside Python takes before it comes back.
+"""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+import multiprocessing
+import os
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from warehouse.errors import InputError, TraceroomError
+from warehouse.store import Store
+
+VARIABLE = "TRACEROOM_MEMORY"
+_UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
+_OF_DUCKDB = 0.25
+"""Share of the memory that DuckDB may hold."""
+_WORKER = 300_000_000
+"""What a worker takes at least: the packages that it loads, and a shard."""
+_LOOK_S = 0.1
+
+
+def limit() -> int | None:
+    """Bytes that a stage may hold; None where nobody says. Raises InputError."""
+    told = os.environ.get("TRACEROOM_MEMORY", "").strip()
+    if not told:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]I?B)", told.upper())
+    if found is None or found[2] not in _UNITS:
+        raise InputError(f"{told!r} is no size of memory", VARIABLE, "write it as 4GB or 800MB, or do not set it")
+    return int(float(found[1]) * _UNITS[found[2]])
+
+
+def of_duckdb(most: int) -> str:
+    """What DuckDB may hold, as it reads it: so many MB, and its part of the setting where that is less."""
+    told = limit()
+    return f"{most if told is None else min(most, int(_OF_DUCKDB * told) // 10**6)}MB"
+
+
+def n_fitting(n: int) -> int:
+    """How many of `n` workers fit beside this process, each taken to become as large as this one is now."""
+    told = limit()
+    own = resident(os.getpid())
+    return n if told is None else max(0, min(n, int((told - own) // max(own, _WORKER))))
+
+
+@contextlib.contextmanager
+def bounded(stage: str, store: Store) -> Iterator[None]:
+    """Hold a stage to the memory that it may have. Raises InputError where it needs more. Outside the main thread nothing can
+    be broken off: there DuckDB and workers alone are held to it."""
+    told = limit()
+    if told is None:
+        yield
+        return
+    watch = _Watch(told)
+    try:
+        with store.holding(of_duckdb(told // 10**6)), watch:
+            yield
+    except (KeyboardInterrupt, TraceroomError):
+        if not watch.found:
+            raise
+        raise InputError(
+            f"the stage {stage!r} needs more memory than {told / 1e9:g} GB", VARIABLE,
+            "allow more, or build from fewer sessions (--since, --limit, --service); what was committed stays") from None
+
+
+class _Watch(threading.Thread):
+    """Ends the workers and breaks the main thread off when this process and its children hold more than `most` bytes."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(daemon=True)
+        self._most, self.found, self._done = most, False, threading.Event()
+        self._can = threading.current_thread() is threading.main_thread()
+
+    def run(self) -> None:
+        """Look until it is done."""
+        while self._can and not self._done.wait(_LOOK_S):
+            if sum(map(resident, family(os.getpid()))) > self._most:
+                self.found = True
+                for worker in multiprocessing.active_children():
+                    worker.terminate()
+                _thread.interrupt_main()
+                return
+
+    def __enter__(self) -> None:
+        self.start()
+
+    def __exit__(self, *error: object) -> None:
+        self._done.set()
+        self.join()
+
+
+def family(pid: int) -> Iterator[int]:
+    """A process and its children, and theirs."""
+    yield pid
+    with contextlib.suppress(OSError):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            for child in (thread / "children").read_text("ascii").split():
+                yield from family(int(child))
+
+
+def resident(pid: int) -> int:
+    """Bytes of a process that are in memory; 0 where the system does not say."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
