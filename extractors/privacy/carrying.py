@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from extractors.privacy.fields import EMAIL, kind_of_value
@@ -18,17 +19,20 @@ from extractors.privacy.patterns import CUES, Found, account_at, cue_at, is_long
 from extractors.privacy.people import Known, People
 from extractors.privacy.pseudonyms import Pseudonyms
 from extractors.privacy.records import OWN, is_somebodys, segment_after
+from extractors.privacy.spelled import camel, composed, encoded, runs
 
-_CHUNK = re.compile(r"\\[nrtbf\"\\/]|[^\W_]+(?:[._@+%'’-]+[^\W_]+)*")
+_CHUNK = re.compile(r"\\[nrtbf\"\\/]|(?:(?:%[0-9A-Fa-f]{2})+[^\W_]*|[^\W_]+)(?:[._@+%'’-]+[^\W_]+)*")
 _SEP = re.compile(r"""\\*["']?\s*(?::|=>?)[ \t]*(\\*["'])?(\[)?""")
 _BARE = re.compile(r"[^\n,;&}\])\"'<>]{1,200}")
 _TIGHT = re.compile(r"[^\s,;&}\])\"'<>]{1,200}")
 _LIST = re.compile(r"""\[[^\[\]{}]*\]""")
 _ITEM = re.compile(r"""(["'])((?:(?!\1).){1,200})\1""")
 _LETTERS = re.compile(r"[^\W\d_]+")
-_CAMEL = re.compile(r"[A-Z]?[a-z]+")
+_OPENED = re.compile(r"""["'(,\[{=:/>]""")
 _AFTER_NAME = re.compile(r"([._-]?)(\d+)")
 _GOES_ON, _OPENS = frozenset(" -.)"), frozenset("+(")
+_LEAST = 5
+"""Signs of a known value, more of which a part of a chunk has."""
 _LONGEST = 200
 """Signs of a field's value."""
 _REMEMBERED = 1 << 24
@@ -95,6 +99,7 @@ class Carrier:
         self._walked: dict[str, Carried] = {}
         self._n_walked = 0
         """Signs of these."""
+        self._initials = {(first[0], last) for first, last in people.full}
         self._begins: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for value, kind in people.values.items():
             found = _CHUNK.match(value) if value[:1].isalnum() else _CHUNK.search(value)
@@ -105,6 +110,9 @@ class Carrier:
 
     def carry(self, text: str) -> Carried:
         """The text with pseudonyms."""
+        if not text.isascii() and (plain := composed(text)) != text:
+            made = self.carry(plain)
+            return made if made.text != plain else made._replace(text=text)
         if "\\u" not in text:
             return self._walked.get(text) or self._remembered(text)
         plain = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
@@ -210,15 +218,25 @@ class Carrier:
         return _Value(made, words, frozenset({value} if found == "zip" else ()))
 
     def _is_name(self, text: str, start: int, end: int) -> bool:
-        """Whether what is a word too is a name here: beside a name, or after a title."""
+        """Whether what is a word too is a name here: beside a name, or after a title; in lower case as a known name alone."""
         if not text[start].isupper():
-            return False
+            return self._is_pair(text, start, end)
         before = text[max(0, start - 40):start].rstrip(" .").rsplit(None, 1)
-        last = before[-1].strip("\"'(,[{").lower() if before and text[start - 1:start] == " " else ""
+        last = _OPENED.split(before[-1].rstrip("\"',"))[-1].lower() if before and text[start - 1:start] == " " else ""
         if last in _BEFORE or self._is_a_name(last):
+            return True
+        if (last[:1], text[start:end].lower()) in self._initials and len(last) == 1 and text[start - 2] == ".":
             return True
         after = re.match(r" ([^\W\d_]+)", text[end:end + 30])
         return after is not None and after[1][0].isupper() and self._is_a_name(after[1].lower())
+
+    def _is_pair(self, text: str, start: int, end: int) -> bool:
+        """Whether a word and the one before or behind it are somebody's name."""
+        word = text[start:end].lower().removesuffix("'s").removesuffix("’s")
+        before = re.search(r"([^\W\d_]+),? $", text[max(0, start - 40):start])
+        after = re.match(r",? ([^\W\d_]+)", text[end:end + 40])
+        full = self._people.full
+        return any(each and ((word, each[1].lower()) in full or (each[1].lower(), word) in full) for each in (before, after))
 
     def _is_a_name(self, word: str) -> bool:
         return word in self._people.words
@@ -235,10 +253,15 @@ class Carrier:
         begins = tuple(self._begins.get(lower, ()))
         if kind := self._people.values.get(lower):
             return _Chunk(self._pseudonyms.of(kind, chunk), tuple(_LETTERS.findall(lower)), field, begins)
+        if told := encoded(chunk):
+            plain = self._walk(told[0])
+            return None if plain.text == told[0] else _Chunk(told[1](plain.text), tuple(sorted(plain.names)), field, begins)
         if "@" in chunk and (found := EMAIL.search(chunk)):
             self.met.add(("email", found[0]))
             made = chunk[:found.start()] + self._pseudonyms.of("email", found[0]) + chunk[found.end():]
             return _Chunk(made, (), field, begins)
+        if any(map(str.isdigit, chunk)) and (made_of := self._with_known(chunk, lower)) is not None:
+            return made_of
         cue = lower if lower in CUES else None
         number = chunk[0].isdigit()
         is_account = len(chunk) > 3 and chunk[:2].isalpha() and chunk[:2].isupper() and chunk[2:4].isdigit()
@@ -250,15 +273,37 @@ class Carrier:
             is_long(chunk) and number_at(chunk, 0))
         return _Chunk(new, names, field, begins, cue, number, is_account, doubtful, noun, lone)
 
+    def _with_known(self, chunk: str, lower: str) -> _Chunk | None:
+        """A chunk that holds a known value and more, as `ID_v2`."""
+        for start, end in runs(chunk):
+            if end - start > _LEAST and any(map(str.isdigit, chunk[start:end])) and (
+                    kind := self._people.values.get(lower[start:end])):
+                new = self._pseudonyms.of(kind, chunk[start:end])
+                rest = [self._walk(each) for each in (chunk[:start], chunk[end:])]
+                names = {*_LETTERS.findall(lower[start:end]), *rest[0].names, *rest[1].names}
+                return _Chunk(rest[0].text + new + rest[1].text, tuple(sorted(names)))
+        return None
+
+    def _together(self, chunk: str) -> tuple[str, tuple[str, ...], bool] | None:
+        """Names that are written together, with their capitals."""
+        parts, people = camel(chunk), self._people
+        lower = [part.lower() for part in parts]
+        beside = {at for at, pair in enumerate(pairwise(lower)) if pair in people.full or pair[::-1] in people.full or (
+            people.words.issuperset(pair) and not people.doubtful.issuperset(pair))}
+        named = {each for at in beside for each in (at, at + 1)}
+        if not named:
+            return None
+        made = [self._pseudonyms.word(part) if at in named else part for at, part in enumerate(parts)]
+        return "".join(made), tuple(lower[at] for at in sorted(named)), False
+
     def _words(self, chunk: str) -> tuple[str | None, tuple[str, ...], bool]:
         """The chunk with its names replaced, these, and whether it is a name beside another one alone."""
         people = self._people
         parts = _LETTERS.findall(chunk)
         lower = [part.lower() for part in parts]
-        if len(parts) == 1 and parts[0] == chunk and chunk not in people.words and not chunk.islower() and not chunk.isupper():
-            camel = [part.lower() for part in _CAMEL.findall(chunk)]
-            if len(camel) > 1 and "".join(camel) == lower[0] and all(part in people.words for part in camel):
-                return _CAMEL.sub(lambda part: self._pseudonyms.word(part[0]), chunk), tuple(camel), False
+        mixed = parts == [chunk] and chunk not in people.words and not chunk.islower() and not chunk.isupper()
+        if mixed and (together := self._together(chunk)):
+            return together
         sure = [word for word in lower if word in people.words and word not in people.doubtful]
         joined = len(parts) > 1 and re.search(r"[._]", chunk) is not None
         if joined and is_given(lower[0]) and is_listed(lower[1]) and len(parts) == 2:

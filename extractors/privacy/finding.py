@@ -52,6 +52,9 @@ class Finding:
         texts = pl.concat([events[name].drop_nulls() for name in TEXTS]).unique()
         if texts.is_empty():
             return
+        wide = texts.str.len_bytes() != texts.str.len_chars()
+        if wide.any():
+            texts = pl.concat([texts.filter(~wide), texts.filter(wide).str.normalize("NFC")])
         self.pairs.update(pairs_of(texts))
         self.tools.update(events.filter(pl.col("kind").is_in(["call", "result"]))["tool"].drop_nulls().unique())
         said = events.filter(pl.col("kind").is_in(["message", "feedback", "reasoning"]))

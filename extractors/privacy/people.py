@@ -12,13 +12,17 @@ from collections.abc import Iterable
 
 from extractors.privacy.fields import kind_of_field, kind_of_value
 from extractors.privacy.finding import Finding
-from extractors.privacy.kept import STREETS, TITLES, is_given, is_household, is_plain
+from extractors.privacy.kept import STREETS, TITLES, is_given, is_household, is_listed, is_plain
 from extractors.privacy.policy import Policy
 from extractors.privacy.records import OWN, nouns_of
 
 _WORD = re.compile(r"[^\W\d_]+")
 _SHORT = 6
 """Digits of a number from which on it says by itself whose it is."""
+_NATIONAL = 10
+"""Digits of a telephone number without its country."""
+_SOME = 3
+"""Names from which on a field holds names."""
 _FEW = 3
 """Different texts in which a misspelt name may stand."""
 Known = tuple[str, str]
@@ -36,6 +40,8 @@ class People:
         """Value that is carried into every text, in lower case -> kind."""
         self.words: set[str] = set()
         """Words of names."""
+        self.full: set[tuple[str, str]] = set()
+        """Names of two words that are somebody's, as they stand in a field, after a cue or in an id."""
         self.short: set[str] = set()
         """Ids of persons that are anybody's where no field or path says so."""
         self.tools = {*finding.tools, *(value.lower() for value in policy.keep.values)}
@@ -53,12 +59,16 @@ class People:
         for kind, value in before:
             if kind in ("word", OWN):
                 (self.words if kind == "word" else self.short).add(value)
+            elif kind == "full":
+                self.full.add(_pair(value))
             else:
                 self.values.setdefault(value.lower(), kind)
         if self.short and "id" not in policy.fields:
             self.fields.setdefault("id", OWN)
         self.known.update(("word", word) for word in self.words)
-        self.doubtful = {word for word in self.words if is_household(word) or (word in others and not is_given(word))}
+        self.known.update(("full", " ".join(pair)) for pair in self.full)
+        self.doubtful = {word for word in self.words if is_household(word) or word in STREETS
+                         or (word in others and not is_given(word))}
         """Words of names that are something else too."""
 
     def _read_fields(self, finding: Finding) -> set[str]:
@@ -67,8 +77,11 @@ class People:
         for field, value in sorted(finding.pairs):
             values[field].append(value)
         others: set[str] = set()
-        for field in sorted(values):
-            kind = self.policy.fields.get(field) or kind_of_field(field) or _looks(values[field])
+        kinds = {field: self.policy.fields.get(field) or kind_of_field(field) or _looks(values[field]) for field in values}
+        for field in sorted(values, key=lambda each: (kinds[each] in (None, "people"), each)):   # others tell what these are
+            kind = kinds[field]
+            if kind in (None, "people"):
+                kind = self._names_of_known(values[field]) or kind
             if kind is None or kind == "keep":
                 others.update(value.lower() for value in values[field] if value.isalpha())
                 continue
@@ -98,12 +111,39 @@ class People:
             return
         self.values.setdefault(lower, kind)
         self.known.add((kind, value.strip()))
+        if kind in ("email", "id"):
+            self._take_spelt(lower)
+        if kind == "phone":
+            digits = "".join(sign for sign in lower if sign.isdigit())
+            for each in {digits, digits[-_NATIONAL:]} if len(digits) >= _NATIONAL else ():
+                self.values.setdefault(each, kind)
+
+    def _names_of_known(self, values: list[str]) -> str | None:
+        """Kind of a field whose name says little, and that holds names of people who are known."""
+        named = [words for value in values if (words := set(_WORD.findall(value.lower()))) and words <= self.words]
+        sure = sum(not any(map(is_household, words)) for words in named)
+        return "name" if sure >= _SOME and 5 * len(named) >= 4 * len(values) else None
+
+    def _take_spelt(self, value: str) -> None:
+        """What stands before the @ of an address, as a name of its user; and the name that it, or an id, is made of."""
+        local = value.partition("@")[0].partition("+")[0]
+        if "@" in value and len(local) >= _SHORT and any(map(str.isdigit, local)) and not local.isdigit():
+            self.values.setdefault(local, "id")
+        words = _WORD.findall(local)
+        if len(words) == 2 and all(is_given(word) or is_listed(word) or is_household(word) for word in words):
+            self.full.add((words[0], words[1]))
 
     def _take_name(self, words: tuple[str, ...]) -> None:
+        if len(words) == 2:
+            self.full.add((words[0], words[1]))
         self.words.update(
             part for word in words for part in _WORD.findall(word)
-            if len(part) > 1 and not is_plain(part) and part not in TITLES and part not in STREETS
-            and part not in self.tools)
+            if len(part) > 1 and not is_plain(part) and part not in TITLES and part not in self.tools)
+
+
+def _pair(name: str) -> tuple[str, str]:
+    first, _, last = name.partition(" ")
+    return first, last
 
 
 def _looks(values: list[str]) -> str | None:
