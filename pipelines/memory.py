@@ -47,10 +47,11 @@ def of_duckdb(most: int) -> str:
 
 
 def n_fitting(n: int) -> int:
-    """How many of `n` workers fit beside this process, each taken to become as large as this one is now."""
+    """How many of `n` workers fit beside this process: each is taken to become as large as this one is now, and this one, which
+    works as well, twice that."""
     told = limit()
     own = resident(os.getpid())
-    return n if told is None else max(0, min(n, int((told - own) // max(own, _WORKER))))
+    return n if told is None else max(0, min(n, int((told - 2 * own) // max(own, _WORKER))))
 
 
 @contextlib.contextmanager

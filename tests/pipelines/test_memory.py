@@ -82,7 +82,7 @@ def test_no_more_workers_than_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACEROOM_WORKERS", "3")
     own = max(memory.resident(os.getpid()), 300_000_000)
     counts = []
-    for room in (0.5, 2.5, 9):
+    for room in (0.5, 3.5, 9):
         monkeypatch.setenv("TRACEROOM_MEMORY", f"{int(room * own / 1e6)}MB")
         counts.append(engines.n_workers())
     assert counts[0] == 0 < counts[1] < counts[2] == 3
