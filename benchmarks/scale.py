@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """How time and memory of each stage grow with the logs, and what a thousand million events would take.
 
-    benchmarks/scale.py ../shared/data/retail_desk [--copies 1,4,16] [--days 14] [--folder DIR]
+    [TRACEROOM_MEMORY=2GB] benchmarks/scale.py ../shared/data/retail_desk [--copies 1,4,16] [--days 14] [--folder DIR] \
+        [--ray PYTHON]
 
 The set's logs, and copies of them (benchmarks/scale_data.py), each taken from an empty folder through all stages, without
 images and with privacy off. Each stage is a process of its own. Its seconds are processor time of it and its children, without
 imports (`wall` beside it): a machine that does other work shows the same. `slope_<stage>` is the exponent of its growth: the
 line through the logarithms of seconds over those of copies; 1 doubles when the logs double. `peak_memory_mb` is the largest sum
-of resident sets of any stage's processes at the largest size. Tables go to stderr; the last line on stdout is one JSON object.
+of resident sets of any stage's processes at the largest size; `memory_bound_mb` is TRACEROOM_MEMORY where that is set.
+`ray_speedup` (benchmarks/scale_ray.py, on the last size) needs --ray, or this interpreter, to have the extra `ray`. Tables go
+to stderr after every size; the last line on stdout is one JSON object.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +33,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks import scale_data  # noqa: E402 (a script of its own, from anywhere)
 from benchmarks.memory import Memory  # noqa: E402
+from pipelines.memory import limit  # noqa: E402
 from pipelines.stages import STAGES  # noqa: E402
 
 EVENTS = 1_000_000_000
@@ -46,19 +51,33 @@ def main() -> int:
     asked.add_argument("--copies", default="1,4,16")
     asked.add_argument("--days", type=int, default=scale_data.DAYS)
     asked.add_argument("--folder", type=Path)
+    asked.add_argument("--ray", default=sys.executable if find_spec("ray") else None)
     asked.add_argument("--measure", nargs=2, metavar=("STAGE", "OUT"), help=argparse.SUPPRESS)
     told = asked.parse_args()
     if told.measure:
         print(json.dumps(_stage(told.measure[0], told.data, Path(told.measure[1]))))
         return 0
     found: dict[int, dict[str, Figures]] = {}
-    for n in map(int, told.copies.split(",")):
+    speedup: Figures = {}
+    sizes = [int(n) for n in told.copies.split(",")]
+    for n in sizes:
         with tempfile.TemporaryDirectory(dir=told.folder) as scratch:
             logs = scale_data.write(told.data.resolve(), Path(scratch, "logs"), n, told.days)
             found[n] = {stage.name: _measured(stage.name, logs, Path(scratch, "out"), n) for stage in STAGES}
-    print(_table(found), _sizing(found), sep="\n\n", file=sys.stderr)
-    print(json.dumps({"benchmark": "scale", "data": told.data.name, "figures": figures(found)}))
+            print(_table(found), _sizing(found), sep="\n\n", end="\n\n", file=sys.stderr, flush=True)
+            if told.ray and n == sizes[-1]:
+                speedup = _on_ray(told.ray, logs)
+    print(json.dumps({"benchmark": "scale", "data": told.data.name, "figures": figures(found) | speedup}))
     return 0
+
+
+def _on_ray(python: str, logs: Path) -> Figures:
+    """One against two Ray workers, by an interpreter that has Ray; what else is needed it takes from here."""
+    packages = os.pathsep.join(path for path in sys.path if path.endswith("site-packages"))
+    done = subprocess.run(
+        [python, ROOT / "benchmarks" / "scale_ray.py", logs], stdout=subprocess.PIPE, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": packages})
+    return {"ray_speedup": json.loads(done.stdout.splitlines()[-1])["ray_speedup"]}
 
 
 def _measured(stage: str, logs: Path, out: Path, n: int) -> Figures:
@@ -104,11 +123,13 @@ def figures(found: dict[int, dict[str, Figures]]) -> Figures:
     most = max(found)
     slopes = {f"slope_{stage}": round(_slope({n: at[stage]["seconds"] for n, at in found.items()}), 3) for stage in found[most]}
     total = {n: sum(each["seconds"] for each in at.values()) for n, at in found.items()}
+    bound = limit()
     return {
         **slopes, "slope_all": round(_slope(total), 3), "worst_slope": max(slopes.values()),
         "peak_memory_mb": max(each["memory_mb"] for each in found[most].values()),
         "seconds_per_million_events": round(total[most] / found[most]["extract"]["n_events"] * 1e6, 1),
-        "n_events": found[most]["extract"]["n_events"], "copies": most}
+        "n_events": found[most]["extract"]["n_events"], "copies": most,
+        **({} if bound is None else {"memory_bound_mb": bound / 1e6})}
 
 
 def _slope(seconds: dict[int, float]) -> float:
