@@ -28,9 +28,9 @@ def data(document: object) -> None:
     typer.echo(json.dumps(document, ensure_ascii=False, indent=2, default=str))
 
 
-def many(n: int, thing: str) -> str:
+def many(n: int, thing: str, things: str = "") -> str:
     """A number with its thing: 1 task, 2 tasks."""
-    return f"{n:,} {thing if n == 1 else thing + 's'}"
+    return f"{n:,} {thing if n == 1 else things or thing + 's'}"
 
 
 def printable(text: str) -> str:

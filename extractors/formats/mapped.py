@@ -3,7 +3,7 @@
 Sees JSON records, rows of tables and documents; lists of messages inside them, and lists of calls inside messages (`messages`,
 `calls`); a call and its result in one record or in two. Where no field tells what a record is, what it holds does. Records of a
 session are put in order of time, those of one instant in file order. A record that holds nothing of what is mapped is a log
-event. Where the configuration maps nothing, fields are looked for under our own names for them.
+event; a line of text is left. Where the configuration maps nothing, fields are looked for under our own names for them.
 Does not see: anything that is not mapped; docs/configuration.md lists the fields.
 """
 
@@ -37,6 +37,9 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
     mapping = Mapping.of(emit.envelope.fields, emit.envelope.service({}))
     told: _Told = {}
     for record in records:
+        if isinstance(record.value, str):
+            emit.reject(record, "no_fields", "the record is text, in which no field can be mapped; repair or remove it")
+            continue
         with emit.guarded(record):
             whole = Scope((record.value,), "")
             path = mapping.path("messages")

@@ -30,6 +30,7 @@ from extractors.tasks.returning import continued
 from extractors.tasks.signatures import signatures
 from extractors.tasks.slots import fill_slots
 from extractors.tasks.splits import choose_sides
+from extractors.tasks.wording import asked_by
 from warehouse.records import Family, Goal, Remember, Task, anew, empty, frame_schema
 
 _RECKONS = ("pure", "constant")
@@ -185,7 +186,8 @@ def _tasks(members: pl.DataFrame, sides: pl.DataFrame, slots: pl.DataFrame, star
         (1.0 - pl.col("probability").mean()).round(9).alias("difficulty"),
     )
     return (
-        rows.join(sides.select("task", "split"), on="task")
+        rows.with_columns(pl.col("goal").map_elements(asked_by, return_dtype=pl.String))
+        .join(sides.select("task", "split"), on="task")
         .join(slots, on="task", how="left")
         .with_columns(
             pl.col("slots").fill_null("{}"),

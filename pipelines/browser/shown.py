@@ -20,9 +20,12 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
 from extractors.tasks.wording import asked_by
+from pipelines.screen import many
 
 MOST_SIGNS = 4000
 """Characters of one text on a page; the rest has a page of its own."""
+SHORT = 400
+"""Characters of an answer that is open from the start."""
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
     "\U000e0000-\U000e0fff]")
@@ -93,6 +96,11 @@ def asked(goal: str | None) -> str:
     return asked_by(goal or "")
 
 
+def middle(text: str, most: int = 24) -> str:
+    """The text, a long one without its middle: ids often begin alike."""
+    return text if len(text) <= most else f"{text[: most // 2]}…{text[1 - most // 2:]}"
+
+
 @cache
 def style() -> str:
     """The stylesheet: the report's, and what the browser has beside it."""
@@ -111,7 +119,7 @@ def _templates() -> Environment:
         lstrip_blocks=True, finalize=_put)
     shown: Mapping[str, Any] = {
         "percent": percent, "instant": instant, "number": number, "pretty": pretty, "cut": cut, "words": words, "going": going,
-        "asked": asked}
+        "asked": asked, "middle": middle, "many": many}
     found.filters.update(shown)
-    found.globals.update(address=address, MOST_SIGNS=MOST_SIGNS)
+    found.globals.update(address=address, MOST_SIGNS=MOST_SIGNS, SHORT=SHORT)
     return found

@@ -33,17 +33,20 @@ def _data(rows: Sequence[Row]) -> Any:
         {name: clean(value, 300) if isinstance(value, str) else value for name, value in row.items()} for row in rows])
 
 
-def _apart(rows: Sequence[Row]) -> list[Row]:
-    """The rows, each with its place as "row", where different things ("key", else their names) have different names."""
+def _apart(rows: Sequence[Row], width: int) -> list[Row]:
+    """The rows, each with its place as "row", where different things ("key", else their names) have different names; long
+    ones are cut in the middle, for many begin alike."""
+    most = 38 if width >= WIDE else 19
+    rows = [{**row, "name": _middle(clean(row["name"]), most), "key": row.get("key", row["name"])} for row in rows]
     keys, names = dict[str, int](), dict[str, int]()
     told = dict[str, str]()
     for row in rows:
-        key = str(row.get("key", row["name"]))
+        key = str(row["key"])
         if key not in keys:
             keys[key] = len(keys)
             names[row["name"]] = names.get(row["name"], 0) + 1
             told[key] = row["name"] if names[row["name"]] == 1 else f"{row['name']} ({names[row['name']]})"
-    return [{**row, "row": keys[key], "name": told[key]} for row in rows for key in [str(row.get("key", row["name"]))]]
+    return [{**row, "row": keys[key], "name": told[key]} for row in rows for key in [str(row["key"])]]
 
 
 def _bars(width: int) -> Any:
@@ -62,7 +65,7 @@ def shares(rows: Sequence[Row], colours: Mapping[str, str], width: int) -> Chart
     `told` of a name's first row is written at the end of its bar.
     """
     order, ends = {kind: place for place, kind in enumerate(colours)}, 1.42 if width >= WIDE else 1.8
-    parts, y = [{**row, "place": order[row["kind"]]} for row in _apart(rows)], _bars(width)
+    parts, y = [{**row, "place": order[row["kind"]]} for row in _apart(rows, width)], _bars(width)
     x = altair.X("share:Q", stack="zero", scale=altair.Scale(domain=[0, ends], nice=False), axis=altair.Axis(
         title=None, values=[0, 0.5, 1] if width < WIDE else [0, 0.25, 0.5, 0.75, 1], format="%", domain=False, ticks=False))
     bars = altair.Chart(_data(parts)).mark_bar(height=14).encode(
@@ -79,7 +82,7 @@ def amounts(rows: Sequence[Row], width: int, colour: str = GOOD, below: str = BA
 
     `form`: of the axis' numbers, as d3 writes it.
     """
-    parts, y = _apart(rows), _bars(width)
+    parts, y = _apart(rows, width), _bars(width)
     most, least = max([row["n"] for row in rows] + [0]), min([row["n"] for row in rows] + [0])
     room = (most - least or 1) * (0.3 if width >= WIDE else 0.5)
     x = altair.X("n:Q", scale=altair.Scale(domain=[least, most + room], nice=False), axis=altair.Axis(
@@ -109,21 +112,24 @@ def over_time(rows: Sequence[Row], colours: Mapping[str, str], step: str, width:
     unit = {"hour": "yearmonthdatehours", "day": "yearmonthdate", "week": "yearweek", "month": "yearmonth"}.get(step, "year")
     return altair.Chart(_data([{**row, "place": place[row["kind"]]} for row in rows])).mark_bar(
         binSpacing=1).encode(
-        x=altair.X(f"utc{unit}(at):T", axis=_time_axis(step, width)), color=_colour(colours), order="place:Q",
+        x=altair.X(f"utc{unit}(at):T", axis=_time_axis(rows, step, width)), color=_colour(colours), order="place:Q",
         description="says:N", y=altair.Y("n:Q", stack="zero", axis=altair.Axis(
             title="sessions", tickCount=4, domain=False, ticks=False, format="~s"))).properties(height=210)
 
 
-def _time_axis(step: str, width: int) -> Any:
+def _time_axis(rows: Sequence[Row], step: str, width: int) -> Any:
+    """A mark a step where there are few, so that none is told twice."""
+    most = 8 if width >= WIDE else 4
+    each = {"interval": step, "step": 1}
     return altair.Axis(
-        title=None, tickCount=8 if width >= WIDE else 4, grid=False, labelOverlap="greedy",
+        title=None, tickCount=each if len({row["at"] for row in rows}) <= most else most, grid=False, labelOverlap="greedy",
         format={"hour": "%d %b %H h", "month": "%b %Y", "year": "%Y"}.get(step, "%d %b"))
 
 
 def rate_over_time(rows: Sequence[Row], step: str, width: int) -> Chart:
     """A line over time: rows of {"at", "mean": 0 … 1, "says"}."""
     base = altair.Chart(_data(rows)).encode(
-        x=altair.X("at:T", scale=altair.Scale(type="utc"), axis=_time_axis(step, width)),
+        x=altair.X("at:T", scale=altair.Scale(type="utc"), axis=_time_axis(rows, step, width)),
         y=altair.Y("mean:Q", scale=altair.Scale(domain=[0, 1]), axis=altair.Axis(
             title="mean probability", values=[0, 0.5, 1], format="%", domain=False, ticks=False)))
     line = base.mark_line(color=KINDS[0], strokeWidth=2, aria=False)
@@ -156,6 +162,10 @@ def family_map(rows: Sequence[Row], colours: Mapping[str, tuple[str, str]], widt
             x=across, y=down, size=altair.value(size), text=f"{field}:N", color=altair.Color("kind:N", scale=inks, legend=None))
         for field, dy, size in (("name", 7, 12), ("told", 24, 11)) if any(box[field] for box in boxes)]
     return altair.layer(areas, *texts).resolve_scale(color="independent").properties(height=height)
+
+
+def _middle(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most // 2].rstrip()}…{text[-((most - 1) // 2):].lstrip()}"
 
 
 def _cut(text: str, n: int) -> str:

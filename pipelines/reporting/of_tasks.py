@@ -187,9 +187,9 @@ def unknowns(store: Store, folder: Path) -> Section:
     title = "Which log field would turn which unknown into an answer"
     rows = what_to_log(store, folder)
     listed = table("What to log, what helps most first", [
-        {"service": row["service"], "field": row["field"], "what to log": row["log"], "unknowns": row["n"],
-         "of": f"{row['of']:,} {row['unit']}", "above all": _above_all(row["tools"]), "why": row["why"]}
-        for row in rows[:figures.MOST]], ("unknowns",))
+        {"service": row["service"], "what to log": f"{row['field']}: {row['log']}",
+         "unknown now": f"{row['n']:,} of {row['of']:,} {row['unit']}", "above all of": _above_all(row["tools"])}
+        for row in rows[:figures.MOST]])
     if not told and not rows:
         return Section("unknowns", title, "No published room says what it can answer.", short="What to log")
     n_asked = sum(cover["n_calls"] for _, cover in told)
@@ -205,15 +205,18 @@ def unknowns(store: Store, folder: Path) -> Section:
 
 def _above_all(tools: list[Row]) -> str:
     """The tools that would gain most."""
-    named = ", ".join(f"{clean(tool['tool'], 40)} ({tool['n']:,})" for tool in tools[:3])
-    return f"{named} and {many(len(tools) - 3, 'other')}" if len(tools) > 3 else named
+    counts: dict[str, int] = {}
+    for tool in tools:
+        counts[tool["tool"]] = counts.get(tool["tool"], 0) + tool["n"]
+    told = ", ".join(f"{clean(name, 40)} ({n:,})" for name, n in [*counts.items()][:3])
+    return f"{told} and {many(len(counts) - 3, 'other')}" if len(counts) > 3 else told
 
 
 def _tiers(told: list[tuple[str, Any]]) -> Figure | None:
     rows = [(f"{tool} · {name}" if len(told) > 1 else tool, counts)
             for name, cover in told for tool, counts in cover["by_tool"].items()]
     rows = sorted(rows, key=lambda row: (-row[1].get("unknown", 0), row[0]))[:30]
-    parts = [{"name": clean(name, 60), "key": name, "kind": tier, "share": counts[tier] / sum(counts.values()),
+    parts = [{"name": clean(name), "key": name, "kind": tier, "share": counts[tier] / sum(counts.values()),
               "told": f"{sum(counts.values()) - counts.get('unknown', 0):,} of {sum(counts.values()):,}",
               "says": f"{counts[tier]:,} {tier}: {name}"} for name, counts in rows for tier in _TIERS if counts.get(tier)]
     if not parts:

@@ -25,7 +25,7 @@ def page(identity: Row, totals: Row, sections: list[Section]) -> str:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         finalize=lambda value: clean(value, _LONGEST) if type(value) is str else value)
     return environment.from_string(_part("page.html.jinja")).render(
-        policy=policy, style=Markup(style), script=Markup(script), safe=Markup, identity=identity, totals=totals,
+        policy=policy, style=Markup(style), script=Markup(script), safe=Markup, many=many, identity=identity, totals=totals,
         tiles=_tiles(totals), sections=sections)
 
 

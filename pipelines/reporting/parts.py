@@ -9,6 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from pipelines.reporting.drawing import NARROW, WIDE, drawn
+from pipelines.screen import many
+
+__all__ = ["Figure", "Row", "Section", "Table", "clean", "figure", "many", "named", "of", "percent", "table"]
 
 Row = dict[str, Any]
 SHOWN = 160
@@ -96,11 +99,6 @@ def of(n: int, all_of: int) -> str:
     return f"{n:,} of {all_of:,} ({percent(n / all_of)})" if all_of else f"{n:,} of {all_of:,}"
 
 
-def many(n: int, thing: str, things: str = "") -> str:
-    """A number with its thing: 1 task, 2 tasks."""
-    return f"{n:,} {thing if n == 1 else things or thing + 's'}"
-
-
 def named(service: str, name: str, n_services: int) -> str:
     """A name for a chart: with its service where there are several."""
-    return clean(f"{name} · {service}" if n_services > 1 else name, 60)
+    return clean(f"{name} · {service}" if n_services > 1 else name)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from benchmarks.report_warehouse import fill
 from pipelines import summary
-from pipelines.reporting import report
+from pipelines.reporting import charts, report
+from pipelines.reporting.drawing import NARROW, WIDE
 from pipelines.reporting.parts import clean, percent
 from pipelines.reporting.treemap import squarified
 from tests.command_line import called
@@ -142,3 +143,14 @@ def test_words_of_logs_are_one_line_that_can_be_seen(text: str, most: int) -> No
 def test_no_share_is_rounded_to_all_or_none() -> None:
     assert [percent(share) for share in (None, 0, 0.0001, 0.004, 0.5, 0.9999, 1)] == [
         "–", "0 %", "< 0.1 %", "0.4 %", "50 %", "> 99.9 %", "100 %"]
+
+
+def test_names_that_begin_alike_are_told_apart_and_no_day_twice() -> None:
+    rows = [{"name": f"GET /a/long/way/{{to_1}}/the/same/folder/{end}.css", "n": 1, "told": "1", "says": "x"} for end in "abc"]
+    for width in (NARROW, WIDE):
+        names = set(re.findall('"name": "(GET[^"]*)"', json.dumps(charts.amounts(rows, width).to_dict(), ensure_ascii=False)))
+        assert {name[-6:] for name in names} == {f"/{end}.css" for end in "abc"} and max(map(len, names)) <= 40
+    days = [{"at": f"2026-03-0{day}T00:00:00Z", "mean": 0.5, "says": "x"} for day in (1, 2, 3)]
+    (axis,) = {json.dumps(layer["encoding"]["x"]["axis"]["tickCount"])
+               for layer in charts.rate_over_time(days, "day", WIDE).to_dict()["layer"]}
+    assert json.loads(axis) == {"interval": "day", "step": 1}

@@ -115,6 +115,14 @@ def test_records_that_hold_nothing_of_it_stay(tmp_path: Path) -> None:
         ("message", "hi"), ("log", '{"other":1}'), ("log", "7"), ("log", "[]"), ("log", '{"messages":[]}')]
 
 
+def test_lines_of_text_are_left_where_fields_are_mapped(tmp_path: Path) -> None:
+    path = tmp_path / "broken.jsonl"
+    path.write_text('{"t": "cut off\nno json\n')
+    found = read(SourceFile(path, path.name, Source(fields={"content": "t"}, format="mapped")))
+    assert found.events.is_empty() and found.quarantine["content"].to_list() == [b'{"t": "cut off', b"no json"]
+    assert found.verdicts.filter(~pl.col("kept"))["reason"].to_list() == ["no_fields"] * 2
+
+
 def test_feedback_business_requests_and_thoughts(tmp_path: Path) -> None:
     found = mapped(tmp_path, [{"q": "stars", "v": 4, "why": "nice"}], name="q", value="v", comment="why")
     assert told(found, "kind", "name", "value", "content") == [("feedback", "stars", "4", "nice")]
