@@ -15,6 +15,7 @@ import polars as pl
 
 from pipelines.erasing.identifiers import Identifiers
 from pipelines.erasing.known import Known
+from warehouse.schema import layout
 from warehouse.store import Store
 
 _TEXTS = ("session_id", "content", "call_id", "tool", "arguments", "name", "value", "usage")
@@ -60,9 +61,13 @@ def find(store: Store, person: Identifiers, known: Known) -> Theirs:
 
 def speaks(store: Store, table: str, person: Identifiers) -> list[int]:
     """Numbers of the rows of a table (its `rowid`) in which a value of the person stands."""
-    rows = store.read(
-        f"select rowid as row, to_json(t)::varchar as text from {table} t where list_bool_or(list_transform($needles, "
-        "lambda each: contains(lower(to_json(t)::varchar), each)))", needles=_as_json(person.needles))
+    texts = [f"lower({name})" if kind == "VARCHAR" else f"lower(to_json({name})::varchar)"
+             for name, kind, _ in layout().columns[table] if "VARCHAR" in kind or kind in ("BLOB", "JSON")]
+    if not texts:
+        return []
+    needles = {f"n{number}": each for number, each in enumerate(_as_json(person.needles))}
+    any_of = " or ".join(f"contains({text}, ${name})" for text in texts for name in needles)
+    rows = store.read(f"select rowid as row, to_json(t)::varchar as text from {table} t where {any_of}", **needles)
     return [row for row, text in rows.iter_rows() if person.within(text)]
 
 
