@@ -151,15 +151,17 @@ def _table(found: dict[int, dict[str, Figures]]) -> str:
 
 
 def _sizing(found: dict[int, dict[str, Figures]]) -> str:
-    """What each stage would take for `EVENTS`, as it grew here, on one processor of this machine."""
-    most = max(found)
+    """What each stage would take for `EVENTS`, as it grew here, on one processor of this machine: seconds by their slope,
+    memory by the line through the least and the most copies (what is loaded at any size is no growth)."""
+    least, most = min(found), max(found)
     n_events = found[most]["extract"]["n_events"]
     lines = [f"{'stage':<14}{'hours':>10}{'memory, GB':>12}   for {EVENTS:.0e} events"]
     for stage, at in found[most].items():
         slope = _slope({n: each[stage]["seconds"] for n, each in found.items()})
-        grows = _slope({n: each[stage]["memory_mb"] for n, each in found.items()})
+        grown = max(0.0, at["memory_mb"] - found[least][stage]["memory_mb"]) / max(1, most - least)   # MB a copy
         factor = EVENTS / n_events
-        hours, memory = at["seconds"] * factor ** max(slope, 1.0) / 3600, at["memory_mb"] * factor ** max(grows, 0.0) / 1000
+        hours = at["seconds"] * factor ** max(slope, 1.0) / 3600
+        memory = (at["memory_mb"] + grown * most * (factor - 1)) / 1000
         lines.append(f"{stage:<14}{hours:>10.1f}{memory:>12.1f}")
     return "\n".join(lines)
 

@@ -100,7 +100,9 @@ def _tried(tables: Tables, service: str, failures: bool, per_family: int) -> lis
     own = Tables(*(each.filter(pl.col("service") == service) if "service" in each.columns else each for each in tables))
     known = _known(own, service)
     tried = [("failure", *each) for each in _failures(own, known, failures)]
-    return [*tried, *(("rebinding", *each) for each in _rebound(own, known, service, per_family))]
+    tried += [("rebinding", *each) for each in _rebound(own, known, service, per_family)]
+    return [(way, task, found if isinstance(found, Derived) else Unbound(found.reason, found.detail))
+            for way, task, found in tried]   # one that was raised keeps all that was in sight where it was
 
 
 def _failures(own: Tables, known: Known, asked: bool) -> Iterator[tuple[Row, Derived | Unbound]]:
