@@ -84,7 +84,11 @@ def make(tables: Tables, failures: bool = True, per_family: int = 0, remember: R
     made: list[Made] = []
     left: list[Verdict] = []
     for service in tables.tasks["service"].unique().sort():
-        for way, task, found in _tried(tables, str(service), failures, per_family):
+        own = Tables(*(each.filter(pl.col("service") == service) if "service" in each.columns else each for each in tables))
+        known = _known(own, str(service))
+        tried = [("failure", *each) for each in _failures(own, known, failures)]
+        tried += [("rebinding", *each) for each in _rebound(own, known, str(service), per_family)]
+        for way, task, found in tried:
             if isinstance(found, Derived):
                 made.append(Made(task, way, found))
             else:
@@ -93,16 +97,6 @@ def make(tables: Tables, failures: bool = True, per_family: int = 0, remember: R
     kept = [_verdict(task_id, True, f"from_{way}", f"Solved as {lent} was.") for task_id, way, lent in variants.select(
         "task_id", "made_from", "derived_from").iter_rows()]
     return Variants(variants, frame(Verdict, [*left, *unrewarded, *kept]).sort("subject"))
-
-
-def _tried(tables: Tables, service: str, failures: bool, per_family: int) -> list[tuple[str, Row, Derived | Unbound]]:
-    """(way, task, what came of it) of one service, whose room is let go of before rewards are mined."""
-    own = Tables(*(each.filter(pl.col("service") == service) if "service" in each.columns else each for each in tables))
-    known = _known(own, service)
-    tried = [("failure", *each) for each in _failures(own, known, failures)]
-    tried += [("rebinding", *each) for each in _rebound(own, known, service, per_family)]
-    return [(way, task, found if isinstance(found, Derived) else Unbound(found.reason, found.detail))
-            for way, task, found in tried]   # one that was raised keeps all that was in sight where it was
 
 
 def _failures(own: Tables, known: Known, asked: bool) -> Iterator[tuple[Row, Derived | Unbound]]:
