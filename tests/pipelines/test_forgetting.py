@@ -9,6 +9,7 @@ import re
 import shutil
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import polars as pl
 import pytest
@@ -25,9 +26,10 @@ from pipelines.erasing.tracing import contents
 from pipelines.releases.releasing import registry_of
 from pipelines.settings import Settings
 from tests.conftest import KEY
-from tests.lakes import in_files, take_in
+from tests.lakes import in_files, in_postgres, take_in
 from tests.pipelines.conftest import Traceroom, tables
 from tests.pipelines.ingestion import held, ingest
+from tests.postgres import Postgres
 from warehouse.errors import InputError
 from warehouse.store import Store
 
@@ -192,6 +194,40 @@ def test_of_a_lake_nothing_is_left_of_them(tmp_path: Path) -> None:
     take_in(in_files(tmp_path), out, [str(written(logs, [*lines, line(30, "zoe_3000"), line(31, "zoe_1000")]))])
     with Store.open(out / "warehouse.duckdb", write=False) as store:
         assert store.read("select count(distinct session_id) as n from core.events").item() == 10
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("postgres")
+def test_of_a_lake_on_a_server_nothing_is_left_of_them(
+        postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither in the files of its rows, of any snapshot, nor in what its catalog answers with."""
+    monkeypatch.setenv("PGPASSWORD", postgres.password)
+    lines = [line(n, f"zoe_{n % 4}000") for n in range(12)]
+    url, out, logs = in_postgres(postgres, tmp_path / "rows"), tmp_path / "out", written(tmp_path / "logs", lines)
+    take_in(url, out, [str(logs)])
+    database = urlsplit(url.removeprefix("ducklake:")).path.removeprefix("/")
+    before = postgres.run("pg_dump", "--data-only", database)
+    assert "zoe_3000" in before or any(b"zoe_3000" in each for path in (tmp_path / "rows").rglob("*.parquet")
+                                       for each in contents(path))
+    forgotten(out, "zoe_3000")
+    assert "zoe_3000" not in postgres.run("pg_dump", "--data-only", database)
+    assert [path for folder in ("rows", "out") for path in (tmp_path / folder).rglob("*")
+            if path.is_file() and any(b"zoe_3000" in each for each in contents(path))] == []
+    with Store.open(out / "warehouse.duckdb", write=False) as store:
+        assert store.read("select count(distinct session_id) as n from core.events").item() == 9
+
+
+def test_who_is_named_by_an_address_goes_with_the_id_that_is_said_too(tmp_path: Path) -> None:
+    """Most events have the id alone; the session that tells of both goes as a whole either way."""
+    record = json.dumps({"user_id": "zoe_3000", "email": "zoe.k@mail.org"})
+    lines = [line(n, f"zoe_{n % 4}000") for n in range(12)] + [line(20, "bob_1000", mentions=record.replace('"', "'"))]
+    for name, subject, also in (("mail", "zoe.k@mail.org", ("zoe_3000",)), ("id", "zoe_3000", ())):
+        out = tmp_path / name
+        ingest(out, written(tmp_path / "logs", lines))
+        done = forget(Settings(logs=(), out=str(out)), registry_of(Settings(logs=(), out=str(out))), subject, also)
+        assert subject in done.values
+        assert set(held(out)["core.events"]["session_id"]) == {f"s{n}" for n in range(12) if n % 4 != 3}
+        assert not any(b"zoe_3000" in path.read_bytes() for path in out.rglob("*") if path.is_file())
 
 
 def test_under_a_pseudonym_they_are_found_by_their_own_name(tmp_path: Path) -> None:
