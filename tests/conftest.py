@@ -10,7 +10,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 from filelock import FileLock
@@ -23,6 +23,9 @@ from warehouse.errors import Unavailable
 
 if TYPE_CHECKING:
     from tests.postgres import Postgres
+
+LEFT_OUT = pytest.StashKey[int]()
+"""How many slow tests were not asked for."""
 
 # Machines are noisy: a slow example is no failure.
 settings.register_profile("some", deadline=None, max_examples=40)
@@ -68,8 +71,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("--all"):
         items.sort(key=lambda item: (not item.get_closest_marker("timeout"), not item.get_closest_marker("slow")))
         return
+    config.stash[LEFT_OUT] = len(slow)
     config.hook.pytest_deselected(items=slow)
     items[:] = [item for item in items if not item.get_closest_marker("slow")]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """What a worker left out; each collects all, so any of them knows it."""
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker hands on what it left out."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = session.config.stash.get(LEFT_OUT, 0)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Nothing is left out in silence."""
+    if left_out := terminalreporter.config.stash.get(LEFT_OUT, 0):
+        told = "1 slow test was" if left_out == 1 else f"{left_out} slow tests were"
+        terminalreporter.write_line(f"{told} left out; --all runs what is slow too.")
 
 
 def lacking(reason: str) -> NoReturn:
