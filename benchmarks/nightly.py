@@ -9,10 +9,10 @@ but the last `--nights` hundredths (`--share`); then each night brings a file wi
 over all of it, in a process of its own. The last `--measured` nights are run one by one, and what comes before them arrives
 together, as after days of rest; 0: each. Then a night without news, and a full build of the same logs into an empty folder,
 with which the grown one must agree table by table and file by file; then a night on which a file has another name, and one on
-which a person writes a rubric. With `--services N` sessions are dealt to N services by their names, and on one more night the
-news is of one service alone. With `--first N` only the first N sessions count. With `--beside` the last night and the full
-build run at the same time: a machine on which others work slows both alike, so that the shares can be read, each stage's too.
-All with `--privacy off`: the pseudonyms of a night do not know whom the next one names.
+which a person writes a rubric. With `--services N` sessions are dealt to N services by their names, each with tools of its own
+name, and on one more night the news is of one service alone. With `--first N` only the first N sessions count. With `--beside`
+the last night and the full build run at the same time: a machine on which others work slows both alike, so that the shares can
+be read, each stage's too. All with `--privacy off`: the pseudonyms of a night do not know whom the next one names.
 
 The last line on stdout is one JSON object. `incremental_share`: seconds of a night with a hundredth of new sessions over those
 of a full build, the mean of the measured ones, and `incremental_cpu_share` the same of processor seconds, which a busy machine
@@ -145,11 +145,22 @@ def sessions_of(logs: list[Path], n_services: int) -> Iterator[list[str]]:
             place = row.get("metadata", row)
             name = str(place.get("session_id", len(found)))
             if n_services > 1:
-                dealt = int(hashlib.sha256(name.encode()).hexdigest(), 16) % n_services
-                place["app" if "app" in place else "service"] = f"desk-{dealt}"
-                line = json.dumps(row) + "\n"
+                service = f"desk-{int(hashlib.sha256(name.encode()).hexdigest(), 16) % n_services}"
+                place["app" if "app" in place else "service"] = service
+                line = json.dumps(with_tools_of(service, row)) + "\n"
             found.setdefault(name, []).append(line)
     yield from found.values()
+
+
+def with_tools_of(service: str, row: Any) -> Any:
+    """The same record, with every tool named after the service: services with the same tools are judged as one."""
+    if isinstance(row, list):
+        return [with_tools_of(service, each) for each in row]
+    if not isinstance(row, dict):
+        return row
+    is_tools = isinstance(row.get("name"), str) and (row.keys() & {"arguments", "parameters"} or row.get("role") == "tool")
+    named = {"name": f"{service}-{row['name']}"} if is_tools else {}
+    return {name: with_tools_of(service, value) for name, value in row.items()} | named
 
 
 def one_more(inbox: Path, sessions: list[list[str]]) -> None:

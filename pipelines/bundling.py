@@ -8,31 +8,35 @@ verified reward are not published: their rooms stand in OUT/withheld, where grad
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
 from env_builder import bundle, image, rooms, users, verify
 from env_builder.audit import Depth
-from env_builder.bundle import MANIFEST, Bundle
+from env_builder.bundle import Bundle
 from env_builder.conditions import conditions
 from env_builder.coverage import coverage
 from pipelines import privacy, progress
+from pipelines.directories import directories_stand, remove_others
 from pipelines.engine import Counts
 from pipelines.engines import auditors
-from pipelines.kept import keeping
-from pipelines.parts import audits_of, keep_audits
+from pipelines.kept import forget, keeping
+from pipelines.parts import Parts, audits_of, keep_audits, note, parts, put
 from pipelines.settings import Settings
-from warehouse.records import EnvironmentRow, Remember, Verdict, anew, empty, frame
+from warehouse.records import EnvironmentRow, Remember, Verdict, anew, frame
 from warehouse.store import Store
 
 STAGE = "environments"
 LONGEST_NAME = 64
+_OF_SERVICES = (
+    "core.turns", "core.tools", "mart.facts", "mart.recorded", "mart.behaviours", "mart.tasks", "mart.rubrics", "mart.variants",
+    "(select service, session_id, probability from mart.outcomes join core.sessions using (session_id))")
+"""What an environment is made of, with the service whose it is."""
 
 
 class Tables(NamedTuple):
@@ -55,31 +59,39 @@ class Tables(NamedTuple):
 
 def environments(store: Store, settings: Settings) -> Counts:
     """A directory for each service with tasks that hold: its room, its grader's side, and its image where an engine is."""
-    with keeping(store, STAGE) as remember:
-        return _environments(store, settings, remember)
-
-
-def _environments(store: Store, settings: Settings, remember: Remember) -> Counts:
-    drafts = _drafts(settings)
-    shutil.rmtree(drafts, ignore_errors=True)
+    shutil.rmtree(_drafts(settings), ignore_errors=True)
+    names = names_of(store.read("select distinct service from mart.tasks order by all")["service"])
+    found = _shares(store, names, settings)
     rows: list[EnvironmentRow] = []
-    verdicts, audits = [empty(Verdict)], dict[str, dict[str, str]]()
-    services = store.read("select distinct service from mart.tasks order by all")["service"].to_list()
-    names = names_of(services)
-    for done, service in enumerate(services):
-        progress.tell(STAGE, done, len(services), service)
-        row, found, audits[service] = _of_service(store, service, names[service], settings, remember, audits_of(store, service))
-        verdicts.append(found)
+    verdicts, audits = dict[str, pl.DataFrame](), dict[str, dict[str, str]]()
+    for done, service in enumerate(found.stale):
+        progress.tell(STAGE, done, len(found.stale), service)
+        with keeping(store, f"{STAGE} {service}") as remember:
+            row, verdicts[service], audits[service] = _of_service(
+                store, service, names[service], settings, remember, audits_of(store, service))
         rows += [row] if row else []
-    shutil.rmtree(drafts, ignore_errors=True)
-    _remove_others(settings, {row.environment for row in rows}, set(names.values()))
+    forget(store, [f"{STAGE} {service}" for service in found.gone if service not in names])
+    shutil.rmtree(_drafts(settings), ignore_errors=True)
     store.replace(
-        "mart.verdicts", pl.concat(verdicts), "stage in ('environments', 'verify', 'image')")
-    store.replace("mart.environments", frame(EnvironmentRow, rows))
-    keep_audits(store, audits)
-    n_published = sum(row.n_tasks for row in rows)
-    return {"n_environments": len(rows), "n_rubrics": store.count("mart.rubrics"), "n_published": n_published,
-            "n_images": sum(row.image_id is not None for row in rows)}
+        "mart.verdicts", note(store, STAGE, found, verdicts), "stage in ('environments', 'verify', 'image')")
+    put(store, "mart.environments", found, frame(EnvironmentRow, rows))
+    keep_audits(store, found, audits)
+    made = store.table("mart.environments")
+    remove_others(settings, set(made["environment"]), set(names.values()))
+    return {"n_environments": made.height, "n_rubrics": store.count("mart.rubrics"), "n_published": int(made["n_tasks"].sum()),
+            "n_images": made["image_id"].count()}
+
+
+def _shares(store: Store, names: dict[str, str], settings: Settings) -> Parts:
+    """The services' environments: which stand as they would be made today, with the image that is asked for."""
+    asked = {name: settings.told(name) for name in ("image", "base_image", "[audit]")}
+    starts = dict(store.read("select service, starts_from from mart.services").iter_rows())
+    told = {service: [name, starts.get(service), privacy.stated(store), asked] for service, name in names.items()}
+    found = parts(store, STAGE, told, _OF_SERVICES)
+    rows = {row["service"]: row for row in store.table("mart.environments").to_dicts()}
+    standing = {service for service in found.standing if directories_stand(store, settings, service, names[service], rows.get(service))
+                and not (settings.image and service in rows and rows[service]["image_id"] is None)}
+    return found.again(found.standing.keys() - standing)
 
 
 def publish(store: Store, service: str, name: str, settings: Settings) -> bool:
@@ -91,16 +103,9 @@ def publish(store: Store, service: str, name: str, settings: Settings) -> bool:
 
 def hold(store: Store, settings: Settings) -> bool:
     """Do the directories still stand as they were written, by what their manifests say?"""
-    rows = store.table("mart.environments")
-    left = dict(store.read(
-        "select service, count(*) filter (task_id not in (select subject from mart.verdicts where stage = 'verify' and kept)) "
-        "from mart.tasks group by service order by service").iter_rows())
-    places = zip(left.values(), names_of(left).values(), strict=True)
-    if any(n and _digest(settings.withheld / name) is None for n, name in places):
-        return False
-    return all(
-        _digest(settings.environments / row["environment"]) == row["content_digest"]
-        and (settings.rewards / row["environment"] / "rewards.json").is_file() for row in rows.to_dicts())
+    rows = {row["service"]: row for row in store.table("mart.environments").to_dicts()}
+    services = store.read("select distinct service from mart.tasks order by all")["service"]
+    return all(directories_stand(store, settings, service, name, rows.get(service)) for service, name in names_of(services).items())
 
 
 def written_again(store: Store, folder: Path) -> dict[str, str]:
@@ -253,26 +258,6 @@ def move(made: Path, place: Path) -> None:
         place.replace(old)
     made.replace(place)
     shutil.rmtree(old, ignore_errors=True)
-
-
-def _remove_others(settings: Settings, names: set[str], services: set[str]) -> None:
-    """Take away what an earlier run published and this one does not; nothing that is not an environment of ours."""
-    for folder in settings.withheld.glob("*"):
-        if folder.name not in services and _digest(folder) is not None:
-            shutil.rmtree(folder)
-    for folder in settings.environments.glob("*"):
-        if folder.name not in names and _digest(folder) is not None:
-            shutil.rmtree(folder)
-            shutil.rmtree(settings.rewards / folder.name, ignore_errors=True)
-
-
-def _digest(environment: Path) -> str | None:
-    """Content digest that a directory's manifest states, None where it is no environment."""
-    try:
-        manifest: Any = json.loads((environment / MANIFEST).read_text("utf-8"))
-        return str(manifest["content_digest"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
 
 
 def _no_image(why: str) -> dict[str, str]:

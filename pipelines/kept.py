@@ -1,7 +1,8 @@
 """What functions of their arguments alone gave on another day, so that a night computes what is new.
 
-In: the warehouse, the name of a stage. Out: a `Remember` that wings take. When the stage is done, what was asked for stands in
-`raw.kept` and nothing else: what no session says any more is forgotten. What other code gave counts for nothing.
+In: the warehouse, the name of a stage, and of a service where the stage is made service by service. Out: a `Remember` that
+wings take. When the stage is done, what was asked for stands in `raw.kept` and nothing else: what no session says any more is
+forgotten. What other code gave counts for nothing.
 """
 
 from __future__ import annotations
@@ -40,6 +41,11 @@ def keeping(store: Store, stage: str) -> Iterator[Remember]:
     yield remember
     new = [{"stage": stage, "kept_id": key, "code": code, "told": told} for key, told in now.items() if key not in before]
     store.change(
-        "delete from raw.kept where stage = $stage and (code != $code or kept_id not in (select kept_id from incoming))",
+        "delete from raw.kept where code != $code or stage = $stage and kept_id not in (select kept_id from incoming)",
         pl.DataFrame({"kept_id": list(now)}, schema={"kept_id": pl.String()}), stage=stage, code=code)
     store.append("raw.kept", pl.DataFrame(new, schema=_SCHEMA))
+
+
+def forget(store: Store, stages: list[str]) -> None:
+    """What was kept of these is not there any more."""
+    store.change("delete from raw.kept where list_contains($stages, stage)", None, stages=stages)

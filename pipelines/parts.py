@@ -33,6 +33,11 @@ class Parts(NamedTuple):
         """Services whose share must be made, sorted."""
         return [service for service in self.wanted if service not in self.standing]
 
+    def again(self, services: Iterable[str]) -> Parts:
+        """The same, with the shares of these services made again too."""
+        left = {service: verdicts for service, verdicts in self.standing.items() if service not in {*services}}
+        return self._replace(standing=left, gone=sorted({*self.gone, *self.standing} - {*left}))
+
 
 def parts(store: Store, stage: str, told: Mapping[str, object], rows: Iterable[str]) -> Parts:
     """The shares of the stage. `told`: each service, with JSON of what else its share is made from; `rows`: tables with a
@@ -74,9 +79,9 @@ def audits_of(store: Store, service: str) -> dict[str, str]:
     return dict(rows.iter_rows())
 
 
-def keep_audits(store: Store, audits: Mapping[str, Mapping[str, str]]) -> None:
-    """Put the audits of each service in the place of all former ones."""
+def keep_audits(store: Store, found: Parts, audits: Mapping[str, Mapping[str, str]]) -> None:
+    """Put the audits of services in the place of their former ones; those of shares that stand stay."""
     rows = [{"service": service, "audit_id": key, "code": code_digest(), "audited": audited}
             for service, each in sorted(audits.items()) for key, audited in sorted(each.items())]
-    store.replace("raw.audits", pl.DataFrame(rows, schema={
+    put(store, "raw.audits", found, pl.DataFrame(rows, schema={
         name: pl.String() for name in ("service", "audit_id", "code", "audited")}))

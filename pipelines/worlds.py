@@ -67,7 +67,7 @@ def worlds(store: Store, settings: Settings) -> dict[str, int]:
                   ("core.sessions", "core.turns", "core.tools"))
     together = behaviour.ask or behaviour.programs is not None
     if together:
-        found = found._replace(standing={}, gone=sorted({*found.gone, *found.wanted}))
+        found = found.again(found.wanted)
     made = _made(logged, settings, found, together)
     verdicts = note(store, "world", found, made.verdicts)
     for stage in ("world", "behaviour"):

@@ -1,8 +1,9 @@
-"""A night that brings news of one service: the worlds of the others are kept, and all is as if built at once."""
+"""A night that brings news of one service: what was made of the others is kept, and all is as if built at once."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,18 @@ from tests.pipelines.conftest import SAMPLE, Traceroom, files, same, tables
 
 
 def write_night(folder: Path, number: int, lines: list[str], service: str) -> None:
-    """Sessions of the sample as a service's log of one night."""
+    """Sessions of the sample as a service's log of one night, with tools of its own: outcomes are judged by kind of service."""
     folder.mkdir(exist_ok=True)
     rows = [json.dumps({**json.loads(line), "service": service}) + "\n" for line in lines]
-    (folder / f"{service}-{number}.jsonl").write_text("".join(rows), "utf-8")
+    tools = {call["function"]["name"] for row in rows for told in json.loads(row)["messages"]
+             for call in told.get("tool_calls") or []}
+    text = re.sub(rf'"({"|".join(sorted(tools))})"', rf'"{service}_\1"', "".join(rows)) if tools else "".join(rows)
+    (folder / f"{service}-{number}.jsonl").write_text(text, "utf-8")
+
+
+def sealed(out: Path) -> dict[str, tuple[int, int]]:
+    """When the grader's side of each environment was written, and where."""
+    return {path.parent.name: (path.stat().st_mtime_ns, path.stat().st_ino) for path in out.glob("rewards/*/rewards.json")}
 
 
 @pytest.mark.slow
@@ -32,14 +41,22 @@ def test_services_without_news_are_kept(tmp_path: Path, traceroom: Traceroom, mo
 
     monkeypatch.setattr(world, "build", building)
     run = ("run", "--no-image", "--json", tmp_path / "logs", "--out")
-    write_night(tmp_path / "logs", 1, lines[:5], "north")
-    write_night(tmp_path / "logs", 1, lines[5:9], "south")
+    write_night(tmp_path / "logs", 1, lines[::2], "north")
+    write_night(tmp_path / "logs", 1, lines[1:-2:2], "south")
     assert traceroom(*run, tmp_path / "grown").returncode == 0
     assert built == [["north"], ["south"]]
     built.clear()
-    write_night(tmp_path / "logs", 2, lines[9:10], "south")
+    written = sealed(tmp_path / "grown")
+    assert set(written) == {"north", "south"}
+    write_night(tmp_path / "logs", 2, lines[-1:], "south")
     assert traceroom(*run, tmp_path / "grown").returncode == 0
     assert built == [["south"]], "north had no news"
+    again = sealed(tmp_path / "grown")
+    assert again["north"] == written["north"] and again["south"] != written["south"]
     assert traceroom(*run, tmp_path / "at_once").returncode == 0
     assert same(tables(tmp_path / "grown"), tables(tmp_path / "at_once")) == []
     assert files(tmp_path / "grown") == files(tmp_path / "at_once")
+    (tmp_path / "grown" / "rewards" / "north" / "rewards.json").unlink()
+    assert traceroom(*run, tmp_path / "grown").returncode == 0
+    assert files(tmp_path / "grown") == files(tmp_path / "at_once"), "what somebody took away is made again"
+    assert sealed(tmp_path / "grown")["south"] == again["south"]
