@@ -89,9 +89,13 @@ def _shares(store: Store, names: dict[str, str], settings: Settings) -> Parts:
     told = {service: [name, starts.get(service), privacy.stated(store), asked] for service, name in names.items()}
     found = parts(store, STAGE, told, _OF_SERVICES)
     rows = {row["service"]: row for row in store.table("mart.environments").to_dicts()}
-    standing = {service for service in found.standing if directories_stand(store, settings, service, names[service], rows.get(service))
-                and not (settings.image and service in rows and rows[service]["image_id"] is None)}
-    return found.again(found.standing.keys() - standing)
+
+    def lacks(service: str) -> bool:
+        row = rows.get(service)
+        without = settings.image and row is not None and row["image_id"] is None
+        return without or not directories_stand(store, settings, service, names[service], row)
+
+    return found.again(filter(lacks, found.standing))
 
 
 def publish(store: Store, service: str, name: str, settings: Settings) -> bool:
@@ -104,8 +108,8 @@ def publish(store: Store, service: str, name: str, settings: Settings) -> bool:
 def hold(store: Store, settings: Settings) -> bool:
     """Do the directories still stand as they were written, by what their manifests say?"""
     rows = {row["service"]: row for row in store.table("mart.environments").to_dicts()}
-    services = store.read("select distinct service from mart.tasks order by all")["service"]
-    return all(directories_stand(store, settings, service, name, rows.get(service)) for service, name in names_of(services).items())
+    names = names_of(store.read("select distinct service from mart.tasks order by all")["service"])
+    return all(directories_stand(store, settings, service, name, rows.get(service)) for service, name in names.items())
 
 
 def written_again(store: Store, folder: Path) -> dict[str, str]:

@@ -35,7 +35,8 @@ class Parts(NamedTuple):
 
     def again(self, services: Iterable[str]) -> Parts:
         """The same, with the shares of these services made again too."""
-        left = {service: verdicts for service, verdicts in self.standing.items() if service not in {*services}}
+        these = {*services}
+        left = {service: verdicts for service, verdicts in self.standing.items() if service not in these}
         return self._replace(standing=left, gone=sorted({*self.gone, *self.standing} - {*left}))
 
 
