@@ -60,7 +60,8 @@ def plant(logs: Path, n: int) -> list[Planted]:
         lines.append(_session(number, said, json.dumps(_record(person)) if in_fields else '{"ok": true}'))
         if in_fields:
             changes.append(_change(number, person))
-            planted.append(Planted(side, "row change", f'"{person.last}"'))
+            if len(person.last) > len("Banks"):   # a shorter one is a word that stands in code too
+                planted.append(Planted(side, "row change", person.last))
     (logs / "planted.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
     (logs / "planted_changes.jsonl").write_text("\n".join(changes) + "\n", "utf-8")
     return planted

@@ -63,6 +63,7 @@ def disclosed(files: Iterable[tuple[str, Path]], secret: bool, nobodys: frozense
     """{"path", "kind", "n", "first"} of what is found, by path; `secret`: of secrets, else of personal data; `nobodys`:
     pseudonyms."""
     kinds = [kind for kind in KINDS if kind.is_secret == secret]
+    known = {_plain(each) for each in nobodys}
     found: list[dict[str, object]] = []
     for name, path in sorted(files):
         if path.suffix not in READ:
@@ -70,7 +71,7 @@ def disclosed(files: Iterable[tuple[str, Path]], secret: bool, nobodys: frozense
         values: dict[str, set[str]] = {kind.name: set() for kind in kinds}
         for lines in _texts(path):
             for kind in kinds:
-                values[kind.name] |= _values(lines, kind) - nobodys
+                values[kind.name] |= {each for each in _values(lines, kind) if _plain(each) not in known}
         found += [{"path": name, "kind": kind, "n": len(each), "first": _masked(min(each))}
                   for kind, each in values.items() if each]
     return found
@@ -91,6 +92,11 @@ def _texts(path: Path) -> Iterator[pl.Series]:
 
 def _values(lines: pl.Series, kind: Kind) -> set[str]:
     return {text for text in lines.str.extract_all(kind.pattern).explode().drop_nulls().unique() if kind.holds(text)}
+
+
+def _plain(text: str) -> str:
+    """A value in one spelling: in lower case, a number without what stands between its digits."""
+    return text.lower() if "@" in text else re.sub(r"[\s().-]", "", text.lower())
 
 
 def _masked(text: str) -> str:
