@@ -77,6 +77,8 @@ class Pseudonyms:
         if found and (not found[2] or not found[1] or len(found[1]) > 2):
             head = found[1] and (found[1] if found[1].lower() in GENERIC else self.word(found[1]))
             return head + (found[2] and self._number(found[2]))
+        if part.isascii() and part.isupper():   # one id, however loud
+            return self._by_kind["id"].shaped(part.lower()).upper()
         return self._by_kind["id"].shaped(part)
 
     def _hexadecimal(self, value: str) -> str:

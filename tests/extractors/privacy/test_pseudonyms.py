@@ -93,3 +93,9 @@ def test_dates_keep_their_distances(one: date, other: date) -> None:
     moved = [date.fromisoformat(MADE.of("date", each.isoformat())) for each in (one, other)]
     assert moved[0] - moved[1] == one - other and moved[0] != one
     assert MADE.of("date", f"{one:%m/%d/%Y}") == f"{moved[0]:%m/%d/%Y}" and MADE.of("date", "soon") == "soon"
+
+
+@pytest.mark.parametrize("value", ["u48.u48231@corp.io", "u4_8801", "qx-1234"])
+def test_an_id_in_capitals_is_the_same_id(value: str) -> None:
+    kind = "email" if "@" in value else "id"
+    assert MADE.of(kind, value.upper()) == MADE.of(kind, value).upper() != value.upper()
