@@ -70,5 +70,5 @@ def test_it_prints_what_was_found_and_what_is_left(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout.splitlines()[-1])["figures"]
     assert figures["recall_structured"] == 1 and figures["recall_unstructured"] >= 0.97
-    assert figures["originals_left"] == 0 and figures["n_originals"] > 100
+    assert figures["originals_left"] == 0 and figures["n_originals"] > 100 and figures["n_releases"] == 1
     assert figures["privacy_cost"] > 0
