@@ -10,16 +10,15 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from functools import lru_cache
-from itertools import pairwise
 from typing import NamedTuple
 
 from extractors.privacy.fields import EMAIL, kind_of_value
-from extractors.privacy.kept import STREETS, TITLES, is_given, is_listed
+from extractors.privacy.names import Names
 from extractors.privacy.patterns import CUES, Found, account_at, cue_at, is_long, number_at, zip_after
 from extractors.privacy.people import Known, People
 from extractors.privacy.pseudonyms import Pseudonyms
 from extractors.privacy.records import OWN, is_somebodys, segment_after
-from extractors.privacy.spelled import camel, composed, encoded, runs
+from extractors.privacy.spelled import composed, encoded, runs
 
 _CHUNK = re.compile(r"\\[nrtbf\"\\/]|(?:(?:%[0-9A-Fa-f]{2})+[^\W_]*|[^\W_]+)(?:[._@+%'’-]+[^\W_]+)*")
 _SEP = re.compile(r"""\\*["']?\s*(?::|=>?)[ \t]*(\\*["'])?(\[)?""")
@@ -28,8 +27,6 @@ _TIGHT = re.compile(r"[^\s,;&}\])\"'<>]{1,200}")
 _LIST = re.compile(r"""\[[^\[\]{}]*\]""")
 _ITEM = re.compile(r"""(["'])((?:(?!\1).){1,200})\1""")
 _LETTERS = re.compile(r"[^\W\d_]+")
-_OPENED = re.compile(r"""["'(,\[{=:/>]""")
-_AFTER_NAME = re.compile(r"([._-]?)(\d+)")
 _GOES_ON, _OPENS = frozenset(" -.)"), frozenset("+(")
 _LEAST = 5
 """Signs of a known value, more of which a part of a chunk has."""
@@ -37,7 +34,6 @@ _LONGEST = 200
 """Signs of a field's value."""
 _REMEMBERED = 1 << 24
 """Signs of texts of which is kept in mind what became of them: other files tell the same again."""
-_BEFORE = frozenset((*TITLES, "name", "named", "dear", "hi", "hello", "hey", "i'm", "called"))
 
 
 class _Chunk(NamedTuple):
@@ -91,7 +87,7 @@ class Carrier:
     """The walk, with what it remembers of chunks."""
 
     def __init__(self, people: People, pseudonyms: Pseudonyms) -> None:
-        self._people, self._pseudonyms = people, pseudonyms
+        self._people, self._pseudonyms, self._names = people, pseudonyms, Names(people, pseudonyms)
         self.met: set[Known] = set()
         """What was replaced for its form."""
         self._chunks: dict[str, _Chunk | None] = {}
@@ -99,7 +95,6 @@ class Carrier:
         self._walked: dict[str, Carried] = {}
         self._n_walked = 0
         """Signs of these."""
-        self._initials = {(first[0], last) for first, last in people.full}
         self._begins: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for value, kind in people.values.items():
             found = _CHUNK.match(value) if value[:1].isalnum() else _CHUNK.search(value)
@@ -164,7 +159,7 @@ class Carrier:
             self.met.add((place[2], value))
             self._look_ahead(text, place[1], place[2], met)
             return [(place[0], place[1], self._pseudonyms.of(place[2], value))]
-        if known.doubtful and not self._is_name(text, start, end):
+        if known.doubtful and not self._names.stands_at(text, start, end):
             return []
         met.names.update(known.names)
         return [(start, end, known.made)] if known.made is not None else []
@@ -217,30 +212,6 @@ class Carrier:
         made = self._pseudonyms.of(self._people.values.get(value.lower(), found), value)
         return _Value(made, words, frozenset({value} if found == "zip" else ()))
 
-    def _is_name(self, text: str, start: int, end: int) -> bool:
-        """Whether what is a word too is a name here: beside a name, or after a title; in lower case as a known name alone."""
-        if not text[start].isupper():
-            return self._is_pair(text, start, end)
-        before = text[max(0, start - 40):start].rstrip(" .").rsplit(None, 1)
-        last = _OPENED.split(before[-1].rstrip("\"',"))[-1].lower() if before and text[start - 1:start] == " " else ""
-        if last in _BEFORE or self._is_a_name(last):
-            return True
-        if (last[:1], text[start:end].lower()) in self._initials and len(last) == 1 and text[start - 2] == ".":
-            return True
-        after = re.match(r" ([^\W\d_]+)", text[end:end + 30])
-        return after is not None and after[1][0].isupper() and self._is_a_name(after[1].lower())
-
-    def _is_pair(self, text: str, start: int, end: int) -> bool:
-        """Whether a word and the one before or behind it are somebody's name."""
-        word = text[start:end].lower().removesuffix("'s").removesuffix("’s")
-        before = re.search(r"([^\W\d_]+),? $", text[max(0, start - 40):start])
-        after = re.match(r",? ([^\W\d_]+)", text[end:end + 40])
-        full = self._people.full
-        return any(each and ((word, each[1].lower()) in full or (each[1].lower(), word) in full) for each in (before, after))
-
-    def _is_a_name(self, word: str) -> bool:
-        return word in self._people.words
-
     def _look_up(self, chunk: str) -> _Chunk | None:
         found = self._chunks[chunk] = None if chunk[0] == "\\" else self._told(chunk)
         return found
@@ -265,7 +236,7 @@ class Carrier:
         cue = lower if lower in CUES else None
         number = chunk[0].isdigit()
         is_account = len(chunk) > 3 and chunk[:2].isalpha() and chunk[:2].isupper() and chunk[2:4].isdigit()
-        new, names, doubtful = self._words(chunk)
+        new, names, doubtful = self._names.replaced(chunk)
         noun = lower in self._people.nouns
         if new is None and not (field or begins or cue or number or is_account or noun):
             return None
@@ -283,54 +254,6 @@ class Carrier:
                 names = {*_LETTERS.findall(lower[start:end]), *rest[0].names, *rest[1].names}
                 return _Chunk(rest[0].text + new + rest[1].text, tuple(sorted(names)))
         return None
-
-    def _together(self, chunk: str) -> tuple[str, tuple[str, ...], bool] | None:
-        """Names that are written together, with their capitals."""
-        parts, people = camel(chunk), self._people
-        lower = [part.lower() for part in parts]
-        beside = {at for at, pair in enumerate(pairwise(lower)) if pair in people.full or pair[::-1] in people.full or (
-            people.words.issuperset(pair) and not people.doubtful.issuperset(pair))}
-        named = {each for at in beside for each in (at, at + 1)}
-        if not named:
-            return None
-        made = [self._pseudonyms.word(part) if at in named else part for at, part in enumerate(parts)]
-        return "".join(made), tuple(lower[at] for at in sorted(named)), False
-
-    def _words(self, chunk: str) -> tuple[str | None, tuple[str, ...], bool]:
-        """The chunk with its names replaced, these, and whether it is a name beside another one alone."""
-        people = self._people
-        parts = _LETTERS.findall(chunk)
-        lower = [part.lower() for part in parts]
-        mixed = parts == [chunk] and chunk not in people.words and not chunk.islower() and not chunk.isupper()
-        if mixed and (together := self._together(chunk)):
-            return together
-        sure = [word for word in lower if word in people.words and word not in people.doubtful]
-        joined = len(parts) > 1 and re.search(r"[._]", chunk) is not None
-        if joined and is_given(lower[0]) and is_listed(lower[1]) and len(parts) == 2:
-            return self._pseudonyms.of("id", chunk), tuple(lower), False
-        if not sure:
-            lone = len(parts) == 1 or (len(parts) == 2 and lower[1] == "s")
-            if lone and lower[0] in people.doubtful and chunk.startswith(parts[0]) and not any(map(str.isdigit, chunk)):
-                return self._pseudonyms.word(parts[0]) + chunk[len(parts[0]):], (lower[0],), True
-            return None, (), False
-        if joined and len(parts) == 2 and all(word in people.words or is_listed(word) for word in lower):
-            return self._pseudonyms.of("id", chunk), tuple(lower), False
-        return self._partly(chunk, set(sure)), tuple(sure), False
-
-    def _partly(self, chunk: str, names: set[str]) -> str:
-        """The chunk with these names replaced, and numbers that follow one at once."""
-        pieces: list[str] = []
-        done = 0
-        for found in _LETTERS.finditer(chunk):
-            if found[0].lower() not in names or found.start() < done or found[0].lower() in STREETS:
-                continue
-            pieces += [chunk[done:found.start()], self._pseudonyms.word(found[0])]
-            done = found.end()
-            if number := _AFTER_NAME.match(chunk, done):
-                pieces += [number[1], self._pseudonyms.of("id", number[2])]
-                done = number.end()
-        return "".join(pieces) + chunk[done:]
-
 
 def _by_form(text: str, start: int, end: int, known: _Chunk) -> Found | None:
     """What a chunk begins, or speaks of, by its form alone."""
