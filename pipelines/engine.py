@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from functools import _lru_cache_wrapper, cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -77,6 +78,7 @@ class Look(NamedTuple):
 SAMPLE_ROWS = 5
 _SELDOM = (100_000, 50, 100)
 """New objects, and rounds of the youngest and the middle ones, after which the interpreter looks for circles."""
+_FROM = ("the code", "what it stands on", "what was configured")
 _WINGS = ("extractors", "env_builder")
 
 
@@ -136,9 +138,19 @@ def up_to_date(store: Store, stages: tuple[Stage, ...], settings: Settings) -> b
 
 
 def _current(store: Store, stage: Stage, settings: Settings) -> bool:
+    return why_computed(store, stage, settings) is None
+
+
+def why_computed(store: Store, stage: Stage, settings: Settings) -> str | None:
+    """What of a stage is not as it was when it was computed last; None where all is."""
     before = _recorded(store, stage.name)
-    same = before is not None and before["digest"] == _wanted(store, stage, settings)
-    return same and stage.holds(store, settings)
+    if before is None:
+        return "it was not computed yet"
+    was, wanted = before["digest"].split(), _wanted(store, stage, settings).split()
+    if was != wanted:
+        other = [name for name, one, two in zip_longest(_FROM, was, wanted) if one != two and name]
+        return f"{' and '.join(other)} changed"
+    return None if stage.holds(store, settings) else "what it wrote is gone"
 
 
 def _work(store: Store, stage: Stage, settings: Settings, began: float) -> Counts:
@@ -167,9 +179,10 @@ def _looks(store: Store, stage: Stage) -> tuple[dict[str, Look], pl.DataFrame]:
 
 
 def _wanted(store: Store, stage: Stage, settings: Settings) -> str:
+    """Digests of what it is computed from, as `_FROM` calls them."""
     before = {name: (_recorded(store, name) or {}).get("versions") for name in stage.after}
     told = {name: settings.told(name) for name in stage.reads}
-    return digest_of({"stage": stage.name, "code": code_digest(), "before": before, "settings": told})
+    return " ".join([code_digest(), digest_of(before), digest_of(told)])
 
 
 def _state(store: Store) -> str:

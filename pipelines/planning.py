@@ -48,8 +48,8 @@ def _stages(store: Store, settings: Settings, is_new: bool) -> list[dict[str, st
         if stage.always:
             would, why = ("look", "it looks each time") if not is_new else ("compute", "there are files that it has not read")
             would, why = (would, why) if not stage.last else ("look", "it counts what the others left")
-        elif not engine.up_to_date(store, (stage,), settings):
-            would, why = "compute", "the code, what was configured, or what it stands on is another, or what it wrote is gone"
+        elif changed := engine.why_computed(store, stage, settings):
+            would, why = "compute", changed
         elif above and said[above]["would"] != "look":
             would, why = "check", f"{above} comes before it: it is computed where that gives other rows"
         else:
