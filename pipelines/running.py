@@ -109,7 +109,7 @@ def _blocked(store: Store, broken: list[Rule]) -> GateFailed:
     for rule in broken:
         rows = offenders(store, rule)
         shown = "; ".join(str(row) for row in rows.head(_SHOWN).to_dicts())
-        progress.warn("checks", f"{rule.name}: {rule.says} {rows.height:,} rows speak against it: {shown}")
+        progress.warn("checks", f"{rule.name}: {rule.says} Rows against it: {rows.height:,}: {shown}")
     names = ", ".join(sorted(rule.name for rule in broken))
     return GateFailed(
         f"checks that do not hold: {names}; nothing is built from these tables, and what was published stays",

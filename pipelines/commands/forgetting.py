@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from pipelines.commands.building import Json, Out
 from pipelines.commands.releasing import Config, Where
-from pipelines.screen import data, say, table
+from pipelines.screen import data, many, say, table
 from pipelines.settings import Settings
 from warehouse.errors import GateFailed
 
@@ -52,14 +52,14 @@ def _tell(done: Forgot, dry: bool) -> None:
     values = ", ".join(done.values) + (f"; {' '.join(done.name)} with a number of their record" if done.name else "")
     say(f"{'Would look' if dry else 'Looked'} for {escape(values)}")
     went = "would go" if dry else "went"
-    say(f"[bold]{done.n_sessions:,}[/] sessions, [bold]{done.n_events:,}[/] events and [bold]{done.n_tasks:,}[/] tasks {went}")
+    say(f"{many(done.n_sessions, 'session')}, {many(done.n_events, 'event')} and {many(done.n_tasks, 'task')} {went}")
     table(f"Rows that {went}", [{"table": name, "rows": n} for name, n in done.rows.items()], right=("rows",))
     table(f"Withdrawn, to be built anew: {len(done.withdrawn)}", [{"directory": name} for name in done.withdrawn])
     for each in done.releases:
         anew = "would be issued anew" if dry else f"issued anew as {each.instead}" if each.instead else "nothing of it is left"
         say(f"Release [bold]{each.release}[/] held them: withdrawn, {anew}; without {escape(', '.join(each.left_out[:10]))}")
     if done.n_corrections:
-        say(f"{done.n_corrections:,} corrections of what was theirs {went}")
+        say(f"{many(done.n_corrections, 'correction')} of what was theirs {went}")
     if done.images:
         say(f"Container images built from them, to be removed: {escape(', '.join(done.images))}")
     if done.services:

@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from pipelines.commands.building import Json, Out
-from pipelines.screen import data, say, table
+from pipelines.screen import data, many, say, table
 from pipelines.settings import Settings
 from warehouse.errors import GateFailed, InputError
 
@@ -91,7 +91,7 @@ def _tell_gates(judged: Sequence[Judged]) -> None:
             continue
         mark = "[bold red]✗[/]" if each.red else "[yellow]![/]"
         said = " (accepted)" if each.accepted else ""
-        say(f"{mark} [bold]{each.gate}[/]{said}: {escape(each.says)} {each.rows.height:,} rows speak against it:")
+        say(f"{mark} [bold]{each.gate}[/]{said}: {escape(each.says)} Rows against it: {each.rows.height:,}")
         table("", each.rows.head(_ROWS).to_dicts())
 
 
@@ -113,18 +113,19 @@ def releases(
     _pins(place, pin, unpin)
     if log:
         rows: list[dict[str, Any]] = place.promotions()
-        data(rows) if json else table(f"{len(rows)} promotions", rows)
+        data(rows) if json else table("Promotions", rows)
         return
     listed = place.listed()
-    rows = [{"release": each.release, "state": each.state, "promoted_at": each.promoted_at, "pins": ", ".join(each.pins),
-             **{name: each.manifest.get("figures", {}).get(name) for name in ("n_sessions", "n_published", "answered")}}
-            for each in listed]
+    figures = {"sessions": "n_sessions", "tasks": "n_published", "answered": "answered"}
+    rows = [{"release": each.release, "state": each.state, "promoted": (each.promoted_at or "")[:16].replace("T", " "),
+             "pins": ", ".join(each.pins),
+             **{name: each.manifest.get("figures", {}).get(figure) for name, figure in figures.items()}} for each in listed]
     wrong = list(place.verify(each.release for each in listed)) if verify else []
     if json:
         told = [{"wrong": [row for row in wrong if row["release"] == each.release]} if verify else {} for each in listed]
         data([{**each._asdict(), **more} for each, more in zip(listed, told, strict=True)])
     else:
-        table(f"{len(rows)} releases in {place.where}", rows, right=("n_sessions", "n_published", "answered"))
+        table(f"Releases in {place.where}", rows, right=("sessions", "tasks", "answered"))
         table("Not as they were made", wrong)
         say("There is no release yet: traceroom release" if not rows else "Every file is what it was made with."
             if verify and not wrong else "")
@@ -234,8 +235,8 @@ def collect(
         data(found._asdict())
         return
     would = "would go" if dry_run else "went"
-    say(f"{len(found.releases)} releases {would}{': ' if found.releases else ''}{', '.join(found.releases)}; "
-        f"{found.n_objects:,} contents, {found.n_bytes / 1e6:,.1f} MB")
+    say(f"{many(len(found.releases), 'release')} {would}{': ' if found.releases else ''}{', '.join(found.releases)}; "
+        f"{many(found.n_objects, 'content')}, {found.n_bytes / 1e6:,.1f} MB")
 
 
 def _settings(out: str, config: str | None) -> Settings:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from pipelines import selecting
 from pipelines.releases.registry import Registry
+from pipelines.screen import many
 
 _MOST = 3
 """Tools or families that a figure's why names."""
@@ -80,8 +81,9 @@ def _inputs(old: _Side, new: _Side) -> dict[str, Any]:
     others = [name for name in ("code", "settings", "privacy") if old.manifest[name] != new.manifest[name]]
     one, other = (sum(_UNCHOSEN in reasons for reasons in side.left.values()) for side in (old, new))
     chosen = [f"another choice of sessions ({one:,} → {other:,} left by it)"] if one != other else []
-    told = [*([f"{len(came)} more pieces of logs ({n_came:,} records)"] if came else []),
-            *([f"{len(gone)} fewer ({n_gone:,} records)"] if gone else []), *chosen, *(f"other {name}" for name in others)]
+    pieces = [f"{n} {than} ({many(n_records, 'record')})"
+              for n, than, n_records in ((len(came), "more", n_came), (len(gone), "fewer", n_gone)) if n]
+    told = [*([f"pieces of logs: {', '.join(pieces)}"] if pieces else []), *chosen, *(f"other {name}" for name in others)]
     return {"files_came": len(came), "files_gone": len(gone), "records_came": n_came, "records_gone": n_gone,
             **{name: name in others for name in ("code", "settings", "privacy")},
             "says": ", ".join(told) or "the same logs, code and settings"}
