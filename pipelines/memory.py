@@ -83,13 +83,15 @@ class _Watch(threading.Thread):
         self._can = threading.current_thread() is threading.main_thread()
 
     def run(self) -> None:
-        """Look until it is done."""
-        while self._can and not self._done.wait(_LOOK_S):
+        """Look at once, and until it is done."""
+        while self._can:
             if sum(map(resident, family(os.getpid()))) > self._most:
                 self.found = True
                 for worker in multiprocessing.active_children():
                     worker.terminate()
                 _thread.interrupt_main()
+                return
+            if self._done.wait(_LOOK_S):
                 return
 
     def __enter__(self) -> None:

@@ -23,8 +23,8 @@ def in_postgres(server: Postgres, data: Path | str) -> str:
     return f"ducklake:postgres://{server.user}@{server.host}:{server.port}{address.path}?data={data}"
 
 
-def take_in(url: str, out: Path, logs: list[str]) -> dict[str, int]:
-    """Ingest as the stage does, as one writer of several."""
+def take_in(url: str | None, out: Path, logs: list[str]) -> dict[str, int]:
+    """Ingest as the stage does, as one writer of several; without a URL, into a file."""
     settings = Settings(logs=tuple(logs), out=str(out), warehouse_url=url)
     settings.remember()
     with writing(settings.warehouse, "a test"), Store.open(settings.warehouse) as store:

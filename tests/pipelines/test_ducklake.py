@@ -16,7 +16,7 @@ from tests.buckets import KEYS, serving
 from tests.conftest import SAMPLE
 from tests.lakes import in_postgres, take_in
 from tests.pipelines.conftest import Traceroom, files, same, tables
-from tests.pipelines.ingestion import access, events, ingest, session
+from tests.pipelines.ingestion import access, events, session
 from tests.postgres import Postgres
 from warehouse.catalogs import catalog_of
 from warehouse.store import Store
@@ -75,7 +75,7 @@ def test_several_writers_take_in_what_one_would(lake: Postgres, tmp_path: Path) 
     assert all(each["n_new_records"] > 0 for each in counts)
     take_in(url, tmp_path / "last", [*map(str, shards), str(tmp_path / "all.log")])   # nothing is new
     alone = tmp_path / "alone"
-    ingest(alone, *shards, tmp_path / "all.log")
+    take_in(None, alone, [*map(str, shards), str(tmp_path / "all.log")])
     assert events(tmp_path / "last") == events(alone)
     with Store.open(tmp_path / "last" / "warehouse.duckdb", write=False) as many, \
             Store.open(alone / "warehouse.duckdb", write=False) as one:

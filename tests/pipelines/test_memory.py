@@ -16,8 +16,8 @@ from tests.command_line import ROOT, environ, process
 from tests.pipelines.ingestion import digest, session
 from warehouse.errors import InputError
 
-N_SESSIONS, LONG = 800, "the door was painted green again " * 1500
-WORKERS = {"TRACEROOM_ENGINE": "processes", "TRACEROOM_WORKERS": "4"}
+N_SESSIONS, LONG = 1600, "the door was painted green again " * 1500
+WORKERS = {"TRACEROOM_ENGINE": "processes", "TRACEROOM_WORKERS": "6"}
 
 
 def long_session(number: int) -> str:
@@ -41,7 +41,7 @@ def read(out: Path, logs: Path, **settings: str) -> float:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only /proc says what processes hold")
-def test_what_four_readers_would_take_fits_the_setting(tmp_path: Path) -> None:
+def test_what_six_readers_would_take_fits_the_setting(tmp_path: Path) -> None:
     logs = tmp_path / "long.jsonl"
     logs.write_text("".join(map(long_session, range(N_SESSIONS))))
     free, bound = read(tmp_path / "free", logs, **WORKERS), read(tmp_path / "bound", logs, **WORKERS, TRACEROOM_MEMORY="900MB")
