@@ -4,14 +4,15 @@
     benchmarks/erasure.py ../shared/data/retail_desk [--copies 7] [--until datasets] [--subject ID] [--folder DIR]
 
 Copies of the set's logs (benchmarks/scale_data.py; seven are 11,200 sessions) are built up to a stage, without images; where
-that is the last one, it is released as well. Then a customer with as many sessions as the median one is forgotten, and the
-logs, which lie where they lay, are read again, each a byte longer.
+that is the last one, it is released as well, over the gates that are red, which are named. Then a customer with as many sessions
+as the median one is forgotten, and the logs, which lie where they lay, are read again, each a byte longer.
 
 The last line on stdout is one JSON object. `seconds`: of forgetting, `cpu_seconds` of the processor; `originals_left`: files
 below the folder (warehouse, registry, all; built with privacy off, so that they would stand there) in whose bytes the
 customer's id or e-mail address stands afterwards; `read_back`: events that tell of them after the logs were read again;
 `unrelated_changed`: rows of sessions, turns, row changes, goals, outcomes, tasks, facts and answers on record that speak of
-none of their sessions, and are other or gone, of `n_unrelated`; `n_sessions`, `n_gone`: all and theirs.
+none of their sessions, and are other or gone, of `n_unrelated`; `n_sessions`, `n_gone`: all and theirs; `n_releases`: that
+held them.
 """
 
 from __future__ import annotations
@@ -74,8 +75,10 @@ def _build(settings: Settings, until: str) -> None:
     with Store.open(settings.warehouse) as store:
         store.publish()
     if until == STAGES[-1].name:
-        registry = registry_of(settings)
-        print(release(settings, registry).state, file=sys.stderr)
+        made = release(settings, registry_of(settings))
+        if red := [each.gate for each in made.judged if each.red]:
+            made = release(settings, registry_of(settings), accepted=red)
+        print(f"{made.state}, over {red}", file=sys.stderr)
 
 
 def _measured(settings: Settings, logs: Path, subject: str | None) -> dict[str, float]:
@@ -93,7 +96,7 @@ def _measured(settings: Settings, logs: Path, subject: str | None) -> dict[str, 
     changed = sum(len(rows - after[table]) for table, rows in before.items())
     return {"seconds": round(seconds, 2), "cpu_seconds": round(cpu_seconds, 2), "originals_left": len(left),
             "unrelated_changed": changed, "read_back": _read_back(settings, logs, words), "n_sessions": n_sessions,
-            "n_gone": done.n_sessions, "n_unrelated": sum(map(len, before.values()))}
+            "n_gone": done.n_sessions, "n_releases": len(done.releases), "n_unrelated": sum(map(len, before.values()))}
 
 
 def _somebody(store: Store) -> str:
