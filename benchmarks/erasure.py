@@ -4,8 +4,8 @@
     benchmarks/erasure.py ../shared/data/retail_desk [--copies 7] [--until datasets] [--subject ID] [--folder DIR]
 
 Copies of the set's logs (benchmarks/scale_data.py; seven are 11,200 sessions) are built up to a stage, without images; where
-that is the last one, it is released as well, over the gates that are red, which are named. Then a customer with as many sessions
-as the median one is forgotten, and the logs, which lie where they lay, are read again, each a byte longer.
+that is the last one, it is released as well, over the gates that are red, which are named. Then a customer with as many
+sessions as the median one is forgotten, and the logs, which lie where they lay, are read again, each a byte longer.
 
 The last line on stdout is one JSON object. `seconds`: of forgetting, `cpu_seconds` of the processor; `originals_left`: files
 below the folder (warehouse, registry, all; built with privacy off, so that they would stand there) in whose bytes the
