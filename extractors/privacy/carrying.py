@@ -22,8 +22,9 @@ from extractors.privacy.spelled import composed, encoded, runs
 
 _CHUNK = re.compile(r"\\[nrtbf\"\\/]|(?:(?:%[0-9A-Fa-f]{2})+[^\W_]*|[^\W_]+)(?:[._@+%'’-]+[^\W_]+)*")
 _SEP = re.compile(r"""\\*["']?\s*(?::|=>?)[ \t]*(\\*["'])?(\[)?""")
-_BARE = re.compile(r"[^\n,;&}\])\"'<>]{1,200}")
+_BARE = re.compile(r"[^\n,;&}\])\"'<>]{1,200}?(?=\s+[\w.-]+\\*[\"']?[=:]|[\n,;&}\])\"'<>]|\Z)")
 _TIGHT = re.compile(r"[^\s,;&}\])\"'<>]{1,200}")
+_TAG = re.compile(r">([^<>\n]{1,200})</")
 _LIST = re.compile(r"""\[[^\[\]{}]*\]""")
 _ITEM = re.compile(r"""(["'])((?:(?!\1).){1,200})\1""")
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -97,7 +98,7 @@ class Carrier:
         """Signs of these."""
         self._begins: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for value, kind in people.values.items():
-            found = _CHUNK.match(value) if value[:1].isalnum() else _CHUNK.search(value)
+            found = _CHUNK.match(value)
             if found and found[0] != value:
                 self._begins[found[0]].append((value, kind))
         for each in self._begins.values():
@@ -142,7 +143,7 @@ class Carrier:
     def _spans(self, text: str, match: re.Match[str], known: _Chunk, met: _Met) -> list[tuple[int, int, str]]:
         """Places to be replaced, from this chunk on."""
         start, end = match.span()
-        if known.field and (found := self._field(text, end, known.field, met)):
+        if known.field and (found := self._field(text, start, end, known.field, met)):
             return found
         if known.noun and (found := self._segment(text, start, end)):
             return found
@@ -175,12 +176,14 @@ class Carrier:
         told = self._value("id", text[place[0]:place[1]]) if place else None
         return [(*place, told.made)] if place and told else []
 
-    def _field(self, text: str, end: int, kind: str, met: _Met) -> list[tuple[int, int, str]]:
+    def _field(self, text: str, start: int, end: int, kind: str, met: _Met) -> list[tuple[int, int, str]]:
         """The value of a field, or each one of a list."""
         sep = _SEP.match(text, end)
-        if sep is None:
+        if tag := _TAG.match(text, end) if text[start - 1:start] == "<" else None:
+            items = [(tag.start(1), tag[1])]
+        elif sep is None:
             return []
-        if sep[2]:
+        elif sep[2]:
             found = _LIST.match(text, sep.end() - 1)
             items = [] if found is None else [(item.start(2), item[2]) for item in _ITEM.finditer(text, *found.span())]
         elif sep[1]:

@@ -13,7 +13,8 @@ import re
 import polars as pl
 
 from extractors.privacy.carrying import Carrier
-from extractors.privacy.finding import ON_PATHS
+from extractors.privacy.fields import kind_of_identity
+from extractors.privacy.finding import ON_PATHS, states_who
 from extractors.privacy.people import Known, People
 from extractors.privacy.pseudonyms import Pseudonyms
 from extractors.privacy.secrets import cut_out, suspects
@@ -46,6 +47,7 @@ class Cleaner:
             return events
         kinds = events["kind"]
         made = events.with_columns(self.texts(events[name]).alias(name) for name in _TEXTS)
+        made = made.with_columns(name=self._identities(events, made["name"]))
         on_paths = kinds.is_in(ON_PATHS)
         if on_paths.any():
             tool = pl.when(on_paths).then(self.texts(events["tool"].set(~on_paths, None))).otherwise(events["tool"])
@@ -53,6 +55,14 @@ class Cleaner:
         if events["usage"].null_count() < events.height:
             made = made.with_columns(pl.Series("usage", [_without_tokens(each) for each in events["usage"]], pl.String()))
         return self._second_look(made, events)
+
+    def _identities(self, events: pl.DataFrame, cleaned: pl.Series) -> pl.Series:
+        """Who did something, with those whom nothing but this place tells: a short or a plain name."""
+        names = events["name"]
+        same = events.select((states_who() & (pl.col("name") == cleaned)).fill_null(False).alias("same"))["same"]
+        made = {name: self._pseudonyms.of(kind, name) for name in names.filter(same).unique()
+                if name.lower() not in self._people.tools and (kind := kind_of_identity(name))}
+        return cleaned.replace(made) if made else cleaned
 
     def texts(self, texts: pl.Series) -> pl.Series:
         """Texts, each cleaned."""

@@ -1,45 +1,92 @@
 """Dates of people, all moved by the same number of days: how far they are from one another stays.
 
 In: a text with a date, and days. Out: the same text with the date moved, as it was written. Sees: 1980-03-31, 1980/03/31,
-31.03.1980, 03/31/1980 (month first, where it can be one), with what stands behind it. All else stays as it is.
+19800331 alone, 31.03.1980, 31.3.80, 03/31/1980 (month first, where it can be one), 31 March 1980, March 31st, 1980, with what
+stands behind it. All else stays as it is.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 
-_YEAR_FIRST = re.compile(r"(?<!\d)(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)")
-_YEAR_LAST = re.compile(r"(?<!\d)(\d{1,2})([-/.])(\d{1,2})\2(\d{4})(?!\d)")
+_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+           "december")
+_NAMED = "|".join((*_MONTHS, *(month[:3] for month in _MONTHS), "sept"))
+_YEAR_FIRST = re.compile(r"(?<!\d)(?P<y>\d{4})(?P<a>[-/.])(?P<m>\d{1,2})(?P<b>(?P=a))(?P<d>\d{1,2})(?!\d)")
+_MONTH_FIRST = re.compile(r"(?<!\d)(?P<m>0?[1-9]|1[0-2])(?P<a>/)(?P<d>\d{1,2})(?P<b>/)(?P<y>\d{4})(?!\d)")
+_DAY_FIRST = re.compile(r"(?<!\d)(?P<d>\d{1,2})(?P<a>[-/.])(?P<m>\d{1,2})(?P<b>(?P=a))(?P<y>\d{4}|\d{2})(?!\d)")
+_WITHOUT_SIGNS = re.compile(r"\s*(?P<y>(?:19|20)\d\d)(?P<a>)(?P<m>\d\d)(?P<b>)(?P<d>\d\d)\s*")
+_DAY_NAMED = re.compile(
+    rf"(?i)\b(?P<d>\d{{1,2}})(?P<a>(?:st|nd|rd|th|\.)?(?: of)? )(?P<m>{_NAMED})(?P<b>\.?,? )(?P<y>\d{{4}})\b")
+_MONTH_NAMED = re.compile(rf"(?i)\b(?P<m>{_NAMED})(?P<a>\.? )(?P<d>\d{{1,2}})(?P<b>(?:st|nd|rd|th)?,? )(?P<y>\d{{4}})\b")
+_FORMS = (_YEAR_FIRST, _MONTH_FIRST, _DAY_FIRST, _DAY_NAMED, _MONTH_NAMED)
+_PIVOT = 30
+"""Years of two digits from this one on are of the century before."""
 
 
 def shifted(text: str, days: int) -> str:
     """The text with its dates so many days earlier."""
-    if _YEAR_FIRST.search(text):
-        return _YEAR_FIRST.sub(lambda found: _year_first(found, days), text)
-    return _YEAR_LAST.sub(lambda found: _year_last(found, days), text)
+    if _WITHOUT_SIGNS.fullmatch(text):
+        return _WITHOUT_SIGNS.sub(_mover(days), text)
+    form = next((each for each in _FORMS if each.search(text)), None)
+    return form.sub(_mover(days), text) if form else text
 
 
-def _year_first(found: re.Match[str], days: int) -> str:
-    made = _moved(int(found[1]), int(found[3]), int(found[4]), days)
-    if made is None:
-        return found[0]
-    wide = [len(found[3]), len(found[4])]
-    return f"{made.year:04}{found[2]}{made.month:0{wide[0]}}{found[2]}{made.day:0{wide[1]}}"
+def day_of(text: str) -> date | None:
+    """The day that a text is; None where it is none, or more than one."""
+    text = text.strip()
+    if found := _WITHOUT_SIGNS.fullmatch(text):
+        return _read(found)
+    return next((_read(found) for form in _FORMS if (found := form.fullmatch(text))), None)
 
 
-def _year_last(found: re.Match[str], days: int) -> str:
-    month_first = found[2] == "/" and int(found[1]) <= 12
-    month, day = (found[1], found[3]) if month_first else (found[3], found[1])
-    made = _moved(int(found[4]), int(month), int(day), days)
-    if made is None:
-        return found[0]
-    pair = (made.month, made.day) if month_first else (made.day, made.month)
-    return f"{pair[0]:0{len(found[1])}}{found[2]}{pair[1]:0{len(found[3])}}{found[2]}{made.year:04}"
+def spellings(day: date) -> Iterator[str]:
+    """How people write a day, in lower case."""
+    month = _MONTHS[day.month - 1]
+    yield from (f"{day:%Y-%m-%d}", f"{day:%Y/%m/%d}", f"{day:%m/%d/%Y}", f"{day.month}/{day.day}/{day.year}", f"{day:%d.%m.%Y}",
+                f"{day.day}.{day.month}.{day.year}", f"{day:%d-%m-%Y}")
+    yield from (f"{first} {day.day}, {day.year}" for first in (month, month[:3]))
+    yield from (f"{day.day} {last} {day.year}" for last in (month, month[:3]))
+    if day.day > 12:
+        yield f"{day:%d/%m/%Y}"
 
 
-def _moved(year: int, month: int, day: int, days: int) -> date | None:
+def _mover(days: int) -> Callable[[re.Match[str]], str]:
+    def moved(found: re.Match[str]) -> str:
+        day = _read(found)
+        try:
+            made = None if day is None else day - timedelta(days=days)
+        except OverflowError:
+            made = None
+        if made is None or made.year < 1000:
+            return found[0]
+        new = {"y": f"{made.year % 100:02}" if len(found["y"]) == 2 else f"{made.year}",
+               "m": _month_as(found["m"], made.month), "d": f"{made.day:0{len(found['d'])}}"}
+        pieces, done = [], 0
+        for name in sorted(new, key=found.start):
+            pieces += [found[0][done:found.start(name) - found.start()], new[name]]
+            done = found.end(name) - found.start()
+        return "".join(pieces) + found[0][done:]
+    return moved
+
+
+def _read(found: re.Match[str]) -> date | None:
+    year, month = int(found["y"]), found["m"].lower()
+    if len(found["y"]) == 2:
+        year += 1900 if year >= _PIVOT else 2000
+    number = int(month) if month.isdigit() else 1 + next(at for at, each in enumerate(_MONTHS) if each.startswith(month[:3]))
     try:
-        return date(year, month, day) - timedelta(days=days)
-    except (ValueError, OverflowError):
+        return date(year, number, int(found["d"]))
+    except ValueError:
         return None
+
+
+def _month_as(written: str, month: int) -> str:
+    """A month as another one was written: in digits, or by its name."""
+    if written.isdigit():
+        return f"{month:0{len(written)}}"
+    name = _MONTHS[month - 1]
+    name = name[:3] if len(written) < 5 and written.lower() not in _MONTHS else name
+    return name.upper() if written.isupper() else name.title() if written[0].isupper() else name

@@ -8,6 +8,7 @@ declares them.
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import lru_cache
 
 from extractors.privacy.kept import is_given, is_household, is_listed, words_in
@@ -16,48 +17,59 @@ from extractors.privacy.patterns import account_at, number_at
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NAMES = {
     "email":
-        "email|emails|mail|e mail|email address|mail address",
+        "email|emails|mail|e mail|email address|mail address|correo|correo electronico|courriel|email adresse|"
+        "mailadresse|posta elettronica",
     "phone":
-        "phone|phones|mobile|telephone|tel|fax|cellphone|cell phone|msisdn|phone number|mobile number"
-        "|telephone number|fax number|contact number",
+        "phone|phones|mobile|telephone|tel|fax|cellphone|cell phone|msisdn|phone number|mobile number|telephone number|"
+        "fax number|contact number|telefon|telefonnummer|handy|handynummer|mobilnummer|rufnummer|mobil|telefono|telefoon|"
+        "telephone portable|tel number|phone no|mobile no|tel no|telephone no|celular|movil|cellulare|phone mobile|"
+        "phone home|phone work|mobile phone|home phone|work phone|whatsapp",
     "name":
-        "first name|last name|given name|family name|middle name|full name|firstname|lastname|fullname|"
-        "surname|forename|maiden name|nickname|display name|contact name|customer name|patient name|"
-        "passenger name|cardholder name|cardholder|account holder|holder name|guest name|employee name|"
-        "client name|member name|author name|recipient name|sender name|person name|owner name|real name|"
-        "legal name|tenant name",
+        "first name|last name|given name|family name|middle name|full name|firstname|lastname|fullname|surname|forename|"
+        "maiden name|nickname|display name|contact name|customer name|patient name|passenger name|cardholder name|"
+        "cardholder|account holder|holder name|guest name|employee name|client name|member name|author name|"
+        "recipient name|sender name|person name|owner name|real name|legal name|tenant name|fname|lname|name first|"
+        "name last|vorname|nachname|familienname|zuname|geburtsname|prenom|nom de famille|apellido|apellidos|cognome|"
+        "voornaam|achternaam|apelido|sobrenome|preferred name|name on card|kundenname",
     "address":
-        "address|address 1|address 2|address line|address line 1|address line 2|addr|street|street 1|"
-        "street 2|street address|billing address|shipping address|home address|mailing address|postal address"
-        "|delivery address",
+        "address|address 1|address 2|address line|address line 1|address line 2|addr|street|street 1|street 2|"
+        "street address|billing address|shipping address|home address|mailing address|postal address|delivery address|"
+        "anschrift|adresse|strasse|hausadresse|rue|direccion|calle|indirizzo|adres|straat|endereco",
     "zip":
-        "zip|zipcode|zip code|postcode|post code|postal code|postal|plz",
+        "zip|zipcode|zip code|postcode|post code|postal code|postal|plz|postleitzahl|code postal|codigo postal|cap code|"
+        "cep|pincode|pin code",
     "card":
         "card number|cardnumber|card no|pan|cc number|credit card number|credit card|debit card number",
     "ending":
         "last four|last 4|last four digits|card last four|card last 4",
     "account":
-        "iban|account number|account no|bank account|ssn|social security number|social security|passport|"
-        "passport number|tax id|tax number|driver license|driver license number|drivers license|"
-        "license number|national id|insurance number|medical record number|mrn|document number",
+        "iban|account number|account no|bank account|ssn|social security number|social security|passport|passport number|"
+        "tax id|tax number|driver license|driver license number|drivers license|license number|national id|"
+        "insurance number|medical record number|mrn|document number|steuernummer|steuer id|sozialversicherungsnummer|"
+        "versichertennummer|ausweisnummer|kontonummer|nif|dni|nie|cpf|codice fiscale|nino|national insurance number|"
+        "aadhaar|passport no|nhs number|sin number|policy holder number",
     "id":
-        "user id|customer id|client id|member id|patient id|employee id|guest id|person id|passenger id|"
-        "username|user name|login|login name|userid|customerid|subscriber id|loyalty number|loyalty id|"
-        "frequent flyer number|contact id|screen name",
+        "user id|customer id|client id|member id|patient id|employee id|guest id|person id|passenger id|username|"
+        "user name|login|login name|userid|customerid|subscriber id|loyalty number|loyalty id|frequent flyer number|"
+        "contact id|screen name|kundennummer|kunden id|benutzername|customer number|customer no|client number|client no|"
+        "member no|patient no|user number|member number|patient number|mitgliedsnummer|personalnummer|customer ref|"
+        "patient ref",
     "ip":
         "ip|ip address|client ip|remote addr|remote ip|remote address|client address|ip addr",
     "date":
-        "dob|birthday|birthdate|birth date|date of birth|birth day",
+        "dob|birthday|birthdate|birth date|date of birth|birth day|geburtsdatum|geburtstag|date de naissance|"
+        "fecha de nacimiento|fecha nacimiento|data di nascita|data de nascimento|geboortedatum|born|birth",
     "secret":
-        "password|passwd|secret|api key|apikey|access token|refresh token|private key|client secret|"
-        "auth token|passphrase|cvv|cvc|security code|secret key|bearer token|session token|new password|"
-        "old password",
+        "password|passwd|secret|api key|apikey|access token|refresh token|private key|client secret|auth token|"
+        "passphrase|cvv|cvc|security code|secret key|bearer token|session token|new password|old password|passwort|"
+        "kennwort|mot de passe|contrasena|db pass|user pass|database pass|smtp pass|db pwd|passcode|private token",
     "people":
-        "name|names|contact|contacts|passenger|passengers|patient|customer|author|sender|recipient|"
-        "recipients|owner|assignee|participant|participants|attendee|attendees|user|users|by|"
-        "created by|updated by|from|to|member|members|holder|employee|manager|doctor|clerk|agent|"
-        "guest|guests|invitee|invitees|person|people|who|cc|reporter|approver|friend|friends|host"
-        "|speaker|driver|buyer|seller|assigned to",
+        "name|names|contact|contacts|passenger|passengers|patient|customer|author|sender|recipient|recipients|owner|"
+        "assignee|participant|participants|attendee|attendees|user|users|by|created by|updated by|from|to|member|members|"
+        "holder|employee|manager|doctor|clerk|agent|guest|guests|invitee|invitees|person|people|who|cc|reporter|approver|"
+        "friend|friends|host|speaker|driver|buyer|seller|assigned to|nom|nombre|kunde|benutzer|ansprechpartner|cliente|"
+        "client|resource|operator|account name|requested by|approved by|signed by|signature|signer|beneficiary|payee|"
+        "payer|teacher|student|witness",
 }
 _KINDS = {name: kind for kind, names in _NAMES.items() for name in names.split("|")}
 NOUNS = frozenset(name.removesuffix(" id") for name, kind in _KINDS.items() if kind == "id" and name.endswith(" id"))
@@ -73,11 +85,26 @@ _IP = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}|(?:[0-9a-fA-F]{0,4}:){3,7}[0-9a-fA-F]
 @lru_cache(1 << 14)
 def kind_of_field(name: str) -> str | None:
     """Kind of a field's values by its name; `people`: names of persons, where they look so."""
-    words = [word.lower() for word in _WORDS.findall(name)]
+    words = [word.lower() for word in _WORDS.findall(_plain(name))]
+    return _kind_of_words(words) or (_kind_of_words(_singular(words)) if words else None)
+
+
+def _plain(name: str) -> str:
+    """A field's name in letters without accents."""
+    return name if name.isascii() else unicodedata.normalize("NFKD", name.replace("ß", "ss")).encode("ascii", "ignore").decode()
+
+
+def _kind_of_words(words: list[str]) -> str | None:
     for start in range(min(len(words), 4)):   # customer_email, billing_address_line_1
         if kind := _KINDS.get(" ".join(words[start:])):
             return None if kind == "people" and start else kind
     return None
+
+
+def _singular(words: list[str]) -> list[str]:
+    """Words of `last_name_1`, of `phone_numbers`: without the number behind them, and of one."""
+    named = words[:-1] if words[-1].isdigit() else words
+    return [*named[:-1], named[-1].removesuffix("s")] if named else []
 
 
 @lru_cache(1 << 16)
@@ -103,6 +130,15 @@ def kind_of_value(kind: str, value: str) -> str | None:
     holds = {"phone": n_digits >= 6, "address": n_digits > 0, "zip": n_digits > 2, "card": n_digits > 7,
              "account": n_digits > 3, "id": n_digits + n_letters > 0 and len(value) <= 80, "email": False, "ip": False}
     return kind if holds[kind] else None
+
+
+def kind_of_identity(value: str) -> str | None:
+    """Kind of what states who did something; None where that is nobody's."""
+    found = kind_of_value("id", value)
+    if found != "id":
+        return found
+    look = guessed(value)
+    return look if look != "name" or looks_like_a_person(value) else "id"
 
 
 def guessed(value: str) -> str:

@@ -12,23 +12,44 @@ from collections import Counter
 
 import polars as pl
 
+from extractors.privacy.fields import NOUNS
 from extractors.privacy.kept import is_given, is_household, is_listed, is_plain
-from extractors.privacy.pairs import Pair, pairs_of
+from extractors.privacy.pairs import Pair, pairs_of, unescaped
 from extractors.privacy.records import id_behind
 
 ON_PATHS = ("request", "business", "log")
 """Kinds of events whose `tool` is text of the log."""
+_OF_NOBODY = ("feedback", "outcome", "correction", "row_change", "link")
+"""Kinds of events whose `name` says what, not who."""
 _BEHIND = r"(?:/home)?/[A-Za-z_]+/[\w~-]*[0-9][^/?#\s]*"
 TEXTS = ("content", "arguments", "value", "name")
 _NAME = r"\p{L}[\p{L}'’\-]+"
-_CUES = (r"(?i)\b(?:my (?:full |last |first )?name(?: is|'s|:)|name is|named|mr\.?|mrs\.?|ms\.?|miss|dr\.?|prof\.?|"
-         rf"on behalf of|i'm|i am|this is|speaking with|hi|hello|hey|dear|regards,|sincerely,|thanks,|thank you,|called)"
-         rf"\s+{_NAME}(?: {_NAME}){{0,2}}")
-_STRONG = re.compile(r"(?i)(?:my (?:full |last |first )?name(?: is|'s|:)|name is|named|"
-                     r"mr\.?|mrs\.?|ms\.?|dr\.?|prof\.?)\s+(.*)")
-_WEAK = re.compile(r"(?i)(?:on behalf of|miss|i'm|i am|this is|speaking with|hi|hello|hey|dear|regards,|sincerely,|thanks,|"
-                   r"thank you,|called)\s+(.*)")
+_SURE = (r"my (?:full |last |first )?name(?: is|'s|:)|name is|named|mr\.?|mrs\.?|ms\.?|mx\.?|dr\.?|prof\.?|herr|frau|"
+         r"mein name ist|ich hei(?:ß|ss)e|je m'appelle|me llamo|mi nombre es|mi chiamo|meu nome é|mijn naam is")
+_WEAK = (r"on behalf of|miss|i'm|i am|this is|speaking with|hi|hello|hey|dear|regards,|sincerely,|thanks,|thank you,|called|"
+         r"hallo|liebe|lieber|ich bin|bonjour|hola|soy")
+_CUES = tuple((rf"(?i)\b(?:{cue})\s+{_NAME}(?: {_NAME}){{0,2}}", re.compile(rf"(?i)(?:{cue})\s+(.*)"), cue == _SURE)
+              for cue in (_SURE, _WEAK))
+"""A cue with the words behind it, these alone, and whether they are a name however rare."""
+_WRITTEN = r"\p{Lu}[\p{L}'’\-]+(?: \p{Lu}\.)?(?: \p{Lu}[\p{L}'’\-]+){1,2}"
+"""A name of two or three words."""
+_NOUN = "(?:" + "|".join(sorted(NOUNS)) + "|doctor|nurse|driver)s?"
+_INNER = re.compile(r'"name"\s*:\s*"([^"]+)"')
 _PAIR = r"\b\p{Lu}[\p{Ll}'’\-]+ (?:\p{Lu}\. )?\p{Lu}[\p{L}'’\-]+"
+_PLACES = (
+    (r"\b(?:[Mm]y name is|Mr|Mrs|Ms|Mx|Dr|Prof|Herrn?|Frau)\.?\s+\p{Lu}[\p{L}'’\-]+(?: \p{Lu}[\p{L}'’\-]+){0,2}",
+     re.compile(r"^(?:[Mm]y name is|\w+\.?)\s+(.*)")),
+    (rf"{_WRITTEN}[\\\"']{{0,2}} ?<[\w.+%-]+@", re.compile(r"^([^\\\"<]+)")),
+    (rf"\"{_NOUN}\"\s*:\s*\[?\s*\{{[^{{}}]{{0,400}}?\"name\"\s*:\s*\"{_WRITTEN}\"", _INNER),
+    (rf"\"name\"\s*:\s*\"{_WRITTEN}\"[^{{}}]{{0,400}}?\"(?:birth\w*|date_of_birth|dateOfBirth|dob|gender|nationality)\"",
+     _INNER),
+)
+"""Where names are written out, and the name there: in an object that is called a person, or has what only persons have."""
+
+
+def states_who() -> pl.Expr:
+    """Whether an event's `name` is an identity, and no hash of one."""
+    return ~pl.col("kind").is_in(_OF_NOBODY) & ~pl.col("name").str.starts_with("cookie:")
 
 
 class Finding:
@@ -40,6 +61,8 @@ class Finding:
         """Words of names that stood after a cue, in lower case."""
         self.words: Counter[str] = Counter()
         """Words of messages, in lower case -> how many different texts hold them."""
+        self.identities: set[str] = set()
+        """Who did something, as events state it."""
         self.tools: set[str] = set()
         self.segments: set[tuple[str, str]] = set()
         """Names in paths of requests, and the ids that stand behind them."""
@@ -55,7 +78,10 @@ class Finding:
         wide = texts.str.len_bytes() != texts.str.len_chars()
         if wide.any():
             texts = pl.concat([texts.filter(~wide), texts.filter(wide).str.normalize("NFC")])
-        self.pairs.update(pairs_of(texts))
+        plain = unescaped(texts)
+        self.pairs.update(pairs_of(plain))
+        self.identities.update(events.filter(states_who())["name"].unique())
+        self._see_written(plain)
         self.tools.update(events.filter(pl.col("kind").is_in(["call", "result"]))["tool"].drop_nulls().unique())
         said = events.filter(pl.col("kind").is_in(["message", "feedback", "reasoning"]))
         said_texts = pl.concat([said["content"], said["value"]]).drop_nulls().unique()
@@ -63,12 +89,18 @@ class Finding:
         lower = said_texts.str.to_lowercase().str.extract_all(r"\p{L}{4,}").list.unique().explode().drop_nulls()
         self.words.update(dict(lower.to_frame("word").group_by("word").len().iter_rows()))
 
+    def _see_written(self, texts: pl.Series) -> None:
+        """Names that a text of any kind writes out: after a title, before an address of e-mail, in a person's record."""
+        for pattern, inner in _PLACES:
+            for each in texts.str.extract_all(pattern).explode().drop_nulls().unique():
+                if (found := inner.search(each)) and (name := _introduced(_words(found[1]), True)):
+                    self.names.add(name)
+
     def _see_names(self, texts: pl.Series) -> None:
-        for cue in texts.str.extract_all(_CUES).explode().drop_nulls().unique():
-            strong, weak = _STRONG.match(cue), _WEAK.match(cue)
-            words = _words((strong or weak or [cue, ""])[1])
-            if name := _introduced(words, strong is not None):
-                self.names.add(name)
+        for pattern, cue, is_sure in _CUES:
+            for each in texts.str.extract_all(pattern).explode().drop_nulls().unique():
+                if (found := cue.match(each)) and (name := _introduced(_words(found[1]), is_sure)):
+                    self.names.add(name)
         for pair in texts.str.extract_all(_PAIR).explode().drop_nulls().unique():
             words = _words(pair)
             if len(words) > 1 and is_given(words[0].lower()) and not is_plain(words[-1].lower()):

@@ -20,8 +20,10 @@ _ZIP_OF_ADDRESS = re.compile(
     rf"{_SUITE}(?:,? [A-Z][\w.'’-]*){{1,5}},? (\d{{5}}(?:-\d{{4}})?)(?![\w-])")
 _PHONE = re.compile(
     r"(?:\d{1,3}[ .-]?)?\(?\d{3}\)?[ .-]{1,2}\d{3}[ .-]\d{4}(?![\d-])|\d{7,15}(?=\D|$)|"
-    r"\d{1,3}[ .-]\(?\d{1,4}\)?(?:[ .-]\d{2,4}){2,4}(?!\d)")
-_CARD = re.compile(r"[3-6]\d{3}[ -]?\d{4}[ -]?\d{4}[ -]?\d{1,7}(?![\d-])|3[47]\d{2}[ -]?\d{6}[ -]?\d{5}(?!\d)")
+    r"\d{1,3}[ .-]\(?\d{1,4}\)?(?:[ .-]\d{2,4}){2,4}(?!\d)|0\d{2,4}[ -]\d{3,4}[ -]?\d{3,5}(?![\d-])")
+_ABROAD = re.compile(r"\d{1,3}[ .-]?\(?\d{1,5}\)?(?:[ .-]?\d{2,9}){1,4}(?!\d)")
+"""Behind a +."""
+_CARD = re.compile(r"(?:[3-6]\d|2[2-7])\d{2}[ .-]?\d{4}[ .-]?\d{4}[ .-]?\d{1,7}(?![\d-])|3[47]\d{2}[ -]?\d{6}[ -]?\d{5}(?!\d)")
 _SSN = re.compile(r"(?!000|666|9)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\d-])")
 _IBAN = re.compile(r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
 _IP = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\w.])")
@@ -44,7 +46,8 @@ def number_at(text: str, start: int) -> Found | None:
     """Begin, end and kind of what begins with a number at `start`."""
     before = text[start - 1:start]
     if before in ("+", "("):
-        if found := _PHONE.match(text, start):
+        found = _PHONE.match(text, start) or (_ABROAD.match(text, start) if before == "+" else None)
+        if found and (found.re is _PHONE or _is_phone(found[0])):
             return start, found.end(), "phone"
     elif before == "=" or text[max(0, start - 2):start] == "//":
         return _ip_at(text, start)

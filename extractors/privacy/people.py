@@ -9,20 +9,25 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from datetime import date
 
-from extractors.privacy.fields import kind_of_field, kind_of_value
+from extractors.privacy.dates import day_of, spellings
+from extractors.privacy.fields import kind_of_field, kind_of_identity, kind_of_value
 from extractors.privacy.finding import Finding
 from extractors.privacy.kept import STREETS, TITLES, is_given, is_household, is_listed, is_plain
 from extractors.privacy.policy import Policy
 from extractors.privacy.records import OWN, nouns_of
 
 _WORD = re.compile(r"[^\W\d_]+")
+_BEFORE = re.compile(r"^[\W_]+")
 _SHORT = 6
 """Digits of a number from which on it says by itself whose it is."""
 _NATIONAL = 10
 """Digits of a telephone number without its country."""
 _SOME = 3
 """Names from which on a field holds names."""
+_GROWN = date(2010, 1, 1)
+"""A day of birth from then on is carried into no text: it may be any day of which the logs speak."""
 _FEW = 3
 """Different texts in which a misspelt name may stand."""
 Known = tuple[str, str]
@@ -48,7 +53,7 @@ class People:
         self.rare = {word for word, n in finding.words.items() if n <= _FEW}
         self.known: set[Known] = set()
         """All of it, to be remembered."""
-        others = self._read_fields(finding)
+        others = self._read_fields(finding) | {noun.lower() for noun, _ in finding.segments}
         self.nouns = nouns_of(field for field, kind in self.fields.items() if kind == "id")
         """What persons are called where their ids stand."""
         for noun, value in sorted(finding.segments):
@@ -56,13 +61,17 @@ class People:
                 self._take("id", value)
         for name in finding.names:
             self._take_name(name)
+        for identity in finding.identities:
+            if found := kind_of_identity(identity):
+                self._take(found, identity)
         for kind, value in before:
             if kind in ("word", OWN):
                 (self.words if kind == "word" else self.short).add(value)
             elif kind == "full":
                 self.full.add(_pair(value))
             else:
-                self.values.setdefault(value.lower(), kind)
+                self._take(kind, value)
+        self._leave_words(others)
         if self.short and "id" not in policy.fields:
             self.fields.setdefault("id", OWN)
         self.known.update(("word", word) for word in self.words)
@@ -83,7 +92,8 @@ class People:
             if kind in (None, "people"):
                 kind = self._names_of_known(values[field]) or kind
             if kind is None or kind == "keep":
-                others.update(value.lower() for value in values[field] if value.isalpha())
+                if field != "value":   # of which a field beside it says what it is
+                    others.update(value.lower() for value in values[field] if value.isalpha())
                 continue
             self.fields[field.lower()] = kind
             for value in values[field]:
@@ -94,10 +104,13 @@ class People:
         return others
 
     def _take(self, kind: str, value: str) -> None:
-        lower = value.strip().lower()
+        lower = _BEFORE.sub("", value.strip().lower())
         if kind == "name":
             self._take_name(tuple(_WORD.findall(lower)))
             return
+        if kind == "date" and (day := day_of(value)) and day < _GROWN:
+            self.values.update(dict.fromkeys(spellings(day), kind))
+            self.known.add((kind, value.strip()))
         n_digits = sum(sign.isdigit() for sign in lower)
         n_letters = sum(sign.isalpha() for sign in lower)
         if kind in ("zip", "ending", "date", "secret"):
@@ -117,6 +130,11 @@ class People:
             digits = "".join(sign for sign in lower if sign.isdigit())
             for each in {digits, digits[-_NATIONAL:]} if len(digits) >= _NATIONAL else ():
                 self.values.setdefault(each, kind)
+
+    def _leave_words(self, others: set[str]) -> None:
+        """Names of accounts that are a word of the logs as well (a table, a kind) stand for somebody in their fields alone."""
+        for value in [each for each, kind in self.values.items() if kind == "id" and each in others and not is_listed(each)]:
+            del self.values[value]
 
     def _names_of_known(self, values: list[str]) -> str | None:
         """Kind of a field whose name says little, and that holds names of people who are known."""

@@ -147,6 +147,9 @@ class Pseudonyms:
         return "".join(next(signs) if sign.isdigit() else sign for sign in value)
 
     def _account(self, value: str) -> str:
+        if value != value.upper() and value.isascii():   # one account, however loud
+            loud = self._account(value.upper())
+            return "".join(sign.lower() if was.islower() else sign for sign, was in zip(loud, value, strict=True))
         plain = re.sub(r"\s", "", value)
         if iban_holds(plain):
             made = self._by_kind["account"].shaped(plain[4:])

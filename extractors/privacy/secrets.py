@@ -46,6 +46,8 @@ PATTERNS: tuple[tuple[str, str], ...] = (
 _ASSIGNED = r"\\*[\"']?\]?\s*(?::=|=>|::|=|:|\s)\s*\\*[\"']?"
 _KEY_WORD = r"(?:key|password|pass|pwd|pw|token)"
 _SAID = (
+    r"(?i:\bauthorization\\*[\"']?\s*[:=]\s*\\*[\"']?(?:basic|bearer|digest|token|negotiate)\s+(?P<secret>[^\s\"',;\\]{6,}))",
+    r"(?i:\bcookie\\*[\"']?\s*[:=]\s*\\*[\"']?(?P<secret>[\w.-]+=[^\"'\\\n]{3,}))",
     r"(?i:\b(?:password|passwd|pwd|passphrase|secret|api[ _-]?key|access[ _-]?token|auth[ _-]?token|bearer)"
     r"(?: is|\\?[\"']?\s*(?::|=)| )\s*\\?[\"']?(?P<secret>(?=[^\s\"',;\\]*\d)(?=[^\s\"',;\\]*[a-zA-Z])[^\s\"',;\\]{6,}))",
     rf"(?i:aws.{{0,20}}?{_KEY_WORD}.{{0,20}}?[\"'](?P<secret>[0-9a-z/+]{{40}})(?=\\*[\"']))",
@@ -65,13 +67,14 @@ _SIGNS = [
 _WORDS = [
     "password", "passwd", "pwd", "passphrase", "secret", "api key", "api_key", "api-key", "apikey", "access token",
     "access_token", "access-token", "accesstoken", "auth token", "auth_token", "auth-token", "authtoken", "bearer",
-    "xox", "slack.com", "softlayer"]
+    "authorization", "cookie", "xox", "slack.com", "softlayer"]
 _FORMS = (
     r"(?:AC|SK)[0-9a-z]{32}|[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.|[0-9]{8}:[0-9A-Za-z_-]{35}|AP[0-9A-F][A-Za-z0-9]{8}"
     r"|://[^\s/:@\"'<>]*:[^\s/:@\"'<>]+@")
 _ASSIGNS = (
     r"(?i)(?:key|password|pass|pwd|pw|token)[\\\"'\]]{0,4}\s*[:=\s][=>:]?\s*[\\\"']{0,4}[a-z0-9_-]{24}"
     r"|aws.{0,20}(?:key|pw|pass|token)")
+_HEADED = r"(?i)\bauthorization\\*[\"']?\s*[:=]\s*\\*[\"']?[a-z]+\s|\bcookie\\*[\"']?\s*[:=]\s*\\*[\"']?[\w.-]+="
 _SPOKEN = (r"(?i)(?:password|passwd|pwd|passphrase|secret|api[ _-]?key|access[ _-]?token|auth[ _-]?token|bearer)"
            r"(?: is|\\?[\"']?\s*(?::|=)| )\s*\\?[\"']?[^\s\"',;\\]{6}")
 
@@ -82,7 +85,7 @@ def suspects(texts: pl.Series) -> pl.Series:
            | texts.str.contains(_FORMS) | texts.str.contains(_ASSIGNS))
     few = texts.filter(may)
     has = pl.Series([False] * len(few), dtype=pl.Boolean())
-    for pattern in (*(each for _, each in PATTERNS), _FORMS, _ASSIGNS, _SPOKEN):
+    for pattern in (*(each for _, each in PATTERNS), _FORMS, _ASSIGNS, _SPOKEN, _HEADED):
         has |= few.str.contains(pattern)
     return may.scatter(may.arg_true(), has)
 

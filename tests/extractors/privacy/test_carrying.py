@@ -102,3 +102,57 @@ def test_token_ids_of_what_was_there_go() -> None:
     finding = Finding()
     finding.see(rows)
     assert json.loads(Cleaner(People(finding, Policy()), MADE).events(rows)["usage"][0]) == {"input_tokens": 3}
+
+
+@pytest.mark.parametrize(("field", "text", "gone"), [
+    ('{"phone": "+49 221 7700101"}', "call +49 221 7700101 please", "7700101"),
+    ('{"content": [{"text": "{\\"last_name\\": \\"Kvistgaard\\"}"}]}', "Kvistgaard it is", "Kvistgaard"),
+    ('{"customer": {"no": "4", "name": "Zebulon Quiggle"}}', "Quiggle has none", "Quiggle"),
+    ('{"name": "Zebulon Quiggle", "age": 3, "dob": "1971-03-14"}', "Quiggle has none", "Quiggle"),
+    ('{"date_of_birth": "1971-03-14"}', "1971-03-14", "1971-03-14"),
+    ('{"dob": "14 March 1971"}', "I was born March 14, 1971", "March 14"),
+    ('{"birth_date": "19710314"}', "it is 03/14/1971", "03/14"),
+    ('{"mrn": "MRN-558812"}', "see mrn-558812", "558812"),
+    ('{"phone_numbers": ["0171 7711223"], "customer_ids": ["C-99123q"]}', "0171 7711223 or C-99123q", "99123"),
+    ('{"last_name_1": "Zwickl", "phoneNo": "0171 7711224"}', "Zwickl: 0171 7711224", "Zwickl"),
+    ('{"vorname": "Gundula", "nachname": "Weißkopfler", "straße": "Lindenallee 14"}', "Frau Weißkopfler", "kopfler"),
+    ('{"to": "Wendel Schnurr <w.s@x.de>"}', "Schnurr wrote", "Schnurr"),
+    ("<customer><lastName>Zwickel</lastName></customer>", "zwickel is here", "zwickel"),
+    ('[{"key": "last_name", "value": "Zwickel"}]', "zwickel is here", "zwickel"),
+    ('{"note": "Ask Mr. Kabulke about it"}', "Kabulke knows", "Kabulke")])
+def test_what_a_field_tells_is_carried(field: str, text: str, gone: str) -> None:
+    made = cleaned(("result", field), ("message", text))
+    assert gone not in made[1] and gone not in made[0] and made[0] != field
+
+
+@pytest.mark.parametrize(("text", "gone"), [
+    ("Hello my name is Adelgunde Pfefferkorn.", "Pfefferkorn"), ("This is Mr. Kabulke speaking.", "Kabulke"),
+    ("Thank you, Mrs. Hagedorn.", "Hagedorn"), ("card 2223 0031 2200 3222", "0031"), ("or 4111.1111.1111.1111", "1111.1111"),
+    ("+49 221 7700101", "7700101"), ("ring 0171 7711223", "7711223"), ("postgres://svc:Pw0geheim@db/x", "geheim"),
+    ('{"headers": {"authorization": "Basic dXNlcjpodW50ZXIyMjIq"}}', "dXNlcjpodW"),
+    ('{"headers": {"cookie": "sid=qfqfq1w2e3; theme=dark"}}', "qfqfq1"), ("DB_PASS=kkkqf1", "kkkqf1")])
+def test_what_is_introduced_or_has_a_form_goes(text: str, gone: str) -> None:
+    assert gone not in cleaned(("message", text))[0]
+
+
+def test_a_value_ends_where_the_next_field_begins() -> None:
+    made = cleaned(("result", "level=info phone=01715512345 status=200 id=7"),
+                   ("result", "address=12 Elm Street port=8080 host=db1"))
+    assert made[0].startswith("level=info phone=0") and made[0].endswith(" status=200 id=7") and "5512345" not in made[0]
+    assert made[1].endswith(" Street port=8080 host=db1") and "Elm" not in made[1]
+
+
+def test_an_account_called_like_a_thing_of_the_logs_is_one_in_its_field_alone() -> None:
+    made = cleaned(("result", '{"username": "orders"}'), ("call", '{"table": "orders"}'), ("message", "the orders table"))
+    assert json.loads(made[0])["username"] != "orders" and made[1:] == ['{"table": "orders"}', "the orders table"]
+
+
+def test_who_did_something_has_a_pseudonym_that_joins() -> None:
+    rows = events(("message", "ask zquiggl"), ("log", "{}"), ("log", "{}"), ("row_change", "{}"), ("log", "{}")).with_columns(
+        pl.Series("name", ["zquiggl", "bob", "Zebulon Quiggl", "update", "cookie:05f36b79"]))
+    finding = Finding()
+    finding.see(rows)
+    made = Cleaner(People(finding, Policy()), MADE).events(rows)
+    who = made["name"].to_list()
+    assert who[0] != "zquiggl" and made["content"][0] == f"ask {who[0]}"
+    assert {"bob", "Zebulon Quiggl"}.isdisjoint(who) and who[3:] == ["update", "cookie:05f36b79"]
