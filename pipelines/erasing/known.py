@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from extractors.privacy.fields import kind_of_field
 from warehouse.store import Store
 
 _MAIL = re.compile(r"[^\s\"'<>@,;]+@[^\s\"'<>@,;]+\.[a-z]{2,}", re.IGNORECASE)
@@ -25,6 +26,11 @@ _DOCUMENTS = """
     where lower(json_extract_string(coalesce(key, after, before), '$.*')[1]) in (select unnest($keys))
 """
 """Of rows that changed the key, or where none is logged the first column, tells whose they are."""
+_ELSEWHERE = """
+    select 1 from mart.facts where contains(value, $value) and not list_has_any([lower(key)], $keys)
+    and not exists (select 1 from unnest($keys) as known(each) where contains(lower(value), each))
+    and entity_class in (select entity_class from mart.facts where lower(key) in (select unnest($keys))) limit 1
+"""
 
 
 class Known(NamedTuple):
@@ -50,13 +56,25 @@ def known_of(store: Store, forms: list[str]) -> Known:
     values, names, numbers = set[str](), dict[str, None](), dict[str, None]()
     for text in rows["value"].drop_nulls().sort():
         for path, leaf in _leaves(_document(text)):
-            if _MAIL.fullmatch(leaf) or (_PHONE.fullmatch(leaf) and sum(map(str.isdigit, leaf)) >= 8):
+            if _MAIL.fullmatch(leaf) or _is_phone(path, leaf):
                 values.add(leaf)
             elif _NAMED.search(path) and path.count("/") <= 2 and re.fullmatch(r"[^\W\d_]+(?:[ '-][^\W\d_]+)*", leaf):
                 names |= dict.fromkeys(re.findall(r"[^\W_]+", leaf.lower()))
             elif _NUMBER.fullmatch(leaf):
                 numbers[leaf] = None
-    return Known(sorted(values), list(names), list(numbers))
+    shared = _of_others(store, [form.lower() for form in forms], values)
+    return Known(sorted(values - shared), list(names), list(numbers))
+
+
+def _is_phone(path: str, leaf: str) -> bool:
+    """A telephone number by its field, or by the sign before it: a date or a price has as many digits."""
+    says = kind_of_field(path.rpartition("/")[2]) == "phone" or leaf.startswith(("+", "("))
+    return says and _PHONE.fullmatch(leaf) is not None and sum(map(str.isdigit, leaf)) >= 8
+
+
+def _of_others(store: Store, keys: list[str], values: set[str]) -> set[str]:
+    """Values that another document of the same class has too: a family's number, an address of a whole office."""
+    return {value for value in values if store.read(_ELSEWHERE, keys=keys, value=value).height}
 
 
 def _document(text: str) -> Any:

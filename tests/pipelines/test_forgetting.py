@@ -21,6 +21,7 @@ from pipelines.erasing import folders
 from pipelines.erasing.finding import Theirs
 from pipelines.erasing.forgetting import Forgot, forget
 from pipelines.erasing.identifiers import Identifiers
+from pipelines.erasing.known import known_of
 from pipelines.erasing.remembered import Remembered, key_of, rows_of
 from pipelines.erasing.tracing import contents
 from pipelines.releases.releasing import registry_of
@@ -304,3 +305,23 @@ def test_a_value_is_found_as_a_word_and_by_its_hash_alike(value: str, before: st
     ("12", '{"user_id": 125}', False), ("anna", "anna said", False), ("anna", '{\\"customer\\": \\"anna\\"}', True)])
 def test_where_a_value_says_something(value: str, text: str, is_found: bool) -> None:
     assert Identifiers([value]).within(text) is is_found
+
+
+def test_a_date_or_a_tariff_that_others_have_too_stands_for_nobody(tmp_path: Path, traceroom: Traceroom) -> None:
+    logs, out = tmp_path / "logs", tmp_path / "out"
+    logs.mkdir()
+    rows = []
+    for number, who in enumerate(("KD-77012x", "KD-77112x", "KD-77212x")):
+        record = {"customer_id": who, "member_since": "2024-05-01", "tariff_code": "10002000", "bonus": "0.00000000",
+                  "phone": "+49 221 7700101" if number < 2 else "+49 221 7700102"}
+        rows.append(json.dumps({"session_id": f"s{number}", "messages": [
+            {"role": "user", "content": f"I am {who}, which plan do I have?"},
+            {"role": "assistant", "tool_calls": [{"id": "c", "type": "function", "function": {
+                "name": "get_customer", "arguments": json.dumps({"customer_id": who})}}]},
+            {"role": "tool", "tool_call_id": "c", "content": json.dumps(record)},
+            {"role": "assistant", "content": "Basic."}]}))
+    (logs / "chat.jsonl").write_text("".join(f"{row}\n" for row in rows), "utf-8")
+    assert traceroom("run", logs, "--out", out, "--no-image", "--privacy", "off").returncode == 0
+    with Store.open(out / "warehouse.duckdb") as store:
+        told = known_of(store, ["KD-77012x"])
+        assert told.values == [] and known_of(store, ["KD-77212x"]).values == ["+49 221 7700102"]
