@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from extractors.privacy.fields import EMAIL, kind_of_value
+from extractors.privacy.letters import lowered
 from extractors.privacy.names import Names
 from extractors.privacy.patterns import CUES, Found, account_at, cue_at, is_long, number_at, zip_after
 from extractors.privacy.people import Known, People
@@ -149,7 +150,7 @@ class Carrier:
             return found
         for value, kind in known.begins:
             after = start + len(value)
-            if text[start:after].lower() == value and not text[after:after + 1].isalnum():
+            if lowered(text[start:after]) == value and not text[after:after + 1].isalnum():
                 self._look_ahead(text, after, kind, met)
                 return [(start, after, self._pseudonyms.of(kind, text[start:after]))]
         place = met.ahead.get(start) or _by_form(text, start, end, known)
@@ -209,10 +210,10 @@ class Carrier:
         found = kind_of_value(kind, value)
         if found is None or value.lower() in self._people.tools:
             return None
-        words = frozenset(word.lower() for word in _LETTERS.findall(value)) if found == "name" else frozenset[str]()
+        words = frozenset(lowered(word) for word in _LETTERS.findall(value)) if found == "name" else frozenset[str]()
         if kind == "people" and found == "name" and not words & self._people.words:
             return None
-        made = self._pseudonyms.of(self._people.values.get(value.lower(), found), value)
+        made = self._pseudonyms.of(self._people.values.get(lowered(value), found), value)
         return _Value(made, words, frozenset({value} if found == "zip" else ()))
 
     def _look_up(self, chunk: str) -> _Chunk | None:
@@ -220,7 +221,7 @@ class Carrier:
         return found
 
     def _told(self, chunk: str) -> _Chunk | None:
-        lower = chunk.lower()
+        lower = lowered(chunk)
         if lower in self._people.tools:
             return None
         field = self._people.fields.get(lower)

@@ -14,6 +14,7 @@ import polars as pl
 
 from extractors.privacy.fields import NOUNS
 from extractors.privacy.kept import is_given, is_household, is_listed, is_plain
+from extractors.privacy.letters import lowered
 from extractors.privacy.pairs import Pair, pairs_of, unescaped
 from extractors.privacy.records import id_behind
 
@@ -103,8 +104,8 @@ class Finding:
                     self.names.add(name)
         for pair in texts.str.extract_all(_PAIR).explode().drop_nulls().unique():
             words = _words(pair)
-            if len(words) > 1 and is_given(words[0].lower()) and not is_plain(words[-1].lower()):
-                self.names.add(tuple(word.lower() for word in words if len(word) > 1))
+            if len(words) > 1 and is_given(lowered(words[0])) and not is_plain(lowered(words[-1])):
+                self.names.add(tuple(lowered(word) for word in words if len(word) > 1))
 
 
 def _words(text: str) -> list[str]:
@@ -115,7 +116,7 @@ def _introduced(words: list[str], strong: bool) -> tuple[str, ...]:
     """The words at the beginning that are a name."""
     name: list[str] = []
     for word in words:
-        lower = word.lower()
+        lower = lowered(word)
         is_one = is_listed(lower) or (word[:1].isupper() and not is_plain(lower) and bool(strong or name))
         is_one |= is_household(lower) and word[:1].isupper() and bool(strong or name)
         if not is_one or is_plain(lower):

@@ -30,6 +30,11 @@ def alphabet_of(sign: str, is_first: bool = False) -> str:
     return _alphabet(sign)
 
 
+def lowered(text: str) -> str:
+    """A text in lower case, of which no letter becomes two signs: İ is i."""
+    return (text if text.isascii() else text.replace("İ", "i")).lower()
+
+
 def cased(model: str, word: str) -> str:
     """A word in lower case, in the case of `model`: small, CAPITAL, Title, else letter by letter."""
     if model.islower():

@@ -10,6 +10,7 @@ import re
 from itertools import pairwise
 
 from extractors.privacy.kept import STREETS, TITLES, is_given, is_listed
+from extractors.privacy.letters import lowered
 from extractors.privacy.people import People
 from extractors.privacy.pseudonyms import Pseudonyms
 from extractors.privacy.spelled import camel
@@ -38,7 +39,7 @@ class Names:
         if (last[:1], text[start:end].lower()) in self._initials and len(last) == 1 and text[start - 2] == ".":
             return True
         after = re.match(r" ([^\W\d_]+)", text[end:end + 30])
-        return after is not None and after[1][0].isupper() and self._is_a_name(after[1].lower())
+        return after is not None and after[1][0].isupper() and self._is_a_name(lowered(after[1]))
 
     def _is_pair(self, text: str, start: int, end: int) -> bool:
         """Whether a word and the one before or behind it are somebody's name."""
@@ -46,7 +47,7 @@ class Names:
         before = re.search(r"([^\W\d_]+),? $", text[max(0, start - 40):start])
         after = re.match(r",? ([^\W\d_]+)", text[end:end + 40])
         full = self._people.full
-        return any(each and ((word, each[1].lower()) in full or (each[1].lower(), word) in full) for each in (before, after))
+        return any(each and ((word, lowered(each[1])) in full or (lowered(each[1]), word) in full) for each in (before, after))
 
     def _is_a_name(self, word: str) -> bool:
         return word in self._people.words
@@ -54,7 +55,7 @@ class Names:
     def _together(self, chunk: str) -> tuple[str, tuple[str, ...], bool] | None:
         """Names that are written together, with their capitals."""
         parts, people = camel(chunk), self._people
-        lower = [part.lower() for part in parts]
+        lower = [lowered(part) for part in parts]
         beside = {at for at, pair in enumerate(pairwise(lower)) if pair in people.full or pair[::-1] in people.full or (
             people.words.issuperset(pair) and not people.doubtful.issuperset(pair))}
         named = {each for at in beside for each in (at, at + 1)}
@@ -67,7 +68,7 @@ class Names:
         """The chunk with its names replaced, these, and whether it is a name beside another one alone."""
         people = self._people
         parts = _LETTERS.findall(chunk)
-        lower = [part.lower() for part in parts]
+        lower = [lowered(part) for part in parts]
         mixed = parts == [chunk] and chunk not in people.words and not chunk.islower() and not chunk.isupper()
         if mixed and (together := self._together(chunk)):
             return together
@@ -89,7 +90,7 @@ class Names:
         pieces: list[str] = []
         done = 0
         for found in _LETTERS.finditer(chunk):
-            if found[0].lower() not in names or found.start() < done or found[0].lower() in STREETS:
+            if lowered(found[0]) not in names or found.start() < done or lowered(found[0]) in STREETS:
                 continue
             pieces += [chunk[done:found.start()], self._pseudonyms.word(found[0])]
             done = found.end()

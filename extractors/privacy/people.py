@@ -15,6 +15,7 @@ from extractors.privacy.dates import day_of, spellings
 from extractors.privacy.fields import kind_of_field, kind_of_identity, kind_of_value
 from extractors.privacy.finding import Finding
 from extractors.privacy.kept import STREETS, TITLES, is_given, is_household, is_listed, is_plain
+from extractors.privacy.letters import lowered
 from extractors.privacy.policy import Policy
 from extractors.privacy.records import OWN, nouns_of
 
@@ -104,7 +105,7 @@ class People:
         return others
 
     def _take(self, kind: str, value: str) -> None:
-        lower = _BEFORE.sub("", value.strip().lower())
+        lower = _BEFORE.sub("", lowered(value.strip()))
         if kind == "name":
             self._take_name(tuple(_WORD.findall(lower)))
             return
@@ -138,7 +139,7 @@ class People:
 
     def _names_of_known(self, values: list[str]) -> str | None:
         """Kind of a field whose name says little, and that holds names of people who are known."""
-        named = [words for value in values if (words := set(_WORD.findall(value.lower()))) and words <= self.words]
+        named = [words for value in values if (words := set(_WORD.findall(lowered(value)))) and words <= self.words]
         sure = sum(not any(map(is_household, words)) for words in named)
         return "name" if sure >= _SOME and 5 * len(named) >= 4 * len(values) else None
 

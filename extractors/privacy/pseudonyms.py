@@ -15,7 +15,7 @@ from functools import lru_cache
 from extractors.privacy.checks import iban_holds, luhn_digit, luhn_holds
 from extractors.privacy.dates import shifted
 from extractors.privacy.kept import GENERIC, STREETS, TITLES, is_household, is_listed, listed, words_in, words_of
-from extractors.privacy.letters import cased
+from extractors.privacy.letters import cased, lowered
 from extractors.privacy.permuting import Permutation
 
 KINDS = ("name", "email", "phone", "address", "zip", "card", "ending", "account", "id", "ip", "date")
@@ -48,7 +48,7 @@ class Pseudonyms:
 
     def _word(self, word: str) -> str:
         """Of one word of a name, in its case."""
-        lower = word.lower()
+        lower = lowered(word)
         for name in ("household", "given", "surnames"):
             if lower in listed(name):
                 words = words_of(name)

@@ -119,6 +119,7 @@ def test_token_ids_of_what_was_there_go() -> None:
     ('{"to": "Wendel Schnurr <w.s@x.de>"}', "Schnurr wrote", "Schnurr"),
     ("<customer><lastName>Zwickel</lastName></customer>", "zwickel is here", "zwickel"),
     ('[{"key": "last_name", "value": "Zwickel"}]', "zwickel is here", "zwickel"),
+    ('{"first_name": "İlker", "last_name": "İnönüoglu"}', "İNÖNÜOGLU asks", "İNÖNÜOGLU"),
     ('{"note": "Ask Mr. Kabulke about it"}', "Kabulke knows", "Kabulke")])
 def test_what_a_field_tells_is_carried(field: str, text: str, gone: str) -> None:
     made = cleaned(("result", field), ("message", text))
