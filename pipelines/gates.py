@@ -102,7 +102,8 @@ def _uncalibrated(build: Build) -> pl.DataFrame:
 def _unlike(build: Build) -> pl.DataFrame:
     """Tools whose program gets more of the logged calls wrong than the bar allows."""
     return build.store.read(
-        "select service, tool, n_support, fidelity, abstains, 1 - fidelity - abstains as wrong from mart.behaviours "
+        "select service, tool, n_support, fidelity, abstains, (1 - fidelity) * (1 - coalesce(abstains, 0)) as wrong "
+        "from mart.behaviours "
         "where wrong > 1 - $bar order by wrong desc, service, tool", bar=configuration_of(build.settings).release.min_fidelity)
 
 

@@ -48,6 +48,15 @@ RULES: tuple[Rule, ...] = (
         "and session_id not in (select value from core.events where kind = 'link') "
         "and session_id not in (select subject from mart.verdicts where stage in ('extract', 'sessions') and not kept)"),
     Rule(
+        "no_turn_vanishes", "core.turns", "Every session has as many messages and calls among its turns as it counts.",
+        "select session_id, n_messages, n_calls, messages, calls from core.sessions left join (select session_id, "
+        "count(*) filter (kind = 'message') as messages, count(*) filter (kind = 'call') as calls from core.turns group by "
+        "session_id) using (session_id) where n_messages != coalesce(messages, 0) or n_calls != coalesce(calls, 0)"),
+    Rule(
+        "no_session_goes_without_goal", "mart.goals", "Every session asks for something, or has a verdict that says why not.",
+        "select session_id from core.sessions where session_id not in (select session_id from mart.goals) "
+        "and session_id not in (select subject from mart.verdicts where stage = 'goals' and not kept)"),
+    Rule(
         "no_session_goes_unjudged", "mart.outcomes", "Every session has an outcome, if only that it abstained.",
         "select session_id from core.sessions where session_id not in (select session_id from mart.outcomes) "
         "and session_id not in (select subject from mart.verdicts where stage = 'outcomes' and not kept)"),
@@ -81,10 +90,16 @@ RULES: tuple[Rule, ...] = (
         "select service, count(*) as n_verified from (select task_id, service from mart.tasks union "
         "select task_id, service from mart.variants) join mart.verdicts on subject = task_id "
         "where stage = 'verify' and kept group by service) using (service) where n_tasks != coalesce(n_verified, 0)"),
+    Rule(
+        "no_task_goes_untried", "mart.environments", "Every task with a rubric is tried, or has a verdict that says why not.",
+        "select task_id from mart.rubrics where task_id not in (select subject from mart.verdicts "
+        "where stage = 'verify' or (stage in ('rewards', 'variants', 'environments') and not kept))"),
     _resolves("core.events", "record_id", "raw.records", "record_id"),
     _resolves("core.events", "file_id", "raw.files", "file_id"),
     _resolves("core.turns", "session_id", "core.sessions", "session_id"),
     _resolves("core.turns", "turn_id", "core.events", "event_id"),
+    _resolves("mart.goals", "session_id", "core.sessions", "session_id"),
+    _resolves("mart.behaviours", "tool", "core.tools", "tool"),
     _resolves("mart.sentences", "goal_id", "mart.goals", "goal_id"),
     _resolves("mart.outcomes", "session_id", "core.sessions", "session_id"),
     _resolves("mart.tasks", "family", "mart.families", "family"),

@@ -545,7 +545,7 @@ class Behaviour(Record):
     n_support: int
     n_against: int
     fidelity: float | None
-    """Of its logged calls answered by a program from the other half of the sessions: share exact.
+    """Of its logged calls that a program from the other half of the sessions answers: share exact.
     None: no program, or rules that search things or rows, which are not measured so."""
     abstains: float | None
     """Share of these calls that the program does not answer. None: no program."""

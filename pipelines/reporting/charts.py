@@ -8,6 +8,7 @@ Words of logs are values of data and nothing else: in a sorting or a domain they
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import altair
@@ -118,11 +119,12 @@ def over_time(rows: Sequence[Row], colours: Mapping[str, str], step: str, width:
 
 
 def _time_axis(rows: Sequence[Row], step: str, width: int) -> Any:
-    """A mark a step where there are few, so that none is told twice."""
+    """A mark at each instant where there are few, so that none is told twice."""
     most = 8 if width >= WIDE else 4
-    each = {"interval": step, "step": 1}
+    instants = sorted({row["at"] for row in rows})
+    few = {"values": [1000 * datetime.fromisoformat(each).timestamp() for each in instants]}
     return altair.Axis(
-        title=None, tickCount=each if len({row["at"] for row in rows}) <= most else most, grid=False, labelOverlap="greedy",
+        title=None, grid=False, labelOverlap="greedy", **(few if len(instants) <= most else {"tickCount": most}),
         format={"hour": "%d %b %H h", "month": "%b %Y", "year": "%Y"}.get(step, "%d %b"))
 
 

@@ -138,7 +138,7 @@ def _over_time(times: figures.Times) -> Figure:
     parts = [{"at": row["at"], "kind": row["outcome"], "n": row["n"],
               "says": f"{_day(row['at'], times.step)}: {many(row['n'], 'session')} {row['outcome']}"} for row in times.rows]
     return figure(
-        "outcomes-chart", f"Sessions by outcome, a column a {times.step}",
+        "outcomes-chart", f"Sessions by outcome, one column for each {times.step}",
         f"Columns over time, one a {times.step}, cut by how the sessions that began then ended.",
         lambda width: charts.over_time(parts, _OUTCOMES, times.step, width),
         table(f"Sessions by outcome and {times.step}", list(columns.values()), figures.CLASSES))
@@ -149,7 +149,7 @@ def _rates(times: figures.Times) -> Figure:
                "says": f"{_day(row['at'], times.step)}: mean {percent(row['mean'])} over {many(row['n'], 'session')}"}
               for row in times.rates]
     return figure(
-        "rates-chart", f"Mean probability of success, a point a {times.step}", "A line over time, from 0 to 100 %.",
+        "rates-chart", f"Mean probability of success, one point for each {times.step}", "A line over time, from 0 to 100 %.",
         lambda width: charts.rate_over_time(points, times.step, width),
         table("Mean probability of success", [
             {times.step: _day(row["at"], times.step), "judged": row["n"], "mean": percent(row["mean"])} for row in times.rates],

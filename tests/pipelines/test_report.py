@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from benchmarks.report_warehouse import fill
 from pipelines import summary
-from pipelines.reporting import charts, report
+from pipelines.reporting import charts, drawing, report
 from pipelines.reporting.drawing import NARROW, WIDE
 from pipelines.reporting.parts import clean, percent
 from pipelines.reporting.treemap import squarified
@@ -145,12 +146,24 @@ def test_no_share_is_rounded_to_all_or_none() -> None:
         "–", "0 %", "< 0.1 %", "0.4 %", "50 %", "> 99.9 %", "100 %"]
 
 
+@pytest.mark.parametrize("step", ["hour", "day", "week", "month", "year"])
+@pytest.mark.parametrize("n", [1, 2, 8])
+def test_a_picture_of_time_is_drawn_however_short_the_logs(step: str, n: int) -> None:
+    days = {"hour": 1 / 24, "day": 1, "week": 7, "month": 31, "year": 366}[step]
+    rows = [{"at": f"{datetime(2026, 3, 2, tzinfo=UTC) + timedelta(days * at):%Y-%m-%dT%H:%M:%SZ}", "kind": "worked", "n": 1,
+             "mean": 0.5, "says": "x"} for at in range(n)]
+    for width in (WIDE, NARROW):
+        columns = charts.over_time(rows, {"worked": charts.KINDS[0]}, step, width)
+        for chart in (columns, charts.rate_over_time(rows, step, width)):
+            assert drawing.drawn(chart, "x", width, "title", "what it shows").startswith("<svg")
+
+
 def test_names_that_begin_alike_are_told_apart_and_no_day_twice() -> None:
     rows = [{"name": f"GET /a/long/way/{{to_1}}/the/same/folder/{end}.css", "n": 1, "told": "1", "says": "x"} for end in "abc"]
     for width in (NARROW, WIDE):
         names = set(re.findall('"name": "(GET[^"]*)"', json.dumps(charts.amounts(rows, width).to_dict(), ensure_ascii=False)))
         assert {name[-6:] for name in names} == {f"/{end}.css" for end in "abc"} and max(map(len, names)) <= 40
     days = [{"at": f"2026-03-0{day}T00:00:00Z", "mean": 0.5, "says": "x"} for day in (1, 2, 3)]
-    (axis,) = {json.dumps(layer["encoding"]["x"]["axis"]["tickCount"])
+    (axis,) = {json.dumps(layer["encoding"]["x"]["axis"]["values"])
                for layer in charts.rate_over_time(days, "day", WIDE).to_dict()["layer"]}
-    assert json.loads(axis) == {"interval": "day", "step": 1}
+    assert json.loads(axis) == [datetime(2026, 3, day, tzinfo=UTC).timestamp() * 1000 for day in (1, 2, 3)]

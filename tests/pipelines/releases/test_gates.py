@@ -81,7 +81,7 @@ HARMS: dict[str, Harm] = {
         "insert into core.feedback select * replace (feedback_id || 'b' as feedback_id, session_id || 'b' as session_id) "
         "from core.feedback",
         "update mart.tasks set session_ids = session_ids || list_transform(session_ids, s -> s || 'b')"),
-    "tools_answer_as_logged": harmed("update mart.behaviours set fidelity = 0.2, abstains = 0.1 where tool in "
+    "tools_answer_as_logged": harmed("update mart.behaviours set fidelity = 0.1, abstains = 0.4 where tool in "
                                      "(select min(tool) from mart.behaviours)"),
     "audits_hold": solved_wrongly,
     "splits_do_not_leak": harmed(
