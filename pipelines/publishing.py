@@ -26,11 +26,13 @@ from pipelines.assets import POOL, days, key_of, made_by, owners, waits
 from pipelines.faults import passes
 from pipelines.gates import GATES, Judged
 from pipelines.pictures import markdown, rows_are_shown, shown_bars
+from pipelines.releases.collecting import collect
 from pipelines.releases.registry import Registry
 from pipelines.releases.releasing import Released, refusal, registry_of
 from pipelines.releases.releasing import release as make
 from pipelines.resources import SettingsResource
 from pipelines.rules import RULES
+from pipelines.settings import Settings
 from pipelines.stages import STAGES
 from warehouse.errors import TraceroomError
 
@@ -63,7 +65,18 @@ def release(
     yield from (_checked(each) for each in made.judged if each.gate in names)
     if made.release is None:
         raise Failure(str(refusal(made.judged, made.before)), allow_retries=False)
-    yield MaterializeResult(asset_key=RELEASE, metadata=_metadata(made, registry))
+    gone = _collected(context, told, registry)
+    yield MaterializeResult(asset_key=RELEASE, metadata=_metadata(made, registry) | {"n_collected": MetadataValue.int(gone)})
+
+
+def _collected(context: AssetExecutionContext, settings: Settings, registry: Registry) -> int:
+    """How many old releases went, as `[release]` says; what cannot go tonight goes another night."""
+    policy = settings.configured.release
+    try:
+        return len(collect(registry, policy.keep, policy.days).releases)
+    except (TraceroomError, OSError) as error:
+        context.log.warning(f"old releases stay tonight: {error}")
+        return 0
 
 
 def _checked(judged: Judged) -> AssetCheckResult:

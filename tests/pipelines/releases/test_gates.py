@@ -156,7 +156,7 @@ def test_a_red_gate_leaves_what_was_promoted(out: Path) -> None:
     checks = {check.check_name: check for check in result.get_asset_check_evaluations()}
     assert [name for name, check in checks.items() if not check.passed and check.severity.value == "ERROR"] == [
         "tools_answer_as_logged"]
-    assert "0.2" in str(checks["tools_answer_as_logged"].metadata["rows"].value), "the rows that speak against it"
+    assert "0.54" in str(checks["tools_answer_as_logged"].metadata["rows"].value), "the rows that speak against it"
     assert checks["tools_answer_as_logged"].asset_key == AssetKey(["release"])
     assert registry.current() == first.release and registry.ids() == [first.release]
     assert files == {path: path.read_bytes() for path in files}, "not a byte of it changed"
@@ -164,6 +164,20 @@ def test_a_red_gate_leaves_what_was_promoted(out: Path) -> None:
     assert accepted.state == "promoted" and accepted.release
     told = registry.manifest(accepted.release)["gates"]["tools_answer_as_logged"]
     assert told == {"accepted": True, "level": "block", "n": 1}
+
+
+@pytest.mark.slow
+def test_a_night_takes_old_releases_away_as_configured(out: Path, tmp_path: Path) -> None:
+    (tmp_path / "traceroom.toml").write_text("[release]\nkeep = 1\n", "utf-8")
+    settings = Settings(logs=(), out=str(out), configuration=str(tmp_path / "traceroom.toml"))
+    registry = registry_of(settings)
+    first = release(settings, registry, "yesterday")
+    harmed("insert into mart.verdicts values ('drift', 'a tool', true, 'tool_appeared', 'It came.', null, null)")(out)
+    result = materialize([release_asset], partition_key=days.get_last_partition_key(), run_config=quiet(), resources={
+        "settings": SettingsResource(document=settings.model_dump_json())})
+    (told,) = result.get_asset_materialization_events()
+    assert told.materialization.metadata["n_collected"].value == 1
+    assert registry.ids() == [registry.current()] != [first.release]
 
 
 def test_new_drift_is_what_the_promoted_release_did_not_know(out: Path, tmp_path: Path) -> None:
