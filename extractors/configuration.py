@@ -164,6 +164,8 @@ class Release(_Section):
     """Days that it keeps what was never promoted, and contents that no release has."""
     min_auroc: float = Field(default=0.5, ge=0, le=1)
     """Families with a reward must tell known good sessions from bad ones at least so well."""
+    max_ece: float = Field(default=0.35, ge=0, le=1)
+    """Their probabilities of success may be off by so much on average."""
     min_fidelity: float = Field(default=0.5, ge=0, le=1)
     """Share of its logged calls that a tool's program must answer as logged, or leave unknown."""
     drift: Level = "warn"

@@ -95,7 +95,8 @@ def _uncalibrated(build: Build) -> pl.DataFrame:
     measures = measure(
         rewarded, build.store.table("mart.outcomes"), build.store.table("core.feedback"), told.outcomes.reviews)
     least = max(told.release.min_auroc, told.gates.min_auroc or 0.0)
-    rows = [each._asdict() for each in measures if not each.holds(least, told.gates.max_ece)]
+    most = min(told.release.max_ece, 1.0 if told.gates.max_ece is None else told.gates.max_ece)
+    rows = [each._asdict() for each in measures if not each.holds(least, most)]
     return pl.DataFrame(rows, infer_schema_length=None)
 
 

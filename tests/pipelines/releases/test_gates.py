@@ -64,23 +64,27 @@ def with_a_key(out: Path) -> None:
     file.write_text(file.read_text() + json.dumps({"text": "the key is AKIA" + "QWERTYUIOPASDFGH"}) + "\n")
 
 
+def told_apart(good: float, bad: float) -> Harm:
+    """Every other session is known to be good; all have these probabilities, and there are as many as it takes to measure."""
+    return harmed(
+        "delete from core.feedback",
+        "insert into core.feedback select 'f' || session_id, session_id, null, 'resolved', case when row_number() over ("
+        "order by session_id) % 2 = 0 then 'yes' else 'no' end, 'main' from (select unnest(session_ids) as session_id "
+        "from mart.tasks where task_id in (select subject from mart.verdicts where stage = 'verify' and kept))",
+        f"update mart.outcomes set blind = (select case when value = 'yes' then {good} else {bad} end from core.feedback f "
+        "where f.session_id = outcomes.session_id)",
+        "insert into mart.outcomes select * replace (session_id || 'b' as session_id) from mart.outcomes",
+        "insert into core.feedback select * replace (feedback_id || 'b' as feedback_id, session_id || 'b' as session_id) "
+        "from core.feedback",
+        "update mart.tasks set session_ids = session_ids || list_transform(session_ids, s -> s || 'b')")
+
+
 HARMS: dict[str, Harm] = {
     "no_session_vanishes": harmed(
         "delete from core.sessions where session_id in (select min(session_id) from core.sessions)"),
     "session_id_of_outcomes_resolves": harmed(
         "insert into mart.outcomes select * replace ('nobody' as session_id) from mart.outcomes limit 1"),
-    "outcomes_are_calibrated": harmed(
-        "delete from core.feedback",
-        "insert into core.feedback select 'f' || session_id, session_id, null, 'resolved', case when row_number() over ("
-        "order by session_id) % 2 = 0 then 'yes' else 'no' end, 'main' from (select unnest(session_ids) as session_id "
-        "from mart.tasks where task_id in (select subject from mart.verdicts where stage = 'verify' and kept))",
-        "update mart.outcomes set blind = (select case when value = 'yes' then 0.1 else 0.9 end from core.feedback f "
-        "where f.session_id = outcomes.session_id)",
-        # as many as it takes to measure, each of them twice
-        "insert into mart.outcomes select * replace (session_id || 'b' as session_id) from mart.outcomes",
-        "insert into core.feedback select * replace (feedback_id || 'b' as feedback_id, session_id || 'b' as session_id) "
-        "from core.feedback",
-        "update mart.tasks set session_ids = session_ids || list_transform(session_ids, s -> s || 'b')"),
+    "outcomes_are_calibrated": told_apart(good=0.1, bad=0.9),
     "tools_answer_as_logged": harmed("update mart.behaviours set fidelity = 0.1, abstains = 0.4 where tool in "
                                      "(select min(tool) from mart.behaviours)"),
     "audits_hold": solved_wrongly,
@@ -110,6 +114,13 @@ def test_each_gate_finds_what_it_is_for(out: Path, gate: str) -> None:
     found = judged(out, gate)[gate]
     assert found.red and found.rows.height >= 1, found
     assert gate in str(refusal([found], None))
+
+
+@pytest.mark.slow
+def test_probabilities_that_tell_apart_and_say_nothing_are_not_calibrated(out: Path) -> None:
+    told_apart(good=0.0002, bad=0.0001)(out)
+    found = judged(out, "outcomes_are_calibrated")["outcomes_are_calibrated"]
+    assert found.red and found.rows["auroc"].min() == 1.0
 
 
 @pytest.mark.slow
