@@ -29,8 +29,9 @@ _SURE = (r"my (?:full |last |first )?name(?: is|'s|:)|name is|named|mr\.?|mrs\.?
          r"mein name ist|ich hei(?:ß|ss)e|je m'appelle|me llamo|mi nombre es|mi chiamo|meu nome é|mijn naam is")
 _WEAK = (r"on behalf of|miss|i'm|i am|this is|speaking with|hi|hello|hey|dear|regards,|sincerely,|thanks,|thank you,|called|"
          r"hallo|liebe|lieber|ich bin|bonjour|hola|soy")
-_CUES = tuple((rf"(?i)\b(?:{cue})\s+{_NAME}(?: {_NAME}){{0,2}}", re.compile(rf"(?i)(?:{cue})\s+(.*)"), cue == _SURE)
-              for cue in (_SURE, _WEAK))
+_TITLE = r"(?:(?:mr|mrs|ms|mx|dr|prof|med|herr|frau)\b\.?\s+)*"
+_CUES = tuple((rf"(?i)\b(?:{cue})\s+{_TITLE}{_NAME}(?: {_NAME}){{0,2}}", re.compile(rf"(?i)(?:{cue})\s+{_TITLE}(.*)"),
+               cue == _SURE) for cue in (_SURE, _WEAK))
 """A cue with the words behind it, these alone, and whether they are a name however rare."""
 _WRITTEN = r"\p{Lu}[\p{L}'’\-]+(?: \p{Lu}\.)?(?: \p{Lu}[\p{L}'’\-]+){1,2}"
 """A name of two or three words."""
@@ -38,8 +39,9 @@ _NOUN = "(?:" + "|".join(sorted(NOUNS)) + "|doctor|nurse|driver)s?"
 _INNER = re.compile(r'"name"\s*:\s*"([^"]+)"')
 _PAIR = r"\b\p{Lu}[\p{Ll}'’\-]+ (?:\p{Lu}\. )?\p{Lu}[\p{L}'’\-]+"
 _PLACES = (
-    (r"\b(?:[Mm]y name is|Mr|Mrs|Ms|Mx|Dr|Prof|Herrn?|Frau)\.?\s+\p{Lu}[\p{L}'’\-]+(?: \p{Lu}[\p{L}'’\-]+){0,2}",
-     re.compile(r"^(?:[Mm]y name is|\w+\.?)\s+(.*)")),
+    (r"\b(?:[Mm]y name is|Mr|Mrs|Ms|Mx|Dr|Prof|Herrn?|Frau)\.?\s+(?:(?:Dr|Prof|med)\.?\s+)*"
+     r"\p{Lu}[\p{L}'’\-]+(?: \p{Lu}[\p{L}'’\-]+){0,2}",
+     re.compile(r"^(?:[Mm]y name is|\w+\.?)\s+(?:(?:Dr|Prof|med)\b\.?\s+)*(.*)")),
     (rf"{_WRITTEN}[\\\"']{{0,2}} ?<[\w.+%-]+@", re.compile(r"^([^\\\"<]+)")),
     (rf"\"{_NOUN}\"\s*:\s*\[?\s*\{{[^{{}}]{{0,400}}?\"name\"\s*:\s*\"{_WRITTEN}\"", _INNER),
     (rf"\"name\"\s*:\s*\"{_WRITTEN}\"[^{{}}]{{0,400}}?\"(?:birth\w*|date_of_birth|dateOfBirth|dob|gender|nationality)\"",

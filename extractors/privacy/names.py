@@ -17,6 +17,8 @@ from extractors.privacy.spelled import camel
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 _OPENED = re.compile(r"""["'(,\[{=:/>]""")
+_ENDED = re.compile(rf"(?is)^.*\b(?!(?:{'|'.join(sorted(TITLES))})\.)\w\w+[.!?] +$")
+"""Sentences that ended before."""
 _AFTER_NAME = re.compile(r"([._-]?)(\d+)")
 _BEFORE = frozenset((*TITLES, "name", "named", "dear", "hi", "hello", "hey", "i'm", "called"))
 
@@ -32,7 +34,7 @@ class Names:
         """Whether what is a word too is a name here: beside a name, or after a title; in lower case as a known name alone."""
         if not text[start].isupper():
             return self._is_pair(text, start, end)
-        before = text[max(0, start - 40):start].rstrip(" .").rsplit(None, 1)
+        before = _ENDED.sub("", text[max(0, start - 40):start]).rstrip(" .").rsplit(None, 1)
         last = _OPENED.split(before[-1].rstrip("\"',"))[-1].lower() if before and text[start - 1:start] == " " else ""
         if last in _BEFORE or self._is_a_name(last):
             return True

@@ -26,7 +26,7 @@ _ABROAD = re.compile(r"\d{1,3}[ .-]?\(?\d{1,5}\)?(?:[ .-]?\d{2,9}){1,4}(?!\d)")
 _CARD = re.compile(r"(?:[3-6]\d|2[2-7])\d{2}[ .-]?\d{4}[ .-]?\d{4}[ .-]?\d{1,7}(?![\d-])|3[47]\d{2}[ -]?\d{6}[ -]?\d{5}(?!\d)")
 _SSN = re.compile(r"(?!000|666|9)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\d-])")
 _IBAN = re.compile(r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
-_IP = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\w.])")
+_IP = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?!\w|\.\w)")
 _SHORT = 8
 """Signs of a number that is nobody's by itself."""
 _LONG = re.compile(r"\d{7,15}(?!\d)")
@@ -35,8 +35,11 @@ CUES: dict[str, tuple[str, re.Pattern[str]]] = {
         "zip", re.compile(r"(?i)[ -]*(?:code)?(?:'s|s)?[ :#-]*(?:is|of|was|in|to|for)?[ :]*(\d{5}(?:-\d{4})?)(?![\d-])"))),
     **dict.fromkeys(("ending", "ends"), ("ending", re.compile(r"(?i)(?: in| with)?[ :#*x-]*(\d{4})(?!\d)"))),
     "last": ("ending", re.compile(r"(?i) (?:four|4)(?: digits)?(?: of [a-z ]{1,30}?)?(?: are| is)?[ :]*(\d{4})(?!\d)")),
-    **dict.fromkeys(("born", "birthday", "birth", "dob"), ("date", re.compile(
-        r"(?i)(?: date)?(?: is| on|:)*[ :]*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})(?!\d)"))),
+    **dict.fromkeys(("born", "birthday", "birth", "dob", "geboren"), ("date", re.compile(
+        r"(?i)(?: date)?(?: is| on| am|:)*[ :]*"
+        r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d\d)|(?:19|20)\d{6}|"
+        r"\d{1,2}(?:st|nd|rd|th|\.)?(?: of)? [A-Za-z]{3,9}\.?,? \d{4}|"
+        r"[A-Za-z]{3,9}\.? \d{1,2}(?:st|nd|rd|th)?,? \d{4})(?!\d)"))),
 }
 """Words after which a number is what they say."""
 Found = tuple[int, int, str]

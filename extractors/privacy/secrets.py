@@ -28,6 +28,7 @@ PATTERNS: tuple[tuple[str, str], ...] = (
     ("Stripe", r"[rs]k_(?:live|test)_[0-9A-Za-z]{16,}|\bwhsec_[0-9A-Za-z]{24,}"),
     ("model provider", r"\bsk-(?:ant-|proj-|svcacct-|or-v1-)?[A-Za-z0-9_-]{20,}|sk-[A-Za-z0-9_-]*T3BlbkFJ[A-Za-z0-9_-]{20,}|"
                        r"\bhf_[A-Za-z0-9]{30,}\b|\bgsk_[A-Za-z0-9]{40,}\b"),
+    ("infrastructure", r"\bdop_v1_[a-f0-9]{40,}|\bdckr_pat_[\w-]{20,}|\bhvs\.[\w-]{24,}|\bATATT3[\w=-]{30,}|\blin_api_\w{30,}"),
     ("npm", r"\bnpm_[A-Za-z0-9]{36}\b|:_authToken=\s*(?P<secret>[^\s\"\\]+)"),
     ("PyPI", r"pypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{50,}|pypi-AgENdGVzdC5weXBpLm9yZw[A-Za-z0-9_-]{50,}"),
     ("SendGrid", r"SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}"),
@@ -63,7 +64,8 @@ _SIGNS = [
     "PRIVATE KEY", "PuTTY-User-Key", "eyJ", "AKIA", "ASIA", "ABIA", "ACCA", "A3T", "AIza", "GOCSPX-", "ya29.", "ghp_", "gho_",
     "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "glft-", "glsoat-", "glrt-", "glcbt-", "glimt-", "glagent-",
     "glptt-", "gloas-", "glffct-", "GR1348941", "xapp-", "k_live_", "k_test_", "whsec_", "sk-", "hf_", "gsk_", "npm_",
-    "_authToken", "pypi-", "SG.", "-us", "sq0", "AccountKey=", "AKC", "shpat_", "shpca_", "shppa_", "shpss_"]
+    "dop_v1_", "dckr_pat_", "hvs.", "ATATT3", "lin_api_", "_authToken", "pypi-", "SG.", "-us", "sq0", "AccountKey=", "AKC",
+    "shpat_", "shpca_", "shppa_", "shpss_"]
 _WORDS = [
     "password", "passwd", "pwd", "passphrase", "secret", "api key", "api_key", "api-key", "apikey", "access token",
     "access_token", "access-token", "accesstoken", "auth token", "auth_token", "auth-token", "authtoken", "bearer",

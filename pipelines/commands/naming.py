@@ -21,12 +21,14 @@ def pseudonym(
 ) -> None:
     """Say which pseudonym stands for a value, for who has the key."""
     from extractors.privacy import KINDS, Pseudonyms
+    from extractors.privacy.dates import day_of
     from extractors.privacy.fields import guessed
+    from extractors.privacy.secrets import cut_out
     from pipelines.keys import owner_key
 
     if kind is not None and kind not in KINDS:
         raise Missing.named("kind", kind, KINDS)
-    kind = kind or guessed(value)
+    kind = kind or ("secret" if cut_out(value) != value else "date" if day_of(value) else guessed(value))
     made = Pseudonyms(owner_key(os.environ, say)).of(kind, value)
     if json:
         data({"kind": kind, "pseudonym": made})

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from extractors.privacy import KINDS, Pseudonyms
 from extractors.privacy.fields import guessed
+from extractors.privacy.kept import is_listed
 from pipelines import privacy
 from pipelines.erasing import folders
 from pipelines.erasing.finding import Theirs, find, person_is
@@ -86,12 +87,22 @@ def stored_forms(store: Store, value: str) -> list[str]:
     return [value, *(made.of(kind, value) for kind in sorted(kinds) if kind in KINDS)]
 
 
-def _unseal(store: Store, person: Identifiers) -> None:
-    """Take out what is kept, sealed, of who was seen."""
+def _unseal(store: Store, person: Identifiers, names: list[str]) -> None:
+    """Take out what is kept, sealed, of who was seen: their values, their name, and words of it that are nobody else's.
+
+    `names`: words of their name as they are stored, under their pseudonyms.
+    """
     if privacy.held_policy(store) in (None, privacy.OFF):
         return
     owner = privacy.owner_of(store)
-    gone = [keyed_hash(owner.key, kind, value)[:32] for kind, value in privacy.known(store, owner) if person_is(person, value)]
+    made, seen = Pseudonyms(owner.key), privacy.known(store, owner)
+    theirs = {(kind, value) for kind, value in seen if person_is(person, value) or (
+        kind in KINDS and person_is(person, made.of(kind, value))) or (
+        kind == "full" and len(names) > 1 and {made.word(word) for word in value.split()} <= set(names))}
+    others = {word for kind, value in seen - theirs if kind == "full" for word in value.split()}
+    words = {word for kind, value in theirs if kind == "full" for word in value.split()} - others
+    theirs |= {("word", word) for word in words if not is_listed(word)}
+    gone = [keyed_hash(owner.key, kind, value)[:32] for kind, value in theirs]
     store.change("delete from raw.people where list_contains($gone, person_id)", None, gone=gone)
 
 
@@ -118,7 +129,7 @@ def _forget(
     folders.withdraw(settings, gone)
     n_corrections = folders.correct(settings, person, theirs.lineage)
     rows = erase(store, key, person, theirs).rows
-    _unseal(store, person)
+    _unseal(store, person, known.names)
     store.compact()
     store.publish()
     left = folders.still_there(out, person)

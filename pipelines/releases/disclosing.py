@@ -47,6 +47,8 @@ def _social_security(text: str) -> bool:
     return area not in ("000", "666") and area[0] != "9" and group != "00" and serial != "0000"
 
 
+_DECIMAL = r"\b\d+\.\d{9,}\b"
+"""A fraction, whose digits may hold as those of a card."""
 KINDS: tuple[Kind, ...] = (
     *(Kind(name, True, pattern) for name, pattern in PATTERNS),
     Kind("e-mail address", False, r"\b[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}\b", _not_reserved),
@@ -54,7 +56,7 @@ KINDS: tuple[Kind, ...] = (
          r"|\b3[47]\d{2}[ -]?\d{6}[ -]?\d{5}\b", card_holds),
     Kind("bank account", False, r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b", iban_holds),
     Kind("social security number", False, r"\b\d{3}-\d{2}-\d{4}\b", _social_security),
-    Kind("telephone number", False, r"\+\d{1,3}[ .-]?\(?\d{2,4}\)?(?:[ .-]\d{2,4}){2,4}\b"),
+    Kind("telephone number", False, r"\+\d{1,3}[ .-]?\(?\d{2,4}\)?(?:(?:[ .-]\d{2,4}){2,4}|[ .-]\d{5,9})\b"),
 )
 
 
@@ -69,7 +71,7 @@ def disclosed(files: Iterable[tuple[str, Path]], secret: bool, nobodys: frozense
         if path.suffix not in READ:
             continue
         values: dict[str, set[str]] = {kind.name: set() for kind in kinds}
-        for lines in _texts(path):
+        for lines in (some.str.replace_all(_DECIMAL, "0") for some in _texts(path)):
             for kind in kinds:
                 values[kind.name] |= {each for each in _values(lines, kind) if _plain(each) not in known}
         found += [{"path": name, "kind": kind, "n": len(each), "first": _masked(min(each))}

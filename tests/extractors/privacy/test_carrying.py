@@ -128,7 +128,10 @@ def test_what_a_field_tells_is_carried(field: str, text: str, gone: str) -> None
 
 @pytest.mark.parametrize(("text", "gone"), [
     ("Hello my name is Adelgunde Pfefferkorn.", "Pfefferkorn"), ("This is Mr. Kabulke speaking.", "Kabulke"),
-    ("Thank you, Mrs. Hagedorn.", "Hagedorn"), ("card 2223 0031 2200 3222", "0031"), ("or 4111.1111.1111.1111", "1111.1111"),
+    ("Thank you, Mrs. Hagedorn.", "Hagedorn"), ("Frau Dr. Pfefferkorn kommt", "Pfefferkorn"),
+    ("born on 14 March 1971", "14 March"), ("geboren am 14.03.1971", "14.03"),
+    ("use dckr_pat_abcdefghijklmnop012345", "abcdefghij"),
+    ("card 2223 0031 2200 3222", "0031"), ("or 4111.1111.1111.1111", "1111.1111"),
     ("+49 221 7700101", "7700101"), ("ring 0171 7711223", "7711223"), ("postgres://svc:Pw0geheim@db/x", "geheim"),
     ('{"headers": {"authorization": "Basic dXNlcjpodW50ZXIyMjIq"}}', "dXNlcjpodW"),
     ('{"headers": {"cookie": "sid=qfqfq1w2e3; theme=dark"}}', "qfqfq1"), ("DB_PASS=kkkqf1", "kkkqf1")])
@@ -146,6 +149,16 @@ def test_a_value_ends_where_the_next_field_begins() -> None:
 def test_an_account_called_like_a_thing_of_the_logs_is_one_in_its_field_alone() -> None:
     made = cleaned(("result", '{"username": "orders"}'), ("call", '{"table": "orders"}'), ("message", "the orders table"))
     assert json.loads(made[0])["username"] != "orders" and made[1:] == ['{"table": "orders"}', "the orders table"]
+
+
+def test_a_name_in_one_sentence_says_nothing_of_the_next() -> None:
+    made = cleaned(("result", '{"first_name": "Emma", "last_name": "Will"}'), ("message", "Emma. Will you call?"))
+    assert made[1].endswith(". Will you call?") and "Emma" not in made[1]
+
+
+def test_an_address_at_the_end_of_a_sentence_is_the_same_address() -> None:
+    made = cleaned(("message", "from 84.132.17.201."), ("message", "84.132.17.201 it was"))
+    assert made[0].removeprefix("from ").rstrip(".") == made[1].removesuffix(" it was")
 
 
 def test_who_did_something_has_a_pseudonym_that_joins() -> None:

@@ -211,7 +211,7 @@ def test_forms_of_secrets_and_personal_data(tmp_path: Path) -> None:
         "payment card": "4111 1111 1111 1111", "bank account": "DE89 3704 0044 0532 0130 00",
         "social security number": "078-05-1120", "telephone number": "+44 20 7946 0958"}
     clean = ["ada@example.com", "4111 1111 1111 1112", "DE89 3704 0044 0532 0130 01", "000-12-3456", "http://host:80/a@b",
-             "order 1234567890123456", "sk-short", "2026-03-31T10:00:00"]
+             "order 1234567890123456", "sk-short", "0.4111111111111111", "2026-03-31T10:00:00"]
     (tmp_path / "clean.jsonl").write_text("\n".join(json.dumps({"says": text}) for text in clean))
     for name, text in texts.items():
         (tmp_path / f"{name}.jsonl").write_text(json.dumps({"says": f"it is {text} indeed"}))
