@@ -147,7 +147,7 @@ class Settings(BaseModel):
         return self
 
     def remember(self) -> None:
-        """Let OUT know the lake that takes the place of its warehouse. Raises InputError where it has another one."""
+        """Let OUT know the lake that takes the place of its warehouse, once it has opened. Raises InputError, StoreError."""
         if self.warehouse_url:
             from warehouse import catalogs  # loads DuckDB
             catalogs.remember(self.warehouse, self.warehouse_url)

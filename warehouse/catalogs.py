@@ -183,16 +183,19 @@ def url_of(path: Path) -> str | None:
 
 
 def remember(path: Path, url: str) -> None:
-    """Let a lake stand in the place of the file at `path`. Raises InputError where the folder has another warehouse."""
+    """Let a lake stand in the place of the file at `path`, once it has opened.
+
+    Raises InputError where the folder has another warehouse, StoreError where the lake does not open.
+    """
     from warehouse.ducklake import DuckLake
 
-    DuckLake.named(url, path)
-    known = url_of(path)
+    lake, known = DuckLake.named(url, path), url_of(path)
     if known == url:
         return
     if known or path.exists():
         raise InputError(f"the folder has its warehouse in {known or path.name} already", str(path.parent),
                          "choose another --out, or leave --warehouse out")
+    lake.close(lake.connect(write=True))
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = _beside(path).with_name(f"{path.name}.{os.getpid()}.draft")
     draft.write_text(f"{url}\n", "utf-8")

@@ -10,8 +10,8 @@ import pytest
 from tests.lakes import in_files
 from tests.warehouse.test_store import TABLES, feedback
 from warehouse import records
-from warehouse.catalogs import catalog_of, remember
-from warehouse.errors import InputError, Missing, StoreError
+from warehouse.catalogs import catalog_of, remember, url_of
+from warehouse.errors import InputError, Missing, NotAWarehouse, StoreError
 from warehouse.store import Store
 
 
@@ -23,8 +23,10 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_a_lake_keeps_what_a_file_keeps(path: Path) -> None:
-    with pytest.raises(Missing, match="no warehouse here yet"):
+    with pytest.raises(NotAWarehouse, match="the warehouse is empty; make it"):
         Store.open(path, write=False)
+    with pytest.raises(Missing, match="no warehouse here yet"):
+        Store.published(path)
     with Store.open(path) as store:
         for table, record in TABLES.items():
             assert store.table(table).schema == pl.Schema(records.frame_schema(record))
@@ -66,6 +68,15 @@ def test_a_url_that_is_none_is_refused(tmp_path: Path, url: str, says: str) -> N
     with pytest.raises(InputError, match=says) as error:
         remember(tmp_path / "warehouse.duckdb", url)
     assert "secret" not in str(error.value) and not list(tmp_path.iterdir())
+
+
+def test_a_lake_that_does_not_open_is_not_remembered(tmp_path: Path) -> None:
+    path = tmp_path / "out" / "warehouse.duckdb"
+    with pytest.raises(StoreError, match="the lake cannot be opened"):
+        remember(path, f"ducklake:{tmp_path / 'nowhere' / 'catalog.ducklake'}?data={tmp_path / 'rows'}")
+    assert not path.parent.exists()
+    remember(path, in_files(tmp_path))   # the URL, corrected
+    assert url_of(path) == in_files(tmp_path)
 
 
 def test_a_folder_has_one_warehouse(path: Path, tmp_path: Path) -> None:
