@@ -12,7 +12,7 @@ import polars as pl
 
 from extractors.sessions import Sessions
 from pipelines.settings import Settings
-from warehouse.errors import Missing
+from warehouse.errors import InputError, Missing
 from warehouse.records import Verdict, frame
 
 REASON = "not_selected"
@@ -20,7 +20,7 @@ REASON = "not_selected"
 
 def selected(made: Sessions, settings: Settings) -> Sessions:
     """The sessions that the settings choose: the newest ones, where there is a limit. Raises Missing for a service that is not
-    there."""
+    there, and InputError for a day that all sessions are older than."""
     if settings.since is None and not settings.services and settings.limit is None:
         return made
     known = made.sessions["service"].unique().to_list()
@@ -31,7 +31,7 @@ def selected(made: Sessions, settings: Settings) -> Sessions:
     if settings.services:
         chosen = chosen.filter(pl.col("service").is_in(settings.services))
     if settings.since is not None:
-        chosen = chosen.filter(pl.col("day") >= settings.since)   # one without a day is not known to be new enough
+        chosen = since(chosen, settings.since)
     if settings.limit is not None:
         chosen = chosen.sort("started_at", "session_id", descending=[True, False], nulls_last=True).head(settings.limit)
     kept = chosen["session_id"].implode()
@@ -45,6 +45,18 @@ def selected(made: Sessions, settings: Settings) -> Sessions:
         made, sessions=made.sessions.filter(is_kept), turns=made.turns.filter(is_kept), feedback=made.feedback.filter(is_kept),
         tools=made.tools.filter(pl.col("service").is_in(chosen["service"].unique().implode())),
         verdicts=pl.concat([before, frame(Verdict, verdicts)]))
+
+
+def since(sessions: pl.DataFrame, day: str) -> pl.DataFrame:
+    """The sessions of that day and later ones; one without a day is not known to be new enough. Raises InputError where
+    all are older."""
+    found = sessions.filter(pl.col("day") >= day)
+    if found.is_empty() and not sessions.is_empty():
+        newest = sessions.select(pl.col("day").max()).item()
+        says = f"the newest is of {newest}" if newest else "the log says of none when it was"
+        raise InputError(f"there is no session since that day: {says}", f"--since {day}",
+                         "give an earlier day, or leave it out" if newest else "leave it out")
+    return found
 
 
 def _told(settings: Settings) -> str:

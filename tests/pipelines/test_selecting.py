@@ -6,10 +6,13 @@ import json
 import shutil
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from pipelines.rules import broken
+from pipelines.selecting import since
 from tests.pipelines.conftest import Traceroom, part_of_sample
+from warehouse.errors import InputError
 from warehouse.store import Store
 
 
@@ -42,6 +45,22 @@ def test_a_choice_that_cannot_be_is_refused(logs: Path, tmp_path: Path, traceroo
     for day in ("yesterday", "20260331", "2026-02-30"):
         refused = traceroom("run", logs, "--out", tmp_path / "out", "--since", day)
         assert refused.returncode == 2 and "write it as 2026-03-31" in refused.stderr
+
+
+def test_a_day_that_all_sessions_are_older_than_is_refused(
+    run_once: tuple[Path, str], tmp_path: Path, traceroom: Traceroom
+) -> None:
+    out = Path(shutil.copytree(run_once[0], tmp_path / "out"))
+    refused = traceroom("run", run_once[0].parent / "logs", "--out", out, "--no-image", "--since", "2130-01-01")
+    says = "--since 2130-01-01: there is no session since that day: the log says of none when it was; leave it out."
+    assert refused.returncode == 2 and says in refused.stderr, refused.stderr
+    with Store.published(out / "warehouse.duckdb") as store:
+        assert store.count("core.sessions") == 20, "what was built before stands"
+    sessions = pl.DataFrame({"session_id": ["a", "b", "c"], "day": ["2026-03-02", "2026-03-03", None]})
+    with pytest.raises(InputError, match="the newest is of 2026-03-03; give an earlier day, or leave it out"):
+        since(sessions, "2026-03-04")
+    assert since(sessions, "2026-03-03")["session_id"].to_list() == ["b"]
+    assert since(sessions.clear(), "2026-03-04").is_empty(), "where nothing was read, the day is not why"
 
 
 @pytest.mark.slow
