@@ -41,10 +41,18 @@ def selected(made: Sessions, settings: Settings) -> Sessions:
         Verdict(stage="sessions", subject=name, kept=False, reason=REASON, detail=says) for name in others["session_id"]]
     before = made.verdicts.filter(~(pl.col("kept") & pl.col("subject").is_in(others["session_id"].implode())))
     is_kept = pl.col("session_id").is_in(kept)
+    tools, turns = made.tools.filter(pl.col("service").is_in(chosen["service"].unique().implode())), made.turns.filter(is_kept)
     return replace(
-        made, sessions=made.sessions.filter(is_kept), turns=made.turns.filter(is_kept), feedback=made.feedback.filter(is_kept),
-        tools=made.tools.filter(pl.col("service").is_in(chosen["service"].unique().implode())),
+        made, sessions=made.sessions.filter(is_kept), turns=turns, feedback=made.feedback.filter(is_kept),
+        tools=_counted(tools, turns),
         verdicts=pl.concat([before, frame(Verdict, verdicts)]))
+
+
+def _counted(tools: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
+    """The tools with their calls in these turns."""
+    calls = turns.filter(pl.col("kind") == "call").group_by("service", "tool").agg(pl.len().cast(pl.Int64()).alias("n_calls"))
+    counted = tools.drop("n_calls").join(calls, on=["service", "tool"], how="left", maintain_order="left")
+    return counted.with_columns(pl.col("n_calls").fill_null(0)).select(tools.columns)
 
 
 def since(sessions: pl.DataFrame, day: str) -> pl.DataFrame:

@@ -60,7 +60,7 @@ _MISSING = """
     union all select service, 'arguments kept whole', tool, count(*) filter (arguments is null), count(*)
     from core.turns where kind = 'call' group by service, tool
     union all select service, 'tool list', tool, case when declared then 0 else n_calls end, n_calls from core.tools
-    union all select service, 'calls', tool, (n_calls = 0)::integer, 1 from core.tools
+    union all select service, 'calls', tool, (declared and n_calls = 0)::integer, 1 from core.tools
     union all select service, 'feedback', null, count(*) filter (probability is null), count(*)
     from mart.outcomes join core.sessions using (session_id) group by service
     order by all

@@ -72,6 +72,9 @@ def test_a_run_builds_from_what_is_chosen_and_says_what_it_left(logs: Path, tmp_
         assert store.count("core.sessions") == 6 and broken(store) == []
         left = store.read("select count(*) as n, any_value(detail) as says from mart.verdicts where reason = 'not_selected'")
         assert left.row(0) == (14, "The run was told --limit 6; run without it to build from all.")
+        told, called = (store.read(f"select sum({n})::bigint from {table}").item() for n, table in (
+            ("n_calls", "core.tools"), ("(kind = 'call')::integer", "core.turns")))
+        assert told == called > 0, "calls are counted of the sessions that are chosen"
         newest = store.read("select min(started_at) from core.sessions").item()
         assert store.read(
             "select count(distinct session_id) from core.events where session_id in (select subject from mart.verdicts "
