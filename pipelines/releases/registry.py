@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from env_builder.runtime.canonical import canonical, digest
 from pipelines.releases.places import Entry, Place, place_of
-from warehouse.errors import InputError, Missing, Overtaken, ReleaseBroken
+from warehouse.errors import MOST, InputError, Missing, Overtaken, ReleaseBroken
 
 FORMAT = "traceroom-release/1"
 WITHDRAWN = "traceroom-withdrawn/1"
@@ -114,13 +114,21 @@ class Registry:
     def named(self, name: str) -> str:
         """The id that a name stands for: `current`, a pin, an id or the beginning of one. Raises Missing."""
         known = self.ids()
-        if name == _CURRENT and (current := self.current()):
-            return current
+        if name == _CURRENT:
+            return self._promoted(known)
         name = self.pins().get(name, name)
         found = [release for release in known if release.startswith(name)] if len(name) > 3 else []
         if len(found) == 1 or name in found:
             return name if name in found else found[0]
         raise Missing.named("release", name, [*known, *self.pins()], f"they are those of {self.where}")
+
+    def _promoted(self, known: list[str]) -> str:
+        if current := self.current():
+            return current
+        able = [release for release in known if not self.tombstone(release)]
+        raise Missing("nothing is promoted, so there is no release 'current'", self.where,
+                      f"promote one of {', '.join(able[:MOST])} with: traceroom release --approve ID" if able else
+                      "make a release with: traceroom release")
 
     def manifest(self, release: str) -> dict[str, Any]:
         """What a release is. Raises Missing, and ReleaseBroken where it is not what its id says."""

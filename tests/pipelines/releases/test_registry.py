@@ -43,8 +43,10 @@ def test_a_release_is_what_its_id_says(registry: Registry, tmp_path: Path) -> No
 
 
 def test_names_stand_for_releases(registry: Registry, tmp_path: Path) -> None:
+    with pytest.raises(Missing, match="nothing is promoted, so there is no release 'current'; make a release with"):
+        registry.named("current")
     release = put(registry, tmp_path, {"a": "1"})
-    with pytest.raises(Missing, match="no release 'current'"):
+    with pytest.raises(Missing, match=f"nothing is promoted.*; promote one of {release} with: traceroom release --approve ID"):
         registry.named("current")
     registry.promote(release, None, "")
     registry.pin("paper", release)
