@@ -47,9 +47,11 @@ def release(
     place = releasing.registry_of(settings, registry)
     if approve:
         promoted, before = releasing.approve(place, approve, why, by)
-        say(f"[bold green]{promoted}[/] is promoted, in the place of {before or 'nothing'}")
+        stands = promoted == before
+        say(f"[bold green]{promoted}[/] is promoted"
+            + (" already; nothing was done" if stands else f", in the place of {before or 'nothing'}"))
         if json:
-            data({"release": promoted, "state": "promoted", "before": before})
+            data({"release": promoted, "state": "stands" if stands else "promoted", "before": before})
         return
     made = releasing.release(
         settings, place, why, by, accept or (), lambda who: say(f"[yellow]Waiting for {escape(who)}.[/]"))

@@ -62,14 +62,15 @@ def release(
 
 
 def approve(registry: Registry, name: str, why: str, by: str | None = None) -> tuple[str, str | None]:
-    """Promote a release that waits, or go back to one that was promoted before; gives it and what it took the place of.
+    """Promote a release that waits, or go back to one that was promoted before; gives it and what it took the place of: itself,
+    where it is promoted already and nothing is done.
 
     Raises Missing, ReleaseBroken, Overtaken (another one was promoted since it was made).
     """
     release, before = registry.named(name), registry.current()
     was_promoted = {row["to"] for row in registry.promotions()}
     made_after = registry.manifest(release)["predecessor"]
-    if release not in was_promoted and made_after != before:
+    if release != before and release not in was_promoted and made_after != before:
         raise Overtaken(f"it was made after {made_after or 'nothing'}, and {before or 'nothing'} is promoted now", release,
                         "release again, so that the gates compare it with that")
     registry.promote(release, before, why or "approved", by)

@@ -95,6 +95,15 @@ def test_approval_and_going_back(out: Path, tmp_path: Path, traceroom: Traceroom
     assert json.loads(found.stdout)["inputs"]["says"] == "other settings", found.stderr
 
 
+def test_approving_what_is_promoted_does_nothing(build: Path, traceroom: Traceroom) -> None:
+    registry = Registry(str(build / "releases"))
+    current, before = str(registry.current()), {path: path.stat().st_mtime_ns for path in build.rglob("*")}
+    again = traceroom("release", "--out", build, "--approve", current, "--json")
+    assert again.returncode == 0 and f"{current} is promoted already; nothing was done" in again.stderr
+    assert json.loads(again.stdout) == {"release": current, "state": "stands", "before": current}
+    assert before == {path: path.stat().st_mtime_ns for path in build.rglob("*")}, "nothing was written"
+
+
 @pytest.mark.slow
 def test_a_stale_release_is_not_approved(out: Path, tmp_path: Path, traceroom: Traceroom) -> None:
     for bar in ("0.6", "0.7"):
