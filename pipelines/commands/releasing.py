@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from extractors import objects
 from pipelines.commands.building import Json, Out
 from pipelines.screen import data, many, say, table
 from pipelines.settings import Settings
-from warehouse.errors import GateFailed, InputError
+from warehouse.errors import GateFailed, InputError, Missing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,8 +44,7 @@ def release(
     """Release what a run made: judged by every gate, put into the registry for good, and promoted."""
     from pipelines.releases import releasing
 
-    settings = _settings(out, config)
-    place = releasing.registry_of(settings, registry)
+    settings, place = _registry(out, registry, config)
     if approve:
         promoted, before = releasing.approve(place, approve, why, by)
         stands = promoted == before
@@ -53,6 +53,8 @@ def release(
         if json:
             data({"release": promoted, "state": "stands" if stands else "promoted", "before": before})
         return
+    if not Path(settings.out).exists():
+        raise _nothing(settings)
     made = releasing.release(
         settings, place, why, by, accept or (), lambda who: say(f"[yellow]Waiting for {escape(who)}.[/]"))
     if json:
@@ -109,9 +111,7 @@ def releases(
     json: Json = False,
 ) -> None:
     """List the releases of a registry, the promoted one first."""
-    from pipelines.releases.releasing import registry_of
-
-    place = registry_of(_settings(out, config), registry)
+    _, place = _registry(out, registry, config)
     _pins(place, pin, unpin)
     if log:
         rows: list[dict[str, Any]] = place.promotions()
@@ -156,9 +156,8 @@ def diff(
 ) -> None:
     """Compare two releases: tasks that came and went, figures that moved, and why."""
     from pipelines.releases.comparing import diff as compare
-    from pipelines.releases.releasing import registry_of
 
-    place = registry_of(_settings(out, config), registry)
+    _, place = _registry(out, registry, config)
     found = compare(place, place.named(before), place.named(after))
     if json:
         data(found)
@@ -188,9 +187,7 @@ def fetch(
     config: Config = None,
 ) -> None:
     """Copy a release out of a registry, every file held to its digest."""
-    from pipelines.releases.releasing import registry_of
-
-    place = registry_of(_settings(out, config), registry)
+    _, place = _registry(out, registry, config)
     name = place.named(release)
     say(f"[bold]{name}[/] is in {escape(str(place.fetch(name, to)))}")
 
@@ -207,9 +204,7 @@ def withdraw(
     config: Config = None,
 ) -> None:
     """Take a release's content away for good; who asks for it is told by whom, when and why."""
-    from pipelines.releases.releasing import registry_of
-
-    place = registry_of(_settings(out, config), registry)
+    _, place = _registry(out, registry, config)
     name = place.named(release)
     gone = place.withdraw(name, why, place.named(instead) if instead else None, by)
     say(f"[bold]{name}[/] is withdrawn, and {len(gone):,} contents that it alone had are gone; "
@@ -228,10 +223,9 @@ def collect(
 ) -> None:
     """Take old releases away, and contents that no release has; never what is promoted or pinned."""
     from pipelines.releases.collecting import collect as take_away
-    from pipelines.releases.releasing import registry_of
 
-    settings = _settings(out, config)
-    place, told = registry_of(settings, registry), settings.configured.release
+    settings, place = _registry(out, registry, config)
+    told = settings.configured.release
     found = take_away(place, told.keep if keep is None else keep, told.days if days is None else days, dry_run)
     if json:
         data(found._asdict())
@@ -241,5 +235,16 @@ def collect(
         f"{many(found.n_objects, 'content')}, {found.n_bytes / 1e6:,.1f} MB")
 
 
-def _settings(out: str, config: str | None) -> Settings:
-    return Settings(logs=(), out=out, configuration=config).checked()
+def _registry(out: str, registry: str | None, config: str | None) -> tuple[Settings, Registry]:
+    """Settings of a command, and the registry that it is about. Raises Missing where neither OUT nor the registry is there."""
+    from pipelines.releases.releasing import registry_of
+
+    settings = Settings(logs=(), out=out, configuration=config).checked()
+    place = registry_of(settings, registry)
+    if not (Path(out).exists() or objects.is_url(place.where) or Path(place.where).exists()):
+        raise _nothing(settings)
+    return settings, place
+
+
+def _nothing(settings: Settings) -> Missing:
+    return Missing("there is no such folder", settings.out, "make it with: traceroom run LOGS --out DIR")

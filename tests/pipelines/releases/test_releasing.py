@@ -95,6 +95,13 @@ def test_approval_and_going_back(out: Path, tmp_path: Path, traceroom: Traceroom
     assert json.loads(found.stdout)["inputs"]["says"] == "other settings", found.stderr
 
 
+@pytest.mark.parametrize("command", ["release", "releases", "collect", "diff a b", "withdraw r-1 --why x"])
+def test_a_folder_that_is_not_there_is_not_made(command: str, tmp_path: Path, traceroom: Traceroom) -> None:
+    done = traceroom(*command.split(), "--out", tmp_path / "nowhere")
+    assert done.returncode == 2 and "nowhere: there is no such folder; make it with: traceroom run LOGS" in done.stderr
+    assert not list(tmp_path.iterdir()), "not even a lock"
+
+
 def test_approving_what_is_promoted_does_nothing(build: Path, traceroom: Traceroom) -> None:
     registry = Registry(str(build / "releases"))
     current, before = str(registry.current()), {path: path.stat().st_mtime_ns for path in build.rglob("*")}
