@@ -26,6 +26,10 @@ _LOCK, _SWAP = ".lock", ".swap.lock"
 DRAFT = ".draft"
 """What names begin with that are being written; they are nobody's, and stay behind only where somebody was killed."""
 
+_NO_KEYS = ("NoCredentialsError", "PartialCredentialsError")
+"""What botocore calls it."""
+_KEYS = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_ENDPOINT_URL where the store is not Amazon's"
+
 
 class Entry(NamedTuple):
     """What lies under a name."""
@@ -198,7 +202,7 @@ class Bucket:
 
     def read(self, name: str) -> bytes | None:
         try:
-            with objects.refusals():
+            with self._told():
                 return bytes(self._system.cat_file(self._key(name)))
         except FileNotFoundError:
             return None
@@ -207,7 +211,7 @@ class Bucket:
         condition = {"IfNoneMatch": "*"}
         if before is not None:
             try:
-                with objects.refusals():
+                with self._told():
                     tag = self._system.info(self._key(name), refresh=True)["ETag"]
             except FileNotFoundError:
                 return False
@@ -216,7 +220,7 @@ class Bucket:
             condition = {"IfMatch": tag}
         bucket, _, key = self._key(name).partition("/")
         try:
-            with objects.refusals():
+            with self._told():
                 self._system.call_s3("put_object", Bucket=bucket, Key=key, Body=after, **condition)
         except OSError:
             if self.read(name) == before:   # it was not for somebody else that it failed
@@ -225,18 +229,18 @@ class Bucket:
         return True
 
     def names(self, prefix: str) -> dict[str, Entry]:
-        with objects.refusals():
+        with self._told():
             found = self._system.find(self._key(prefix).rstrip("/"), detail=True)
         below = len(self._path.rstrip("/")) + 1
         return {name[below:]: Entry(int(about["size"]), about["LastModified"].timestamp())
                 for name, about in sorted(found.items())}
 
     def upload(self, name: str, path: Path) -> None:
-        with objects.refusals():
+        with self._told():
             self._system.put_file(str(path), self._key(name))
 
     def download(self, name: str, path: Path) -> None:
-        with objects.refusals():
+        with self._told():
             self._system.get_file(self._key(name), str(path))
 
     def keep(self, name: str, entry: Entry, path: Path, grace_s: float, now: float) -> None:
@@ -245,7 +249,7 @@ class Bucket:
 
     def lay_out(self, name: str, files: dict[str, str], own: dict[str, bytes]) -> None:
         for path, content in own.items():   # the last of them makes it a release
-            with objects.refusals():
+            with self._told():
                 self._system.pipe_file(self._key(f"{name}/{path}"), content)
 
     def laid(self, name: str, target: str) -> bool:
@@ -253,7 +257,7 @@ class Bucket:
 
     def remove(self, names: Iterable[str]) -> None:
         if keys := [self._key(name) for name in names]:
-            with objects.refusals(), contextlib.suppress(FileNotFoundError):
+            with self._told(), contextlib.suppress(FileNotFoundError):
                 self._system.rm(keys)
 
     def remove_folder(self, name: str) -> None:
@@ -264,6 +268,17 @@ class Bucket:
 
     def held(self) -> AbstractContextManager[object]:
         return contextlib.nullcontext()
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        """The store's own errors are told as OSError. Raises InputError where no keys of it are set."""
+        try:
+            with objects.refusals():
+                yield
+        except OSError as error:
+            if error.__cause__ is None or type(error.__cause__).__name__ not in _NO_KEYS:
+                raise
+            raise InputError("no keys of the bucket are set", self.where, _KEYS) from error.__cause__
 
     def _key(self, name: str) -> str:
         return f"{self._path.rstrip('/')}/{name}"

@@ -59,6 +59,18 @@ def test_names_stand_for_releases(registry: Registry, tmp_path: Path) -> None:
             registry.pin(name, release)
 
 
+def test_a_bucket_without_keys_names_what_to_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in (("AWS_EC2_METADATA_DISABLED", "true"), ("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none")),
+                        ("AWS_CONFIG_FILE", str(tmp_path / "none")), ("AWS_ENDPOINT_URL", "http://127.0.0.1:9")):
+        monkeypatch.setenv(name, value)
+    registry = Registry("s3://shelf-of-nobody/rooms")
+    for look in (registry.current, registry.ids):
+        with pytest.raises(InputError, match="shelf-of-nobody/rooms: no keys of the bucket are set; set AWS_ACCESS_KEY_ID"):
+            look()
+
+
 def test_only_one_of_two_promotes(registry: Registry, tmp_path: Path) -> None:
     releases = [put(registry, tmp_path, {"a": str(n)}) for n in range(4)]
     said: list[str] = []
