@@ -141,10 +141,14 @@ class Settings(BaseModel):
                                      "set TRACEROOM_MODEL and TRACEROOM_MODEL_URL, or take ask = true away")
             programs(told.behaviour.programs)
             rubrics(told.rewards.rubrics)
-        if Path(self.out).is_file():
-            raise InputError("this is a file", self.out, "give --out a folder")
+        self.must_be_folder()
         self.remember()
         return self
+
+    def must_be_folder(self) -> None:
+        """Raises InputError where OUT is a file, or a device."""
+        if Path(self.out).exists() and not Path(self.out).is_dir():
+            raise InputError("this is a file", self.out, "give --out a folder")
 
     def remember(self) -> None:
         """Let OUT know the lake that takes the place of its warehouse, once it has opened. Raises InputError, StoreError."""

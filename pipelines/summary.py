@@ -117,5 +117,7 @@ def _opened(content: bytes) -> bytes:
 
 
 def out_of(path: str) -> Settings:
-    """Settings that name a folder that a run wrote."""
-    return Settings(logs=(), out=str(Path(path)))
+    """Settings that name a folder that a run wrote. Raises InputError where it is none."""
+    settings = Settings(logs=(), out=str(Path(path)))
+    settings.must_be_folder()
+    return settings

@@ -22,6 +22,8 @@ MISTAKES = {
     "a format that is not known": (("run", "logs", "--config", "format.toml"), "no format 'nope'; there are: access_log.*"),
     "a day in other words": (("run", "logs", "--since", "yesterday"), "--since yesterday: this is no day; write it as 20.*"),
     "a folder where nothing may be made": (("run", "logs", "--out", "/proc/here"), "/proc/here: .*; make room or .*"),
+    "a device for a folder": (("run", "logs", "--out", "/dev/null"), "/dev/null: this is a file; give --out a folder."),
+    "a file to look into": (("show", "--out", "key.toml"), "key.toml: this is a file; give --out a folder."),
     "a folder to sniff at": (("sniff", "logs"), r"logs: the file cannot be read \(Is a directory\); name a file in it."),
     "nothing made yet": (("show", "--out", "empty"), ".*: there is no warehouse here yet; make it with: traceroom run LOGS .*"),
     "an exporter that is not known": (("export", "harbr", "x"), r"no exporter 'harbr'; there are: .*; did you mean 'harbor'\?"),
