@@ -44,13 +44,13 @@ def _stages(store: Store, settings: Settings, is_new: bool) -> list[dict[str, st
     """What would become of each stage; what stands on one that is computed may be computed too."""
     said: dict[str, dict[str, str]] = {}
     for stage in STAGES:
-        above = next((name for name in stage.after if said[name]["would"] != "keep"), None)
+        above = next((name for name in stage.after if said[name]["would"] in ("compute", "check")), None)
         if stage.always:
             would, why = ("look", "it looks each time") if not is_new else ("compute", "there are files that it has not read")
             would, why = (would, why) if not stage.last else ("look", "it counts what the others left")
         elif changed := engine.why_computed(store, stage, settings):
             would, why = "compute", changed
-        elif above and said[above]["would"] != "look":
+        elif above:
             would, why = "check", f"{above} comes before it: it is computed where that gives other rows"
         else:
             would, why = "keep", "it was computed from the same"

@@ -35,6 +35,7 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(
     fewer = {stage["stage"]: stage for stage in planned(logs, "--out", out, "--limit", "3")["stages"]}  # type: ignore[attr-defined]
     assert fewer["sessions"]["would"] == "compute" and fewer["tasks"]["would"] == "check"
     assert "sessions comes before it" in fewer["tasks"]["why"] and fewer["sessions"]["why"] == "what was configured changed"
+    assert [name for name, stage in fewer.items() if stage["would"] == "keep"] == [], "what stands on sessions is looked at"
     assert before == {path: path.stat().st_mtime_ns for path in out.rglob("*")}, "nothing was written"
     shutil.rmtree(out / "datasets")
     gone = {stage["stage"]: stage for stage in planned(run_once[0].parent / "logs", "--out", out)["stages"]}  # type: ignore[attr-defined]
