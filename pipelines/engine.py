@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from pipelines import memory, progress
+from pipelines import engines, memory, progress
 from pipelines.settings import Settings
 from warehouse.lock import writing
 from warehouse.store import Store
@@ -88,6 +88,7 @@ def carry_out(
 ) -> Report:
     """Bring a stage up to date, and say what became of it. `look`: at what is committed, before any of it is published."""
     progress.tell(stage.name)
+    engines.refuse_unknown()
     settings.remember()
     with (_unhindered(), writing(settings.warehouse, f"the stage {stage.name!r} of a run", waiting),
           Store.open(settings.warehouse) as store, memory.bounded(stage.name, store)):

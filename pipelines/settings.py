@@ -124,7 +124,7 @@ class Settings(BaseModel):
         return getattr(self, name)
 
     def checked(self) -> Settings:
-        """These settings, after looking that a run can begin with them. Raises InputError."""
+        """These settings, after looking that a run can begin with them. Raises InputError, Missing."""
         for path in self.logs:
             if not (Path(path).exists() or glob.has_magic(path) or objects.is_url(path)):
                 raise InputError("there is no such file or folder", path, "give the path of your logs")
@@ -142,6 +142,8 @@ class Settings(BaseModel):
             programs(told.behaviour.programs)
             rubrics(told.rewards.rubrics)
         self.must_be_folder()
+        from pipelines import engines  # loads DuckDB
+        engines.refuse_unknown()
         self.remember()
         return self
 

@@ -36,15 +36,21 @@ class Engine(NamedTuple):
     """Whether a file that a worker writes is surely seen here."""
 
 
+def refuse_unknown() -> None:
+    """Raises Missing, InputError where TRACEROOM_ENGINE, TRACEROOM_WORKERS or TRACEROOM_MEMORY says nothing that can be done,
+    also where there is too little to do for any of them to matter."""
+    _name()
+    _told()
+    memory.limit()
+
+
 def n_workers() -> int:
     """How many workers there are to be beside this process; 0: it does all by itself. Raises Missing, InputError."""
-    if _name() == "process":
+    name, told = _name(), _told()
+    if name == "process":
         return 0
-    told = os.environ.get("TRACEROOM_WORKERS", "")
-    if told and not told.isdigit():
-        raise InputError(f"{told!r} is no number of workers", "TRACEROOM_WORKERS", "set it to a whole number, or not at all")
-    n = int(told) if told else max(n_cores() - 1, 1 if _name() == "ray" else 0)
-    return n if _name() == "ray" and os.environ.get("RAY_ADDRESS") else memory.n_fitting(n)
+    n = told if told is not None else max(n_cores() - 1, 1 if name == "ray" else 0)
+    return n if name == "ray" and os.environ.get("RAY_ADDRESS") else memory.n_fitting(n)
 
 
 def opened(begin: Callable[[], None] | None = None) -> Engine | None:
@@ -78,5 +84,12 @@ def auditors(n_tasks: int) -> Iterator[Engine | None]:
 def _name() -> str:
     name = os.environ.get("TRACEROOM_ENGINE") or "processes"
     if name not in ENGINES:
-        raise Missing.named("engine", name, ENGINES, "set TRACEROOM_ENGINE")
+        raise Missing.named("engine", name, ENGINES, "set TRACEROOM_ENGINE to one of them, or not at all")
     return name
+
+
+def _told() -> int | None:
+    told = os.environ.get("TRACEROOM_WORKERS", "")
+    if told and not told.isdecimal():
+        raise InputError(f"{told!r} is no number of workers", "TRACEROOM_WORKERS", "set it to a whole number, or not at all")
+    return int(told) if told else None

@@ -55,6 +55,18 @@ def test_one_sentence_with_the_mend(mistake: str, tmp_path: Path, sample_environ
     assert re.fullmatch(rf"✗ {said}", sentence) and "Traceback" not in sentence, sentence
 
 
+@pytest.mark.parametrize(("variable", "said"), [
+    ("TRACEROOM_ENGINE",
+     "no engine 'x'; there are: process, processes, ray; set TRACEROOM_ENGINE to one of them, or not at all."),
+    ("TRACEROOM_WORKERS", "TRACEROOM_WORKERS: 'x' is no number of workers; set it to a whole number, or not at all."),
+    ("TRACEROOM_MEMORY", "TRACEROOM_MEMORY: 'x' is no size of memory; write it as 4GB or 800MB, or do not set it.")])
+def test_a_variable_that_says_nothing_known_is_refused_before_a_run_begins(variable: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"messages": [{"role": "user", "content": "hello"}]}\n')
+    environment = {"TRACEROOM_ENGINE": "process", variable: "x"}
+    done = called("run", tmp_path / "a.jsonl", "--out", tmp_path / "out", "--no-image", **environment)
+    assert done.returncode == 2 and " ".join(done.stderr.split()) == f"✗ {said}" and not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("held", [b"zzz yyy\n", bytes(range(256)) * 20], ids=["text", "binary"])
 def test_a_file_in_no_known_format_is_left_and_it_is_said_what_to_do(held: bytes, tmp_path: Path) -> None:
     (tmp_path / "a.log").write_bytes(held)
