@@ -68,6 +68,8 @@ VARIABLES = {
     "TRACEROOM_FRESH_BY": "Before when every table is to be made each day: a cron expression in UTC, by default 0 6 * * *",
     "TRACEROOM_IMAGE": "`off`: Dagster's runs build no images",
     "TRACEROOM_INBOX": "Folder or bucket that logs arrive in, for Dagster",
+    "TRACEROOM_KEY": "The owner's key, that pseudonyms are made with: 16 random characters or more (docs/privacy.md)",
+    "TRACEROOM_KEY_FILE": "File that holds it, where TRACEROOM_KEY is not set",
     "TRACEROOM_MODEL": "Model that is asked where the configuration says `ask = true`, and by `grade --ask`",
     "TRACEROOM_MODEL_KEY": "Key of its endpoint",
     "TRACEROOM_MODEL_URL": "Its endpoint, OpenAI-compatible: `http://HOST:PORT/v1`",
@@ -78,6 +80,7 @@ VARIABLES = {
     "TRACEROOM_RETRY_SECONDS": "Seconds before each further try of a step after a fault that may pass; default 1,2",
     "TRACEROOM_RUN_TAGS": "Tags of every run of Dagster: `key=value`, with commas between",
     "TRACEROOM_SAMPLES": "`off`: no samples of rows in Dagster's database",
+    "TRACEROOM_UI_TOKEN": "Token that writing in `ui` needs, 16 characters or more; where it is not set one is made each time",
     "HOME": "The user's folder, where XDG_CONFIG_HOME is not set",
     "XDG_CONFIG_HOME": "Where the owner's key is made, in place of `~/.config`",
     "XDG_CACHE_HOME": "Where caches lie, in place of `~/.cache`",
@@ -221,8 +224,8 @@ def _variables() -> Iterator[str]:
 
 
 def used_variables() -> dict[str, set[str]]:
-    """Names in `os.environ[…]`, `os.environ.get(…)`, `os.getenv(…)` and `envvar=…` of the sources, and the files that hold
-    them."""
+    """Names in `os.environ[…]`, `os.environ.get(…)`, `os.getenv(…)` and `envvar=…` of the sources, written there or as a
+    constant of the module, and the files that hold them."""
     found: dict[str, set[str]] = {}
     for package in _PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
@@ -231,7 +234,8 @@ def used_variables() -> dict[str, set[str]]:
     return found
 
 
-def _names(tree: ast.AST) -> Iterator[str]:
+def _names(tree: ast.Module) -> Iterator[str]:
+    constants = dict(_constants(tree))
     for node in ast.walk(tree):
         said: ast.expr | None = None
         if isinstance(node, ast.Subscript) and ast.unparse(node.value) in ("os.environ", "environ"):
@@ -242,6 +246,20 @@ def _names(tree: ast.AST) -> Iterator[str]:
             said = node.args[0] if asks and node.args else named
         if isinstance(said, ast.Constant) and isinstance(said.value, str):
             yield said.value
+        elif isinstance(said, ast.Name) and said.id in constants:
+            yield constants[said.id]
+
+
+def _constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Names of a module that are texts, and the texts."""
+    for node in tree.body:
+        if not isinstance(node, ast.Assign):
+            continue
+        name, value = node.targets[0], node.value
+        names, values = (each.elts if isinstance(each, ast.Tuple) else [each] for each in (name, value))
+        for one, text in zip(names, values, strict=False):
+            if isinstance(one, ast.Name) and isinstance(text, ast.Constant) and isinstance(text.value, str):
+                yield one.id, text.value
 
 
 def _sentence(text: str | None) -> str:

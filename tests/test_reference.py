@@ -24,6 +24,7 @@ def test_nothing_is_left_of_pages_that_are_no_longer_made() -> None:
 
 def test_every_variable_that_is_read_is_explained() -> None:
     assert sorted(set(used_variables()) ^ set(VARIABLES)) == [], "say in VARIABLES of pipelines/reference.py what it is for"
+    assert {"TRACEROOM_KEY", "TRACEROOM_KEY_FILE"} <= set(used_variables()), "names that a constant holds"
 
 
 def test_every_option_and_every_column_has_a_sentence() -> None:
