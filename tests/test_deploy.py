@@ -20,6 +20,7 @@ from packaging.utils import canonicalize_name
 from pipelines.alerts import alerts
 from pipelines.definitions import defs
 from pipelines.instance import quiet
+from pipelines.reference import used_variables
 from tests.conftest import ROOT
 from tests.postgres import Postgres
 
@@ -27,6 +28,12 @@ DEPLOY = ROOT / "deploy"
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
 SECRETS = {"TRACEROOM_MODEL_KEY": "m0del-5ecret", "AWS_SECRET_ACCESS_KEY": "aws-5ecret",
            "TRACEROOM_ALERT_WEBHOOK": "http://127.0.0.1:9/webh00k-5ecret"}
+
+ELSEWHERE = {
+    "TRACEROOM_BASE_IMAGE": "runs in containers build no images", "TRACEROOM_COMMAND": "of ./traceroom",
+    "TRACEROOM_DEBUG": "of the command line", "TRACEROOM_KEY_FILE": "compose asks for the key itself",
+    "TRACEROOM_OPENENV_PYTHON": "of `serve`", "TRACEROOM_UI_TOKEN": "of `ui`"}
+"""Variables that no run in a container needs, and why."""
 
 
 def pins(path: Path) -> dict[str, str]:
@@ -52,7 +59,7 @@ def test_a_run_is_told_what_the_daemon_is_told() -> None:
     assert not [name for name in context["env_vars"] if "=" in name], "names, no values"
     assert set(services["webserver"]["environment"]) == set(COMPOSE["x-database"]), "the pages need no secret of the logs"
     for name, told in daemon.items():
-        secret = re.search(r"PASSWORD|SECRET|KEY|WEBHOOK|SMTP", name)
+        secret = re.search(r"PASSWORD|SECRET|KEY|TOKEN|WEBHOOK|SMTP", name)
         assert not secret or re.fullmatch(r"\$\{\w+:[-?][^}]*\}", str(told)), name
         asked_for = name in ("DAGSTER_PG_PASSWORD", "TRACEROOM_KEY")
         assert not secret or ":?" in str(told) if asked_for else not secret or str(told).endswith(":-}"), "it has no default"
@@ -60,6 +67,19 @@ def test_a_run_is_told_what_the_daemon_is_told() -> None:
     assert volumes == {"out", "inbox", "logs"} <= set(COMPOSE["volumes"])
     assert [port for service in services.values() for port in service.get("ports", [])] == [
         "127.0.0.1:${TRACEROOM_PORT:-3000}:3000"]
+
+
+def test_what_the_code_reads_can_be_told_in_the_env_file() -> None:
+    told = set(COMPOSE["x-settings"])
+    ours = {name for name in used_variables() if name.startswith("TRACEROOM_")}
+    assert sorted(name for name in told if name.startswith("TRACEROOM_")) == sorted(ours - set(ELSEWHERE))
+    assert {"PGPASSWORD", "AWS_SESSION_TOKEN"} <= told, "what a lake is reached by"
+    named = set(re.findall(r"^#?([A-Z_]+)=", (DEPLOY / "example.env").read_text("utf-8"), re.M))
+    asked = set(re.findall(r"\$\{(\w+)", (DEPLOY / "compose.yaml").read_text("utf-8")))
+    assert named <= asked, "what compose asks for"
+    (deployment,) = yaml.safe_load((DEPLOY / "kubernetes" / "values.yaml").read_text("utf-8"))["dagster-user-deployments"][
+        "deployments"]
+    assert deployment["envSecrets"] == [{"name": "traceroom"}], "the env file, whole"
 
 
 def test_what_is_written_for_kubernetes_is_marked_untested() -> None:
