@@ -18,6 +18,7 @@ from dagster import (
     AssetsDefinition,
     AssetSpec,
     BackfillPolicy,
+    DagsterInvalidDefinitionError,
     DailyPartitionsDefinition,
     DataVersion,
     Failure,
@@ -27,6 +28,7 @@ from dagster import (
     RetryRequested,
     multi_asset,
 )
+from dagster._check import CheckError
 
 from pipelines.engine import Report, Stage, carry_out
 from pipelines.faults import passes, said
@@ -37,8 +39,18 @@ from pipelines.stages import STAGES
 from warehouse.errors import InputError, TraceroomError
 
 POOL = "warehouse_writer"
-days = DailyPartitionsDefinition(
-    start_date=os.environ.get("TRACEROOM_FIRST_DAY", "2015-01-01"), timezone="UTC", end_offset=1)
+
+
+def daily() -> DailyPartitionsDefinition:
+    """Days of logs, from TRACEROOM_FIRST_DAY; today is one of them. Raises InputError."""
+    told = os.environ.get("TRACEROOM_FIRST_DAY") or "2015-01-01"
+    try:
+        return DailyPartitionsDefinition(start_date=told, timezone="UTC", end_offset=1)
+    except ValueError:
+        raise InputError(f"{told!r} is no day", "TRACEROOM_FIRST_DAY", "write it as 2015-01-01") from None
+
+
+days = daily()
 """Days of logs; today is one of them."""
 
 
@@ -52,8 +64,15 @@ def waits() -> tuple[float, ...]:
 
 
 def owners() -> list[str]:
-    """Whose the assets are: e-mail addresses and `team:NAME`, as TRACEROOM_OWNERS names them."""
-    return [each.strip() for each in os.environ.get("TRACEROOM_OWNERS", "").split(",") if each.strip()]
+    """Whose the assets are: e-mail addresses and `team:NAME`, as TRACEROOM_OWNERS names them. Raises InputError."""
+    found = [each.strip() for each in os.environ.get("TRACEROOM_OWNERS", "").split(",") if each.strip()]
+    for each in found:
+        try:
+            AssetSpec("owned", owners=[each])
+        except DagsterInvalidDefinitionError:
+            raise InputError(f"{each!r} is neither an e-mail address nor a team", "TRACEROOM_OWNERS",
+                             "give such as team:desk,ada@example.org") from None
+    return found
 
 
 def run_tags() -> dict[str, str]:
@@ -64,8 +83,16 @@ def run_tags() -> dict[str, str]:
 
 
 def made_by() -> FreshnessPolicy:
-    """What is made is made once in the day before this hour (TRACEROOM_FRESH_BY, a cron expression in UTC)."""
-    return FreshnessPolicy.cron(os.environ.get("TRACEROOM_FRESH_BY", "0 6 * * *"), timedelta(hours=24))
+    """What is made is made once in the day before this hour (TRACEROOM_FRESH_BY, a cron expression in UTC).
+
+    Raises InputError.
+    """
+    told = os.environ.get("TRACEROOM_FRESH_BY") or "0 6 * * *"
+    try:
+        return FreshnessPolicy.cron(told, timedelta(hours=24))
+    except CheckError:
+        raise InputError(f"{told!r} is no cron expression of an hour of the day", "TRACEROOM_FRESH_BY",
+                         "give such as 0 6 * * *, for six o'clock in UTC") from None
 
 
 def key_of(table: str) -> AssetKey:

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -30,7 +30,7 @@ from dagster import (
 from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG
 
 from pipelines import sensors
-from pipelines.assets import assets, days, key_of, waits
+from pipelines.assets import assets, daily, days, key_of, made_by, owners, waits
 from pipelines.checks import checks
 from pipelines.definitions import defs
 from pipelines.engine import content_version
@@ -42,6 +42,7 @@ from pipelines.resources import SettingsResource
 from pipelines.rules import RULES, WARNINGS, broken
 from pipelines.stages import STAGES
 from tests.pipelines.conftest import ROOT, part_of_sample, same, tables
+from warehouse.errors import InputError
 from warehouse.store import Store
 
 
@@ -269,6 +270,21 @@ print([{name: value for name, value in request.tags.items() if not name.startswi
     owners, tags = done.stdout.splitlines()
     assert owners == "{('ada@example.org', 'team:desk')}"
     assert tags == "[{'traceroom/asked_by': 'nightly', 'traceroom/owners': 'team:desk,ada@example.org', 'cost': 'desk'}]"
+
+
+@pytest.mark.parametrize(("variable", "told", "asked", "says"), [
+    ("TRACEROOM_FRESH_BY", "nonsense", made_by, "'nonsense' is no cron expression .*; give such as 0 6 "),
+    ("TRACEROOM_FRESH_BY", "0 * * * *", made_by, ".* is no cron expression of an hour of the day"),
+    ("TRACEROOM_FIRST_DAY", "foo", daily, "'foo' is no day; write it as 2015-01-01"),
+    ("TRACEROOM_OWNERS", "team:desk, desk", owners, "'desk' is neither .*; give such as team:desk,ada@example.org")])
+def test_a_variable_that_dagster_cannot_take_is_named(
+    variable: str, told: str, asked: Callable[[], object], says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, told)
+    with pytest.raises(InputError, match=f"^{variable}: {says}"):
+        asked()
+    monkeypatch.setenv(variable, "")
+    asked()
 
 
 def evaluated(instance: DagsterInstance, cursor: str | None) -> SensorResult | SkipReason:
