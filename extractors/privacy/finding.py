@@ -44,7 +44,7 @@ _PLACES = (
      re.compile(r"^(?:[Mm]y name is|\w+\.?)\s+(?:(?:Dr|Prof|med)\b\.?\s+)*(.*)")),
     (rf"{_WRITTEN}[\\\"']{{0,2}} ?<[\w.+%-]+@", re.compile(r"^([^\\\"<]+)")),
     (rf"\"{_NOUN}\"\s*:\s*\[?\s*\{{[^{{}}]{{0,400}}?\"name\"\s*:\s*\"{_WRITTEN}\"", _INNER),
-    (rf"\"name\"\s*:\s*\"{_WRITTEN}\"[^{{}}]{{0,400}}?\"(?:birth\w*|date_of_birth|dateOfBirth|dob|gender|nationality)\"",
+    (rf"\"name\"\s*:\s*\"{_WRITTEN}\"[^{{}}]{{0,400}}?\"(?:(?i:\w*birth\w*)|dob|gender|nationality)\"",
      _INNER),
 )
 """Where names are written out, and the name there: in an object that is called a person, or has what only persons have."""
