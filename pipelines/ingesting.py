@@ -28,6 +28,7 @@ from pipelines.erasing.remembered import Kept, Remembered, remembered
 from pipelines.erasing.tables import erase_sessions
 from pipelines.ledger import Ledger, forget_verdicts, write_places
 from pipelines.readers import Readers
+from pipelines.seals import Seal
 from pipelines.settings import Settings
 from pipelines.settling import hand_over, settle
 from warehouse.errors import InputError
@@ -76,7 +77,7 @@ def ingest(store: Store, settings: Settings) -> Counts:
     _say_anew(store, files, new, unread)
     with store.holding(memory.of_duckdb(_MEMORY), n_threads=1):
         folder = store.path.with_name(f"{store.path.name}.readings")
-        with Readers(_size(new), folder, privacy.Seal() if guard else None) as readers:
+        with Readers(_size(new), folder, Seal() if guard else None) as readers:
             for task, reading in readers.readings(_tasks(new, ledger, len(files)), datetime.now(UTC)):
                 place = task.source_file.place
                 if settings.until and reading.file.day and reading.file.day > settings.until:
@@ -92,8 +93,8 @@ def ingest(store: Store, settings: Settings) -> Counts:
                     batch.add(kept, task.replaces, task.place)
                 else:
                     guard.hold((task, kept[1:]), kept.reading)
-        for (task, rest), reading in guard.clean() if guard else ():
-            batch.add(Kept(reading, *rest), task.replaces, task.place)
+            for (task, rest), reading in guard.clean(readers.engine) if guard else ():
+                batch.add(Kept(reading, *rest), task.replaces, task.place)
         batch.commit()
     with store.holding(memory.of_duckdb(_MEMORY_TO_SETTLE), n_cores()):
         store.again(lambda: _end(store, ledger, later))

@@ -8,78 +8,29 @@ owner's key, so that another night knows them; what could not be read is quarant
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
-from dataclasses import replace
-from io import BytesIO
 from pathlib import Path
 from typing import Generic, TypeVar
 
 import orjson
-import polars as pl
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM, AESSIV
 
 from extractors.formats.correction import NAME as CORRECTION
-from extractors.privacy import KINDS, Cleaner, Finding, Known, People, Policy, Pseudonyms
+from extractors.privacy import KINDS, Finding, Known, People, Policy, Pseudonyms
 from extractors.privacy.policy import load
 from extractors.reading import Reading
 from pipelines import progress
+from pipelines.cleaning import Waiting
+from pipelines.engines import Engine
 from pipelines.keys import keyed_hash, owner_key
+from pipelines.seals import Owner
 from pipelines.settings import Settings
 from warehouse.errors import InputError
-from warehouse.records import File, Person, PrivacyState, frame
+from warehouse.records import Person, PrivacyState, frame
 from warehouse.store import Store
 
 OFF = "off"
-_MEMORY = 1 << 27
-"""Bytes of readings that wait in memory; the rest waits sealed on the disk."""
-_SEALED = b"sealed:"
-_FRAMES = ("records", "events", "declarations", "quarantine", "verdicts")
 _TOLD_BY_FORM = ("email", "phone", "card", "account", "address", "ip")
 T = TypeVar("T")
-
-
-def is_sealed(content: bytes) -> bool:
-    """Whether these are bytes that an owner sealed."""
-    return content.startswith(_SEALED)
-
-
-class Seal:
-    """Bytes that only this process can read again."""
-
-    def __init__(self) -> None:
-        self._key = AESGCM.generate_key(256)
-
-    def shut(self, content: bytes) -> bytes:
-        """Sealed bytes."""
-        nonce = os.urandom(12)
-        return nonce + AESGCM(self._key).encrypt(nonce, content, None)
-
-    def opened(self, content: bytes) -> bytes:
-        """What was sealed."""
-        return AESGCM(self._key).decrypt(content[:12], content[12:], None)
-
-
-class Owner:
-    """The owner's key, for what stays."""
-
-    def __init__(self, key: bytes) -> None:
-        self.key = key
-        self._siv = AESSIV(bytes.fromhex(keyed_hash(key, "seal", "1") + keyed_hash(key, "seal", "2")))
-
-    def shut(self, content: bytes) -> bytes:
-        """Sealed bytes; of equal ones the same (RFC 5297)."""
-        return _SEALED + self._siv.encrypt(content, None) if content else content
-
-    def opened(self, content: bytes) -> bytes | None:
-        """What was sealed, None where it was sealed with another key; bytes that never were come as they are."""
-        if not content.startswith(_SEALED):
-            return content
-        try:
-            return self._siv.decrypt(content[len(_SEALED):], None)
-        except InvalidTag:
-            return None
 
 
 def wanted(settings: Settings, store: Store | None = None) -> bool:
@@ -138,45 +89,28 @@ class Guard(Generic[T]):
     """Readings on one side, clean ones on the other."""
 
     def __init__(self, store: Store, settings: Settings, folder: Path) -> None:
-        self._store, self._folder = store, folder
+        self._store = store
         self._policy = policy_of(settings)
         self._owner = owner()
         _agree(store, self._policy.policy_id, _check(self._owner), settings.out)
-        self._finding, self._seal = Finding(), Seal()
-        self._waiting: list[tuple[T, Reading | Path]] = []
-        self._n_bytes = 0
-        shutil.rmtree(folder, ignore_errors=True)
+        self._finding, self._waiting = Finding(), Waiting[T](folder)
 
     def hold(self, task: T, reading: Reading) -> None:
         """See a reading, and keep it until all are seen."""
         if reading.file.format != CORRECTION:
             self._finding.see(reading.events)
-        self._n_bytes += int(reading.events.estimated_size() + reading.quarantine.estimated_size())
-        self._waiting.append((task, reading if self._n_bytes <= _MEMORY else self._put_down(reading)))
+        self._waiting.put(task, reading)
 
-    def clean(self) -> Iterator[tuple[T, Reading]]:
-        """Those that wait, clean, in their order; what is known of people is in the warehouse then."""
-        try:
+    def clean(self, engine: Engine | None) -> Iterator[tuple[T, Reading]]:
+        """Those that wait, clean, in their order, by the engine's workers too; what is known of people is in the warehouse
+        then."""
+        with self._waiting as waiting:
             before = known(self._store, self._owner)
             people = People(self._finding, self._policy, before)
             self._remember(people.known - before)
-            cleaner = Cleaner(people, Pseudonyms(self._owner.key))
-            waiting, self._waiting = self._waiting, []
-            for task, held in waiting:
-                reading = self._fetched(held) if isinstance(held, Path) else held
-                yield task, reading if reading.file.format == CORRECTION else self._cleaned(reading, cleaner)
-            self._remember({each for each in cleaner.met if each[0] in _TOLD_BY_FORM} - before - people.known)
-        finally:
-            shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _cleaned(self, reading: Reading, cleaner: Cleaner) -> Reading:
-        declared = reading.declarations.with_columns(
-            cleaner.texts(reading.declarations[name]).alias(name) for name in ("description", "input_schema", "annotations"))
-        quarantine = reading.quarantine.with_columns(pl.Series(
-            "content", [self._owner.shut(each) for each in reading.quarantine["content"]], pl.Binary()))
-        return replace(
-            reading, events=cleaner.events(reading.events), declarations=declared, quarantine=quarantine,
-            verdicts=reading.verdicts.with_columns(cleaner.texts(reading.verdicts["detail"]).alias("detail")))
+            met = set[Known]()
+            yield from waiting.cleaned(people, self._owner, engine, met)
+            self._remember({each for each in met if each[0] in _TOLD_BY_FORM} - before - people.known)
 
     def _remember(self, known: set[Known]) -> None:
         key = self._owner.key
@@ -184,22 +118,6 @@ class Guard(Generic[T]):
             Person(person_id=keyed_hash(key, kind, value)[:32], kind=kind, sealed=self._owner.shut(orjson.dumps([kind, value])))
             for kind, value in sorted(known)])
         self._store.again(lambda: self._store.append_new("raw.people", people))
-
-    def _put_down(self, reading: Reading) -> Path:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        path = self._folder / str(len(self._waiting))
-        parts = [reading.file.model_dump_json().encode()]
-        for name in _FRAMES:
-            content = BytesIO()
-            getattr(reading, name).write_ipc(content, compression="uncompressed")
-            parts.append(content.getvalue())
-        for number, part in enumerate(parts):
-            path.with_suffix(f".{number}").write_bytes(self._seal.shut(part))
-        return path
-
-    def _fetched(self, path: Path) -> Reading:
-        parts = [self._seal.opened(path.with_suffix(f".{number}").read_bytes()) for number in range(1 + len(_FRAMES))]
-        return Reading(File.model_validate_json(parts[0]), *(pl.read_ipc(BytesIO(part)) for part in parts[1:]))
 
 
 def known(store: Store, owner: Owner) -> set[Known]:

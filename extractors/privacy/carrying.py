@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -60,6 +61,18 @@ class _Chunk(NamedTuple):
     """It is a number, and nothing where no sign opens it and none goes on from it."""
 
 
+class _Chunks(dict[str, _Chunk | None]):
+    """What is to be done where each chunk stands, told when it is first met."""
+
+    def __init__(self, told: Callable[[str], _Chunk | None]) -> None:
+        super().__init__()
+        self._told = told
+
+    def __missing__(self, chunk: str) -> _Chunk | None:
+        found = self[chunk] = self._told(chunk)
+        return found
+
+
 class _Value(NamedTuple):
     """What stands in the place of a field's value."""
 
@@ -92,7 +105,7 @@ class Carrier:
         self._people, self._pseudonyms, self._names = people, pseudonyms, Names(people, pseudonyms)
         self.met: set[Known] = set()
         """What was replaced for its form."""
-        self._chunks: dict[str, _Chunk | None] = {}
+        self._chunks = _Chunks(self._told)
         self._value = lru_cache(1 << 16)(self._valued)
         self._walked: dict[str, Carried] = {}
         self._n_walked = 0
@@ -130,11 +143,13 @@ class Carrier:
         met = _Met(set(), set(), {})
         done, chunks = 0, self._chunks
         for match in _CHUNK.finditer(text):
-            chunk = match[0]
-            known = chunks[chunk] if chunk in chunks else self._look_up(chunk)
-            if known is None or match.start() < done or (
-                    known.lone and match.start() not in met.ahead and _stands_alone(text, *match.span())):
+            known = chunks[match[0]]
+            if known is None:
                 continue
+            at, end = match.span()
+            if at < done or (known.lone and at not in met.ahead
+                             and text[end:end + 1] not in _GOES_ON and text[at - 1:at] not in _OPENS):
+                continue   # a lone number: no sign before it opens it, and none behind it goes on
             for start, end, made in self._spans(text, match, known, met):
                 if start >= done:
                     pieces += (text[done:start], made)
@@ -216,11 +231,9 @@ class Carrier:
         made = self._pseudonyms.of(self._people.values.get(lowered(value), found), value)
         return _Value(made, words, frozenset({value} if found == "zip" else ()))
 
-    def _look_up(self, chunk: str) -> _Chunk | None:
-        found = self._chunks[chunk] = None if chunk[0] == "\\" else self._told(chunk)
-        return found
-
     def _told(self, chunk: str) -> _Chunk | None:
+        if chunk[0] == "\\":
+            return None
         lower = lowered(chunk)
         if lower in self._people.tools:
             return None
@@ -266,11 +279,6 @@ def _by_form(text: str, start: int, end: int, known: _Chunk) -> Found | None:
     if known.number and (text[end:end + 1] in _GOES_ON or is_long(text[start:end]) or text[start - 1:start] == "+"):
         return number_at(text, start)
     return account_at(text, start) if known.account else None
-
-
-def _stands_alone(text: str, start: int, end: int) -> bool:
-    """Whether no sign before a number opens it, and none behind it goes on."""
-    return text[end:end + 1] not in _GOES_ON and text[start - 1:start] not in _OPENS
 
 
 _ESCAPED = re.compile(r"(?<!\\)\\u((?!00[0-9][0-9a-fA-F]|d[89abAB]|D[89abAB]|d[c-fC-F]|D[c-fC-F])[0-9a-fA-F]{4})")

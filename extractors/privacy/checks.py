@@ -27,4 +27,13 @@ def iban_holds(text: str) -> bool:
     plain = text.replace(" ", "")
     if not re.fullmatch(r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}", plain):
         return False
-    return int("".join(str(int(sign, 36)) for sign in plain[4:] + plain[:4])) % 97 == 1
+    return _remainder(plain[4:] + plain[:4]) == 1
+
+
+def iban_digits(country: str, account: str) -> str:
+    """The two check digits with which country and account hold."""
+    return f"{98 - _remainder(f'{account}{country}00'):02}"
+
+
+def _remainder(text: str) -> int:
+    return int("".join(str(int(sign, 36)) for sign in text)) % 97

@@ -45,13 +45,13 @@ class Cleaner:
         """The events, clean."""
         if events.is_empty():
             return events
-        kinds = events["kind"]
-        made = events.with_columns(self.texts(events[name]).alias(name) for name in _TEXTS)
-        made = made.with_columns(name=self._identities(events, made["name"]))
-        on_paths = kinds.is_in(ON_PATHS)
-        if on_paths.any():
-            tool = pl.when(on_paths).then(self.texts(events["tool"].set(~on_paths, None))).otherwise(events["tool"])
-            made = made.with_columns(made.select(tool.alias("tool"))["tool"])
+        on_paths = events["kind"].is_in(ON_PATHS)
+        texts = events.select(*_TEXTS, tool=pl.when(on_paths).then("tool"))
+        clean = self.texts(pl.concat(texts.get_columns()))   # all at once: the same stands in several
+        columns = {name: clean.slice(at * events.height, events.height) for at, name in enumerate(texts.columns)}
+        columns["name"] = self._identities(events, columns["name"])
+        columns["tool"] = columns["tool"].zip_with(on_paths, events["tool"])
+        made = events.with_columns(**columns)
         if events["usage"].null_count() < events.height:
             made = made.with_columns(pl.Series("usage", [_without_tokens(each) for each in events["usage"]], pl.String()))
         return self._second_look(made, events)
@@ -94,18 +94,19 @@ class Cleaner:
             self._names, self._zips = {}, {}
             return made
         contents = made["content"].to_list()
-        for at, (kind, session) in enumerate(events.select("kind", "session_id").iter_rows()):
+        words = {session: frozenset(each & self._people.words) for session, each in names.items()}
+        for at, (kind, session, before) in enumerate(events.select("kind", "session_id", "content").iter_rows()):
             text = contents[at]
             if kind in _SAID and text and session in names:
-                contents[at] = self._mended(text, events["content"][at], names[session], zips[session])
+                contents[at] = self._mended(text, before, words[session], zips[session])
         self._names, self._zips = {}, {}
         return made.with_columns(pl.Series("content", contents, pl.String()))
 
-    def _mended(self, text: str, before: str, names: set[str], zips: set[str]) -> str:
+    def _mended(self, text: str, before: str, names: frozenset[str], zips: set[str]) -> str:
         known = zips - self._zips.get(before, frozenset())
         if known:
             text = _FIVE.sub(lambda found: self._pseudonyms.of("zip", found[0]) if found[0] in known else found[0], text)
-        return mended(text, frozenset(names & self._people.words), self._people.rare, self._pseudonyms)
+        return mended(text, names, self._people.rare, self._pseudonyms)
 
 
 def _without_tokens(usage: str | None) -> str | None:

@@ -15,7 +15,7 @@ _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "augu
            "december")
 _NAMED = "|".join((*_MONTHS, *(month[:3] for month in _MONTHS), "sept"))
 _YEAR_FIRST = re.compile(r"(?<!\d)(?P<y>\d{4})(?P<a>[-/.])(?P<m>\d{1,2})(?P<b>(?P=a))(?P<d>\d{1,2})(?!\d)")
-_MONTH_FIRST = re.compile(r"(?<!\d)(?P<m>0?[1-9]|1[0-2])(?P<a>/)(?P<d>\d{1,2})(?P<b>/)(?P<y>\d{4})(?!\d)")
+_MONTH_FIRST = re.compile(r"(?<!\d)(?P<m>0?[1-9]|1[0-2])(?P<a>/)(?P<d>\d{1,2})(?P<b>/)(?P<y>\d{4}|\d{2})(?!\d)")
 _DAY_FIRST = re.compile(r"(?<!\d)(?P<d>\d{1,2})(?P<a>[-/.])(?P<m>\d{1,2})(?P<b>(?P=a))(?P<y>\d{4}|\d{2})(?!\d)")
 _WITHOUT_SIGNS = re.compile(r"\s*(?P<y>(?:19|20)\d\d)(?P<a>)(?P<m>\d\d)(?P<b>)(?P<d>\d\d)\s*")
 _DAY_NAMED = re.compile(

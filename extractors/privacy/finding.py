@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from secrets import randbits
 
 import polars as pl
 
@@ -49,6 +50,9 @@ _PLACES = (
 )
 """Where names are written out, and the name there: in an object that is called a person, or has what only persons have."""
 
+_LATELY = 1 << 18
+"""Texts of which is kept in mind that they were seen."""
+
 
 def states_who() -> pl.Expr:
     """Whether an event's `name` is an identity, and no hash of one."""
@@ -69,33 +73,41 @@ class Finding:
         self.tools: set[str] = set()
         self.segments: set[tuple[str, str]] = set()
         """Names in paths of requests, and the ids that stand behind them."""
+        self._lately, self._seed = pl.Series(dtype=pl.UInt64), randbits(64)
+        """Hashes of texts, by a seed that nobody knows: none can be made to look like another one."""
 
     def see(self, events: pl.DataFrame) -> None:
         """Take in the events of a reading."""
         paths = events.filter(pl.col("kind").is_in(ON_PATHS))["tool"].drop_nulls().unique()
         behind = paths.str.extract_all(_BEHIND).explode().drop_nulls().unique()
         self.segments.update(found for each in behind if (found := id_behind(each)))
-        texts = pl.concat([events[name].drop_nulls() for name in TEXTS]).unique()
-        if texts.is_empty():
-            return
-        wide = texts.str.len_bytes() != texts.str.len_chars()
-        if wide.any():
-            texts = pl.concat([texts.filter(~wide), texts.filter(wide).str.normalize("NFC")])
-        plain = unescaped(texts)
-        self.pairs.update(pairs_of(plain))
         self.identities.update(events.filter(states_who())["name"].unique())
-        self._see_written(plain)
         self.tools.update(events.filter(pl.col("kind").is_in(["call", "result"]))["tool"].drop_nulls().unique())
         said = events.filter(pl.col("kind").is_in(["message", "feedback", "reasoning"]))
         said_texts = pl.concat([said["content"], said["value"]]).drop_nulls().unique()
         self._see_names(said_texts)
         lower = said_texts.str.to_lowercase().str.extract_all(r"\p{L}{4,}").list.unique().explode().drop_nulls()
         self.words.update(dict(lower.to_frame("word").group_by("word").len().iter_rows()))
+        texts = self._unseen(pl.concat([events[name].drop_nulls() for name in TEXTS]).unique())
+        if not texts.is_empty():
+            self._see_texts(texts)
 
-    def _see_written(self, texts: pl.Series) -> None:
-        """Names that a text of any kind writes out: after a title, before an address of e-mail, in a person's record."""
+    def _unseen(self, texts: pl.Series) -> pl.Series:
+        """Those that no file told lately: several tell the same."""
+        hashes = texts.hash(self._seed)
+        is_new = ~hashes.is_in(self._lately.implode())
+        self._lately = pl.concat([self._lately if len(self._lately) < _LATELY else self._lately.clear(), hashes.filter(is_new)])
+        return texts.filter(is_new)
+
+    def _see_texts(self, texts: pl.Series) -> None:
+        """Fields with their values, and names that are written out, in texts of any kind."""
+        wide = texts.str.len_bytes() != texts.str.len_chars()
+        if wide.any():
+            texts = pl.concat([texts.filter(~wide), texts.filter(wide).str.normalize("NFC")])
+        plain = unescaped(texts)
+        self.pairs.update(pairs_of(plain))
         for pattern, inner in _PLACES:
-            for each in texts.str.extract_all(pattern).explode().drop_nulls().unique():
+            for each in plain.str.extract_all(pattern).explode().drop_nulls().unique():
                 if (found := inner.search(each)) and (name := _introduced(_words(found[1]), True)):
                     self.names.add(name)
 

@@ -60,12 +60,12 @@ class People:
         for noun, value in sorted(finding.segments):
             if noun.lower() in self.nouns:
                 self._take("id", value)
-        for name in finding.names:
+        for name in sorted(finding.names):
             self._take_name(name)
-        for identity in finding.identities:
+        for identity in sorted(finding.identities):
             if found := kind_of_identity(identity):
                 self._take(found, identity)
-        for kind, value in before:
+        for kind, value in sorted(before):
             if kind in ("word", OWN):
                 (self.words if kind == "word" else self.short).add(value)
             elif kind == "full":

@@ -14,7 +14,9 @@ from functools import lru_cache
 
 from extractors.privacy.letters import alphabet_of
 
-_ROUNDS = 8
+_FORTH = range(8)
+"""Rounds."""
+_BACK = range(7, -1, -1)
 Accept = Callable[[str], bool]
 
 
@@ -52,13 +54,14 @@ class Permutation:
                 return value
 
     def _network(self, value: int, half: int, tweak: str, forth: bool) -> int:
-        mask = (1 << half) - 1
+        mask, key = (1 << half) - 1, self._key
         left, right = value >> half, value & mask
-        for number in range(_ROUNDS) if forth else reversed(range(_ROUNDS)):
-            if forth:
-                left, right = right, left ^ (_round(self._key, tweak, number, right, half) & mask)
-            else:
-                left, right = right ^ (_round(self._key, tweak, number, left, half) & mask), left
+        if forth:
+            for number in _FORTH:
+                left, right = right, left ^ (_round(key, tweak, number, right, half) & mask)
+        else:
+            for number in _BACK:
+                left, right = right ^ (_round(key, tweak, number, left, half) & mask), left
         return left << half | right
 
 

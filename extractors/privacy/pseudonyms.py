@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from extractors.privacy.checks import iban_holds, luhn_digit, luhn_holds
+from extractors.privacy.checks import iban_digits, iban_holds, luhn_digit, luhn_holds
 from extractors.privacy.dates import shifted
 from extractors.privacy.kept import GENERIC, STREETS, TITLES, is_household, is_listed, listed, words_in, words_of
 from extractors.privacy.letters import cased, lowered
@@ -153,8 +153,7 @@ class Pseudonyms:
         plain = re.sub(r"\s", "", value)
         if iban_holds(plain):
             made = self._by_kind["account"].shaped(plain[4:])
-            check = next(f"{each:02}" for each in range(2, 99) if iban_holds(f"{plain[:2]}{each:02}{made}"))
-            signs = iter(plain[:2] + check + made)
+            signs = iter(plain[:2] + iban_digits(plain[:2], made) + made)
             return "".join(sign if sign.isspace() else next(signs) for sign in value)
         return self._by_kind["account"].shaped(value)
 

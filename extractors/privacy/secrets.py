@@ -85,11 +85,12 @@ def suspects(texts: pl.Series) -> pl.Series:
     """Whether a text may hold a secret: it has a sign of one, and a form."""
     may = (texts.str.contains_any(_SIGNS) | texts.str.contains_any(_WORDS, ascii_case_insensitive=True)
            | texts.str.contains(_FORMS) | texts.str.contains(_ASSIGNS))
+    if not may.any():
+        return may
     few = texts.filter(may)
-    has = pl.Series([False] * len(few), dtype=pl.Boolean())
-    for pattern in (*(each for _, each in PATTERNS), _FORMS, _ASSIGNS, _SPOKEN, _HEADED):
-        has |= few.str.contains(pattern)
-    return may.scatter(may.arg_true(), has)
+    has = few.to_frame("text").select_seq(pl.any_horizontal(
+        pl.col("text").str.contains(each) for each in (*(form for _, form in PATTERNS), _FORMS, _ASSIGNS, _SPOKEN, _HEADED)))
+    return may.scatter(may.arg_true(), has.to_series())
 
 
 def cut_out(text: str) -> str:

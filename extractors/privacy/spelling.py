@@ -8,7 +8,7 @@ see: two mistakes in one word; short names.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Set
 from functools import lru_cache
 
 from extractors.privacy.pseudonyms import Pseudonyms
@@ -17,10 +17,10 @@ LEAST = 5
 _WORD = re.compile(r"[^\W\d_]{4,}")
 
 
-def mended(text: str, names: frozenset[str], rare: Collection[str], pseudonyms: Pseudonyms) -> str:
+def mended(text: str, names: frozenset[str], rare: Set[str], pseudonyms: Pseudonyms) -> str:
     """The text with its misspelt names replaced."""
     near = _near(names)
-    if not near:
+    if not near or rare.isdisjoint(_WORD.findall(text.lower())):
         return text
 
     def replaced(found: re.Match[str]) -> str:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.ingesting import ingest
-from pipelines.privacy import Seal, known, owner
+from pipelines.privacy import known, owner
+from pipelines.seals import Seal
 from pipelines.settings import Settings
 from tests.pipelines.conftest import Traceroom, same, tables
 from warehouse.errors import InputError

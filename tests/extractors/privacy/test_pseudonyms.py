@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from extractors.privacy import Pseudonyms
 from extractors.privacy.checks import iban_holds, luhn_holds
+from extractors.privacy.dates import day_of
 from extractors.privacy.kept import GENERIC, is_given, is_household
 from extractors.privacy.permuting import Permutation
 from extractors.privacy.pseudonyms import _NO_NAME
@@ -100,3 +101,9 @@ def test_dates_keep_their_distances(one: date, other: date) -> None:
 def test_an_id_in_capitals_is_the_same_id(value: str) -> None:
     kind = "email" if "@" in value else "id"
     assert MADE.of(kind, value.upper()) == MADE.of(kind, value).upper() != value.upper()
+
+
+@pytest.mark.parametrize("one, other", [("3/30/80", "3/31/80"), ("30.3.80", "31.3.80"), ("3/30/1980", "3/31/1980")])
+def test_a_day_moves_however_its_year_is_written(one: str, other: str) -> None:
+    first, second = (day_of(MADE.of("date", each)) for each in (one, other))
+    assert first is not None and second is not None and (second - first).days == 1 and first != date(1980, 3, 30)
