@@ -1,8 +1,8 @@
 """Readings that wait until all of a run were seen, and are cleaned then: by this process and by the workers that read.
 
 In: readings as they were read, and what is known of people. Out: the same, clean, in their order, whoever cleaned them. What
-waits lies in memory, and beyond that, or for a worker, on the disk: sealed with a key that this run alone has. A worker gets
-the dictionary once; where workers see no files of this machine (a cluster's), this process cleans alone.
+waits lies in memory, and beyond that on the disk, sealed with a key that this run alone has. A worker gets the dictionary once;
+where workers see no files of this machine (a cluster's), this process cleans alone.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Waiting(Generic[T]):
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._seal = folder, Seal()
-        self._held: deque[tuple[T, Reading | Path, int]] = deque()
+        self._held: deque[_Shard[T]] = deque()
         self._n_bytes = 0
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -75,7 +75,8 @@ class Waiting(Generic[T]):
         n_bytes = int(reading.events.estimated_size() + reading.quarantine.estimated_size())
         self._n_bytes += n_bytes
         place = self._folder / str(len(self._held))
-        self._held.append((task, reading if self._n_bytes <= _MEMORY else _put_down(reading, place, self._seal), n_bytes))
+        held = reading if self._n_bytes <= _MEMORY else _put_down(reading, place, self._seal)
+        self._held.append(_Shard(task, held, n_bytes))
 
     def cleaned(self, people: People, owner: Owner, engine: Engine | None, met: set[Known]) -> Iterator[tuple[T, Reading]]:
         """All, clean; into `met` comes what was replaced for its form alone. Errors: as engines/turns.py says."""
@@ -85,16 +86,13 @@ class Waiting(Generic[T]):
             self._folder.mkdir(parents=True, exist_ok=True)
             dictionary.write_bytes(self._seal.shut(pickle.dumps((people, owner.key))))
         work = _Work(Cleaning(people, owner), dictionary, self._seal, met)
-        for shard, reading in Turns[_Shard[T], Reading](work, engine).of(self._shards()):
-            yield shard.task, reading
+        for shard, clean in Turns[_Shard[T], Reading](work, engine).of(self._shards()):
+            yield shard.task, clean
         met |= work.cleaning.met()
 
     def _shards(self) -> Iterator[_Shard[T]]:
-        number = 0
         while self._held:
-            task, held, n_bytes = self._held.popleft()
-            yield _Shard(task, held, self._folder / str(number), n_bytes)
-            number += 1
+            yield self._held.popleft()
 
     def __enter__(self) -> Self:
         return self
@@ -108,8 +106,7 @@ class Waiting(Generic[T]):
 class _Shard(NamedTuple, Generic[T]):
     task: T
     held: Reading | Path
-    place: Path
-    """Where it lies, or may be put down."""
+    """It, or where it lies."""
     n_bytes: int
 
 
@@ -125,22 +122,21 @@ class _Work(NamedTuple):
         return shard.n_bytes
 
     def here(self, shard: _Shard[T], /) -> Reading:
-        return self.cleaning.of(_fetched(shard.held, self.seal) if isinstance(shard.held, Path) else shard.held)
+        return self.cleaning.of(_at_hand(shard.held, self.seal))
 
     def beside(self, shard: _Shard[T], engine: Engine, /) -> Call | None:
-        place = shard.held if isinstance(shard.held, Path) else _put_down(shard.held, shard.place, self.seal)
-        return _clean, (place, self.dictionary, self.seal)
+        return _clean, (shard.held, self.dictionary, self.seal)
 
-    def fetched(self, given: Callable[[], tuple[Path, set[Known]]], /) -> Reading:
-        place, met = given()
+    def fetched(self, given: Callable[[], tuple[Reading, set[Known]]], /) -> Reading:
+        clean, met = given()
         self.met.update(met)
-        return _fetched(place, self.seal)
+        return clean
 
 
-def _clean(place: Path, dictionary: Path, seal: Seal) -> tuple[Path, set[Known]]:
-    """Clean a reading where it lies, in another process."""
+def _clean(held: Reading | Path, dictionary: Path, seal: Seal) -> tuple[Reading, set[Known]]:
+    """Clean a reading in another process."""
     cleaning = _cleaning(dictionary, seal)
-    return _put_down(cleaning.of(_fetched(place, seal)), place, seal), cleaning.met()
+    return cleaning.of(_at_hand(held, seal)), cleaning.met()
 
 
 @lru_cache(1)
@@ -164,6 +160,8 @@ def _put_down(reading: Reading, place: Path, seal: Seal) -> Path:
     return place
 
 
-def _fetched(place: Path, seal: Seal) -> Reading:
-    parts = [seal.opened(place.with_suffix(f".{number}").read_bytes()) for number in range(1 + len(_FRAMES))]
+def _at_hand(held: Reading | Path, seal: Seal) -> Reading:
+    if isinstance(held, Reading):
+        return held
+    parts = [seal.opened(held.with_suffix(f".{number}").read_bytes()) for number in range(1 + len(_FRAMES))]
     return Reading(File.model_validate_json(parts[0]), *(pl.read_ipc(BytesIO(part)) for part in parts[1:]))

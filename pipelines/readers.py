@@ -96,7 +96,7 @@ class Readers:
     ) -> None:
         gc.enable()
         if self.engine is not None:
-            self.engine.executor.shutdown(wait=error is None, cancel_futures=True)
+            self.engine.executor.shutdown(wait=False, cancel_futures=True)   # its workers end beside what follows
         shutil.rmtree(self._folder, ignore_errors=True)
 
 

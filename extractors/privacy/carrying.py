@@ -23,6 +23,8 @@ from extractors.privacy.records import OWN, is_somebodys, segment_after
 from extractors.privacy.spelled import composed, encoded, runs
 
 _CHUNK = re.compile(r"\\[nrtbf\"\\/]|(?:(?:%[0-9A-Fa-f]{2})+[^\W_]*|[^\W_]+)(?:[._@+%'’-]+[^\W_]+)*")
+_PLAIN = re.compile(r"[A-Za-z0-9]+(?:[._@+'-]+[A-Za-z0-9]+)*")
+"""The same, of a text in ASCII without \\ and %."""
 _SEP = re.compile(r"""\\*["']?\s*(?::|=>?)[ \t]*(\\*["'])?(\[)?""")
 _BARE = re.compile(r"[^\n,;&}\])\"'<>]{1,200}?(?=\s+[\w.-]+\\*[\"']?[=:]|[\n,;&}\])\"'<>]|\Z)")
 _TIGHT = re.compile(r"[^\s,;&}\])\"'<>]{1,200}")
@@ -118,31 +120,36 @@ class Carrier:
         for each in self._begins.values():
             each.sort(key=lambda pair: (-len(pair[0]), pair))
 
-    def carry(self, text: str) -> Carried:
-        """The text with pseudonyms."""
+    def held(self, text: str) -> Carried | None:
+        """What became of a text, where it was told lately."""
+        return self._walked.get(text)
+
+    def carry(self, text: str, safe: str) -> Carried:
+        """A text (`safe`: without its secrets) with pseudonyms."""
+        if self._n_walked > _REMEMBERED:
+            self._walked, self._n_walked = {}, 0
+        self._n_walked += len(text)
+        made = self._walked[text] = self._carry(safe)
+        return made
+
+    def _carry(self, text: str) -> Carried:
         if not text.isascii() and (plain := composed(text)) != text:
-            made = self.carry(plain)
+            made = self._carry(plain)
             return made if made.text != plain else made._replace(text=text)
         if "\\u" not in text:
-            return self._walked.get(text) or self._remembered(text)
+            return self._walk(text)
         plain = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
         made = self._walk(plain)
         if plain.isascii() or not text.isascii():
             return made
         return made._replace(text="".join(sign if sign < "\x80" else _escape(sign) for sign in made.text))
 
-    def _remembered(self, text: str) -> Carried:
-        if self._n_walked > _REMEMBERED:
-            self._walked, self._n_walked = {}, 0
-        self._n_walked += len(text)
-        made = self._walked[text] = self._walk(text)
-        return made
-
     def _walk(self, text: str) -> Carried:
         pieces: list[str] = []
         met = _Met(set(), set(), {})
         done, chunks = 0, self._chunks
-        for match in _CHUNK.finditer(text):
+        chunk = _PLAIN if text.isascii() and "\\" not in text and "%" not in text else _CHUNK
+        for match in chunk.finditer(text):
             known = chunks[match[0]]
             if known is None:
                 continue
@@ -203,8 +210,9 @@ class Carrier:
             found = _LIST.match(text, sep.end() - 1)
             items = [] if found is None else [(item.start(2), item[2]) for item in _ITEM.finditer(text, *found.span())]
         elif sep[1]:
-            stop = text.find(sep[1], sep.end())
-            items = [(sep.end(), text[sep.end():stop])] if stop >= 0 else []
+            begin = sep.end()
+            stop = text.find(sep[1], begin)
+            items = [(begin, text[begin:stop])] if stop >= 0 else []
         else:
             found = (_BARE if kind in ("name", "people", "address", "phone", "card") else _TIGHT).match(text, sep.end())
             items = [(sep.end(), found[0].rstrip())] if found else []

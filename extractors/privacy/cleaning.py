@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 
 import polars as pl
 
-from extractors.privacy.carrying import Carrier
+from extractors.privacy.carrying import Carried, Carrier
 from extractors.privacy.fields import kind_of_identity
 from extractors.privacy.finding import ON_PATHS, states_who
 from extractors.privacy.people import Known, People
@@ -70,8 +71,7 @@ class Cleaner:
         if different.is_empty():
             return texts
         made: list[str] = []
-        for text, suspect in zip(different, suspects(different), strict=True):
-            carried = self._carrier.carry(cut_out(text) if suspect else text)
+        for text, carried in zip(different, self._carried(different), strict=True):
             made.append(carried.text)
             if carried.names or carried.zips:
                 self._names[text], self._zips[text] = carried.names, carried.zips
@@ -81,26 +81,37 @@ class Cleaner:
         new = pl.Series(made).filter(changed)
         return texts.replace(different.filter(changed), new)
 
+    def _carried(self, texts: pl.Series) -> Iterator[Carried]:
+        """What becomes of each text; few are new, for other files tell the same."""
+        held = [self._carrier.held(text) for text in texts]
+        new = texts.filter(pl.Series([each is None for each in held], dtype=pl.Boolean()))
+        suspect = iter(suspects(new))
+        for text, carried in zip(texts, held, strict=True):
+            yield carried or self._carrier.carry(text, cut_out(text) if next(suspect) else text)
+
     def _second_look(self, made: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
         """What people said, with the names and postal codes of its session."""
+        names, zips = self._of_sessions(events)
+        contents = made["content"].to_list()
+        said = events.select("session_id", "content").with_row_index().filter(
+            events["kind"].is_in(_SAID) & events["content"].is_not_null() & events["session_id"].is_in(list(names)))
+        for at, session, before in said.iter_rows():
+            contents[at] = self._mended(contents[at], before, names[session], zips[session])
+        self._names, self._zips = {}, {}
+        return made.with_columns(pl.Series("content", contents, pl.String())) if names else made
+
+    def _of_sessions(self, events: pl.DataFrame) -> tuple[dict[str, frozenset[str]], dict[str, set[str]]]:
+        """Words of names, and postal codes, in the texts of each session where some are."""
         names: dict[str, set[str]] = {}
         zips: dict[str, set[str]] = {}
-        for session, *texts in events.select("session_id", "content", "arguments", "value").iter_rows():
-            for text in texts:
-                if session is not None and text in self._names:
-                    names.setdefault(session, set()).update(self._names[text])
-                    zips.setdefault(session, set()).update(self._zips[text])
-        if not names:
-            self._names, self._zips = {}, {}
-            return made
-        contents = made["content"].to_list()
-        words = {session: frozenset(each & self._people.words) for session, each in names.items()}
-        for at, (kind, session, before) in enumerate(events.select("kind", "session_id", "content").iter_rows()):
-            text = contents[at]
-            if kind in _SAID and text and session in names:
-                contents[at] = self._mended(text, before, words[session], zips[session])
-        self._names, self._zips = {}, {}
-        return made.with_columns(pl.Series("content", contents, pl.String()))
+        held = pl.Series(list(self._names), dtype=pl.String()).implode()
+        for column in ("content", "arguments", "value"):
+            told = events.select("session_id", column).filter(
+                events[column].is_in(held) & events["session_id"].is_not_null()).unique()
+            for session, text in told.iter_rows():
+                names.setdefault(session, set()).update(self._names[text])
+                zips.setdefault(session, set()).update(self._zips[text])
+        return {session: frozenset(each & self._people.words) for session, each in names.items()}, zips
 
     def _mended(self, text: str, before: str, names: frozenset[str], zips: set[str]) -> str:
         known = zips - self._zips.get(before, frozenset())

@@ -52,6 +52,9 @@ _PLACES = (
 
 _LATELY = 1 << 18
 """Texts of which is kept in mind that they were seen."""
+_TOGETHER = 1 << 23
+"""Bytes of texts that are looked at together."""
+_NONE = pl.DataFrame(schema={"text": pl.String(), "said": pl.Boolean()})
 
 
 def states_who() -> pl.Expr:
@@ -75,6 +78,8 @@ class Finding:
         """Names in paths of requests, and the ids that stand behind them."""
         self._lately, self._seed = pl.Series(dtype=pl.UInt64), randbits(64)
         """Hashes of texts, by a seed that nobody knows: none can be made to look like another one."""
+        self._waiting, self._n_bytes = [_NONE], 0
+        """Texts that are still to be looked at, and whether somebody said them."""
 
     def see(self, events: pl.DataFrame) -> None:
         """Take in the events of a reading."""
@@ -85,19 +90,29 @@ class Finding:
         self.tools.update(events.filter(pl.col("kind").is_in(["call", "result"]))["tool"].drop_nulls().unique())
         said = events.filter(pl.col("kind").is_in(["message", "feedback", "reasoning"]))
         said_texts = pl.concat([said["content"], said["value"]]).drop_nulls().unique()
-        self._see_names(said_texts)
         lower = said_texts.str.to_lowercase().str.extract_all(r"\p{L}{4,}").list.unique().explode().drop_nulls()
         self.words.update(dict(lower.to_frame("word").group_by("word").len().iter_rows()))
-        texts = self._unseen(pl.concat([events[name].drop_nulls() for name in TEXTS]).unique())
-        if not texts.is_empty():
-            self._see_texts(texts)
+        self._put_off(pl.concat([events[name].drop_nulls() for name in TEXTS]).unique(), False)
+        self._put_off(said_texts, True)
+        if self._n_bytes >= _TOGETHER:
+            self.finish()
 
-    def _unseen(self, texts: pl.Series) -> pl.Series:
-        """Those that no file told lately: several tell the same."""
-        hashes = texts.hash(self._seed)
+    def finish(self) -> None:
+        """Look at the texts that wait: many are looked at together."""
+        texts = pl.concat(self._waiting).group_by("text").agg(pl.col("said").any())
+        self._waiting, self._n_bytes = [_NONE], 0
+        if not texts.is_empty():
+            self._see_names(texts.filter("said")["text"])
+            self._see_texts(texts["text"])
+
+    def _put_off(self, texts: pl.Series, said: bool) -> None:
+        """Let texts wait that no file told lately: several tell the same."""
+        hashes = texts.hash(self._seed ^ said)
         is_new = ~hashes.is_in(self._lately.implode())
         self._lately = pl.concat([self._lately if len(self._lately) < _LATELY else self._lately.clear(), hashes.filter(is_new)])
-        return texts.filter(is_new)
+        new = texts.filter(is_new)
+        self._waiting.append(pl.DataFrame({"text": new, "said": pl.repeat(said, len(new), eager=True)}))
+        self._n_bytes += int(new.estimated_size())
 
     def _see_texts(self, texts: pl.Series) -> None:
         """Fields with their values, and names that are written out, in texts of any kind."""

@@ -54,6 +54,7 @@ class People:
         self.rare = {word for word, n in finding.words.items() if n <= _FEW}
         self.known: set[Known] = set()
         """All of it, to be remembered."""
+        finding.finish()
         others = self._read_fields(finding) | {noun.lower() for noun, _ in finding.segments}
         self.nouns = nouns_of(field for field, kind in self.fields.items() if kind == "id")
         """What persons are called where their ids stand."""

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from pipelines import cleaning
+from pipelines.engines import turns
 from pipelines.ingesting import ingest
 from pipelines.privacy import known, owner
 from pipelines.seals import Seal
 from pipelines.settings import Settings
 from tests.pipelines.conftest import Traceroom, same, tables
+from tests.pipelines.ingestion import small
 from warehouse.errors import InputError
 from warehouse.lock import writing
 from warehouse.store import Store
@@ -79,6 +82,23 @@ def test_a_second_run_adds_nothing_and_another_order_of_files_changes_nothing(pe
     other_order = settings(people, tmp_path / "other")
     events = read(other_order)["events"]
     assert sorted(events["content"].drop_nulls()) == sorted(before["core.events"]["content"].drop_nulls())  # type: ignore[index]
+
+
+def test_workers_clean_as_this_process_does(people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also what waits on the disk meanwhile, and what is known by its form alone."""
+    (people / "c.jsonl").write_text("".join(
+        session(10 + n, f"this is Siobhan number {n}, card 4111 1111 1111 {n:04}", f"mail x{n}.zed@corp-mail.io")
+        for n in range(60)))
+    monkeypatch.setenv("TRACEROOM_WORKERS", "2")
+    monkeypatch.setattr(cleaning, "_MEMORY", 20_000)
+    monkeypatch.setattr(turns, "_FED", 0)
+    found = []
+    for in_processes in (False, True):
+        with small(900, in_processes=in_processes):
+            read(settings(people, tmp_path / str(in_processes)))
+        found.append(tables(tmp_path / str(in_processes)))
+        assert not list((tmp_path / str(in_processes)).glob("*.waiting"))
+    assert same(*found) == []
 
 
 def test_a_later_night_knows_who_was_seen(people: Path, tmp_path: Path) -> None:

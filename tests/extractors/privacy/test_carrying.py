@@ -97,6 +97,19 @@ def test_the_order_of_readings_changes_nothing() -> None:
     assert "Siobhan" not in Cleaner(people[0], MADE).events(one)["content"][0]
 
 
+def test_what_one_file_holds_and_another_has_said_is_seen_as_said() -> None:
+    text = "my name is Xanthe Okonkwo"
+    kinds = [("result", "message"), ("message", "result"), ("message", "message")]
+    names = []
+    for order in kinds:
+        finding = Finding()
+        for kind in order:
+            finding.see(events((kind, text)))
+        finding.finish()
+        names.append(finding.names)
+    assert names[0] == names[1] == names[2] and ("xanthe", "okonkwo") in names[0]
+
+
 def test_token_ids_of_what_was_there_go() -> None:
     rows = events(("message", "x")).with_columns(usage=pl.lit('{"input_tokens": 3, "prompt_token_ids": [1, 2]}'))
     finding = Finding()
