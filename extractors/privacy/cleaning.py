@@ -104,13 +104,12 @@ class Cleaner:
         """Words of names, and postal codes, in the texts of each session where some are."""
         names: dict[str, set[str]] = {}
         zips: dict[str, set[str]] = {}
-        held = pl.Series(list(self._names), dtype=pl.String()).implode()
-        for column in ("content", "arguments", "value"):
-            told = events.select("session_id", column).filter(
-                events[column].is_in(held) & events["session_id"].is_not_null()).unique()
-            for session, text in told.iter_rows():
-                names.setdefault(session, set()).update(self._names[text])
-                zips.setdefault(session, set()).update(self._zips[text])
+        sessions = events["session_id"].to_list()
+        for column in ("content", "arguments", "value") if self._names else ():
+            for session, text in zip(sessions, events[column].to_list(), strict=True):
+                if text in self._names and session is not None:
+                    names.setdefault(session, set()).update(self._names[text])
+                    zips.setdefault(session, set()).update(self._zips[text])
         return {session: frozenset(each & self._people.words) for session, each in names.items()}, zips
 
     def _mended(self, text: str, before: str, names: frozenset[str], zips: set[str]) -> str:
