@@ -96,7 +96,7 @@ class Readers:
     ) -> None:
         gc.enable()
         if self.engine is not None:
-            self.engine.executor.shutdown(cancel_futures=True)   # waits: whom this process tells when it ends itself, never ends
+            self.engine.executor.shutdown(cancel_futures=True)   # waits: one that it tells when it ends itself never ends
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
