@@ -13,6 +13,7 @@ import contextlib
 import multiprocessing
 import os
 import re
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +28,8 @@ _OF_DUCKDB = 0.25
 _WORKER = 300_000_000
 """What a worker takes at least: the packages that it loads, and a shard."""
 _LOOK_S = 0.1
+_SIGNAL = getattr(signal, "SIGUSR2", signal.SIGINT)
+"""Breaks the main thread off; what a shell begins in the background does not listen to SIGINT."""
 
 
 def limit() -> int | None:
@@ -83,23 +86,30 @@ class _Watch(threading.Thread):
         self._can = threading.current_thread() is threading.main_thread()
 
     def run(self) -> None:
-        """Look at once, and until it is done."""
-        while self._can:
-            if sum(map(resident, family(os.getpid()))) > self._most:
-                self.found = True
+        """Look until it is done."""
+        while self._can and not self._done.wait(_LOOK_S):
+            if self._is_over():
                 for worker in multiprocessing.active_children():
                     worker.terminate()
-                _thread.interrupt_main()
-                return
-            if self._done.wait(_LOOK_S):
+                _thread.interrupt_main(_SIGNAL)
                 return
 
+    def _is_over(self) -> bool:
+        self.found = sum(map(resident, family(os.getpid()))) > self._most
+        return self.found
+
     def __enter__(self) -> None:
+        if self._can:
+            if self._is_over():
+                raise KeyboardInterrupt   # nothing has begun
+            self._before = signal.signal(_SIGNAL, signal.default_int_handler)
         self.start()
 
     def __exit__(self, *error: object) -> None:
         self._done.set()
         self.join()
+        if self._can:
+            signal.signal(_SIGNAL, self._before)
 
 
 def family(pid: int) -> Iterator[int]:

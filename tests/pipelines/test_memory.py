@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,16 @@ from tests.pipelines.ingestion import digest, session
 from warehouse.errors import InputError
 
 N_SESSIONS, LONG = 1600, "the door was painted green again " * 1500
+GROWS = """
+import sys
+from pathlib import Path
+from pipelines import memory
+from warehouse.store import Store
+held = []
+with Store.open(Path(sys.argv[1])) as store, memory.bounded("grow", store):
+    while len(held) < 2000:
+        held.append(b"x" * (1 << 20))
+"""
 WORKERS = {"TRACEROOM_ENGINE": "processes", "TRACEROOM_WORKERS": "6"}
 
 
@@ -68,6 +79,17 @@ def test_a_stage_that_needs_more_ends_with_a_sentence_and_the_next_run_goes_on(t
 def test_the_setting_is_a_size(told: str, n: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACEROOM_MEMORY", told)
     assert memory.limit() == n
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only /proc says what processes hold")
+def test_a_stage_that_grows_is_broken_off_also_where_a_shell_began_it_in_the_background(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)   # as it has it then
+    try:
+        ended = subprocess.run([sys.executable, "-c", GROWS, tmp_path / "warehouse.duckdb"], capture_output=True, text=True,
+                               cwd=ROOT, env=environ(TRACEROOM_MEMORY="500MB"), timeout=120, check=False)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert "the stage 'grow' needs more memory than 0.5 GB" in ended.stderr
 
 
 @pytest.mark.parametrize("told", ["4", "GB", "-4GB", "4 GB please", "4KB"])
