@@ -1,4 +1,4 @@
-# What developers type often; CONTRIBUTING.md tells the rest. `just` alone lists these.
+# What developers type often; see CONTRIBUTING.md for the rest. `just` alone lists these.
 
 default:
     @just --list
@@ -15,16 +15,18 @@ test *arguments:
 ci:
     .ci/run
 
-# format and mend what ruff can mend
+# format, and fix what ruff can fix
 format:
     .venv/bin/python -m ruff check --fix .
 
-# write requirements.lock anew from pyproject.toml, and from both the image's (needs uv)
+# write the locks from pyproject.toml: tests, commands, and the image's (needs uv)
 lock:
-    uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
-        --extra dev pyproject.toml -o requirements.lock
-    uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
-        --extra production --extra s3 --constraint requirements.lock pyproject.toml -o deploy/requirements.lock
+    #!/usr/bin/env bash
+    set -euo pipefail
+    compile="uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links"
+    $compile --extra dev pyproject.toml -o requirements-dev.lock
+    $compile --extra build --constraint requirements-dev.lock pyproject.toml -o requirements.lock
+    $compile --extra production --extra s3 --constraint requirements-dev.lock pyproject.toml -o deploy/requirements.lock
 
 # does the lock hold on the other platforms and Pythons? (needs uv and an index)
 lock-check:
@@ -34,11 +36,11 @@ lock-check:
         for version in 3.11 3.12 3.13; do
             echo "$platform $version"
             uv pip install --quiet --dry-run --require-hashes --only-binary :all: --python-platform "$platform" \
-                --python-version "$version" --target "$(mktemp -d)" -r requirements.lock
+                --python-version "$version" --target "$(mktemp -d)" -r requirements-dev.lock
         done
     done
 
-# write docs/reference anew from the code
+# write docs/reference from the code
 reference:
     .venv/bin/python -m pipelines.reference
 

@@ -21,19 +21,19 @@ def model() -> str | None:
 
 
 def configuration(folder: str) -> str:
-    """A configuration file in `folder` that lets the model name families and word goals."""
+    """Return a configuration file in `folder` that lets the model name families and word goals."""
     place = Path(folder) / "asked.toml"
     place.write_text("[goals]\nask = true\n", "utf-8")
     return str(place)
 
 
-def both_ways(figures: Mapping[str, Any], asked: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
-    """The figures, and each of `asked()` as `NAME_asked`, where a model is given; tells stderr where none is."""
+def both_ways(figures: Mapping[str, Any], variant: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the figures, and each of `asked()` as `NAME_asked`, where a model is given; tells stderr where none is."""
     if model() is None:
         print("no model was given; with TRACEROOM_MODEL and TRACEROOM_MODEL_URL each figure stands beside its NAME_asked",
               file=sys.stderr)
         return dict(figures)
-    return {**figures, **{_named(name): value for name, value in asked().items()}}
+    return {**figures, **{_named(name): value for name, value in variant().items()}}
 
 
 def of_names(names: pl.DataFrame, sentences: pl.DataFrame) -> dict[str, float]:

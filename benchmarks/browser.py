@@ -21,14 +21,14 @@ from starlette.testclient import TestClient
 
 from benchmarks.report_warehouse import fill
 from pipelines.browser.app import application
-from pipelines.browser.guard import Guard
+from pipelines.browser.guard import AccessGuard
 
 PAGES = {
     "overview": "/", "families": "/families", "families by words": "/families?words=kind%2039", "family": "/family?id=f7",
     "bad of a family": "/family?id=f7&going=bad", "sessions": "/sessions", "sessions by words": "/sessions?words=number%2099",
     "sessions of a family": "/sessions?family=f7", "bad sessions": "/sessions?going=bad", "session": "/session?id=s500",
-    "tasks": "/tasks?service=front", "task": "/task?id=t500", "environment": "/environment?id=front", "left": "/left",
-    "left by stage": "/left?stage=tasks", "corrections": "/corrections"}
+    "tasks": "/tasks?service=front", "task": "/task?id=t500", "environment": "/environment?id=front", "left": "/rejected",
+    "left by stage": "/rejected?stage=tasks", "corrections": "/corrections"}
 
 
 def main() -> None:
@@ -51,7 +51,7 @@ def main() -> None:
 def measured(out: Path, n_sessions: int, rounds: int = 7) -> dict[str, tuple[float, float]]:
     """Page -> (milliseconds of the first time, median of the others)."""
     fill(out, n_sessions)
-    with TestClient(application(out, Guard("a token of the benchmark", False)), base_url="http://127.0.0.1") as client:
+    with TestClient(application(out, AccessGuard("a token of the benchmark", False)), base_url="http://127.0.0.1") as client:
         return {name: _times(client, path, rounds) for name, path in PAGES.items()}
 
 

@@ -49,7 +49,7 @@ def _text(chance: random.Random, n_words: int) -> str:
 
 
 def _conversation(chance: random.Random, number: int) -> Iterator[tuple[str, list[Any], dict[str, Any]]]:
-    """The model calls of one conversation: session, history (grown in place), answer."""
+    """Yield the model calls of one conversation: session, history (grown in place), answer."""
     session = f"s-{number:08d}-{chance.randrange(16**8):08x}"
     history: list[Any] = [{"role": "system", "content": _SYSTEM}]
     for turn in range(_TURNS):
@@ -114,7 +114,7 @@ def _otlp(chance: random.Random) -> Iterator[bytes]:
 
 
 def _parted(message: dict[str, Any]) -> dict[str, Any]:
-    """A chat message in the parts model of the conventions."""
+    """Return a chat message in the parts model of the conventions."""
     if message["role"] == "tool":
         return {"role": "tool", "parts": [
             {"type": "tool_call_response", "id": message["tool_call_id"], "response": message["content"]}]}

@@ -33,9 +33,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks import scale_data  # noqa: E402 (a script of its own, from anywhere)
-from pipelines.engine import carry_out  # noqa: E402
 from pipelines.erasing.forgetting import forget  # noqa: E402
 from pipelines.releases.releasing import registry_of, release  # noqa: E402
+from pipelines.running.stage import carry_out  # noqa: E402
 from pipelines.settings import Settings  # noqa: E402
 from pipelines.stages import STAGES  # noqa: E402
 from warehouse.store import Store  # noqa: E402
@@ -49,20 +49,20 @@ _OF_SESSIONS = {"core.sessions": "session_id", "core.turns": "session_id", "mart
 
 def main() -> int:
     """Build, forget, look, and print the figures."""
-    asked = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    asked.add_argument("data", type=Path)
-    asked.add_argument("--copies", type=int, default=7)
-    asked.add_argument("--until", default=STAGES[-1].name, choices=[stage.name for stage in STAGES])
-    asked.add_argument("--subject")
-    asked.add_argument("--folder", type=Path)
-    told = asked.parse_args()
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--copies", type=int, default=7)
+    parser.add_argument("--until", default=STAGES[-1].name, choices=[stage.name for stage in STAGES])
+    parser.add_argument("--subject")
+    parser.add_argument("--folder", type=Path)
+    arguments = parser.parse_args()
     os.environ["TRACEROOM_KEY"] = "the key of a benchmark, nobody's"
-    with tempfile.TemporaryDirectory(dir=told.folder) as scratch:
-        logs = scale_data.write(told.data.resolve(), Path(scratch, "logs"), told.copies)
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as scratch:
+        logs = scale_data.write(arguments.data.resolve(), Path(scratch, "logs"), arguments.copies)
         settings = Settings(logs=(str(logs),), out=str(Path(scratch, "out")), image=False, privacy=False)
-        _build(settings, told.until)
-        figures = _measured(settings, logs, told.subject)
-    print(json.dumps({"benchmark": "erasure", "data": told.data.name, "figures": {**figures, "copies": told.copies}}))
+        _build(settings, arguments.until)
+        figures = _measured(settings, logs, arguments.subject)
+    print(json.dumps({"benchmark": "erasure", "data": arguments.data.name, "figures": {**figures, "copies": arguments.copies}}))
     return 0
 
 
@@ -89,21 +89,21 @@ def _measured(settings: Settings, logs: Path, subject: str | None) -> dict[str, 
     began, used = time.perf_counter(), time.process_time()
     done = forget(settings, registry_of(settings), who)
     seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - used
-    left = _left(Path(settings.out), words)
-    print(f"{who} ({len(words)} values): {done.rows}; left: {left}", file=sys.stderr)
+    remaining = _remaining(Path(settings.out), words)
+    print(f"{who} ({len(words)} values): {done.rows}; left: {remaining}", file=sys.stderr)
     with Store.open(settings.warehouse, write=False) as store:
         after = {table: set(_hashes(store, table)["hash"]) for table in before}
     changed = sum(len(rows - after[table]) for table, rows in before.items())
-    return {"seconds": round(seconds, 2), "cpu_seconds": round(cpu_seconds, 2), "originals_left": len(left),
+    return {"seconds": round(seconds, 2), "cpu_seconds": round(cpu_seconds, 2), "originals_left": len(remaining),
             "unrelated_changed": changed, "read_back": _read_back(settings, logs, words), "n_sessions": n_sessions,
             "n_gone": done.n_sessions, "n_releases": len(done.releases), "n_unrelated": sum(map(len, before.values()))}
 
 
 def _somebody(store: Store) -> str:
-    """A customer with as many sessions as the median one."""
+    """Return a customer with as many sessions as the median one."""
     rows = store.read("select distinct session_id, arguments from core.turns where arguments is not null order by all")
-    found = Counter(name for _, name in {(session, name) for session, text in rows.iter_rows() for name in _ID.findall(text)})
-    ranked = sorted(found, key=lambda name: (found[name], name))
+    counts = Counter(name for _, name in {(session, name) for session, text in rows.iter_rows() for name in _ID.findall(text)})
+    ranked = sorted(counts, key=lambda name: (counts[name], name))
     return ranked[len(ranked) // 2]
 
 
@@ -116,26 +116,26 @@ def _words(store: Store, who: str) -> list[str]:
 
 def _unrelated(store: Store, words: list[str]) -> dict[str, set[str]]:
     """Hashes of rows that tell of none of their sessions, by table."""
-    said = " or ".join(f"contains(lower(to_json(t)::varchar), '{word.lower()}')" for word in words)
-    theirs = store.read(f"select distinct session_id from core.turns t where {said}")["session_id"].to_list()
+    condition = " or ".join(f"contains(lower(to_json(t)::varchar), '{word.lower()}')" for word in words)
+    theirs = store.read(f"select distinct session_id from core.turns t where {condition}")["session_id"].to_list()
     events = store.read("select turn_id as id from core.turns where list_contains($s, session_id) union all "
                         "select result_id from core.turns where list_contains($s, session_id)", s=theirs)["id"].to_list()
-    found = {}
+    digests = {}
     for table, column in _OF_SESSIONS.items():
         rows = _hashes(store, table).filter(~pl.col(column).is_in([*theirs, *events]))
         if "session_ids" in rows.columns:
             rows = rows.filter(pl.col("session_ids").list.set_intersection(theirs).list.len() == 0)
-        spoken = store.read(f"select {', '.join(store.key(table))} from {table} t where {said}")
-        found[table] = set(rows.join(spoken, on=list(store.key(table)), how="anti")["hash"])
-    return found
+        spoken = store.read(f"select {', '.join(store.key(table))} from {table} t where {condition}")
+        digests[table] = set(rows.join(spoken, on=list(store.key(table)), how="anti")["hash"])
+    return digests
 
 
 def _hashes(store: Store, table: str) -> pl.DataFrame:
-    """A table with the digest of each row."""
+    """Return a table with the digest of each row."""
     return store.read(f"select *, md5(to_json(t)::varchar) as hash from {table} t")
 
 
-def _left(out: Path, words: list[str]) -> list[str]:
+def _remaining(out: Path, words: list[str]) -> list[str]:
     """Files in whose bytes one of the words stands."""
     files = [path for path in out.rglob("*") if path.is_file()]
     return [path.name for path in files if any(word.encode() in path.read_bytes() for word in words)]
@@ -148,9 +148,9 @@ def _read_back(settings: Settings, logs: Path, words: list[str]) -> int:
             with path.open("a") as lines:
                 lines.write("\n")
     carry_out(STAGES[0], settings)
-    said = " or ".join(f"contains(lower(to_json(t)::varchar), '{word.lower()}')" for word in words)
+    condition = " or ".join(f"contains(lower(to_json(t)::varchar), '{word.lower()}')" for word in words)
     with Store.open(settings.warehouse, write=False) as store:
-        return int(store.read(f"select count(*) as n from core.events t where {said}").item())
+        return int(store.read(f"select count(*) as n from core.events t where {condition}").item())
 
 
 if __name__ == "__main__":

@@ -28,11 +28,11 @@ sys.path.insert(0, str(ROOT))
 
 import polars as pl  # noqa: E402 (a script of its own, from anywhere)
 
-from env_builder.exports import Source, export  # noqa: E402
-from env_builder.exports.trajectories import ROW_GROUP, file  # noqa: E402
-from pipelines.bundling import names_of  # noqa: E402
-from pipelines.sources import source_of  # noqa: E402
-from warehouse.records import SIDES  # noqa: E402
+from env_builder.exports import DatasetSource, export  # noqa: E402
+from env_builder.exports.steps import ROW_GROUP, file  # noqa: E402
+from pipelines.building.datasets import source_of  # noqa: E402
+from pipelines.building.environments import names_of  # noqa: E402
+from warehouse.records import SPLITS  # noqa: E402
 from warehouse.store import Store  # noqa: E402
 
 _TABLES = ("tasks", "outcomes", "tools")
@@ -40,24 +40,24 @@ _TABLES = ("tasks", "outcomes", "tools")
 
 def main() -> int:
     """Run the rounds and print the figures."""
-    asked = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    asked.add_argument("--steps", type=int, default=1_000_000)
-    asked.add_argument("--rounds", type=int, default=3)
-    asked.add_argument("--built", default="")
-    asked.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
-    told = asked.parse_args()
-    if told.measure:
-        what, scratch = told.measure
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--steps", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--built", default="")
+    parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.measure:
+        what, scratch = options.measure
         print(json.dumps({"ours": _ours, "polars": _polars}[what](Path(scratch))))
         return 0
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
-        _made(_built(told.built, scratch), scratch, told.steps)
+        _made(_built(options.built, scratch), scratch, options.steps)
         rounds = []
-        for number in range(told.rounds):
+        for number in range(options.rounds):
             ours, polars = (_measured(what, scratch) for what in ("ours", "polars"))
             rounds.append({**ours, "share_of_polars": polars["seconds"] / ours["seconds"], "polars_seconds": polars["seconds"]})
-            print(f"{number + 1}/{told.rounds}: {rounds[-1]}", file=sys.stderr)
+            print(f"{number + 1}/{options.rounds}: {rounds[-1]}", file=sys.stderr)
     middle = {name: statistics.median(each[name] for each in rounds) for name in rounds[0]}
     print(json.dumps({"benchmark": "export", "figures": {
         "share_of_polars": round(middle["share_of_polars"], 3), "rows_per_s": round(middle["rows"] / middle["seconds"]),
@@ -68,7 +68,7 @@ def main() -> int:
 
 
 def _built(out: str, scratch: Path) -> Path:
-    """The folder of a run: as given, or made of the sample."""
+    """Return the folder of a run: as given, or made of the sample."""
     if out:
         return Path(out)
     made = scratch / "out"
@@ -78,7 +78,7 @@ def _built(out: str, scratch: Path) -> Path:
 
 
 def _made(out: Path, scratch: Path, n_steps: int) -> None:
-    """The source's tables, told again and again, in the order in which exporters are given them."""
+    """Yield the source's tables, repeated, in the order in which exporters are given them."""
     with Store.published(out / "warehouse.duckdb") as store:
         services = store.read("select service from mart.tasks group by service order by count(*) desc, service")["service"]
         name = names_of(sorted(services))[services[0]]
@@ -93,18 +93,18 @@ def _made(out: Path, scratch: Path, n_steps: int) -> None:
     placed = turns.join(side, on="session_id", maintain_order="left")
     pl.concat(
         [_told_again(placed.filter(pl.col("split") == each).drop("split"), copy).lazy()
-         for each in sorted(SIDES) for copy in copies]
+         for each in sorted(SPLITS) for copy in copies]
     ).sink_parquet(scratch / "turns.parquet", row_group_size=20_480, compression="lz4")
 
 
 def _told_again(table: pl.DataFrame, copy: int) -> pl.DataFrame:
-    """The rows of a table under other ids, with other digits in their texts."""
+    """Return the rows of a table under other ids, with other digits in their texts."""
     digits = [str((int(digit) * 7 + copy) % 10) for digit in "0123456789"]
-    said = [name for name in ("content", "arguments", "arguments_raw") if name in table.columns]
+    columns = [name for name in ("content", "arguments", "arguments_raw") if name in table.columns]
     ids = [name for name in ("turn_id", "result_id", "session_id", "task_id") if name in table.columns]
     lists = [name for name in ("session_ids", "good_session_ids") if name in table.columns]
     return table.with_columns(
-        *(pl.col(name).str.replace_many(list("0123456789"), digits).alias(name) for name in said),
+        *(pl.col(name).str.replace_many(list("0123456789"), digits).alias(name) for name in columns),
         *((pl.lit(f"{copy:05d}") + pl.col(name)).alias(name) for name in ids),
         *(pl.col(name).list.eval(pl.lit(f"{copy:05d}") + pl.element()).alias(name) for name in lists))
 
@@ -112,13 +112,13 @@ def _told_again(table: pl.DataFrame, copy: int) -> pl.DataFrame:
 def _measured(what: str, scratch: Path) -> dict[str, float]:
     command = [sys.executable, __file__, "--measure", what, str(scratch)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    told: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return told
+    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return figures
 
 
 def _ours(scratch: Path) -> dict[str, float]:
     tasks, outcomes, tools = (pl.read_parquet(scratch / f"{name}.parquet") for name in _TABLES)
-    source = Source("steps", "0" * 64, tasks, pl.scan_parquet(scratch / "turns.parquet"), outcomes, tools)
+    source = DatasetSource("steps", "0" * 64, tasks, pl.scan_parquet(scratch / "turns.parquet"), outcomes, tools)
     begun = time.perf_counter()
     written = export("trajectories", scratch / "written", source)
     seconds = time.perf_counter() - begun
@@ -130,7 +130,7 @@ def _ours(scratch: Path) -> dict[str, float]:
 
 
 def _polars(scratch: Path) -> dict[str, float]:
-    rows = {side: pl.read_parquet(file(scratch / "written", side)) for side in SIDES}
+    rows = {side: pl.read_parquet(file(scratch / "written", side)) for side in SPLITS}
     begun = time.perf_counter()
     for side, table in rows.items():
         table.write_parquet(scratch / f"peer.{side}.parquet", compression="zstd", compression_level=1, row_group_size=ROW_GROUP)

@@ -44,26 +44,26 @@ def main() -> int:
     parser.add_argument("--max-examples", type=int)
     parser.add_argument("--sample", type=int)
     parser.add_argument("--built", type=Path)
-    told = parser.parse_args()
-    if not (told.data / "logs").is_dir():
-        parser.error(f"{told.data} has no folder logs/; name a data set")
+    options = parser.parse_args()
+    if not (options.data / "logs").is_dir():
+        parser.error(f"{options.data} has no folder logs/; name a data set")
     with tempfile.TemporaryDirectory() as scratch:
-        figures = measure(told, Path(scratch))
-    print(json.dumps({"benchmark": "fidelity", "data": told.data.resolve().name, "figures": figures}))
+        figures = measure(options, Path(scratch))
+    print(json.dumps({"benchmark": "fidelity", "data": options.data.resolve().name, "figures": figures}))
     return 0
 
 
-def measure(told: argparse.Namespace, scratch: Path) -> dict[str, float]:
-    """The figures of the protocol that the data set asks for."""
-    data = told.data.resolve()
+def measure(options: argparse.Namespace, scratch: Path) -> dict[str, float]:
+    """Return the figures of the protocol that the data set asks for."""
+    data = options.data.resolve()
     if (data / "truth" / "probes.jsonl").exists():
-        if told.own_out:
-            return own_out(data, scratch, told.sample)
-        return probes(data, scratch, told.sample, told.built, told.cdc, told.max_examples)
+        if options.own_out:
+            return own_out(data, scratch, options.sample)
+        return probes(data, scratch, options.sample, options.built, options.cdc, options.max_examples)
     labels = data / "truth" / "sessions.jsonl"
     first = next(rows(labels)) if labels.exists() else {}
     protocol = trials if "trial" in first else tasks if "task_id" in first else days
-    return protocol(data, scratch, told.sample, told.built)
+    return protocol(data, scratch, options.sample, options.built)
 
 
 if __name__ == "__main__":

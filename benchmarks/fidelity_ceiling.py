@@ -83,28 +83,28 @@ class Log:
             return mould in self._failures[tool] or (self._complete and any(
                 mould in moulds for (service, _), moulds in self._failures.items() if service == call.service))
         value = _parsed(call.content)
-        said = {word for leaf in _leaves(call.arguments) for word in _words(leaf)}
+        words = {word for leaf in _leaves(call.arguments) for word in _words(leaf)}
         if isinstance(value, dict) and self._shows(value, _scalars(call.arguments)):
             return True
         if isinstance(value, list):
-            return all(self._holds(item, said) for item in value)
+            return all(self._holds(item, words) for item in value)
         if value is not None:
-            return all(self._made_of(leaf, said) for leaf in _leaves(value))
-        return all(line in self._elements or self._made_of(line, said) for line in _lines(call.content))
+            return all(self._made_of(leaf, words) for leaf in _leaves(value))
+        return all(line in self._elements or self._made_of(line, words) for line in _lines(call.content))
 
     def _shows(self, value: dict[str, Any], named: set[str]) -> bool:
         """Was a thing that the call names shown with mostly these fields?"""
-        seen = [fields for name in named for fields in self._shown.get(name, ())]
-        return any(len(each) > 2 and any(_alike(frozenset(each), fields) for fields in seen)
+        shown = [fields for name in named for fields in self._shown.get(name, ())]
+        return any(len(each) > 2 and any(_alike(frozenset(each), fields) for fields in shown)
                    for each in (value, *value.values()) if isinstance(each, dict))
 
-    def _holds(self, item: Any, said: set[str]) -> bool:
+    def _holds(self, item: Any, words: set[str]) -> bool:
         if isinstance(item, dict):
             return json.dumps(item, sort_keys=True) in self._elements
-        return all(self._made_of(leaf, said) for leaf in _leaves(item))
+        return all(self._made_of(leaf, words) for leaf in _leaves(item))
 
-    def _made_of(self, text: str, said: set[str]) -> bool:
-        return all(word in self._words or word in said or _computed(word) for word in _words(text))
+    def _made_of(self, text: str, words: set[str]) -> bool:
+        return all(word in self._words or word in words or _computed(word) for word in _words(text))
 
 
 def _computed(word: str) -> bool:
@@ -116,7 +116,7 @@ def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _mould(message: str, arguments: dict[str, Any]) -> str:
-    """The message without what differs from call to call: values of the call, numbers, words with a digit."""
+    """Return the message without what differs from call to call: values of the call, numbers, words with a digit."""
     for value in sorted(map(str, _leaves(arguments)), key=len, reverse=True):
         if len(value) > 2:
             message = message.replace(value, "·")
@@ -157,7 +157,7 @@ def _scalars(arguments: dict[str, Any]) -> set[str]:
 
 
 def _plain(value: Any) -> str:
-    """A name without signs around it: an address drops them."""
+    """Return a name without signs around it: an address drops them."""
     return re.sub(r"^\W+|\W+$", "", str(value))
 
 

@@ -22,7 +22,7 @@ from fidelity_score import Call
 
 from env_builder.runtime import Environment
 from env_builder.runtime.answers import failed, parse
-from pipelines.engine import carry_out
+from pipelines.running.stage import carry_out
 from pipelines.settings import Settings
 from pipelines.stages import STAGES
 from warehouse.store import Store
@@ -40,7 +40,7 @@ class Built(NamedTuple):
     peak_memory_mb: float
 
     def figures(self) -> dict[str, float]:
-        """What building took."""
+        """Return what building took."""
         return {"seconds": round(self.seconds, 2), "peak_memory_mb": round(self.peak_memory_mb, 1)}
 
 
@@ -67,7 +67,7 @@ def read_logs(logs: Path, out: Path, without: tuple[str, ...] = ()) -> Path:
 
 
 def acceptance() -> Path:
-    """The folder of the splits, which are not ours: beside the data."""
+    """Return the folder of the splits, which are not ours: beside the data."""
     data = os.environ.get("TRACEROOM_DATA")
     return Path(data).resolve().parent / "acceptance" if data else ACCEPTANCE
 
@@ -79,7 +79,7 @@ def split(data: Path, out: Path, by: str) -> tuple[Path, Path]:
 
 
 def split_days(data: Path, out: Path, n_last: int) -> Path:
-    """A folder with the logs of all days but the last."""
+    """Return a folder with the logs of all days but the last."""
     files = sorted(path for path in (data / "logs").iterdir() if path.is_file())
     for path in files[:-n_last]:
         (out / "build" / "logs").mkdir(parents=True, exist_ok=True)
@@ -105,11 +105,11 @@ def environments(out: Path) -> Iterator[Environment]:
 
 
 def rooms(out: Path) -> dict[str, Environment]:
-    """A room of each service."""
-    found: dict[str, Environment] = {}
+    """Return a room of each service."""
+    by_service: dict[str, Environment] = {}
     for environment in environments(out):
-        found.setdefault(environment.manifest["service"], environment)
-    return found
+        by_service.setdefault(environment.manifest["service"], environment)
+    return by_service
 
 
 def calls(out: Path) -> list[Call]:
@@ -130,7 +130,7 @@ def effects(data: Path, out: Path, probed: Iterable[dict[str, Any]] = ()) -> dic
 
     A truth without effects that lists what each session meant to do names the writes; all others read.
     """
-    found: dict[tuple[str, str], str] = {}
+    kinds: dict[tuple[str, str], str] = {}
     with Store.open(out / "warehouse.duckdb", write=False) as store:
         behaviours = store.read(
             "select service, tool, coalesce(effect, 'unknown') from core.tools left join mart.behaviours using (service, tool)")
@@ -140,24 +140,24 @@ def effects(data: Path, out: Path, probed: Iterable[dict[str, Any]] = ()) -> dic
         own = "read" if effect in ("read", "pure", "constant") else "write"
         if meant:
             own = "write" if tool in meant else "read"
-        found[service, tool] = ("read" if tool.startswith(READING) else "write") if method else own
+        kinds[service, tool] = ("read" if tool.startswith(READING) else "write") if method else own
     for path in sorted((data / "truth").glob("tool_effects_*.json")):
         service = path.stem.removeprefix("tool_effects_")
         for tool, says in json.loads(path.read_text("utf-8")).items():
             kind = says.get("tool_type")
-            found[service, tool] = kind if kind in ("read", "write") else "other"
-    return found
+            kinds[service, tool] = kind if kind in ("read", "write") else "other"
+    return kinds
 
 
-def constants(seen: Iterable[Call]) -> set[tuple[str, str]]:
+def constants(recorded: Iterable[Call]) -> set[tuple[str, str]]:
     """(service, tool) of tools that only ever say one thing, in three calls or more."""
     texts: dict[tuple[str, str], list[str]] = {}
-    for call in seen:
+    for call in recorded:
         texts.setdefault((call.service, call.tool), []).append(call.content)
-    return {tool for tool, said in texts.items() if len(said) > 2 and len(set(said)) == 1}
+    return {tool for tool, contents in texts.items() if len(contents) > 2 and len(set(contents)) == 1}
 
 
 def sample(names: Iterable[str], n: int | None) -> set[str]:
-    """The n names whose hashes come first; all where n is None."""
+    """Return the n names whose hashes come first; all where n is None."""
     ordered = sorted(names, key=lambda name: hashlib.sha256(name.encode()).hexdigest())
     return set(ordered[:n])

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from fidelity_ceiling import Log
 from fidelity_data import Built, build, calls, constants, effects, environments, read_logs, rows, sample, truth
-from fidelity_replay import verdict_of
+from fidelity_replay import decision_of
 from fidelity_score import Call, Cassette, Clock, Tally, share, whole
 from fidelity_variants import before_each, few_examples
 
@@ -47,20 +47,20 @@ class Scale(NamedTuple):
 def probes(data: Path, scratch: Path, n_sessions: int | None, built: Path | None, changes: bool, n_examples: int | None
            ) -> dict[str, float]:
     """All probes in rooms that were built from the logs, with or without row changes."""
-    made = build(data, scratch / "out", *([] if changes else ["--without", "cdc"])) if built is None else Built(built, 0, 0)
-    asked = _probes(data, n_sessions)
+    made = build(data, scratch / "out", *([] if changes else ["--exclude", "cdc"])) if built is None else Built(built, 0, 0)
+    by_session = _probes(data, n_sessions)
     scale = _scale(data, calls(made.out), made.out)
     if changes:
         for row in _row_changes(data):
             scale.log.row(*row)
     out = made.out if n_examples is None else few_examples(made.out, scratch / "cut", n_examples)
     tally = Tally()
-    _play(asked, _places(out, asked), scale, tally)
+    _play(by_session, _places(out, by_session), scale, tally)
     print(tally.table(), file=sys.stderr)
     figures = _figures(tally) | made.figures()
     if n_examples is None:
         few = Tally()
-        _play(asked, _places(few_examples(made.out, scratch / "few", FEW), asked), scale, few)
+        _play(by_session, _places(few_examples(made.out, scratch / "few", FEW), by_session), scale, few)
         figures |= few.of_answered("write that works", f"writes_exact_{FEW}") | few.of_answered("hidden", f"hidden_exact_{FEW}")
         figures |= few.answered("all", f"_{FEW}")
     return figures
@@ -73,33 +73,33 @@ def own_out(data: Path, scratch: Path, n_sessions: int | None) -> dict[str, floa
     behaviours are carried out anew.
     """
     out = read_logs(data, scratch / "out", ("cdc",))
-    asked = _probes(data, n_sessions)
+    by_session = _probes(data, n_sessions)
     recorded = calls(out)
     scale = _scale(data, recorded, out)
     tally = Tally()
-    for session_id, room in before_each(out, scratch / "before", {name: scale.starts[name] for name in asked}):
+    for session_id, room in before_each(out, scratch / "before", {name: scale.starts[name] for name in by_session}):
         start = scale.starts[session_id]
         log = Log(call for call in recorded if (call.at or "") < start)
         places = {session_id: Place(room, None, start)} if room else {}
-        _play({session_id: asked[session_id]}, places, scale._replace(log=log), tally)
+        _play({session_id: by_session[session_id]}, places, scale._replace(log=log), tally)
     print(tally.table(), file=sys.stderr)
     return {**tally.answered("all", "_own_out"), **tally.of_answered("write that works", "writes_exact_of_answered_own_out"),
-            **tally.of_answered("state", "state_exact_own_out"), "n_sessions_own_out": len(asked)}
+            **tally.of_answered("state", "state_exact_own_out"), "n_sessions_own_out": len(by_session)}
 
 
 def _probes(data: Path, n_sessions: int | None) -> dict[str, list[dict[str, Any]]]:
-    asked: dict[str, list[dict[str, Any]]] = {}
+    by_session: dict[str, list[dict[str, Any]]] = {}
     for probe in rows(data / "truth" / "probes.jsonl"):
-        asked.setdefault(probe["session_id"], []).append(probe)
-    chosen = sample(asked, n_sessions)
-    return {session_id: found for session_id, found in asked.items() if session_id in chosen}
+        by_session.setdefault(probe["session_id"], []).append(probe)
+    chosen = sample(by_session, n_sessions)
+    return {session_id: own for session_id, own in by_session.items() if session_id in chosen}
 
 
 def _scale(data: Path, recorded: list[Call], out: Path) -> Scale:
-    known = truth(data)
-    starts = {session_id: row["start"] for session_id, row in known.items() if "start" in row}
+    labels = truth(data)
+    starts = {session_id: row["start"] for session_id, row in labels.items() if "start" in row}
     return Scale(Counter(call.service for call in recorded).most_common(1)[0][0], Cassette(recorded), Log(recorded),
-                 effects(data, out, known.values()), constants(recorded), starts)
+                 effects(data, out, labels.values()), constants(recorded), starts)
 
 
 def _row_changes(data: Path) -> Iterable[tuple[str, Any]]:
@@ -113,20 +113,20 @@ def _row_changes(data: Path) -> Iterable[tuple[str, Any]]:
                     yield str(next(iter(key.values())) if isinstance(key, dict) and key else key), row
 
 
-def _places(out: Path, asked: dict[str, Any]) -> dict[str, Place]:
-    """The room and task that each session begins together with."""
+def _places(out: Path, by_session: dict[str, Any]) -> dict[str, Place]:
+    """Return the room and task that each session begins together with."""
     places: dict[str, Place] = {}
     for environment in environments(out):
         for task in environment.tasks:
             for session_id in task.session_ids:
-                if session_id in asked:
+                if session_id in by_session:
                     places.setdefault(session_id, Place(environment, task.task_id))
     return places
 
 
-def _play(asked: dict[str, list[dict[str, Any]]], places: dict[str, Place], scale: Scale, tally: Tally) -> None:
-    for session_id, found in asked.items():
-        for probe in found:
+def _play(by_session: dict[str, list[dict[str, Any]]], places: dict[str, Place], scale: Scale, tally: Tally) -> None:
+    for session_id, own in by_session.items():
+        for probe in own:
             place = places.get(session_id)
             if place:
                 place.begin()
@@ -135,21 +135,21 @@ def _play(asked: dict[str, list[dict[str, Any]]], places: dict[str, Place], scal
 
 def _play_probe(probe: dict[str, Any], place: Place | None, scale: Scale, tally: Tally) -> None:
     clocks, past = (Clock(), Clock()), Past(scale)
-    verdicts = []
+    decisions = []
     for step in probe["steps"]:
         got = place.environment.call(step["tool"], step["arguments"]) if place else None
         content = step["result"]
         call = Call(scale.service, probe["session_id"], step["tool"], step["arguments"], content,
                     failed(content, parse(content)), scale.starts.get(probe["session_id"]))
-        verdict = verdict_of(
+        decision = decision_of(
             call, got.content if got else "", got.tier if got else "unknown", scale.cassette, scale.log, clocks)
         names = [*past.names(call), "all", f"kind {probe['kind']}", f"tool {call.tool}"]
-        if call.is_error and not verdict.unknown and not verdict.is_error and "error on record" not in names:
+        if call.is_error and not decision.unknown and not decision.is_error and "error on record" not in names:
             names.append("error as success")
-        tally.add(verdict, names)
+        tally.add(decision, names)
         past.add(call)
-        verdicts.append(verdict)
-    tally.add(whole(verdicts), ["sequence"])
+        decisions.append(decision)
+    tally.add(whole(decisions), ["sequence"])
 
 
 class Past:
@@ -168,8 +168,8 @@ class Past:
         tool = (call.service, call.tool)
         writes = self._scale.kinds.get(tool) == "write"
         if call.is_error:
-            held = (*tool, call.content) in self._scale.log.errors
-            return ["error", "error on record" if held else "error not on record"]
+            on_record = (*tool, call.content) in self._scale.log.errors
+            return ["error", "error on record" if on_record else "error not on record"]
         if writes:
             return ["write that works", f"fields changed {self._changed(call)}"]
         return [*(["constant"] if tool in self._scale.fixed else ["read"]), *self._after(call)]

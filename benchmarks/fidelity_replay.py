@@ -26,7 +26,7 @@ from fidelity_data import (
     split_days,
     truth,
 )
-from fidelity_score import Call, Cassette, Clock, Tally, Verdict, share, whole
+from fidelity_score import Call, Cassette, Clock, Decision, Tally, share, whole
 from fidelity_sessions import sessions
 
 from env_builder.runtime import Environment
@@ -36,29 +36,29 @@ ALTERED = re.compile(r"<<.*>>|^<?Data omitted because", re.DOTALL)
 """What an agent's own wrapper makes of an answer: not the tool's."""
 
 
-def verdict_of(call: Call, content: str, tier: str, cassette: Cassette, log: Log, clocks: tuple[Clock, Clock]) -> Verdict:
+def decision_of(call: Call, content: str, tier: str, cassette: Cassette, log: Log, clocks: tuple[Clock, Clock]) -> Decision:
     """Score one answer beside the cassette's and the ceiling; a clock each for the room and for the cassette."""
     unknown = tier == "unknown"
-    return Verdict(
+    return Decision(
         not unknown and clocks[0].same(content, call.content), content == call.content, unknown,
-        not unknown and failed(content, parse(content)), cassette.verdict(call, clocks[1]), log.tells(call))
+        not unknown and failed(content, parse(content)), cassette.decision(call, clocks[1]), log.tells(call))
 
 
 def trials(data: Path, scratch: Path, n_sessions: int | None, built: Path | None) -> dict[str, float]:
     """Trials 0 and 1 of each task against the next: every held-out session in a room of its task."""
-    source, held = split(data, scratch, "trial")
+    source, target = split(data, scratch, "trial")
     made = build(source, scratch / "out") if built is None else Built(built, 0, 0)
-    known, labels = truth(source), truth(held)
+    source_labels, labels = truth(source), truth(target)
     places: dict[object, tuple[Environment, str]] = {}
     for environment in environments(made.out):
         for task in environment.tasks:
             for session_id in task.session_ids:
-                if session_id in known:
-                    places.setdefault(known[session_id]["task_id"], (environment, task.task_id))
+                if session_id in source_labels:
+                    places.setdefault(source_labels[session_id]["task_id"], (environment, task.task_id))
     recorded = calls(made.out)
     cassette, log, kinds, service = Cassette(recorded), Log(recorded), effects(data, made.out), recorded[0].service
     chosen, tally = sample(labels, n_sessions), Tally()
-    steps_of = {session_id: steps for session_id, steps in sessions(held) if session_id in chosen}
+    steps_of = {session_id: steps for session_id, steps in sessions(target) if session_id in chosen}
     fixed = constants([*recorded, *(
         Call(service, session_id, step.tool, step.arguments, step.content, False)
         for session_id, steps in steps_of.items() for step in steps if step.tool)])
@@ -66,7 +66,7 @@ def trials(data: Path, scratch: Path, n_sessions: int | None, built: Path | None
         environment, task_id = places.get(labels[session_id]["task_id"], (None, ""))
         if environment:
             environment.reset(task_id, seed=0)
-        clocks, verdicts = (Clock(), Clock()), []
+        clocks, decisions = (Clock(), Clock()), []
         for step in steps:
             if step.tool is None:
                 if environment:
@@ -75,10 +75,11 @@ def trials(data: Path, scratch: Path, n_sessions: int | None, built: Path | None
             got = environment.call(step.tool, step.arguments) if environment else None
             call = Call(service, session_id, step.tool, step.arguments, step.content,
                         failed(step.content, parse(step.content)))
-            verdicts.append(verdict_of(call, got.content if got else "", got.tier if got else "unknown", cassette, log, clocks))
-            tally.add(verdicts[-1], _names(call, kinds, fixed))
-        if verdicts:
-            tally.add(whole(verdicts), ["session"])
+            decisions.append(decision_of(
+                call, got.content if got else "", got.tier if got else "unknown", cassette, log, clocks))
+            tally.add(decisions[-1], _names(call, kinds, fixed))
+        if decisions:
+            tally.add(whole(decisions), ["session"])
     print(tally.table(), file=sys.stderr)
     count = tally.count("all")
     return {
@@ -91,14 +92,14 @@ def trials(data: Path, scratch: Path, n_sessions: int | None, built: Path | None
 
 def tasks(data: Path, scratch: Path, n_sessions: int | None, built: Path | None) -> dict[str, float]:
     """Three tenths of the task ids held out; each of their sessions in an open room that is told the answers afterwards."""
-    source, held = split(data, scratch, "task")
+    source, target = split(data, scratch, "task")
     made = build(source, scratch / "out") if built is None else Built(built, 0, 0)
-    labels = truth(held)
+    labels = truth(target)
     chosen = sample(labels, n_sessions)
     played = [
         Call(labels[session_id]["service"], session_id, step.tool, step.arguments, step.content,
              failed(step.content, parse(step.content)))
-        for session_id, steps in sessions(held) if session_id in chosen for step in steps if step.tool is not None]
+        for session_id, steps in sessions(target) if session_id in chosen for step in steps if step.tool is not None]
     tally = live(played, made.out, data)
     count = tally.count("not constant")
     services = sorted({call.service for call in played})
@@ -144,11 +145,11 @@ def live(played: Iterable[Call], out: Path, data: Path) -> Tally:
                 environment.reset(None, at=call.at)
             last[call.service] = call.session_id
         got = environment.call(call.tool, call.arguments) if environment else None
-        verdict = verdict_of(call, got.content if got else "", got.tier if got else "unknown", cassette, log, clocks)
+        decision = decision_of(call, got.content if got else "", got.tier if got else "unknown", cassette, log, clocks)
         if ALTERED.search(call.content):
-            tally.add(verdict, ["altered"])
+            tally.add(decision, ["altered"])
             continue
-        tally.add(verdict, _names(call, kinds, fixed))
+        tally.add(decision, _names(call, kinds, fixed))
         if environment:
             environment.learn(call.tool, call.arguments, call.content)
         cassette.add(call)

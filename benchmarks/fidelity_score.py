@@ -63,7 +63,7 @@ def _apart(one: str, other: str) -> timedelta | None:
         return None
 
 
-class Verdict(NamedTuple):
+class Decision(NamedTuple):
     """What became of one call."""
 
     exact: bool
@@ -83,31 +83,31 @@ class Verdict(NamedTuple):
         return "unknown" if self.unknown else "exact" if self.exact else "wrong"
 
 
-def whole(verdicts: list[Verdict]) -> Verdict:
-    """The verdict on a sequence of calls: exact where all are, unknown where one is and none is wrong."""
-    names = {each.name for each in verdicts}
-    taped = {each.cassette for each in verdicts}
+def whole(decisions: list[Decision]) -> Decision:
+    """Return the decision on a sequence of calls: exact where all are, unknown where one is and none is wrong."""
+    names = {each.name for each in decisions}
+    taped = {each.cassette for each in decisions}
     worst = next((name for name in ("wrong", "unknown") if name in taped), "exact")
-    return Verdict(
-        names == {"exact"}, all(each.bytes_exact for each in verdicts), names == {"unknown", "exact"} or names == {"unknown"},
-        False, worst, all(each.tellable for each in verdicts))
+    return Decision(
+        names == {"exact"}, all(each.bytes_exact for each in decisions), names == {"unknown", "exact"} or names == {"unknown"},
+        False, worst, all(each.tellable for each in decisions))
 
 
 class Tally:
-    """Verdicts of calls, counted under names."""
+    """Decisions of calls, counted under names."""
 
     def __init__(self) -> None:
         self._counts: dict[str, Counter[str]] = defaultdict(Counter)
 
-    def add(self, verdict: Verdict, names: Iterable[str]) -> None:
-        """Count a verdict under each of the names."""
+    def add(self, decision: Decision, names: Iterable[str]) -> None:
+        """Count a decision under each of the names."""
         for name in names:
             count = self._counts[name]
             count["n"] += 1
-            count[verdict.name] += 1
-            count["bytes"] += verdict.bytes_exact and not verdict.unknown
-            count["cassette_" + verdict.cassette] += 1
-            count["tellable"] += verdict.tellable
+            count[decision.name] += 1
+            count["bytes"] += decision.bytes_exact and not decision.unknown
+            count["cassette_" + decision.cassette] += 1
+            count["tellable"] += decision.tellable
 
     def count(self, name: str) -> Counter[str]:
         """n, exact, wrong, unknown, bytes, tellable, cassette_exact, cassette_wrong, cassette_unknown."""
@@ -125,10 +125,10 @@ class Tally:
     def answered(self, name: str, figure: str = "") -> dict[str, float]:
         """How much was answered, and how much of that exactly; beside the cassette and the ceiling."""
         count = self._counts[name]
-        n, told = count["n"], count["exact"] + count["wrong"]
+        n, n_answered = count["n"], count["exact"] + count["wrong"]
         taped = count["cassette_exact"] + count["cassette_wrong"]
         return {
-            f"answered{figure}": share(told, n), f"exact_of_answered{figure}": share(count["exact"], told),
+            f"answered{figure}": share(n_answered, n), f"exact_of_answered{figure}": share(count["exact"], n_answered),
             f"wrong{figure}": share(count["wrong"], n), f"n_calls{figure}": n,
             f"cassette_answered{figure}": share(taped, n),
             f"cassette_exact_of_answered{figure}": share(count["cassette_exact"], taped),
@@ -144,13 +144,13 @@ class Tally:
     def of_answered(self, name: str, figure: str) -> dict[str, float]:
         """Exact of what was answered, and of how many."""
         count = self._counts[name]
-        told, taped = count["exact"] + count["wrong"], count["cassette_exact"] + count["cassette_wrong"]
-        return {figure: share(count["exact"], told), f"cassette_{figure}": share(count["cassette_exact"], taped),
-                f"n_{figure}": told}
+        n_answered, taped = count["exact"] + count["wrong"], count["cassette_exact"] + count["cassette_wrong"]
+        return {figure: share(count["exact"], n_answered), f"cassette_{figure}": share(count["cassette_exact"], taped),
+                f"n_{figure}": n_answered}
 
 
 def share(part: float, whole: float) -> float:
-    """A quotient of counts to four digits; 0 where there is nothing to count."""
+    """Return a quotient of counts to four digits; 0 where there is nothing to count."""
     return round(part / whole, 4) if whole else 0.0
 
 
@@ -166,11 +166,12 @@ class Cassette:
         """Record a call."""
         self._taped[call.service, call.tool, call.key].append((call.at or "", call.content))
 
-    def verdict(self, call: Call, clock: Clock) -> str:
+    def decision(self, call: Call, clock: Clock) -> str:
         """exact, wrong or unknown: the latest recording before the call's instant (any, where there is no clock)."""
-        found = [(at, text) for at, text in self._taped.get((call.service, call.tool, call.key), ())
-                 if call.at is None or at <= call.at]
-        if not found:
+        recordings = [
+            (at, text) for at, text in self._taped.get((call.service, call.tool, call.key), ())
+            if call.at is None or at <= call.at]
+        if not recordings:
             return "unknown"
-        latest = max(enumerate(found), key=lambda each: (each[1][0], each[0]))[1][1]
+        latest = max(enumerate(recordings), key=lambda each: (each[1][0], each[0]))[1][1]
         return "exact" if clock.same(latest, call.content) else "wrong"

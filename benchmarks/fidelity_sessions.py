@@ -60,12 +60,12 @@ def _steps(messages: list[dict[str, Any]]) -> Iterator[Step]:
     for step in done:
         if step["content"] is None:
             continue
-        name, arguments = _asked(step["call"])
+        name, arguments = _call_of(step["call"])
         if arguments is not None:
             yield Step(name, arguments, step["content"])
 
 
-def _asked(call: dict[str, Any] | None) -> tuple[str | None, dict[str, Any] | None]:
+def _call_of(call: dict[str, Any] | None) -> tuple[str | None, dict[str, Any] | None]:
     """Tool and arguments; arguments that are no JSON are None: nobody can make that call."""
     if call is None:
         return None, {}

@@ -14,18 +14,18 @@ from env_builder import bundle, rooms
 from env_builder.behaviour import induce
 from env_builder.runtime import Environment
 from env_builder.runtime.canonical import canonical
-from env_builder.world import Service
-from pipelines.engine import carry_out
+from env_builder.world import ServiceWorld
+from pipelines.building.worlds import world_of
+from pipelines.running.stage import carry_out
 from pipelines.settings import Settings
 from pipelines.stages import STAGES
-from pipelines.worlds import world_of
 from warehouse.lock import writing
 from warehouse.records import Rubric, Task, empty
 from warehouse.store import Store
 
 
 def few_examples(out: Path, copy: Path, n: int) -> Path:
-    """The rooms of a run with each tool's program induced anew from n of its calls; the world stays as it is."""
+    """Return the rooms of a run with each tool's program induced anew from n of its calls; the world stays as it is."""
     settings = Settings(logs=(), out=str(out))
     with Store.open(settings.warehouse, write=False) as store:
         world = world_of(store, settings)
@@ -40,12 +40,12 @@ def few_examples(out: Path, copy: Path, n: int) -> Path:
     return copy
 
 
-def _cut(service: Service, n: int) -> Service:
+def _cut(service: ServiceWorld, n: int) -> ServiceWorld:
     """Of each tool's steps the n whose events have the first hashes."""
     events: dict[str, list[str]] = defaultdict(list)
     for step in service.steps:
         events[step.call.tool].append(step.call.event_id)
-    kept = set().union(*(sample(found, n) for found in events.values()))
+    kept = set().union(*(sample(own, n) for own in events.values()))
     return service._replace(steps=[step for step in service.steps if step.call.event_id in kept])
 
 
@@ -68,7 +68,7 @@ def before_each(out: Path, scratch: Path, starts: dict[str, str]) -> Iterator[tu
 
 
 def _room(store: Store, scratch: Path) -> Environment | None:
-    """The open room of the service with the most calls, as a run would write it."""
+    """Return the open room of the service with the most calls, as a run would write it."""
     services = store.read(
         "select service, count(*) as n from core.turns where kind = 'call' group by all order by n desc, service")
     if services.is_empty():

@@ -40,27 +40,27 @@ _WORST = {"over_parser": max, "over_duckdb": max, "two_core_speedup": min, "peak
 
 def main() -> int:
     """Run the rounds and print the figures."""
-    asked = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    asked.add_argument("--gb", type=float, default=1.0)
-    asked.add_argument("--rounds", type=int, default=3)
-    asked.add_argument("--formats", default=",".join(corpora.LINES))
-    asked.add_argument("--folder", default="")
-    asked.add_argument("--measure", nargs="+", help=argparse.SUPPRESS)
-    told = asked.parse_args()
-    if told.measure:
-        what, n_cores, out, *paths = told.measure
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--gb", type=float, default=1.0)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--formats", default=",".join(corpora.LINES))
+    parser.add_argument("--folder", default="")
+    parser.add_argument("--measure", nargs="+", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.measure:
+        what, n_cores, out, *paths = arguments.measure
         print(json.dumps(_measured(what, int(n_cores), Path(out), paths)))
         return 0
-    names = told.formats.split(",")
-    with tempfile.TemporaryDirectory(dir=told.folder or None) as scratch:
+    names = arguments.formats.split(",")
+    with tempfile.TemporaryDirectory(dir=arguments.folder or None) as scratch:
         rounds: dict[str, list[dict[str, float]]] = {name: [] for name in names}
         for name in names:
-            for number in range(told.rounds):
-                rounds[name].append(_round(name, Path(scratch), int(told.gb * 1e9)))
-                print(f"{name} {number + 1}/{told.rounds}: {rounds[name][-1]}", file=sys.stderr)
+            for number in range(arguments.rounds):
+                rounds[name].append(_round(name, Path(scratch), int(arguments.gb * 1e9)))
+                print(f"{name} {number + 1}/{arguments.rounds}: {rounds[name][-1]}", file=sys.stderr)
             for path in Path(scratch).glob(f"{name}-*"):
                 path.unlink()
-    print(json.dumps({"benchmark": "ingest", "gb": told.gb, "n_cores": _n_cores(), "figures": _figures(rounds)}))
+    print(json.dumps({"benchmark": "ingest", "gb": arguments.gb, "n_cores": _n_cores(), "figures": _figures(rounds)}))
     return 0
 
 
@@ -91,16 +91,16 @@ def _round(name: str, scratch: Path, n_bytes: int) -> dict[str, float]:
 def _figures(rounds: dict[str, list[dict[str, float]]]) -> dict[str, float]:
     """Medians over the rounds with the format in front, and the worst over the formats."""
     medians = {
-        name: {key: statistics.median(each[key] for each in found) for key in found[0]} for name, found in rounds.items()}
-    figures = {f"{name}_{key}": value for name, found in medians.items() for key, value in found.items()}
+        name: {key: statistics.median(each[key] for each in runs) for key in runs[0]} for name, runs in rounds.items()}
+    figures = {f"{name}_{key}": value for name, runs in medians.items() for key, value in runs.items()}
     for key, worst in _WORST.items():
-        if values := [found[key] for found in medians.values() if key in found]:
+        if values := [runs[key] for runs in medians.values() if key in runs]:
             figures[key] = worst(values)
     return {key: round(value, 3) for key, value in figures.items()}
 
 
 def _run(what: str, n_cores: int, paths: list[str]) -> dict[str, float]:
-    """A measurement in a process of its own, with the largest memory of it and its children."""
+    """Return a measurement in a process of its own, with the largest memory of it and its children."""
     with tempfile.TemporaryDirectory(dir=str(Path(paths[0]).parent)) as out:
         command = [sys.executable, __file__, "--measure", what, str(n_cores), out, *paths]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
@@ -111,8 +111,8 @@ def _run(what: str, n_cores: int, paths: list[str]) -> dict[str, float]:
         watch.join()
     if process.returncode:
         raise SystemExit(f"{what} failed")
-    found: dict[str, float] = json.loads(printed.splitlines()[-1])
-    return {**found, "peak_memory_mb": watch.most / 1e6}
+    measured: dict[str, float] = json.loads(printed.splitlines()[-1])
+    return {**measured, "peak_memory_mb": watch.most / 1e6}
 
 
 def _n_cores() -> int:
@@ -157,9 +157,9 @@ def _matched(paths: list[str]) -> None:
     for path in paths:
         with Path(path).open("rb") as file:
             for line in file:
-                found = match(line)
-                assert found is not None
-                found.groups()
+                groups = match(line)
+                assert groups is not None
+                groups.groups()
 
 
 def _duckdb(out: Path, paths: list[str], n_threads: int, text: bool) -> None:
@@ -177,7 +177,7 @@ def _duckdb(out: Path, paths: list[str], n_threads: int, text: bool) -> None:
 
 def _traceroom(out: Path, paths: list[str]) -> dict[str, float]:
     from extractors.formats import registered
-    from pipelines.ingesting import ingest
+    from pipelines.ingestion.ingest import ingest
     from pipelines.settings import Settings
     from warehouse.lock import writing
     from warehouse.store import Store

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How long the whole journey takes and what it makes, from an empty folder.
 
-    benchmarks/journey.py DATA [ARGUMENTS OF traceroom run…]      e.g. ../shared/data/airline, or … --without cdc
+    benchmarks/journey.py DATA [ARGUMENTS OF traceroom run…]      e.g. ../shared/data/airline, or … --exclude cdc
 
 Runs `traceroom run DATA` as a user does, in a process of its own, on an empty OUT; a folder called `truth` is never read.
 Privacy is on, as by default, with a key for measuring alone where TRACEROOM_KEY is not set. The last line on stdout is one JSON

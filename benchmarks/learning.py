@@ -97,7 +97,7 @@ def of_log(path: Path) -> dict[str, float]:
 
 
 def _steps(message: Row) -> list[Row]:
-    """What the agent did by a message."""
+    """Return what the agent did by a message."""
     if message["role"] != "assistant":
         return []
     calls = [call["function"] for call in message.get("tool_calls") or ()]

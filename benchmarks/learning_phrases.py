@@ -31,13 +31,13 @@ class Phrase(NamedTuple):
         return self.pieces.count(None)
 
     def said(self, values: Iterable[str]) -> str:
-        """The phrase with its gaps filled, in order."""
+        """Return the phrase with its gaps filled, in order."""
         given = iter(values)
         text = " ".join(next(given, "") if piece is None else piece for piece in self.pieces)
         return re.sub(r"\s+([.,;:!?)])", r"\1", text.replace("( ", "("))
 
     def gaps_of(self, text: str) -> list[str] | None:
-        """What stands in the gaps of an utterance; None where it does not fit."""
+        """Return what stands in the gaps of an utterance; None where it does not fit."""
         parts = ["(.+?)" if piece is None else re.escape(piece) for piece in self.pieces]
         found = re.fullmatch(r"\s*".join(parts), text.strip(), re.DOTALL)
         return [part.strip() for part in found.groups()] if found else None
@@ -56,7 +56,7 @@ class Phrases:
                 self.by_name[name] = _phrase(name, known)
 
     def name_of(self, text: str) -> str | None:
-        """The phrase that an utterance is; None where it is none that is known."""
+        """Return the phrase that an utterance is; None where it is none that is known."""
         name = _beginning(text)
         return name if name in self.by_name else None
 

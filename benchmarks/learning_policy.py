@@ -59,7 +59,7 @@ class Lexicon:
         self._likely: dict[tuple[str, str], frozenset[str]] = {}
 
     def learn(self, slot: Slot, wanted: Any, episode: Episode) -> None:
-        """A slot was given this."""
+        """Note that a slot was given this."""
         key = (slot.act, slot.name)
         for one in wanted if isinstance(wanted, list) else [wanted]:
             self._n[key] += 1
@@ -71,7 +71,7 @@ class Lexicon:
         self._likely.pop(key, None)
 
     def candidates(self, slot: Slot, episode: Episode) -> list[Value]:
-        """What the slot can be filled with: values from sources it was copied from, what the schema lists, constants."""
+        """Return what the slot can be filled with: values from sources it was copied from, what the schema lists, constants."""
         key = (slot.act, slot.name)
         if key not in self._likely:
             self._likely[key] = frozenset(
@@ -90,7 +90,7 @@ class Lexicon:
 
 
 def slots_of(act: str, episode: Episode, phrases: Phrases) -> list[Slot]:
-    """The slots of an act: single ones before lists, which are chosen among what belongs to them."""
+    """Return the slots of an act: single ones before lists, which are chosen among what belongs to them."""
     if act in phrases.by_name:
         return [Slot(str(place), act, False) for place in range(phrases.by_name[act].n_gaps)]
     schema = episode.schemas.get(act, {})
@@ -110,13 +110,13 @@ class Policy:
         self._place: dict[tuple[str, str, str], int] = {}
 
     def copy(self) -> Policy:
-        """The same, to be changed by itself."""
+        """Return the same, to be changed by itself."""
         twin = Policy(self.lexicon)
         twin.acting, twin.filling = self.acting.copy(), self.filling.copy()
         return twin
 
     def act(self, episode: Episode, draw: np.random.Generator | None, wanted: str | None = None) -> tuple[str, Choice]:
-        """The next act: drawn, the likeliest (`draw` None), or the one that was `wanted`."""
+        """Return the next act: drawn, the likeliest (`draw` None), or the one that was `wanted`."""
         rows = np.fromiter({self._rows(feature) for feature in sorted(episode.moment())}, np.int64)
         number = self.lexicon.number[wanted] if wanted is not None else _one(softmax(self.acting[rows].sum(0)), draw)
         return self.lexicon.acts[number], Choice("act", rows, _NONE, np.array([number]))
@@ -124,7 +124,7 @@ class Policy:
     def fill(
         self, slot: Slot, episode: Episode, chosen: dict[str, str], draw: np.random.Generator | None, wanted: Any = None
     ) -> tuple[Any, Choice | None]:
-        """A slot's value, and the choice; (None, None) where nothing can fill it or what was wanted was not seen."""
+        """Return a slot's value, and the choice; (None, None) where nothing can fill it or what was wanted was not seen."""
         values = self.lexicon.candidates(slot, episode)
         if not values:
             return None, None

@@ -56,7 +56,7 @@ def words(text: str) -> list[str]:
 
 @lru_cache(maxsize=65536)
 def shape(text: str) -> str:
-    """What a text looks like: runs of capitals, small letters and digits as one sign each."""
+    """Return what a text looks like: runs of capitals, small letters and digits as one sign each."""
     for pattern, sign in _SHAPES:
         text = pattern.sub(sign, text)
     return text[:24]
@@ -82,7 +82,7 @@ class Episode:
         self._n_answers = self._n_sentences = self._n_calls = 0
 
     def hear(self, text: str) -> None:
-        """The user says something."""
+        """Take in what the user says."""
         self.said += f"\n{text.lower()}"
         for seen in self.seen.values():
             seen.value = None
@@ -111,7 +111,7 @@ class Episode:
                 self._see(span, f"user:{look}", {*marks, right, f"rank={rank}"}, -self._n_sentences)
 
     def do(self, act: str, tool: str | None = None, arguments: dict[str, Any] | None = None) -> None:
-        """The agent acts: calls a tool, or says what a phrase says."""
+        """Take in what the agent does: a tool call, or a phrase."""
         self.acts.append(act)
         self._last_words, self._answer = [], set()
         if tool is not None:
@@ -123,7 +123,7 @@ class Episode:
                         self._open.pop(word, None)
 
     def answered(self, tool: str, content: str) -> None:
-        """A tool answers."""
+        """Take in a tool's answer."""
         self._n_answers += 1
         leaves, self._answer = read(tool, content)
         for value, source, marks in leaves:
@@ -140,7 +140,7 @@ class Episode:
         seen.value = None
 
     def value(self, key: str) -> Value:
-        """What was seen, as it can be copied now."""
+        """Return what was seen, as it can be copied now."""
         seen = self.seen[key]
         if seen.value is None:
             features = (*(f"from={source}" for source in seen.sources), *self._resolved(key, seen.marks))
@@ -148,7 +148,7 @@ class Episode:
         return seen.value
 
     def _resolved(self, key: str, marks: Iterable[str]) -> Iterator[str]:
-        """Marks, with what stands beside a value compared to what the user said."""
+        """Yield marks, with what stands beside a value compared to what the user said."""
         yield "said" if key.lower() in self.said else "not said"
         inner = []
         for mark in marks:
@@ -214,7 +214,7 @@ def read(tool: str, content: str) -> tuple[list[tuple[Any, str, frozenset[str]]]
 
 
 def text_of(value: Any) -> str:
-    """A value as text: a string as it is, anything else as JSON."""
+    """Return a value as text: a string as it is, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
@@ -235,7 +235,7 @@ def _leaves(node: Any, path: str, beside: frozenset[str]) -> Iterator[tuple[str,
 
 
 def _marks(node: dict[str, Any]) -> Iterator[str]:
-    """What an object says beside each of its values: truths as they are, words to be compared with the user's."""
+    """Yield what an object says beside each of its values: truths as they are, words to be compared with the user's."""
     for key, value in node.items():
         if isinstance(value, bool):
             yield f"beside {key}={value}"

@@ -73,7 +73,7 @@ def _message(row: Row) -> Row:
 
 
 def lexicon_of(sessions: Sequence[Session]) -> Lexicon:
-    """The phrases and sources of the slots of these sessions."""
+    """Return the phrases and sources of the slots of these sessions."""
     said = (message["content"] for session in sessions for message in session.messages
             if message["role"] == "assistant" and message.get("content"))
     lexicon = Lexicon(sessions[0].tools, Phrases(said))
@@ -86,7 +86,7 @@ def lexicon_of(sessions: Sequence[Session]) -> Lexicon:
 
 
 def choices_of(session: Session, policy: Policy) -> list[Choice]:
-    """The choices that this session's agent made, as far as the policy could have made them."""
+    """Return the choices that this session's agent made, as far as the policy could have made them."""
     found = []
     for episode, act, given in _acts(session, policy.lexicon):
         found.append(policy.act(episode, None, act)[1])
@@ -102,7 +102,7 @@ def choices_of(session: Session, policy: Policy) -> list[Choice]:
 
 
 def _acts(session: Session, lexicon: Lexicon) -> Iterable[tuple[Episode, str, Row]]:
-    """(what was seen before, act, what its slots were given) of each act of a session, in order; at last its end."""
+    """Return (what was seen before, act, what its slots were given) of each act of a session, in order; at last its end."""
     episode = Episode(session.tools)
     called = ""
     for message in session.messages:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from pipelines.memory import family, resident
+from pipelines.running.memory import family, resident
 
 
 class Memory(threading.Thread):

@@ -55,7 +55,7 @@ def _figures(data: Data, ask: bool = False) -> dict[str, Any]:
 
 
 def _with_model(data: Data) -> dict[str, Any]:
-    """The same with a model; `seconds_pipeline` is then of what the switch computes anew."""
+    """Return the same with a model; `seconds_pipeline` is then of what the switch computes anew."""
     found = data.asked or data
     return {**_figures(found, ask=True), **asked.of_names(found.tables["mart.names"], found.tables["mart.sentences"])}
 

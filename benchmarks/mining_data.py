@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from benchmarks import asked
-from pipelines.engine import carry_out
+from pipelines.running.stage import carry_out
 from pipelines.settings import Settings
 from pipelines.stages import STAGES
 from warehouse.errors import InputError
@@ -74,7 +74,7 @@ def load(path: Path) -> Data:
 
 
 def _made(settings: Settings) -> tuple[dict[str, pl.DataFrame], float]:
-    """The tables of a run up to the tasks, and what it took."""
+    """Return the tables of a run up to the tasks, and what it took."""
     began = time.perf_counter()
     for stage in STAGES:
         if stage.name in _STAGES:

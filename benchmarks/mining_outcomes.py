@@ -44,10 +44,10 @@ from benchmarks import asked, scoring  # noqa: E402 (a script of its own, from a
 from extractors.outcomes import judge  # noqa: E402
 from extractors.outcomes.rates import in_band, prior_of, rate_of  # noqa: E402
 from extractors.tasks import goals_of  # noqa: E402
-from pipelines.engine import carry_out  # noqa: E402
+from pipelines.building.worlds import world_of  # noqa: E402
+from pipelines.running.stage import carry_out  # noqa: E402
 from pipelines.settings import Settings  # noqa: E402
 from pipelines.stages import STAGES  # noqa: E402
-from pipelines.worlds import world_of  # noqa: E402
 from warehouse.records import Feedback, frame  # noqa: E402
 from warehouse.store import Store  # noqa: E402
 
@@ -100,7 +100,7 @@ def main() -> int:
 
 
 def figures(name: str, data: Path, known: Made | None = None, ask: bool = False) -> dict[str, float]:
-    """The figures of outcomes on the set `name` in the folder `data`; {} where its outcomes are not known.
+    """Return the figures of outcomes on the set `name` in the folder `data`; {} where its outcomes are not known.
 
     `known`: what its logs give, where the caller has it already; `ask`: with the language model.
     """
@@ -158,7 +158,7 @@ def truth_of(data: Path) -> dict[str, Truth]:
 
 
 def _pooled(data: Path, ask: bool) -> Made:
-    """The set together with the other that the same kind of desk left; services of the same tools are found to be one kind."""
+    """Return the set with the other one of the same kind of desk; services of the same tools are one kind."""
     desks = data.parent / "desks"
     return prepared((data / "logs", data / "tools.json", desks / "logs", desks / "tools"), ask=ask)
 
@@ -187,7 +187,7 @@ def _of_conversations(made: Made, truth: dict[str, Truth]) -> dict[str, float]:
 
 
 def _rows(made: Made, truth: dict[str, Truth]) -> dict[str, float]:
-    """What row changes add, on the logs as they are and on logs in which no act says how it went."""
+    """Return what row changes add, on the logs as they are and on logs in which no act says how it went."""
     acts = made.effects.filter(pl.col("effect") == "write").select("service", "tool", pl.lit(True).alias("acts"))
     act = pl.col("acts").fill_null(False) & (pl.col("kind") == "call")
     turns = made.turns.join(acts, on=["service", "tool"], how="left").with_columns(
@@ -294,7 +294,7 @@ def _ratio(counts: Iterable[tuple[int, int]]) -> float:
 
 
 def _only(made: Made, sessions: list[str]) -> Made:
-    """The same, as if only these sessions had been logged."""
+    """Return the same, as if only these sessions had been logged."""
     kept = pl.col("session_id").is_in(sessions)
     return made._replace(
         sessions=made.sessions.filter(kept), turns=made.turns.filter(kept), feedback=made.feedback.filter(kept),
@@ -302,7 +302,7 @@ def _only(made: Made, sessions: list[str]) -> Made:
 
 
 def _of_requests(data: Path, known: Made | None, ask: bool) -> dict[str, float]:
-    """An application's log without sessions: each case is scored by the session that most of its requests fell into."""
+    """Return an application's log without sessions: each case is scored by the session that most of its requests fell into."""
     made = known or prepared(data, ask=ask)
     found = _of_cases(made, data, "success_auroc")
     with tempfile.TemporaryDirectory() as scratch:
@@ -322,7 +322,7 @@ def _of_cases(made: Made, data: Path, name: str) -> dict[str, float]:
 
 
 def _without_status(data: Path, folder: Path) -> Path:
-    """A copy of the logs in which no request and no answer about a ticket says its status."""
+    """Return a copy of the logs in which no request and no answer about a ticket says its status."""
     for file in sorted((data / "logs").iterdir()):
         with (folder / file.name).open("w", encoding="utf-8") as out:
             for row in map(json.loads, file.read_text("utf-8").splitlines()):

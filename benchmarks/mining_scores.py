@@ -12,7 +12,7 @@ ROUNDS = 200
 
 
 def ari(truth: Sequence[Hashable], found: Sequence[Hashable]) -> float:
-    """Adjusted Rand index of two labellings of the same items (Hubert and Arabie 1985)."""
+    """Return adjusted Rand index of two labellings of the same items (Hubert and Arabie 1985)."""
     pairs = _pairs(Counter(zip(truth, found, strict=True)).values())
     of_truth, of_found = _pairs(Counter(truth).values()), _pairs(Counter(found).values())
     expected = of_truth * of_found / max(len(truth) * (len(truth) - 1) / 2, 1)
@@ -63,7 +63,7 @@ def ari_of(pairs: Sequence[tuple[Hashable, Hashable]]) -> float:
 
 
 def figure(name: str, units: Sequence[Any], score: Callable[[Sequence[Any]], float]) -> dict[str, Any]:
-    """A figure and its interval, as `{name: …, name_interval: [low, high]}`."""
+    """Return a figure and its interval, as `{name: …, name_interval: [low, high]}`."""
     return {name: round(score(units), 4), f"{name}_interval": interval(units, score)}
 
 

@@ -15,7 +15,7 @@ import polars as pl
 from benchmarks.mining_baselines import SEEDS
 from benchmarks.mining_data import Data
 from benchmarks.mining_scores import ari_of, f1, f1_of, figure, mean_of
-from extractors.sessions import Sessions, assemble
+from extractors.sessions import AssembledSessions, assemble
 from extractors.tasks import find
 from warehouse.records import Outcome, empty
 
@@ -155,7 +155,7 @@ def _cuts(stream: Sequence[Row], found: Mapping[str, str]) -> list[tuple[float, 
 
 
 def _blocks(counts: Sequence[tuple[float, float, float]], size: int = 200) -> list[tuple[float, float, float]]:
-    """Sums over stretches of a stream: what the bootstrap draws."""
+    """Return sums over stretches of a stream: what the bootstrap draws."""
     return [(sum(part[0] for part in block), sum(part[1] for part in block), sum(part[2] for part in block))
             for block in (counts[i:i + size] for i in range(0, len(counts), size))]
 
@@ -165,7 +165,7 @@ def _sessions(streams: Sequence[Sequence[Row]], data: Data) -> dict[str, str]:
     return dict(_assembled(streams, data).turns.select("turn_id", "session_id").iter_rows())
 
 
-def _assembled(streams: Sequence[Sequence[Row]], data: Data) -> Sessions:
+def _assembled(streams: Sequence[Sequence[Row]], data: Data) -> AssembledSessions:
     order = list(chain.from_iterable(zip_longest(*streams)))
     owner = {event: f"user {i}" for i, stream in enumerate(streams) for event, _ in stream}
     placed = pl.DataFrame({"event_id": [row[0] for row in order if row], "order": range(sum(map(len, streams)))})

@@ -86,7 +86,7 @@ _TWINS = {"9": "8", "7": "6", "5": "4", "29": "28", "24": "23", "27": "26"}
 
 
 def _found(data: Data, turns: pl.DataFrame) -> Tasks:
-    """The miner on changed turns: no outcome is known."""
+    """Return the miner on changed turns: no outcome is known."""
     return find(data.tables["core.sessions"], turns, empty(Outcome), data.effects, data.starts_from)
 
 
@@ -106,7 +106,7 @@ def _asked(goals: pl.DataFrame) -> dict[str, str]:
 
 
 def _labelled(truth: Mapping[str, Any], found: Mapping[str, Any]) -> list[tuple[Any, Any]]:
-    """(true, found) of each session; those that the miner left are one group of their own."""
+    """Return (true, found) of each session; those that the miner left are one group of their own."""
     return [(truth[name], found.get(name, "left")) for name in sorted(truth)]
 
 
@@ -128,7 +128,7 @@ def _texts(messages: pl.DataFrame) -> dict[str, str]:
 
 
 def _changes(data: Data) -> dict[str, list[int]]:
-    """True boundaries by session: indices of messages (goal protocol)."""
+    """Return true boundaries by session: indices of messages (goal protocol)."""
     messages = _messages(data)
     return {row["session_id"]: _runs(row, messages[row["session_id"]])
             for row in data.truth if row["multi_task"] and row["selected"]}

@@ -43,7 +43,7 @@ from warehouse.store import Store  # noqa: E402
 
 BELOW_REWARDS = {"sessions", "world", "goals", "names", "outcomes", "tasks"}
 """Stages that no rubric has anything to say to."""
-CLOCKED = ("raw.schema_version", "raw.stages", "raw.places", "raw.parts", "raw.audits", "raw.kept")
+CLOCKED = ("raw.schema_version", "raw.stages", "raw.locations", "raw.partitions", "raw.audits", "raw.cache")
 """Tables that tell of runs and places, and nothing of logs."""
 RUBRIC = """[[checks]]
 kind = "spoke"
@@ -100,12 +100,12 @@ def measured(given: argparse.Namespace, scratch: Path) -> dict[str, Any]:
         for number, arrived in enumerate(arrivals):
             (inbox / f"night-{number:02}.jsonl").write_text("".join(line for lines in arrived for line in lines), "utf-8")
             is_news, is_last = number >= len(arrivals) - n_measured, number == len(arrivals) - 1
-            beside = other.submit(run, "full", [inbox], scratch / "full") if is_last and given.beside else None
+            full_run = other.submit(run, "full", [inbox], scratch / "full") if is_last and given.beside else None
             nights.append(run("news" if is_news else "base", [inbox], out))
     last = {"idle": run("idle", [inbox], out)}
-    full = beside.result() if beside else run("full", [inbox], scratch / "full")
+    full = full_run.result() if full_run else run("full", [inbox], scratch / "full")
     apart = different(out, scratch / "full")
-    (inbox / "night-00.jsonl").rename(inbox / "renamed.jsonl")  # only now: a verdict names the file that a piece was read from
+    (inbox / "night-00.jsonl").rename(inbox / "renamed.jsonl")  # only now: a decision names the file that a chunk was read from
     last["renamed"] = run("renamed", [inbox], out)
     last["rubric"] = run("rubric", [inbox], out, rubric(out, scratch))
     if given.services > 1:
@@ -120,7 +120,7 @@ def measured(given: argparse.Namespace, scratch: Path) -> dict[str, Any]:
 
 
 def figures_of(news: list[Night], last: dict[str, Night], full: Night, apart: list[str]) -> dict[str, Any]:
-    """What is printed."""
+    """Return what is printed."""
     def share(nights: list[Night], of: float = full.seconds) -> float:
         return round(sum(night.seconds for night in nights) / len(nights) / of, 4)
 
@@ -137,23 +137,24 @@ def figures_of(news: list[Night], last: dict[str, Night], full: Night, apart: li
 
 
 def sessions_of(logs: list[Path], n_services: int) -> Iterator[list[str]]:
-    """The lines of each session, sessions in order of their first line; each dealt to a service where there are several."""
-    found: dict[str, list[str]] = {}
+    """Yield the lines of each session, sessions in order of their first line; each dealt to a service where there are
+    several."""
+    by_entity: dict[str, list[str]] = {}
     for path in sorted(each for log in logs for each in ([log] if log.is_file() else log.rglob("*.jsonl"))):
         for line in path.read_text("utf-8").splitlines(keepends=True):
             row = json.loads(line)
             place = row.get("metadata", row)
-            name = str(place.get("session_id", len(found)))
+            name = str(place.get("session_id", len(by_entity)))
             if n_services > 1:
                 service = f"desk-{int(hashlib.sha256(name.encode()).hexdigest(), 16) % n_services}"
                 place["app" if "app" in place else "service"] = service
                 line = json.dumps(with_tools_of(service, row)) + "\n"
-            found.setdefault(name, []).append(line)
-    yield from found.values()
+            by_entity.setdefault(name, []).append(line)
+    yield from by_entity.values()
 
 
 def with_tools_of(service: str, row: Any) -> Any:
-    """The same record, with every tool named after the service: services with the same tools are judged as one."""
+    """Return the same record, with every tool named after the service: services with the same tools are judged as one."""
     if isinstance(row, list):
         return [with_tools_of(service, each) for each in row]
     if not isinstance(row, dict):
@@ -174,27 +175,27 @@ def one_more(inbox: Path, sessions: list[list[str]]) -> None:
 
 def run(name: str, logs: list[Path], out: Path, configuration: Path | None = None) -> Night:
     """One run of the command, timed with its start and imports."""
-    told = ["--config", str(configuration)] if configuration else []
-    with tempfile.TemporaryFile("w+") as printed, tempfile.TemporaryFile("w+") as said:
+    options = ["--config", str(configuration)] if configuration else []
+    with tempfile.TemporaryFile("w+") as printed, tempfile.TemporaryFile("w+") as errors:
         began = time.perf_counter()
         process = subprocess.Popen(
             [sys.executable, "-m", "pipelines", "run", *map(str, logs), "--out", str(out), "--no-image", "--json",
-             "--privacy", "off", *told],
-            stdout=printed, stderr=said, cwd=ROOT)
+             "--privacy", "off", *options],
+            stdout=printed, stderr=errors, cwd=ROOT)
         _, status, used = os.wait4(process.pid, 0)   # its own processor seconds, and those of processes that it waited for
         seconds = time.perf_counter() - began
         process.returncode = os.waitstatus_to_exitcode(status)
-        for file in (printed, said):
+        for file in (printed, errors):
             file.seek(0)
         if process.returncode:
-            raise SystemExit(said.read())
+            raise SystemExit(errors.read())
         made = json.loads(printed.read())
     computed = {stage["stage"]: stage["seconds"] for stage in made["stages"] if stage["computed"]}
     return Night(name, seconds, used.ru_utime + used.ru_stime, computed, made["n_sessions"])
 
 
 def rubric(out: Path, scratch: Path) -> Path:
-    """A configuration whose folder of rubrics holds a person's check on the family with the most tasks."""
+    """Return A configuration whose folder of rubrics holds a person's check on the family with the most tasks."""
     with Store.published(out / "warehouse.duckdb") as store:
         family = store.read("select family from mart.tasks group by family order by count(*) desc, family limit 1").item()
     folder = scratch / "rubrics"
@@ -207,16 +208,16 @@ def rubric(out: Path, scratch: Path) -> Path:
 
 def different(one: Path, other: Path) -> list[str]:
     """Tables and files that are not the same, but for clocks and places."""
-    with Store.published(one / "warehouse.duckdb") as left, Store.published(other / "warehouse.duckdb") as right:
-        names = left.read("select schema_name || '.' || table_name as name from duckdb_tables() order by all")["name"]
-        apart = [name for name in names if name not in CLOCKED and not left.table(name).drop(
+    with Store.published(one / "warehouse.duckdb") as first_store, Store.published(other / "warehouse.duckdb") as right:
+        names = first_store.read("select schema_name || '.' || table_name as name from duckdb_tables() order by all")["name"]
+        apart = [name for name in names if name not in CLOCKED and not first_store.table(name).drop(
             "read_at", "path", strict=False).equals(right.table(name).drop("read_at", "path", strict=False))]
     return apart + sorted(name for name, _ in files(one) ^ files(other))
 
 
 def files(out: Path) -> set[tuple[str, str]]:
     """(path, sha256) of every exported file."""
-    folders = [out / name for name in ("environments", "rewards", "withheld", "datasets")]
+    folders = [out / name for name in ("environments", "rewards", "unverified", "datasets")]
     return {(str(path.relative_to(out)), hashlib.sha256(path.read_bytes()).hexdigest())
             for folder in folders for path in folder.rglob("*") if path.is_file()}
 

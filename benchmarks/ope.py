@@ -51,13 +51,13 @@ class Scripted(NamedTuple):
     chances: tuple[float, ...]
 
     def ways(self, n_steps: int, draw: random.Random) -> list[str]:
-        """What it does at each step, until it ends."""
-        found = []
+        """Return what it does at each step, until it ends."""
+        runs = []
         for _ in range(n_steps):
-            found.append(draw.choices(WAYS, self.chances)[0])
-            if found[-1] == "end":
+            runs.append(draw.choices(WAYS, self.chances)[0])
+            if runs[-1] == "end":
                 break
-        return found
+        return runs
 
     def logs(self, ways: Sequence[str]) -> list[float]:
         """Log-probabilities of these ways."""
@@ -68,7 +68,7 @@ BEHAVIOUR = Scripted("behaviour", (0.7, 0.075, 0.075, 0.075, 0.075))
 
 
 def policies() -> list[Scripted]:
-    """The twenty: five chances of an error, four mixes of errors."""
+    """Return the twenty: five chances of an error, four mixes of errors."""
     mixes = {"even": (1, 1, 1, 1), "lazy": (3, 0.5, 0.5, 1), "hasty": (0.5, 3, 1, 0.5), "wrong": (0.5, 0.5, 3, 1)}
     return [
         Scripted(f"{name} {err:g}", (1 - err, *(err * part / sum(mix) for part in mix)))
@@ -84,15 +84,15 @@ class Table(NamedTuple):
     others: dict[str, list[Step]]
     """Tool -> calls of it in any solution."""
 
-    known: dict[tuple[str, ...], float | None]
+    rewards: dict[tuple[str, ...], float | None]
     """Rewards by task and ways: the room gives the same again."""
 
     def play(self, task_id: str, ways: Sequence[str]) -> float | None:
-        """The reward of doing so at each step of the task's known solution."""
+        """Return the reward of doing so at each step of the task's known solution."""
         key = (task_id, *ways)
-        if key not in self.known:
-            self.known[key] = self._played(task_id, ways)
-        return self.known[key]
+        if key not in self.rewards:
+            self.rewards[key] = self._played(task_id, ways)
+        return self.rewards[key]
 
     def _played(self, task_id: str, ways: Sequence[str]) -> float | None:
         self.room.reset(task_id)
@@ -120,18 +120,18 @@ def main() -> int:
     parser.add_argument("--episodes", type=int, default=1600)
     parser.add_argument("--logs", type=int, default=3)
     parser.add_argument("--truth", type=int, default=2000)
-    told = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        out = told.built or build(told.data, Path(scratch) / "out").out
+        out = options.built or build(options.data, Path(scratch) / "out").out
         path = min((out / "environments").iterdir())
         true, poorer = table(path), table(poor(path, Path(scratch) / "poorer"))
-        figures = measured(true, poorer, told.episodes, told.logs, told.truth)
-    print(json.dumps({"benchmark": "ope", "data": told.data.resolve().name, "figures": figures}))
+        figures = measured(true, poorer, options.episodes, options.logs, options.truth)
+    print(json.dumps({"benchmark": "ope", "data": options.data.resolve().name, "figures": figures}))
     return 0
 
 
 def table(path: Path) -> Table:
-    """The room in this directory."""
+    """Return the room in this directory."""
     room, ways = Environment.load(path), solutions(path)
     room.remember()
     others: dict[str, list[Step]] = {}
@@ -143,7 +143,7 @@ def table(path: Path) -> Table:
 
 
 def poor(path: Path, out: Path) -> Path:
-    """A copy of the room, in which nothing is known of a third of the things."""
+    """Return a copy of the room, in which nothing is known of a third of the things."""
     room = out / "environments" / path.name
     shutil.copytree(path, room)
     shutil.copytree(path.parent.parent / "rewards" / path.name, out / "rewards" / path.name)
@@ -169,19 +169,20 @@ def measured(true: Table, poorer: Table, n: int, n_logs: int, n_truth: int) -> d
     """Rank correlations, errors, coverage and refusals of each method, over the logs."""
     task_ids, named = sorted(true.ways), policies()
     worth = [truth(true, policy, task_ids, n_truth) for policy in named]
-    found: dict[str, list[list[Estimate]]] = {method: [] for method in (*METHODS, "direct_same")}
+    by_method: dict[str, list[list[Estimate]]] = {method: [] for method in (*METHODS, "direct_same")}
     for number in range(n_logs):
         log = behave(true, poorer, task_ids, n, number)
         each = [estimates(log, true, poorer, policy, number) for policy in named]
-        for method, known in found.items():
-            known.append([one[method] for one in each])
-        print(f"log {number}", *(f"{method} {_spearman(known[-1], worth):.3f}" for method, known in found.items()),
+        for method, estimates_of in by_method.items():
+            estimates_of.append([one[method] for one in each])
+        print(f"log {number}", *(f"{method} {_spearman(estimates_of[-1], worth):.3f}" for method,
+                                 estimates_of in by_method.items()),
               sep="  ", file=sys.stderr)
-    _tell(named, worth, found)
+    _tell(named, worth, by_method)
     figures = {"n_policies": len(named), "n_episodes": n, "n_logs": n_logs, "behaviour_value": round(
         truth(true, BEHAVIOUR, task_ids, n_truth), 4)}
-    for method, known in found.items():
-        figures |= _figures(method, known, worth)
+    for method, estimates_of in by_method.items():
+        figures |= _figures(method, estimates_of, worth)
     return {"ope_spearman": figures["dr_spearman"], "ope_spearman_least": figures["dr_spearman_least"], **figures}
 
 
@@ -204,48 +205,48 @@ class Past(NamedTuple):
 
 
 def behave(true: Table, poorer: Table, task_ids: Sequence[str], n: int, seed: int) -> list[Past]:
-    """A log of the behaviour policy."""
-    draw, found = random.Random(f"log {seed}"), []
+    """Return a log of the behaviour policy."""
+    draw, episodes = random.Random(f"log {seed}"), []
     for _ in range(n):
         task_id = draw.choice(task_ids)
         ways = BEHAVIOUR.ways(len(true.ways[task_id]), draw)
-        found.append(Past(task_id, ways, true.play(task_id, ways), poorer.play(task_id, ways)))
-    return found
+        episodes.append(Past(task_id, ways, true.play(task_id, ways), poorer.play(task_id, ways)))
+    return episodes
 
 
 def estimates(log: Sequence[Past], true: Table, poorer: Table, policy: Scripted, seed: int) -> dict[str, Estimate]:
-    """What each method says of the policy."""
+    """Return what each method says of the policy."""
     logged = [Logged(past.task_id, past.reward, BEHAVIOUR.logs(past.ways), policy.logs(past.ways), past.modelled)
               for past in log]
-    found = {one.method: one for one in evaluate(logged, played(log, poorer, policy, seed))}
-    return found | {"direct_same": evaluate(logged, played(log, true, policy, seed))[0]}
+    by_name = {one.method: one for one in evaluate(logged, played(log, poorer, policy, seed))}
+    return by_name | {"direct_same": evaluate(logged, played(log, true, policy, seed))[0]}
 
 
 def played(log: Sequence[Past], where: Table, policy: Scripted, seed: int) -> dict[str, list[float | None]]:
-    """The policy's own episodes in a room: one for each that was logged."""
+    """Return the policy's own episodes in a room: one for each that was logged."""
     draw = random.Random(f"played {policy.name} {seed}")
-    found: dict[str, list[float | None]] = {}
+    rewards: dict[str, list[float | None]] = {}
     for past in log:
         ways = policy.ways(len(where.ways[past.task_id]), draw)
-        found.setdefault(past.task_id, []).append(where.play(past.task_id, ways))
-    return found
+        rewards.setdefault(past.task_id, []).append(where.play(past.task_id, ways))
+    return rewards
 
 
-def _figures(method: str, known: Sequence[Sequence[Estimate]], worth: Sequence[float]) -> dict[str, float]:
-    ranks = [_spearman(each, worth) for each in known]
-    told = [(one, value) for each in known for one, value in zip(each, worth, strict=True) if one.value is not None]
-    errors = [abs((one.value or 0.0) - value) for one, value in told]
-    held = [(one.low or 0.0) <= value <= (one.high or 0.0) for one, value in told]
+def _figures(method: str, estimates: Sequence[Sequence[Estimate]], worth: Sequence[float]) -> dict[str, float]:
+    ranks = [_spearman(each, worth) for each in estimates]
+    pairs = [(one, value) for each in estimates for one, value in zip(each, worth, strict=True) if one.value is not None]
+    errors = [abs((one.value or 0.0) - value) for one, value in pairs]
+    covered = [(one.low or 0.0) <= value <= (one.high or 0.0) for one, value in pairs]
     return {
         f"{method}_spearman": round(float(np.mean(ranks)), 4), f"{method}_spearman_least": round(min(ranks), 4),
-        f"{method}_error": round(float(np.mean(errors)), 4), f"{method}_covered": round(float(np.mean(held)), 3),
-        f"{method}_refused": sum(map(len, known)) - len(told)}
+        f"{method}_error": round(float(np.mean(errors)), 4), f"{method}_covered": round(float(np.mean(covered)), 3),
+        f"{method}_refused": sum(map(len, estimates)) - len(pairs)}
 
 
 def _spearman(estimates: Sequence[Estimate], worth: Sequence[float]) -> float:
     """Rank correlation (Spearman 1904), ties at their mean rank; what was refused stands at the mean of the others."""
-    told = [one.value for one in estimates if one.value is not None]
-    usual = float(np.mean(told)) if told else 0.0
+    values = [one.value for one in estimates if one.value is not None]
+    usual = float(np.mean(values)) if values else 0.0
     guessed = _ranks([usual if one.value is None else one.value for one in estimates])
     return float(np.corrcoef(guessed, _ranks(worth))[0, 1]) if len(set(guessed)) > 1 else 0.0
 
@@ -255,12 +256,12 @@ def _ranks(values: Sequence[float]) -> list[float]:
     return [float(np.mean([place for place, other in enumerate(ordered) if other == value])) for value in values]
 
 
-def _tell(named: Sequence[Scripted], worth: Sequence[float], found: dict[str, list[list[Estimate]]]) -> None:
-    print(f"{'policy':<12} {'true':>6}", *(f"{method:>24}" for method in found), sep=" ", file=sys.stderr)
+def _tell(named: Sequence[Scripted], worth: Sequence[float], by_method: dict[str, list[list[Estimate]]]) -> None:
+    print(f"{'policy':<12} {'true':>6}", *(f"{method:>24}" for method in by_method), sep=" ", file=sys.stderr)
     for place, policy in enumerate(named):
         cells = []
-        for known in found.values():
-            one = known[0][place]
+        for runs in by_method.values():
+            one = runs[0][place]
             ess = "" if one.ess is None else f" {one.ess:4.0f}"
             cells.append("refused" + ess if one.value is None else f"{one.value:.3f} [{one.low:.3f} {one.high:.3f}]{ess}")
         print(f"{policy.name:<12} {worth[place]:6.3f}", *(f"{cell:>24}" for cell in cells), sep=" ", file=sys.stderr)

@@ -40,10 +40,10 @@ from privacy_fidelity import fidelity
 from privacy_people import Planted, plant
 from privacy_published import left_in
 
-from pipelines.ingesting import ingest
+from pipelines.ingestion.ingest import ingest
 from pipelines.releases.registry import Registry
 from pipelines.releases.releasing import release
-from pipelines.running import run
+from pipelines.running.run import run
 from pipelines.settings import Settings
 from warehouse.lock import writing
 from warehouse.store import Store

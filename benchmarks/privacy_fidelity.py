@@ -16,7 +16,7 @@ from fidelity_data import build, rows
 from fidelity_probes import probes
 
 from extractors.privacy import Cleaner, Finding, People, Policy, Pseudonyms
-from pipelines.keys import owner_key
+from pipelines.privacy.keys import owner_key
 from warehouse.store import Store
 
 FIGURES = (
@@ -31,7 +31,7 @@ def fidelity(data: Path, scratch: Path, built: list[Path], n_sessions: int | Non
     `built`: what runs of the logs made before, with privacy off and on.
     """
     off, on = built or [
-        build(data, scratch / f"built_{name}", "--without", "cdc", "--privacy", name).out for name in ("off", "on")]
+        build(data, scratch / f"built_{name}", "--exclude", "cdc", "--privacy", name).out for name in ("off", "on")]
     told = {"off": (data, off), "on": (_told_anew(data, off, scratch / "told"), on)}
     found = {}
     for name, (truth, out) in told.items():
@@ -43,7 +43,7 @@ def fidelity(data: Path, scratch: Path, built: list[Path], n_sessions: int | Non
 
 
 def _told_anew(data: Path, off: Path, place: Path) -> Path:
-    """A copy of the truth with its probes told by pseudonyms. `off`: a build whose events are as they were logged."""
+    """Return a copy of the truth with its probes told by pseudonyms. `off`: a build whose events are as they were logged."""
     shutil.copytree(data / "truth", place / "truth")
     asked = list(rows(data / "truth" / "probes.jsonl"))
     steps = [step for probe in asked for step in probe["steps"]]
@@ -58,8 +58,8 @@ def _told_anew(data: Path, off: Path, place: Path) -> Path:
 
 
 def _cleaner(off: Path) -> Cleaner:
-    """The pseudonyms that a run with this key gives to whom these logs know."""
+    """Return the pseudonyms that a run with this key gives to whom these logs know."""
     finding = Finding()
     with Store.open(off / "warehouse.duckdb", write=False) as store:
         finding.see(store.table("core.events"))
-    return Cleaner(People(finding, Policy()), Pseudonyms(owner_key(os.environ, lambda _: None)))
+    return Cleaner(People(finding, Policy()), Pseudonyms(*owner_key(os.environ, lambda _: None)))

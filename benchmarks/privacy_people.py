@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, quote_plus
 
-from extractors.privacy.checks import iban_holds, luhn_digit
+from extractors.privacy.fields import iban_holds, luhn_digit
 
 _BEGIN = ("ka", "lo", "mi", "ren", "sha", "tor", "vel", "yas", "bri", "den", "far", "gwi")
 _MIDDLE = ("ri", "na", "do", "le", "vo", "shi", "ma", "ta", "be", "lu")
@@ -96,7 +96,7 @@ def _ascii(word: str) -> str:
 
 
 def _record(person: _Person) -> dict[str, object]:
-    """What a tool knows of them: the name split, the rest as usual."""
+    """Return what a tool knows of them: the name split, the rest as usual."""
     return {"user_id": person.user, "name": {"first_name": person.first, "last_name": person.last}, "email": person.email,
             "phone": _phone(person), "card_number": person.card, "iban": person.iban, "address1": person.street,
             "api_key": person.key}
@@ -143,7 +143,7 @@ def _of_texts(person: _Person) -> Iterator[tuple[str, str, str]]:
 
 
 def _of_fields(person: _Person) -> Iterator[tuple[str, str, str]]:
-    """The same, and more, of somebody whose record a tool told."""
+    """Yield the same, and more, of somebody whose record a tool told."""
     name, user = f"{person.first} {person.last}", person.user
     turned = f"{person.last}, {person.first}"
     inner = json.dumps({"msg": json.dumps({"text": f"welcome {name}", "to": person.email}, ensure_ascii=False)},
@@ -184,7 +184,7 @@ def _session(number: int, said: list[str], result: str) -> str:
 
 
 def _change(number: int, person: _Person) -> str:
-    """A row of a table that calls the name by a word of its own."""
+    """Return a row of a table that calls the name by a word of its own."""
     after = {"id": number, "who_last": person.last, "note": f"asked by {person.user}", "n": 1}
     return json.dumps({"op": "c", "ts_ms": 1772409600000 + number, "before": None, "after": after,
                        "source": {"connector": "postgresql", "db": "planted", "table": "wishes", "lsn": number}})

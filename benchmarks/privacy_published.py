@@ -71,7 +71,7 @@ def _tables(path: Path) -> Iterator[Named]:
 
 
 def _opened(content: bytes) -> Iterator[Named]:
-    """The files of an archive, and theirs; what is none gives nothing."""
+    """Yield the files of an archive, and theirs; what is none gives nothing."""
     if content[:2] == b"\x1f\x8b":
         plain = gzip.decompress(content)
         yield "unpacked", plain
@@ -92,7 +92,7 @@ def _members(members: Iterable[Named]) -> Iterator[Named]:
 
 
 def _image(environment: Path) -> Iterator[Named]:
-    """The files of the image that an engine loads, none where no engine answers."""
+    """Yield the files of the image that an engine loads, none where no engine answers."""
     with tempfile.TemporaryDirectory() as scratch:
         archive = Path(scratch) / "image.tar"
         try:

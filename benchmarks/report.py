@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def measured(out: Path, n_sessions: int) -> dict[str, Any]:
-    """{"write_s", "page_bytes", "first_paint_ms", "loaded_ms"} of the report on so many sessions."""
+    """Return {"write_s", "page_bytes", "first_paint_ms", "loaded_ms"} of the report on so many sessions."""
     fill(out, n_sessions)
     began = time.perf_counter()
     subprocess.run([sys.executable, "-m", "pipelines", "report", "--out", str(out)], check=True, capture_output=True)

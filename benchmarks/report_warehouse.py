@@ -37,7 +37,7 @@ _ROWS = {
         from range({N_TOOLS}) t(i)""",
     "mart.signals": f"""select {_SERVICE}, 'signal_' || (i // 6), ['for', 'against'][1 + (i // 3) % 2], $n // 2, .5, .8,
         2 * {_PART} - 1 from range(36) t(i)""",
-    "mart.verdicts": """select ['sessions', 'outcomes', 'tasks', 'rewards'][1 + i % 4], 's' || (i // 4), i % 13 != 0,
+    "mart.decisions": """select ['sessions', 'outcomes', 'tasks', 'rewards'][1 + i % 4], 's' || (i // 4), i % 13 != 0,
         case when i % 13 = 0 then 'reason_' || (i % 31) else 'kept' end, 'It is so because of ' || i, null, null
         from range(4 * $n) t(i)""",
     "core.turns": f"""select 'c' || i, 's' || (i // 4), {_SERVICE}, i % 4, null, 'call', null, null, null, 'tool_' || (i % 120),
@@ -48,7 +48,7 @@ _ROWS = {
 
 
 def fill(out: Path, n_sessions: int, backwards: bool = False) -> Path:
-    """A published warehouse of so many sessions in `out`, and what lies beside it; gives its path.
+    """Return a published warehouse of so many sessions in `out`, and what lies beside it; gives its path.
 
     `backwards`: the same rows, put in from the last on.
     """

@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from rewards_data import Asked
+from rewards_data import RewardsOptions
 from rewards_mutants import attackers, mutants
 from rewards_rebuilt import rebuilt
 from rewards_sessions import probes, sessions
@@ -29,7 +29,7 @@ from rewards_speed import speed
 from rewards_trials import trials
 from rewards_variants import variants
 
-PARTS: dict[str, Callable[[Asked], dict[str, float]]] = {
+PARTS: dict[str, Callable[[RewardsOptions], dict[str, float]]] = {
     "trials": trials, "sessions": sessions, "probes": probes, "speed": speed,
     "mutants": mutants, "attackers": attackers, "rebuilt": rebuilt, "variants": variants,
 }
@@ -43,16 +43,16 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=sorted(PARTS))
     parser.add_argument("--built", type=Path)
     parser.add_argument("--sample", type=int)
-    told = parser.parse_args()
-    if not (told.data / "logs").is_dir():
-        parser.error(f"{told.data} has no folder logs/; name a data set")
+    options = parser.parse_args()
+    if not (options.data / "logs").is_dir():
+        parser.error(f"{options.data} has no folder logs/; name a data set")
     figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as scratch:
-        for name in told.only or PARTS:
+        for name in options.only or PARTS:
             place = Path(scratch) / name
             place.mkdir()
-            figures |= PARTS[name](Asked(told.data.resolve(), place, told.built, told.sample))
-    print(json.dumps({"benchmark": "rewards", "data": told.data.resolve().name, "figures": figures}))
+            figures |= PARTS[name](RewardsOptions(options.data.resolve(), place, options.built, options.sample))
+    print(json.dumps({"benchmark": "rewards", "data": options.data.resolve().name, "figures": figures}))
     return 0
 
 

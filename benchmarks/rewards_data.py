@@ -17,7 +17,7 @@ MOST_WRONG = 40
 """Wrong grades that a table names."""
 
 
-class Asked(NamedTuple):
+class RewardsOptions(NamedTuple):
     """What the command line asks for."""
 
     data: Path
@@ -36,13 +36,13 @@ class Place(NamedTuple):
 
 
 def places(out: Path) -> dict[str, Place]:
-    """The place of each session that a task of a run begins together with; published ones first."""
-    found: dict[str, Place] = {}
+    """Return the place of each session that a task of a run begins together with; published ones first."""
+    by_name: dict[str, Place] = {}
     for environment in environments(out):
         for task in environment.tasks:
             for session_id in task.session_ids:
-                found.setdefault(session_id, Place(environment, task.task_id))
-    return found
+                by_name.setdefault(session_id, Place(environment, task.task_id))
+    return by_name
 
 
 def play(place: Place, steps: Iterable[tuple[str | None, dict[str, Any], str]]) -> float | None:
@@ -86,6 +86,6 @@ class Tally:
         return round(self.n(truth, grade) / max(1, self.n(truth)), 4)
 
     def table(self) -> str:
-        """Counts, and the wrong grades by name."""
+        """Return counts, and the wrong grades by name."""
         counts = [f"{truth:5} {grade:9} {n:5}" for (truth, grade), n in sorted(self._count.items())]
         return "\n".join([*counts, *self._wrong[:MOST_WRONG]])

@@ -13,12 +13,11 @@ from pathlib import Path
 
 import polars as pl
 from fidelity_data import build, sample
-from rewards_data import Asked
+from rewards_data import RewardsOptions
 
-from env_builder.audit import DEEP
-from env_builder.audit.mutants import OPERATORS
+from env_builder.audit import DEEP, wilson
+from env_builder.audit.attackers import OPERATORS
 from env_builder.audit.plays import PASSES
-from env_builder.audit.rates import wilson
 from env_builder.runtime import Environment
 from env_builder.verify import verify
 
@@ -26,9 +25,9 @@ WRONG = (pl.col("should") == "fail") & pl.col("reward").is_not_null()
 """Plays that a right reward stops, and that could be scored."""
 
 
-def mutants(asked: Asked) -> dict[str, float]:
+def mutants(options: RewardsOptions) -> dict[str, float]:
     """How many changed solutions of published tasks the rewards stop, over all and by the worst operator."""
-    plays = _plays(asked)
+    plays = _plays(options)
     table: dict[str, tuple[int, int]] = {}
     for operator in OPERATORS:
         own = plays.filter((pl.col("kind") == "mutant") & (pl.col("player") == operator))
@@ -53,9 +52,9 @@ def mutants(asked: Asked) -> dict[str, float]:
             (pl.col("kind") == "mutant") & pl.col("should").is_not_null())["reward"].null_count()}
 
 
-def attackers(asked: Asked) -> dict[str, float]:
-    """Published tasks that any attacker passes, and those where telling everything is as good as a refusal."""
-    plays = _plays(asked)
+def attackers(options: RewardsOptions) -> dict[str, float]:
+    """Return published tasks that any attacker passes, and those where telling everything is as good as a refusal."""
+    plays = _plays(options)
     tried = plays.filter(pl.col("kind") == "attacker")
     through = tried.filter(pl.col("reward") > PASSES)
     wrong, excepted = through.filter(pl.col("should") == "fail"), through.filter(pl.col("player") == "list_everything")
@@ -67,21 +66,21 @@ def attackers(asked: Asked) -> dict[str, float]:
             "refusals_told_everything": excepted.filter(pl.col("should").is_null())["task_id"].n_unique()} if n_tasks else {}
 
 
-def _plays(asked: Asked) -> pl.DataFrame:
-    return _played(asked.built or build(asked.data, asked.scratch / "out").out, asked.sample)
+def _plays(options: RewardsOptions) -> pl.DataFrame:
+    return _played(options.built or build(options.data, options.scratch / "out").out, options.sample)
 
 
 @lru_cache(1)
 def _played(out: Path, n: int | None) -> pl.DataFrame:
     """Plays of the whole audit against n published tasks of each environment."""
-    found = []
+    rows = []
     for manifest in sorted((out / "environments").glob("*/manifest.json")):
         room = manifest.parent
         chosen = sample((task.task_id for task in Environment.load_room(room).tasks), n)
-        found.append(verify(room, out / "rewards" / room.name, chosen, DEEP).plays)
-    return pl.concat(found) if found else pl.DataFrame(
+        rows.append(verify(room, out / "rewards" / room.name, chosen, DEEP).plays)
+    return pl.concat(rows) if rows else pl.DataFrame(
         schema={"task_id": pl.String(), "player": pl.String(), "kind": pl.String(), "reward": pl.Float64(),
-                "should": pl.String(), "says": pl.String()})
+                "should": pl.String(), "description": pl.String()})
 
 
 def _share(k: int, n: int) -> str:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import polars as pl
 from fidelity_data import build
-from rewards_data import Asked
+from rewards_data import RewardsOptions
 
 from env_builder import image
 from env_builder.runtime.canonical import canonical, digest
-from pipelines.bundling import environments
+from pipelines.building.environments import environments
 from pipelines.settings import Settings
 from warehouse.errors import Unavailable
 from warehouse.store import Store
@@ -23,10 +23,10 @@ Snapshot = dict[str, tuple[int, int, str]]
 """Path -> inode, time of change in ns, sha256."""
 
 
-def rebuilt(asked: Asked) -> dict[str, float]:
+def rebuilt(options: RewardsOptions) -> dict[str, float]:
     """Files of rooms that are written anew and layers of images that are new, after one rubric of each service has changed."""
-    out = asked.scratch / "rebuilt"
-    shutil.copytree(asked.built or build(asked.data, asked.scratch / "out").out, out)
+    out = options.scratch / "rebuilt"
+    shutil.copytree(options.built or build(options.data, options.scratch / "out").out, out)
     settings = Settings(logs=(), out=str(out), image=_has_engine())
     with Store.open(settings.warehouse) as store:
         environments(store, settings)
@@ -36,29 +36,29 @@ def rebuilt(asked: Asked) -> dict[str, float]:
         store.replace("mart.rubrics", _changed(rubrics, store))
         environments(store, settings)
     after = _files(out)
-    anew = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+    changed = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
     added = _layers(out) - layers
-    print(*anew, *sorted(added), sep="\n", file=sys.stderr)
-    return {"rebuilt": len(anew) + len(added), "rebuilt_files_of": len(after), "rebuilt_layers_of": len(_layers(out)),
+    print(*changed, *sorted(added), sep="\n", file=sys.stderr)
+    return {"rebuilt": len(changed) + len(added), "rebuilt_files_of": len(after), "rebuilt_layers_of": len(_layers(out)),
             "rewards_changed": sum(one != rewards.get(name) for name, one in _digests(out).items())}
 
 
 def _changed(rubrics: pl.DataFrame, store: Store) -> pl.DataFrame:
-    """The rubrics, one published one of each service with another weight and another sentence."""
-    held = store.read("select subject from mart.verdicts where stage = 'verify' and kept")["subject"].implode()
-    chosen = rubrics.filter(pl.col("task_id").is_in(held)).sort("task_id").group_by("service", maintain_order=True).first()
+    """Return the rubrics, one published one of each service with another weight and another sentence."""
+    published = store.read("select subject from mart.decisions where stage = 'verify' and kept")["subject"].implode()
+    chosen = rubrics.filter(pl.col("task_id").is_in(published)).sort("task_id").group_by("service", maintain_order=True).first()
     rows = []
     for row in rubrics.to_dicts():
         if row["task_id"] in chosen["task_id"]:
             checks = json.loads(row["checks"])
-            checks[0] |= {"weight": 2.0, "says": f"{checks[0]['says']} It weighs twice."}
+            checks[0] |= {"weight": 2.0, "description": f"{checks[0]['description']} It weighs twice."}
             row |= {"checks": canonical(checks), "rubric_id": digest(canonical([row["task_id"], checks]))}
         rows.append(row)
     return pl.DataFrame(rows, schema=rubrics.schema)
 
 
 def _files(out: Path) -> Snapshot:
-    paths = [path for folder in ("environments", "withheld") for path in sorted((out / folder).rglob("*")) if path.is_file()]
+    paths = [path for folder in ("environments", "unverified") for path in sorted((out / folder).rglob("*")) if path.is_file()]
     return {path.relative_to(out).as_posix(): (path.stat().st_ino, path.stat().st_mtime_ns, digest(path.read_bytes()))
             for path in paths}
 
@@ -79,10 +79,10 @@ def _has_engine() -> bool:
 
 def _layers(out: Path) -> set[str]:
     """Layers of the images that the manifests name."""
-    found: set[str] = set()
+    digests: set[str] = set()
     for path in sorted(out.glob("environments/*/manifest.json")):
         name = json.loads(path.read_text("utf-8"))["image"].get("image_id")
         if name:
             with contextlib.closing(image.engine()) as client:
-                found |= set(client.images.get(name).attrs["RootFS"]["Layers"])
-    return found
+                digests |= set(client.images.get(name).attrs["RootFS"]["Layers"])
+    return digests

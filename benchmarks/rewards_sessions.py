@@ -16,7 +16,7 @@ from typing import Any
 
 from fidelity_data import build, rows, sample, truth
 from fidelity_sessions import sessions as steps_of
-from rewards_data import PASSES, Asked, Place, Tally, places, play
+from rewards_data import PASSES, Place, RewardsOptions, Tally, places, play
 
 from env_builder.runtime.answers import failed, parse
 
@@ -24,19 +24,19 @@ UNGRADED = "around"
 """Probes that only look at what is beside what was asked for."""
 
 
-def sessions(asked: Asked) -> dict[str, float]:
+def sessions(options: RewardsOptions) -> dict[str, float]:
     """Every recorded session; empty where no truth says how sessions went, or where it counts trials."""
-    path = asked.data / "truth" / "sessions.jsonl"
-    labels = truth(asked.data) if path.exists() else {}
+    path = options.data / "truth" / "sessions.jsonl"
+    labels = truth(options.data) if path.exists() else {}
     first = next(iter(labels.values()), {})
     if not {"success", "reward"} & first.keys() or "trial" in first:
         return {}
-    chosen, tally, rooms, own = sample(labels, asked.sample), Tally(), _rooms(asked), {}
+    chosen, tally, rooms, own = sample(labels, options.sample), Tally(), _rooms(options), {}
     for session_id, place in rooms.items():
         if session_id in labels:
             own.setdefault(_task(labels[session_id]), place)
     solvable, graded = set(), set()
-    for session_id, steps in steps_of(asked.data):
+    for session_id, steps in steps_of(options.data):
         if session_id not in chosen:
             continue
         row = labels[session_id]
@@ -54,23 +54,23 @@ def sessions(asked: Asked) -> dict[str, float]:
         "unscored": tally.share("unscored"), "without_room": tally.share("no room")}
 
 
-def probes(asked: Asked) -> dict[str, float]:
+def probes(options: RewardsOptions) -> dict[str, float]:
     """Every sequence of truth/probes.jsonl in the room of its session; empty where there are none."""
-    path = asked.data / "truth" / "probes.jsonl"
+    path = options.data / "truth" / "probes.jsonl"
     if not path.exists():
         return {}
-    found: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    by_task: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for row in rows(path):
-        found.setdefault(row["session_id"], {})[row["kind"]] = row["steps"]
-    writes = {tool for row in truth(asked.data).values() for tool, _ in row["intended"]}
-    rooms, tally = _rooms(asked), Tally()
-    for session_id in sorted(sample(found, asked.sample)):
-        wanted = set(_left(found[session_id].get("intended", []), writes))
-        for kind, steps in found[session_id].items():
+        by_task.setdefault(row["session_id"], {})[row["kind"]] = row["steps"]
+    writes = {tool for row in truth(options.data).values() for tool, _ in row["intended"]}
+    rooms, tally = _rooms(options), Tally()
+    for session_id in sorted(sample(by_task, options.sample)):
+        wanted = set(_omissions(by_task[session_id].get("intended", []), writes))
+        for kind, steps in by_task[session_id].items():
             if kind != UNGRADED:
                 place = rooms.get(session_id)
                 reward = play(place, ((step["tool"], step["arguments"], "") for step in steps)) if place else None
-                good = set(_left(steps, writes)) == wanted
+                good = set(_omissions(steps, writes)) == wanted
                 tally.add(good, reward, place is not None, f"{kind} of session {session_id}")
     print(tally.table(), file=sys.stderr)
     return {
@@ -79,9 +79,9 @@ def probes(asked: Asked) -> dict[str, float]:
         "probe_coverage": tally.share("accept", "reject")}
 
 
-def _rooms(asked: Asked) -> dict[str, Place]:
+def _rooms(options: RewardsOptions) -> dict[str, Place]:
     """Places of the run; both parts measure the same one."""
-    return _made(asked.data, asked.built, asked.scratch.parent)
+    return _made(options.data, options.built, options.scratch.parent)
 
 
 @cache
@@ -89,7 +89,7 @@ def _made(data: Path, built: Path | None, scratch: Path) -> dict[str, Place]:
     return places(built or build(data, scratch / "whole.out").out)
 
 
-def _left(steps: list[dict[str, Any]], writes: set[str]) -> Iterator[tuple[str, str, str]]:
+def _omissions(steps: list[dict[str, Any]], writes: set[str]) -> Iterator[tuple[str, str, str]]:
     """(tool, arguments, answer) of the writes that worked."""
     for step in steps:
         if step["tool"] in writes and not failed(step["result"], parse(step["result"])):

@@ -18,12 +18,12 @@ from statistics import median, quantiles
 from typing import Any
 
 from fidelity_data import build, rows, sample
-from rewards_data import Asked
+from rewards_data import RewardsOptions
 
 from env_builder.runtime import Environment, ends, words
 from env_builder.runtime.grading import grade
 from env_builder.runtime.records import Episode
-from env_builder.runtime.rubrics import Rubric
+from env_builder.runtime.rubrics import ParsedRubric
 
 SIZES = (20, 200)
 N_EPISODES = 200
@@ -32,19 +32,19 @@ ROUNDS = 5
 CACHES = (words.facts_in, ends._meaning, ends._masked)
 
 
-def speed(asked: Asked) -> dict[str, float]:
+def speed(options: RewardsOptions) -> dict[str, float]:
     """`grade_20_us`, `grade_200_us`; none where no task has a rubric."""
-    out = asked.built or build(asked.data / "logs", asked.scratch / "out").out
+    out = options.built or build(options.data / "logs", options.scratch / "out").out
     took: dict[int, list[float]] = {size: [] for size in SIZES}
     for manifest in sorted(out.glob("environments/*/manifest.json")):
-        played = list(_episodes(manifest.parent, asked.sample or N_EPISODES))
+        played = list(_episodes(manifest.parent, options.sample or N_EPISODES))
         pool = _pool([rubric for rubric, _ in played])
         for size in SIZES:
             for rubric, episode in played:
                 own = {check["check_id"] for check in rubric["checks"]}
                 others = [check for check in pool if check["check_id"] not in own]
                 checks = [*rubric["checks"], *_as_many(others or pool, size - len(rubric["checks"]))][:size]
-                read = Rubric.read({"checks": checks})
+                read = ParsedRubric.read({"checks": checks})
                 took[size].append(min(_microseconds(read, episode) for _ in range(ROUNDS)))
             kinds = Counter(check.kind for check in read.checks)
             print(f"{manifest.parent.name}: {len(played)} episodes, {size} checks: {dict(kinds)}", file=sys.stderr)
@@ -80,7 +80,7 @@ def _as_many(checks: list[dict[str, Any]], n: int) -> list[dict[str, Any]]:
     return [checks[index % len(checks)] for index in range(max(0, n))]
 
 
-def _microseconds(rubric: Rubric, episode: Episode) -> float:
+def _microseconds(rubric: ParsedRubric, episode: Episode) -> float:
     for cache in CACHES:
         cache.cache_clear()
     began = time.thread_time_ns()

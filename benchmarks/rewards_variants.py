@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fidelity_data import build, rows, truth
-from rewards_data import Asked
+from rewards_data import RewardsOptions
 
 from env_builder.runtime.canonical import canonical
 from warehouse.store import Store
@@ -19,12 +19,12 @@ from warehouse.store import Store
 MOST_SHOWN = 20
 
 
-def variants(asked: Asked) -> dict[str, float]:
+def variants(options: RewardsOptions) -> dict[str, float]:
     """Figures of new tasks, of the run that other parts measure too."""
-    whole = asked.scratch.parent / "whole.out"
-    out = asked.built or (whole if whole.exists() else build(asked.data, whole).out)
-    path = asked.data / "truth" / "sessions.jsonl"
-    labels = truth(asked.data) if path.exists() else {}
+    whole = options.scratch.parent / "whole.out"
+    out = options.built or (whole if whole.exists() else build(options.data, whole).out)
+    path = options.data / "truth" / "sessions.jsonl"
+    labels = truth(options.data) if path.exists() else {}
     meant = {name: row for name, row in labels.items() if "intended" in row}
     return {**(_of_failures(out, meant) if meant else {}), **_counts(out)}
 
@@ -48,26 +48,26 @@ def _of_failures(out: Path, meant: dict[str, dict[str, Any]]) -> dict[str, float
 
 def _solutions(out: Path) -> dict[str, list[dict[str, Any]]]:
     """Session -> solution of the published task that begins with it and whose way is lent."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    by_task: dict[str, list[dict[str, Any]]] = {}
     for room in sorted((out / "environments").iterdir()):
         steps = {row["task_id"]: row["steps"] for row in rows(out / "rewards" / room.name / "solutions.jsonl")}
         for task in rows(room / "tasks.jsonl"):
             if task["derived_from"] is not None:
-                found |= dict.fromkeys(task["session_ids"], steps[task["task_id"]])
-    return found
+                by_task |= dict.fromkeys(task["session_ids"], steps[task["task_id"]])
+    return by_task
 
 
 def _counts(out: Path) -> dict[str, float]:
     with Store.open(out / "warehouse.duckdb", write=False) as store:
-        told = store.read(
-            "select made_from, count(*) as n, count(*) filter (task_id in (select subject from mart.verdicts where "
+        reasons = store.read(
+            "select made_from, count(*) as n, count(*) filter (task_id in (select subject from mart.decisions where "
             "stage = 'verify' and kept)) as verified from mart.variants group by made_from")
-        of_way = {way: (n, verified) for way, n, verified in told.iter_rows()}
+        of_way = {way: (n, verified) for way, n, verified in reasons.iter_rows()}
         n_failed = store.read("select count(*) from mart.tasks where len(good_session_ids) = 0").item()
-        left = store.read(
-            "select reason, count(*) as n from mart.verdicts where stage = 'variants' and not kept group by all order by all")
+        rejected = store.read(
+            "select reason, count(*) as n from mart.decisions where stage = 'variants' and not kept group by all order by all")
         seconds = dict(store.read("select stage, seconds from raw.stages").iter_rows())
-    print(left, file=sys.stderr)
+    print(rejected, file=sys.stderr)
     failures, generated = of_way.get("failure", (0, 0)), of_way.get("rebinding", (0, 0))
     return {"n_tasks_without_success": n_failed, "n_from_failures": failures[1], "n_rebound": generated[1],
             "rebound_verified": round(generated[1] / max(1, generated[0]), 4),

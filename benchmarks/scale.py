@@ -33,41 +33,42 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks import scale_data  # noqa: E402 (a script of its own, from anywhere)
 from benchmarks.memory import Memory  # noqa: E402
-from pipelines.memory import limit  # noqa: E402
+from pipelines.running.memory import limit  # noqa: E402
 from pipelines.stages import STAGES  # noqa: E402
 
 EVENTS = 1_000_000_000
 """What the sizing table is for."""
-_LOADED = ("extractors.drift", "extractors.outcomes.gate", "extractors.tasks.names", "env_builder.rewards",
-           "env_builder.variants", "pipelines.behaviours", "pipelines.bundling", "pipelines.exporting", "pipelines.worlds")
+_LOADED = ("extractors.drift", "extractors.outcomes.calibration", "extractors.tasks.names", "env_builder.rewards",
+           "env_builder.variants", "pipelines.building.worlds", "pipelines.building.environments",
+           "pipelines.building.datasets")
 """What stages import when they begin: that costs the same at every size."""
 Figures = dict[str, float]
 
 
 def main() -> int:
     """Measure each size and print the figures."""
-    asked = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    asked.add_argument("data", type=Path)
-    asked.add_argument("--copies", default="1,4,16")
-    asked.add_argument("--days", type=int, default=scale_data.DAYS)
-    asked.add_argument("--folder", type=Path)
-    asked.add_argument("--ray", default=sys.executable if find_spec("ray") else None)
-    asked.add_argument("--measure", nargs=2, metavar=("STAGE", "OUT"), help=argparse.SUPPRESS)
-    told = asked.parse_args()
-    if told.measure:
-        print(json.dumps(_stage(told.measure[0], told.data, Path(told.measure[1]))))
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--copies", default="1,4,16")
+    parser.add_argument("--days", type=int, default=scale_data.DAYS)
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--ray", default=sys.executable if find_spec("ray") else None)
+    parser.add_argument("--measure", nargs=2, metavar=("STAGE", "OUT"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.measure:
+        print(json.dumps(_stage(arguments.measure[0], arguments.data, Path(arguments.measure[1]))))
         return 0
-    found: dict[int, dict[str, Figures]] = {}
+    measured: dict[int, dict[str, Figures]] = {}
     speedup: Figures = {}
-    sizes = [int(n) for n in told.copies.split(",")]
+    sizes = [int(n) for n in arguments.copies.split(",")]
     for n in sizes:
-        with tempfile.TemporaryDirectory(dir=told.folder) as scratch:
-            logs = scale_data.write(told.data.resolve(), Path(scratch, "logs"), n, told.days)
-            found[n] = {stage.name: _measured(stage.name, logs, Path(scratch, "out"), n) for stage in STAGES}
-            print(_table(found), _sizing(found), sep="\n\n", end="\n\n", file=sys.stderr, flush=True)
-            if told.ray and n == sizes[-1]:
-                speedup = _on_ray(told.ray, logs)
-    print(json.dumps({"benchmark": "scale", "data": told.data.name, "figures": figures(found) | speedup}))
+        with tempfile.TemporaryDirectory(dir=arguments.folder) as scratch:
+            logs = scale_data.write(arguments.data.resolve(), Path(scratch, "logs"), n, arguments.days)
+            measured[n] = {stage.name: _measured(stage.name, logs, Path(scratch, "out"), n) for stage in STAGES}
+            print(_table(measured), _sizing(measured), sep="\n\n", end="\n\n", file=sys.stderr, flush=True)
+            if arguments.ray and n == sizes[-1]:
+                speedup = _on_ray(arguments.ray, logs)
+    print(json.dumps({"benchmark": "scale", "data": arguments.data.name, "figures": figures(measured) | speedup}))
     return 0
 
 
@@ -81,7 +82,7 @@ def _on_ray(python: str, logs: Path) -> Figures:
 
 
 def _measured(stage: str, logs: Path, out: Path, n: int) -> Figures:
-    """A stage in a process of its own."""
+    """Return A stage in a process of its own."""
     command = [sys.executable, __file__, str(logs), "--measure", stage, str(out)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     watch = Memory(process.pid)
@@ -91,14 +92,14 @@ def _measured(stage: str, logs: Path, out: Path, n: int) -> Figures:
     watch.join()
     if process.returncode:
         raise SystemExit(f"the stage {stage} failed at {n} copies")
-    found = {**json.loads(printed.splitlines()[-1]), "memory_mb": round(watch.most / 1e6, 1)}
-    print(f"{n} x {stage}: {found}", file=sys.stderr, flush=True)
-    return found
+    figures = {**json.loads(printed.splitlines()[-1]), "memory_mb": round(watch.most / 1e6, 1)}
+    print(f"{n} x {stage}: {figures}", file=sys.stderr, flush=True)
+    return figures
 
 
 def _stage(name: str, logs: Path, out: Path) -> dict[str, Any]:
     """Carry out one stage in this process."""
-    from pipelines.engine import carry_out
+    from pipelines.running.stage import carry_out
     from pipelines.settings import Settings
 
     for loaded in _LOADED:
@@ -114,21 +115,23 @@ def _stage(name: str, logs: Path, out: Path) -> dict[str, Any]:
 
 def _used() -> float:
     """Processor seconds of this process and its ended children."""
-    told = os.times()
-    return told.user + told.system + told.children_user + told.children_system
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
-def figures(found: dict[int, dict[str, Figures]]) -> Figures:
-    """The figures of all sizes: {copies: {stage: {seconds, wall, memory_mb, …}}}."""
-    most = max(found)
-    slopes = {f"slope_{stage}": round(_slope({n: at[stage]["seconds"] for n, at in found.items()}), 3) for stage in found[most]}
-    total = {n: sum(each["seconds"] for each in at.values()) for n, at in found.items()}
+def figures(measured: dict[int, dict[str, Figures]]) -> Figures:
+    """Return the figures of all sizes: {copies: {stage: {seconds, wall, memory_mb, …}}}."""
+    most = max(measured)
+    slopes = {
+        f"slope_{stage}": round(_slope({n: at[stage]["seconds"] for n, at in measured.items()}), 3) for stage in measured[most]
+    }
+    total = {n: sum(each["seconds"] for each in at.values()) for n, at in measured.items()}
     bound = limit()
     return {
         **slopes, "slope_all": round(_slope(total), 3), "worst_slope": max(slopes.values()),
-        "peak_memory_mb": max(each["memory_mb"] for each in found[most].values()),
-        "seconds_per_million_events": round(total[most] / found[most]["extract"]["n_events"] * 1e6, 1),
-        "n_events": found[most]["extract"]["n_events"], "copies": most,
+        "peak_memory_mb": max(each["memory_mb"] for each in measured[most].values()),
+        "seconds_per_million_events": round(total[most] / measured[most]["extract"]["n_events"] * 1e6, 1),
+        "n_events": measured[most]["extract"]["n_events"], "copies": most,
         **({} if bound is None else {"memory_bound_mb": bound / 1e6})}
 
 
@@ -140,25 +143,26 @@ def _slope(seconds: dict[int, float]) -> float:
     return sum((x - mean_x) * (y - mean_y) for x, y in points) / spread if spread else 0.0
 
 
-def _table(found: dict[int, dict[str, Figures]]) -> str:
-    lines = ["stage".ljust(14) + "".join(f"{f'{n} x':>9}{'wall':>9}{'MB':>8}" for n in found) + f"{'slope':>8}"]
-    for stage in found[max(found)]:
-        rows = [at[stage] for at in found.values()]
-        slope = _slope({n: at[stage]["seconds"] for n, at in found.items()})
+def _table(measured: dict[int, dict[str, Figures]]) -> str:
+    lines = ["stage".ljust(14) + "".join(f"{f'{n} x':>9}{'wall':>9}{'MB':>8}" for n in measured) + f"{'slope':>8}"]
+    for stage in measured[max(measured)]:
+        rows = [at[stage] for at in measured.values()]
+        slope = _slope({n: at[stage]["seconds"] for n, at in measured.items()})
         lines.append(stage.ljust(14) + "".join(
             f"{row['seconds']:>9.2f}{row['wall']:>9.2f}{row['memory_mb']:>8.0f}" for row in rows) + f"{slope:>8.2f}")
     return "\n".join(lines)
 
 
-def _sizing(found: dict[int, dict[str, Figures]]) -> str:
-    """What each stage would take for `EVENTS`, as it grew here, on one processor of this machine: seconds by their slope,
+def _sizing(measured: dict[int, dict[str, Figures]]) -> str:
+    """Return what each stage would take for `EVENTS`, as it grew here, on one processor of this machine: seconds by their
+    slope,
     memory by the line through the least and the most copies (what is loaded at any size is no growth)."""
-    least, most = min(found), max(found)
-    n_events = found[most]["extract"]["n_events"]
+    least, most = min(measured), max(measured)
+    n_events = measured[most]["extract"]["n_events"]
     lines = [f"{'stage':<14}{'hours':>10}{'memory, GB':>12}   for {EVENTS:.0e} events"]
-    for stage, at in found[most].items():
-        slope = _slope({n: each[stage]["seconds"] for n, each in found.items()})
-        grown = max(0.0, at["memory_mb"] - found[least][stage]["memory_mb"]) / max(1, most - least)   # MB a copy
+    for stage, at in measured[most].items():
+        slope = _slope({n: each[stage]["seconds"] for n, each in measured.items()})
+        grown = max(0.0, at["memory_mb"] - measured[least][stage]["memory_mb"]) / max(1, most - least)   # MB a copy
         factor = EVENTS / n_events
         hours = at["seconds"] * factor ** max(slope, 1.0) / 3600
         memory = (at["memory_mb"] + grown * most * (factor - 1)) / 1000

@@ -47,23 +47,23 @@ def _renamed(lines: Iterator[str], copy: int, of_rows: bool) -> Iterator[str]:
 
 
 def _row(line: str) -> str:
-    """A snapshot's row without the instant at which it was seen."""
+    """Return a snapshot's row without the instant at which it was seen."""
     return line.split('"op": "r"')[0]
 
 
 def _renaming(copy: int) -> Callable[[re.Match[str]], str]:
     kinds: dict[str, Callable[[str], str]] = {
-        "second": lambda told: str(int(told) + copy * _SECONDS),
-        "millisecond": lambda told: str(int(told) + copy * _SECONDS * 1000),
-        "sequence": lambda told: str(int(told) + copy * _LATER),
-        "call": lambda told: f"{(int(told, 16) + copy) % 256:02x}",
-        "session": lambda told: f"{(int(told, 16) + copy) % 256:02x}",
-        "instant": lambda told: (datetime.fromisoformat(told) + timedelta(copy * DAYS)).isoformat(),
-        "named": lambda told: f"{told}{copy:02d}",
-        "zip": lambda told: f"{(int(told) + 7919 * copy) % 100_000:05d}"}
+        "second": lambda text: str(int(text) + copy * _SECONDS),
+        "millisecond": lambda text: str(int(text) + copy * _SECONDS * 1000),
+        "sequence": lambda text: str(int(text) + copy * _LATER),
+        "call": lambda text: f"{(int(text, 16) + copy) % 256:02x}",
+        "session": lambda text: f"{(int(text, 16) + copy) % 256:02x}",
+        "instant": lambda text: (datetime.fromisoformat(text) + timedelta(copy * DAYS)).isoformat(),
+        "named": lambda text: f"{text}{copy:02d}",
+        "zip": lambda text: f"{(int(text) + 7919 * copy) % 100_000:05d}"}
 
-    def rename(found: re.Match[str]) -> str:
-        assert found.lastgroup is not None
-        return kinds[found.lastgroup](found[0])
+    def rename(match: re.Match[str]) -> str:
+        assert match.lastgroup is not None
+        return kinds[match.lastgroup](match[0])
 
     return rename

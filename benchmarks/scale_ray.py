@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The same shards on one Ray worker and on two: pieces of logs, read as ingestion reads them, results brought back here.
+"""The same shards on one Ray worker and on two: chunks of logs, read as ingestion reads them, results brought back here.
 
     python-with-ray benchmarks/scale_ray.py LOGS [--rounds 3]
 
@@ -23,50 +23,50 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from extractors.chunks import Chunk, Log, RejectedFile, opened  # noqa: E402
 from extractors.inventory import discover  # noqa: E402 (a script of its own, from anywhere)
-from extractors.pieces import Left, Log, Piece, opened  # noqa: E402
-from extractors.reading import read_piece  # noqa: E402
-from pipelines.engines.ray_tasks import RayExecutor  # noqa: E402
+from extractors.reading import read_chunk  # noqa: E402
+from pipelines.running.engines.ray_tasks import RayExecutor  # noqa: E402
 
 READ_AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def main() -> int:
     """Measure and print."""
-    asked = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    asked.add_argument("logs")
-    asked.add_argument("--rounds", type=int, default=3)
-    told = asked.parse_args()
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("logs")
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args()
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])   # of the cluster's workers
-    found = shards(told.logs)
+    chunks = shards(arguments.logs)
     ratios = []
-    for number in range(told.rounds):
-        one, two = (seconds(found, n_workers) for n_workers in (1, 2))
+    for number in range(arguments.rounds):
+        one, two = (seconds(chunks, n_workers) for n_workers in (1, 2))
         ratios.append(one / two)
         print(f"round {number + 1}: {one:.2f} s with one worker, {two:.2f} s with two", file=sys.stderr, flush=True)
-    print(json.dumps({"n_shards": len(found), "ray_speedup": round(statistics.median(ratios), 2)}))
+    print(json.dumps({"n_shards": len(chunks), "ray_speedup": round(statistics.median(ratios), 2)}))
     return 0
 
 
-def shards(logs: str) -> list[tuple[Log, Piece]]:
-    """All pieces of the logs."""
-    found: list[tuple[Log, Piece]] = []
+def shards(logs: str) -> list[tuple[Log, Chunk]]:
+    """All chunks of the logs."""
+    chunks: list[tuple[Log, Chunk]] = []
     for source_file in discover([logs])[0]:
-        told = opened(source_file)
-        if not isinstance(told, Left):
-            log, pieces = told
-            found += [(replace(log, document=None), piece) for piece in pieces if isinstance(piece, Piece)]
-    return found
+        opened_log = opened(source_file)
+        if not isinstance(opened_log, RejectedFile):
+            log, chunks = opened_log
+            chunks += [(replace(log, document=None), chunk) for chunk in chunks if isinstance(chunk, Chunk)]
+    return chunks
 
 
-def seconds(found: list[tuple[Log, Piece]], n_workers: int) -> float:
+def seconds(chunks: list[tuple[Log, Chunk]], n_workers: int) -> float:
     """Wall seconds from the first shard given to the last one back, on workers that have loaded what they need."""
     executor = RayExecutor(n_workers)
     try:
-        for loaded in [executor.submit(read_piece, *found[0], READ_AT) for _ in range(4 * n_workers)]:
+        for loaded in [executor.submit(read_chunk, *chunks[0], READ_AT) for _ in range(4 * n_workers)]:
             loaded.result()
         began = time.perf_counter()
-        for reading in [executor.submit(read_piece, log, piece, READ_AT) for log, piece in found]:
+        for reading in [executor.submit(read_chunk, log, chunk, READ_AT) for log, chunk in chunks]:
             reading.result()
         return time.perf_counter() - began
     finally:

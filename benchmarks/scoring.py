@@ -45,7 +45,7 @@ def interval(
 
 
 def ece(good: Sequence[bool], chance: Sequence[float]) -> float:
-    """Expected calibration error over ten equal bins (Naeini, Cooper and Hauskrecht 2015)."""
+    """Return expected calibration error over ten equal bins (Naeini, Cooper and Hauskrecht 2015)."""
     gaps: dict[int, float] = defaultdict(float)
     for g, c in zip(good, chance, strict=True):
         gaps[min(int(c * N_BINS), N_BINS - 1)] += g - c

@@ -36,6 +36,7 @@ import serving_containers
 import serving_protocols
 
 from env_builder.runtime import Environment
+from env_builder.runtime.apps.records import RecordsApp
 from env_builder.runtime.world import World
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -54,24 +55,24 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=PARTS, default=None, metavar="PART")
     parser.add_argument("--resets", type=int, default=1_000_000)
     parser.add_argument("--gigabytes", type=float, default=1.0)
-    told = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        path = told.environment.resolve() if told.environment else from_sample(Path(scratch))
+        path = options.environment.resolve() if options.environment else from_sample(Path(scratch))
         figures: dict[str, float] = {}
-        for part in told.only or PARTS:
-            figures |= PARTS[part](path, told)
+        for part in options.only or PARTS:
+            figures |= PARTS[part](path, options)
     print(json.dumps({"benchmark": "serving", "environment": path.name, "figures": figures}))
     return 0
 
 
-def core(path: Path, told: argparse.Namespace) -> dict[str, float]:
+def core(path: Path, options: argparse.Namespace) -> dict[str, float]:
     """Figures of the room in this process."""
     environment, solved = Environment.load(path), solutions(path)
     gc.collect()
     gc.freeze()  # what was loaded is never garbage: as a server of episodes would
     return {
-        "n_tasks": len(solved), **rates(environment, solved), **resets(environment, solved, told.resets),
-        **forks(told.gigabytes)}
+        "n_tasks": len(solved), **rates(environment, solved), **resets(environment, solved, options.resets),
+        **forks(options.gigabytes)}
 
 
 PARTS: dict[str, Callable[[Path, argparse.Namespace], dict[str, float]]] = {
@@ -82,7 +83,7 @@ PARTS: dict[str, Callable[[Path, argparse.Namespace], dict[str, float]]] = {
 
 
 def from_sample(scratch: Path) -> Path:
-    """The environment that a run of the sample publishes."""
+    """Return the environment that a run of the sample publishes."""
     out = scratch / "out"
     subprocess.run(
         [sys.executable, "-m", "pipelines", "run", str(ROOT / "tests/logs/airline"), "--out", str(out), "--no-image", "--json",
@@ -202,7 +203,7 @@ def forks(gigabytes: float) -> dict[str, float]:
 
 
 def large_room(n_documents: int) -> Environment:
-    """A room of so many documents of `DOCUMENT_BYTES`, with a tool that sets a field of one."""
+    """Return a room of so many documents of `DOCUMENT_BYTES`, with a tool that sets a field of one."""
     body = "x" * DOCUMENT_BYTES
     facts = (
         {"class": "thing", "key": f"t{n}", "value": json.dumps({"n": n, "state": 0, "body": f"{n}{body}"}), "from": None,
@@ -211,7 +212,8 @@ def large_room(n_documents: int) -> Environment:
         "rule": "write", "class": "thing", "argument": "key", "before": "", "after": "", "order": [], "style": {}, "when": None,
         "fields": {"n": ["before", "n"], "state": ["argument", "state"], "body": ["before", "body"]}}
     program = {"tool": "set", "effect": "write", "class": "thing", "relation": {}, "rules": [rule]}
-    return Environment({"name": "large", "content_digest": ""}, (), [], {"set": program}, World(facts, ()), {})
+    app = RecordsApp("main", {"set": program}, World(facts, ()))
+    return Environment({"name": "large", "content_digest": ""}, (), [], [app], {})
 
 
 def fork_times(environment: Environment) -> Iterator[float]:

@@ -31,7 +31,7 @@ def mcp_app(text: str) -> Any:
 
 
 def openenv_app(text: str) -> Any:
-    """The package's own server of an environment that does nothing; asynchronous, as it is fastest."""
+    """Return the package's own server of an environment that does nothing; asynchronous, as it is fastest."""
     from openenv.core.env_server.http_server import create_fastapi_app
     from openenv.core.env_server.interfaces import Environment
     from openenv.core.env_server.types import Action, Observation, State

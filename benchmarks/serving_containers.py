@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from env_builder import image
 from env_builder.layers import layers_of, read_manifest
 from env_builder.pool import Pool
-from env_builder.room import Room
+from env_builder.process import EnvironmentProcess
 from env_builder.runtime.canonical import digest
 
 RUNS = 15
@@ -45,12 +45,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("environment", type=Path, nargs="?")
     parser.add_argument("--runs", type=int, default=RUNS)
-    told = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        if told.environment is None:
+        if options.environment is None:
             from serving import from_sample
-        environment = told.environment.resolve() if told.environment else from_sample(Path(scratch))
-        measured = figures(environment, told.runs)
+        environment = options.environment.resolve() if options.environment else from_sample(Path(scratch))
+        measured = figures(environment, options.runs)
         name = read_manifest(environment)["name"]
     print(json.dumps({"benchmark": "serving_containers", "environment": name, "figures": measured}))
     return 0
@@ -62,7 +62,7 @@ def figures(environment: Path, runs: int = RUNS) -> dict[str, float]:
         image.make_base()
     made = image.build(environment, image.LOCAL_BASE)
     if made.image_id is None:
-        raise SystemExit(f"no image: {made.left}")
+        raise SystemExit(f"no image: {made.skip_reason}")
     return {**cold(environment, made.image_id, runs), **warm(environment, made.image_id, runs), **shared(environment)}
 
 
@@ -88,20 +88,20 @@ def cold(environment: Path, image_id: str, runs: int) -> dict[str, float]:
 def base_start() -> float:
     """Milliseconds until the base image's interpreter has answered."""
     began = time.perf_counter()
-    carrier = image.ContainerCarrier(
+    transport = image.ContainerTransport(
         image.engine(), image.LOCAL_BASE, ["python3", "-I", "-S", "-B", "-c", TRIVIAL], image.DEFAULT_LIMITS)
-    if b"ready" not in carrier.receive(60):
+    if b"ready" not in transport.receive(60):
         raise SystemExit("the base image's Python says nothing")
     took = time.perf_counter() - began
-    carrier.close()
+    transport.close()
     return took * 1e3
 
 
 def room_start(environment: Path, image_id: str, task_id: str, call: dict[str, Any]) -> tuple[float, float]:
     """Milliseconds until a new room has answered its first line, and until it has answered a call in a task."""
     began = time.perf_counter()
-    carrier = image.ContainerCarrier(image.engine(), image_id, ["--control"], image.DEFAULT_LIMITS)
-    with contextlib.closing(Room(carrier, image_id, image.tasks_of(environment))) as room:
+    transport = image.ContainerTransport(image.engine(), image_id, ["--control"], image.DEFAULT_LIMITS)
+    with contextlib.closing(EnvironmentProcess(transport, image_id, image.task_lookup(environment))) as room:
         room.open()
         first = time.perf_counter() - began
         room.reset(task_id)
@@ -111,7 +111,7 @@ def room_start(environment: Path, image_id: str, task_id: str, call: dict[str, A
 
 
 def first_call(environment: Path) -> tuple[str, dict[str, Any]]:
-    """A task, and the first call of its known solution."""
+    """Return a task, and the first call of its known solution."""
     file = environment.parent.parent / "rewards" / environment.name / "solutions.jsonl"
     for line in file.read_text("utf-8").splitlines():
         row = json.loads(line)
@@ -152,7 +152,7 @@ def shared(environment: Path) -> dict[str, float]:
 
 @contextlib.contextmanager
 def changed(environment: Path, file: str) -> Iterator[Path]:
-    """A copy of the environment without the last line of a file, sealed."""
+    """Yield a copy of the environment without the last line of a file, sealed."""
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch, environment.name)
         shutil.copytree(environment, copy)

@@ -59,7 +59,7 @@ class WebSocket:
         return cls(reader, writer)
 
     async def ask(self, frame: bytes) -> bytes:
-        """The next text that comes after this frame (`frame_of`)."""
+        """Return the next text that comes after this frame (`frame_of`)."""
         self._writer.write(frame)
         while True:
             first, second = await self._reader.readexactly(2)
@@ -78,7 +78,7 @@ class WebSocket:
 
 
 def frame_of(text: str) -> bytes:
-    """A masked text frame; the mask is zero, which the protocol does not forbid and costs a client nothing."""
+    """Return a masked text frame; the mask is zero, which the protocol does not forbid and costs a client nothing."""
     data = text.encode()
     size = len(data)
     head = bytes([0x81, 0x80 | size]) if size < 126 else (

@@ -51,9 +51,9 @@ def main() -> int:
     parser.add_argument("environment", type=Path)
     parser.add_argument("--sessions", type=int, default=SESSIONS)
     parser.add_argument("--passes", type=int, default=PASSES)
-    told = parser.parse_args()
-    found = figures(told.environment.resolve(), told.sessions, told.passes)
-    print(json.dumps({"benchmark": "serving_protocols", "environment": told.environment.name, "figures": found}))
+    options = parser.parse_args()
+    measured = figures(options.environment.resolve(), options.sessions, options.passes)
+    print(json.dumps({"benchmark": "serving_protocols", "environment": options.environment.name, "figures": measured}))
     return 0
 
 
@@ -70,9 +70,9 @@ def plays(environment: Path, sessions: int) -> Plays:
     file = environment.parent.parent / "rewards" / environment.name / "solutions.jsonl"
     with file.open(encoding="utf-8") as lines:
         rows = sorted((json.loads(line) for line in lines), key=lambda row: row["task_id"])
-    found = [(row["task_id"], [(step["tool"], step["arguments"]) for step in row["steps"] if "tool" in step]) for row in rows]
-    found = [play for play in found if play[1]]
-    return [found[n % len(found)] for n in range(sessions)]
+    played = [(row["task_id"], [(step["tool"], step["arguments"]) for step in row["steps"] if "tool" in step]) for row in rows]
+    played = [play for play in played if play[1]]
+    return [played[n % len(played)] for n in range(sessions)]
 
 
 def alone(environment: Path, played: Plays) -> dict[str, list[dict[str, Any]]]:
@@ -113,7 +113,7 @@ def mcp_figures(environment: Path, played: Plays, text: str, passes: int) -> dic
 
 def openenv_figures(environment: Path, played: Plays, text: str, passes: int) -> dict[str, float]:
     """Our OpenEnv server and the package's own of a constant, turn by turn, each on one core."""
-    python = str(openenv_server.interpreter(lambda said: print(said, file=sys.stderr)))
+    python = str(openenv_server.interpreter(lambda line: print(line, file=sys.stderr)))
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     ours, theirs, slow = [], [], []
     for _ in range(passes):
@@ -147,30 +147,30 @@ def one_core(cores: list[int]) -> Iterator[None]:
 
 
 async def openenv_rate(port: int, played: Plays, constant: bool) -> tuple[float, list[float]]:
-    """Steps a second over WebSockets that are all open, and seconds of each step."""
-    sockets, asked = [], []
+    """Return steps a second over WebSockets that are all open, and seconds of each step."""
+    sockets, requests = [], []
     for task_id, calls in played:
         sockets.append(await WebSocket.open(port, "/ws"))
         data = {} if constant else {"task_id": task_id}
         await sockets[-1].ask(frame_of(json.dumps({"type": "reset", "data": data})))
-        asked.append([frame_of(json.dumps({"type": "step", "data": {
+        requests.append([frame_of(json.dumps({"type": "step", "data": {
             "type": "call_tool", "tool_name": tool, "arguments": arguments}})) for tool, arguments in calls])
-    took, each = await timed(sockets, asked)
+    took, each = await timed(sockets, requests)
     for one in sockets:
         one.close()
-    return sum(map(len, asked)) / took, each
+    return sum(map(len, requests)) / took, each
 
 
 async def mcp_rate(port: int, played: Plays, constant: bool) -> tuple[float, list[float]]:
-    """Calls a second over sessions that are all open, and seconds of each call."""
+    """Return calls a second over sessions that are all open, and seconds of each call."""
     connections = [await Http.open(port) for _ in range(min(CONNECTIONS, len(played)))]
     sessions = await asyncio.gather(*(
         opened(connections[n], n, port, played, constant) for n in range(len(connections))))
-    asked = [interleaved(mine) for mine in sessions]
-    took, each = await timed(connections, asked)
+    requests = [interleaved(mine) for mine in sessions]
+    took, each = await timed(connections, requests)
     for connection in connections:
         connection.close()
-    return sum(map(len, asked)) / took, each
+    return sum(map(len, requests)) / took, each
 
 
 async def opened(connection: Http, place: int, port: int, played: Plays, constant: bool) -> list[list[bytes]]:
@@ -196,13 +196,13 @@ async def opened(connection: Http, place: int, port: int, played: Plays, constan
 
 
 def interleaved(sessions: list[list[bytes]]) -> list[bytes]:
-    """The first request of every session, then the second of every session …"""
+    """Return the first request of every session, then the second of every session …"""
     longest = max(map(len, sessions))
     return [mine[n] for n in range(longest) for mine in sessions if n < len(mine)]
 
 
 def request_of(port: int, path: str, session: str, message: dict[str, Any]) -> bytes:
-    """A POST as it goes over the wire."""
+    """Return a POST as it goes over the wire."""
     body = json.dumps({"jsonrpc": "2.0", **message}).encode()
     named = f"Mcp-Session-Id: {session}\r\n" if session else ""
     head = (f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
@@ -212,39 +212,39 @@ def request_of(port: int, path: str, session: str, message: dict[str, Any]) -> b
 
 def health(port: int) -> int:
     """Episodes that the server holds now."""
-    async def asked() -> bytes:
+    async def fetch() -> bytes:
         connection = await Http.open(port)
         _, _, body = await connection.ask(f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
         connection.close()
         return body
 
-    return int(json.loads(asyncio.run(asked()))["episodes"])
+    return int(json.loads(asyncio.run(fetch()))["episodes"])
 
 
 @contextlib.contextmanager
 def constant(kind: str, text: str, python: str = sys.executable, cores: set[int] | None = None) -> Iterator[int]:
-    """A server of a constant, on a port of its own."""
+    """Yield a server of a constant, on a port of its own."""
     with served([python, str(ROOT / "benchmarks/serving_constant.py"), kind, text], r"http://\S+?:(\d+)", cores) as port:
         yield port
 
 
 @contextlib.contextmanager
 def served(command: list[str], says: str, cores: set[int] | None = None) -> Iterator[int]:
-    """A server as a process, once it has said its port; told to stop, and waited for, at the end. `cores`: it may use."""
+    """Yield a server as a process, once it has said its port; told to stop, and waited for, at the end. `cores`: it may use."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT,
                                env={**os.environ, "COLUMNS": "200"})
     assert process.stdout is not None
     if cores is not None and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(process.pid, cores)
     try:
-        said = []
+        output = []
         for line in process.stdout:
-            said.append(line)
-            if found := re.search(says, line):
-                yield int(found.group(1))
+            output.append(line)
+            if match := re.search(says, line):
+                yield int(match.group(1))
                 break
         else:
-            raise SystemExit(f"a server does not start: {''.join(said)[-2000:]}")
+            raise SystemExit(f"a server does not start: {''.join(output)[-2000:]}")
     finally:
         process.send_signal(signal.SIGTERM)
         began = time.monotonic()

@@ -37,11 +37,14 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.mining_data import _ALWAYS_LEFT  # noqa: E402 (a script of its own, from anywhere)
-from env_builder.runtime.asking import granted, opens, question, stated, telling  # noqa: E402
-from env_builder.runtime.user import NO, YES, Said, ScriptedUser  # noqa: E402
-from env_builder.scripting import Talk, learn, user_rows  # noqa: E402
-from env_builder.users import talks_of  # noqa: E402
-from pipelines.engine import carry_out  # noqa: E402
+from env_builder.runtime.user import NO, YES, ScriptedUser, UserProgress, granted, opens, question, stated, telling  # noqa: E402  # noqa: E402
+from env_builder.users import (  # noqa: E402
+    Talk,
+    learn,
+    talks_of,
+    user_rows,
+)
+from pipelines.running.stage import carry_out  # noqa: E402
 from pipelines.settings import Settings  # noqa: E402
 from pipelines.stages import STAGES  # noqa: E402
 from warehouse.records import Task, frame  # noqa: E402
@@ -111,34 +114,35 @@ def measured(talks: dict[str, Talk], rows: dict[str, dict[str, Any]]) -> dict[st
 
 def other_order(user: ScriptedUser, talk: Talk, row: dict[str, Any], draw: random.Random) -> Counter[str]:
     """Questions in a drawn order, each to a user who has told what the questions before it asked for."""
-    asked = [place for place, one in enumerate(row["script"]) if one["when"] == "asked" and _slots(one) and talk.heard[place]]
-    drawn, told, counts = draw.sample(asked, len(asked)), 0, Counter[str]()
+    questions = [place for place, one in enumerate(row["script"])
+                 if one["when"] == "asked" and _slots(one) and talk.heard[place]]
+    drawn, spoken, counts = draw.sample(questions, len(questions)), 0, Counter[str]()
     for nth, place in enumerate(drawn):
         words = talk.heard[place][-1]
-        said, reply = user.reply(Said(told), words)
-        new = [other for other in range(len(talk.turns)) if (said.told & ~told) >> other & 1]
+        progress, reply = user.reply(UserProgress(spoken), words)
+        new = [other for other in range(len(talk.turns)) if (progress.spoken & ~spoken) >> other & 1]
         right = any(other == place or _slots(row["script"][other]) == _slots(row["script"][place]) for other in new)
-        counts += Counter(asked=1, answered=int(right), in_order=int(asked[nth] == place))
+        counts += Counter(asked=1, answered=int(right), in_order=int(questions[nth] == place))
         counts["invented"] += reply is not None and not stated(reply) <= stated("\n".join([*talk.opening, *talk.turns]))
         counts["early"] += any(_is_early(row["script"][other], words) for other in new)
-        told |= 1 << place
+        spoken |= 1 << place
     return counts
 
 
 def as_it_came(user: ScriptedUser, talk: Talk, row: dict[str, Any], acts: Counter[str]) -> Counter[str]:
-    """The agent's words as they came; what the user told stays told, whatever the person said."""
-    counts, said, order = Counter[str](), Said(), list[int]()
+    """Return the agent's words as they came; what the user told stays told, whatever the person said."""
+    counts, progress, order = Counter[str](), UserProgress(), list[int]()
     for place, heard in enumerate(talk.heard[:-1]):
-        before, reply = said, None
+        before, reply = progress, None
         for words in heard:
-            said, answer = user.reply(said, words)
+            progress, answer = user.reply(progress, words)
             reply = answer or reply
-        new = [other for other in range(len(talk.turns)) if (said.told & ~before.told) >> other & 1]
+        new = [other for other in range(len(talk.turns)) if (progress.spoken & ~before.spoken) >> other & 1]
         order += new
         act = _act(row["script"][place], talk.turns[place])
         acts[act] += 1
-        found = _act(row["script"][new[-1]], talk.turns[new[-1]]) if new else {YES: "yes", NO: "no"}.get(reply or "", "else")
-        counts["acts"] += act == found
+        outcome = _act(row["script"][new[-1]], talk.turns[new[-1]]) if new else {YES: "yes", NO: "no"}.get(reply or "", "else")
+        counts["acts"] += act == outcome
     tells = [place for place, one in enumerate(row["script"]) if one["tells"]]
     for one, other in ((one, other) for nth, one in enumerate(tells) for other in tells[nth + 1:]):
         counts["pairs"] += 1
@@ -153,10 +157,10 @@ def speed(talks: dict[str, Talk], rows: dict[str, dict[str, Any]]) -> dict[str, 
     took: dict[str, list[float]] = {"say_us_recorded": [], "say_us_other": []}
     for (user, talk), other in zip(users, others, strict=True):
         for name, words in (("say_us_recorded", _words(talk)), ("say_us_other", _words(other))):
-            said = Said()
+            progress = UserProgress()
             for word in words:
                 began = time.perf_counter()
-                said, _ = user.reply(said, word)
+                progress, _ = user.reply(progress, word)
                 took[name].append(time.perf_counter() - began)
     return {name: round(sorted(each)[len(each) // 2] * 1e6, 2) for name, each in took.items() if each}
 
@@ -170,22 +174,22 @@ def _slots(one: dict[str, Any]) -> list[str]:
 
 
 def _is_early(one: dict[str, Any], words: str) -> bool:
-    """Does a turn tell something that no word of the question asked for, and that it did not leave open or offer?"""
-    asked = question(words)
+    """Return whether a turn volunteers what the question neither asked for nor offered."""
+    questions = question(words)
     offered = not stated(words).isdisjoint((kind, value) for kind, value in one["learnt"])
     return bool(one["tells"]) and one["when"] != "unasked" and not (
-        opens(asked) or offered or not telling(asked).isdisjoint(one["asks"]))
+        opens(questions) or offered or not telling(questions).isdisjoint(one["asks"]))
 
 
 def _act(one: dict[str, Any], text: str) -> str:
-    """What a turn does: names of the arguments that it gives, or that it tells facts; yes, no, else."""
+    """Return what a turn does: names of the arguments that it gives, or that it tells facts; yes, no, else."""
     if one["tells"]:
         return " ".join(_slots(one)) or "tells"
     return {True: "yes", False: "no", None: "else"}[granted(text) if one["when"] == "confirmed" else None]
 
 
 def share(part: int, whole: int) -> float | None:
-    """A share, None of nothing."""
+    """Return a share, None of nothing."""
     return round(part / whole, 4) if whole else None
 
 

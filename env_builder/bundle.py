@@ -1,7 +1,9 @@
 """The environment as a directory, and its digest (docs/environment.md).
 
 In: a service's rows, tools, tasks, scripts, rubrics. Out: OUT/environments/<name> and OUT/rewards/<name>. Code is copied,
-data is generated: the runtime goes in verbatim, everything else is canonical JSON lines. The manifest is written last.
+data is generated: the runtime goes in verbatim, everything else is canonical JSON lines. The manifest is written last. Rubrics
+are held to their published schema (docs/rubric.schema.json) before they are written, and when they are read. Does not see:
+whether a check makes sense for its task (`verify.py`).
 """
 
 from __future__ import annotations
@@ -9,22 +11,27 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError, best_match
 
-from env_builder.audit.report import Report
+from env_builder.audit import AuditReport
 from env_builder.layers import room_digest
 from env_builder.rooms import INSTANT, Rows
-from env_builder.rubrics import SCHEMA, validated
 from env_builder.runtime.canonical import canonical, digest
+from env_builder.runtime.checks import OWN
 from env_builder.runtime.environment import FORMAT
 from env_builder.runtime.rubrics import FORMAT as RUBRIC_FORMAT
-from env_builder.runtime.rubrics import schema
+from env_builder.runtime.rubrics import ParsedRubric, schema
 from env_builder.users import SESSIONS
+from warehouse.errors import InputError
 
+RECORDS = {"name": "records", "kind": "records", "path": "."}
+"""The app of an environment that is built from logs: its files are stored in the environment's own folder."""
 REWARDS_FORMAT = "traceroom-rewards/1"
 RUNTIME = Path(__file__).parent / "runtime"
 MANIFEST = "manifest.json"
@@ -36,10 +43,9 @@ SECONDS = 3600.0
 
 DOCKERFILE = """\
 ARG BASE
-FROM ${BASE}
+FROM ${{BASE}}
 COPY runtime /room/runtime
-COPY recorded.jsonl world.jsonl /room/
-COPY behaviour.jsonl conditions.jsonl manifest.json tools.jsonl /room/
+{content}COPY {files} /room/
 RUN chmod -R a-w,go-rwx /room && chown -R 10001:10001 /room
 USER 10001:10001
 WORKDIR /room
@@ -65,9 +71,9 @@ class Bundle(NamedTuple):
     n_recorded_steps: int
     """Length of the longest session, from which the limit on steps is made."""
     coverage: dict[str, Any]
-    """What the room can answer around its tasks (`env_builder.coverage`)."""
-    conditions: list[dict[str, Any]]
-    """How long tools take and how often they fail by themselves (`env_builder.conditions`)."""
+    """What the environment can answer around its tasks (`env_builder.coverage`)."""
+    perturbations: list[dict[str, Any]]
+    """How long tools take and how often they fail by themselves (`env_builder.perturbations`)."""
     sessions: pl.DataFrame = pl.DataFrame(schema=SESSIONS)
     """What else is known of how the tasks were done, for the audit (`users.sessions_of`)."""
     n_recorded_tokens: int = 0
@@ -85,69 +91,81 @@ class Digests(NamedTuple):
 
 def write(bundle: Bundle, environment: Path, rewards: Path, image: dict[str, Any]) -> Digests:
     """Write both directories anew, whole or not at all for a reader that looks for the manifest first."""
-    _renew(rewards)
+    renew(rewards)
     _write_rewards(bundle, rewards)
     content_digest = write_room(bundle, environment, image)
     return Digests(content_digest, _seal(bundle, rewards, content_digest))
 
 
-def publish(bundle: Bundle, environment: Path, rewards: Path, audit: Report, image: dict[str, Any]) -> Digests:
-    """The same two directories, written before, with the tasks of `bundle` alone and with the audit that they stood."""
-    _renew(rewards)
+def publish(bundle: Bundle, environment: Path, rewards: Path, audit: AuditReport, image: dict[str, Any]) -> Digests:
+    """Publish two directories that were written before, with the tasks of `bundle` alone and with their audit."""
+    renew(rewards)
     _write_rewards(bundle, rewards)
     kept = set(bundle.tasks["task_id"])
-    _write_lines(rewards / "audit.jsonl", (row for row in audit.rows if row["task_id"] in kept))
-    _write_json(rewards / "audit.json", audit.totals)
+    write_lines(rewards / "audit.jsonl", (row for row in audit.rows if row["task_id"] in kept))
+    write_json(rewards / "audit.json", audit.totals)
     (environment / MANIFEST).unlink(missing_ok=True)
-    _write_lines(environment / "tasks.jsonl", _tasks(bundle))
+    write_lines(environment / "tasks.jsonl", _tasks(bundle))
     content_digest = _write_manifest(bundle, environment, image)
     return Digests(content_digest, _seal(bundle, rewards, content_digest))
 
 
 def copy_room(bundle: Bundle, source: Path, environment: Path, image: dict[str, Any]) -> str:
-    """A copy of the room in `source`, with the tasks of `bundle` in the place of its own; gives its content digest."""
-    _renew(environment)
+    """Copy the environment in `source`, with the tasks of `bundle` instead of its own; return its content digest."""
+    renew(environment)
     shutil.copytree(source, environment, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MANIFEST, "tasks.jsonl"))
     environment.chmod(0o700)
-    _write_lines(environment / "tasks.jsonl", _tasks(bundle))
+    write_lines(environment / "tasks.jsonl", _tasks(bundle))
     return _write_manifest(bundle, environment, image)
 
 
 def stands(environment: Path, content_digest: str) -> bool:
-    """Does a whole environment with this content stand there, byte for byte?"""
+    """Return whether a whole environment with this content is stored there, byte for byte."""
     return (environment / MANIFEST).is_file() and _content_digest(environment) == content_digest
 
 
 def write_room(bundle: Bundle, environment: Path, image: dict[str, Any]) -> str:
-    """Write the room alone; gives its content digest."""
-    _renew(environment)
-    _write_content(bundle, environment)
+    """Write the environment alone; gives its content digest."""
+    renew(environment)
+    write_lines(environment / "tools.jsonl", map(_descriptor, bundle.tools.sort("tool").to_dicts()))
+    write_records(environment, bundle.rows)
+    write_lines(environment / "perturbations.jsonl", bundle.perturbations)
+    write_lines(environment / "tasks.jsonl", _tasks(bundle))
+    copy_runtime(environment)
     return _write_manifest(bundle, environment, image)
 
 
 def _write_manifest(bundle: Bundle, environment: Path, image: dict[str, Any]) -> str:
+    return write_manifest(environment, {
+        "apps": [RECORDS], "name": bundle.name, "service": bundle.service, "starts_from": bundle.starts_from, "image": image,
+        "n_tasks": bundle.tasks.height, "n_tools": bundle.tools.height, "coverage": bundle.coverage, "privacy": bundle.privacy})
+
+
+def write_manifest(environment: Path, about: dict[str, Any]) -> str:
+    """Write the manifest of an environment whose other files are written; return its content digest."""
     content_digest, files = _content_digest(environment), _files(environment)
-    _write_json(environment / MANIFEST, {
-        "format": FORMAT, "name": bundle.name, "service": bundle.service, "starts_from": bundle.starts_from,
-        "content_digest": content_digest, "room_digest": room_digest(files), "files": files, "image": image,
-        "n_tasks": bundle.tasks.height, "n_tools": bundle.tools.height, "seeded": True, "coverage": bundle.coverage,
-        "privacy": bundle.privacy,
-    })
+    write_json(environment / MANIFEST, {
+        "format": FORMAT, "content_digest": content_digest, "room_digest": room_digest(files), "files": files, "seeded": True,
+        **about})
     return content_digest
 
 
 def _seal(bundle: Bundle, rewards: Path, content_digest: str) -> str:
-    """Write what names the grader's side, last; gives its digest."""
+    return seal(rewards, bundle.name, content_digest, bundle.rubrics.height, bundle.privacy)
+
+
+def seal(rewards: Path, name: str, content_digest: str, n_rubrics: int, privacy: str) -> str:
+    """Write rewards.json, after all other files of the grader's side; return the rewards' digest."""
     rewards_digest = _digest_of(_files(rewards))
-    _write_json(rewards / "rewards.json", {
-        "format": REWARDS_FORMAT, "environment": bundle.name, "content_digest": content_digest,
-        "rewards_digest": rewards_digest, "n_rubrics": bundle.rubrics.height, "privacy": bundle.privacy,
+    write_json(rewards / "rewards.json", {
+        "format": REWARDS_FORMAT, "environment": name, "content_digest": content_digest,
+        "rewards_digest": rewards_digest, "n_rubrics": n_rubrics, "privacy": privacy,
     })
     return rewards_digest
 
 
-def _renew(directory: Path) -> None:
-    """An empty directory that its own user alone may enter: it holds what happened after a task began, or its reward."""
+def renew(directory: Path) -> None:
+    """Make an empty directory that only its user may enter: it will hold what happened after a task began, or its reward."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(mode=0o700, parents=True)
 
@@ -156,38 +174,42 @@ def set_image(environment: Path, image: dict[str, Any]) -> None:
     """Note in the manifest what became of the image."""
     manifest = json.loads((environment / MANIFEST).read_text("utf-8"))
     if manifest["image"] != image:
-        _write_json(environment / MANIFEST, manifest | {"image": image})
+        write_json(environment / MANIFEST, manifest | {"image": image})
 
 
-def _write_content(bundle: Bundle, directory: Path) -> None:
-    _write_lines(directory / "tools.jsonl", map(_descriptor, bundle.tools.sort("tool").to_dicts()))
-    _write_lines(directory / "behaviour.jsonl", bundle.rows.programs)
-    _write_lines(directory / "world.jsonl", bundle.rows.facts)
-    _write_lines(directory / "recorded.jsonl", bundle.rows.recorded)
-    _write_lines(directory / "conditions.jsonl", bundle.conditions)
-    _write_lines(directory / "tasks.jsonl", _tasks(bundle))
-    shutil.copytree(RUNTIME, directory / "runtime", ignore=shutil.ignore_patterns("__pycache__"))
-    (directory / "Dockerfile").write_text(DOCKERFILE, "utf-8")
+def write_records(folder: Path, rows: Rows) -> None:
+    """Write the files of a `records` app."""
+    write_lines(folder / "behaviour.jsonl", rows.programs)
+    write_lines(folder / "world.jsonl", rows.facts)
+    write_lines(folder / "recorded.jsonl", rows.recorded)
+
+
+def copy_runtime(environment: Path) -> None:
+    """Copy the runtime into an environment whose apps are written, with a Dockerfile that copies all of it."""
+    shutil.copytree(RUNTIME, environment / "runtime", ignore=shutil.ignore_patterns("__pycache__"))
+    world, records = (environment / "world.jsonl").exists(), (environment / "behaviour.jsonl").exists()
+    files = [*["behaviour.jsonl"] * records, "perturbations.jsonl", MANIFEST, "tools.jsonl"]
+    content = "COPY recorded.jsonl world.jsonl /room/\n" * world + "COPY apps /room/apps\n" * (environment / "apps").exists()
+    (environment / "Dockerfile").write_text(DOCKERFILE.format(content=content, files=" ".join(files)), "utf-8")
 
 
 def _write_rewards(bundle: Bundle, directory: Path) -> None:
-    """The grader's side."""
     rubrics = bundle.rubrics.sort("task_id").to_dicts()
-    _write_texts(directory / "rubrics.jsonl", (
+    write_texts(directory / "rubrics.jsonl", (
         _document(row["rubric_id"], row["task_id"], row["checks"]) for row in rubrics
     ))
-    _write_lines(directory / "solutions.jsonl", (
+    write_lines(directory / "solutions.jsonl", (
         {"task_id": row["task_id"], "steps": json.loads(row["solution"])} for row in rubrics
     ))
-    _write_lines(directory / "sessions.jsonl", (
+    write_lines(directory / "sessions.jsonl", (
         row | {"steps": json.loads(row["steps"])} for row in bundle.sessions.sort("task_id", "session_id").to_dicts()
     ))
-    _write_json(directory / SCHEMA, schema())
+    write_json(directory / SCHEMA, schema())
 
 
 @lru_cache(maxsize=8192)
 def _document(rubric_id: str, task_id: str, checks: str) -> str:
-    """A rubric as it is published; a draft's is held to the schema once, and kept for the environment that comes of it."""
+    """Return a rubric as it is published, validated once for draft and published environment."""
     document = {"format": RUBRIC_FORMAT, "rubric_id": rubric_id, "task_id": task_id, "checks": json.loads(checks)}
     return canonical(validated(document, f"the rubric of the task {task_id}"))
 
@@ -206,13 +228,12 @@ def _tasks(bundle: Bundle) -> Iterable[dict[str, Any]]:
 
 
 def _descriptor(tool: dict[str, Any]) -> dict[str, Any]:
-    """An MCP tool descriptor."""
     row = {"name": tool["tool"], "description": tool["description"] or "", "inputSchema": json.loads(tool["input_schema"])}
     return row | ({"annotations": json.loads(tool["annotations"])} if tool["annotations"] else {})
 
 
 def _content_digest(directory: Path) -> str:
-    return _digest_of({path: found for path, found in _files(directory).items() if path not in UNDIGESTED})
+    return _digest_of({path: file_digest for path, file_digest in _files(directory).items() if path not in UNDIGESTED})
 
 
 def _files(directory: Path) -> dict[str, str]:
@@ -222,20 +243,57 @@ def _files(directory: Path) -> dict[str, str]:
 
 
 def _digest_of(files: dict[str, str]) -> str:
-    return digest("".join(f"{path}\0{found}\n" for path, found in sorted(files.items())))
+    return digest("".join(f"{path}\0{file_digest}\n" for path, file_digest in sorted(files.items())))
 
 
-def _write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    _write_texts(path, map(canonical, rows))
+def write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    """Write rows as canonical JSON lines."""
+    write_texts(path, map(canonical, rows))
 
 
-def _write_texts(path: Path, texts: Iterable[str]) -> None:
+def write_texts(path: Path, texts: Iterable[str]) -> None:
+    """Write texts, one a line."""
     with path.open("w", encoding="utf-8", newline="\n") as lines:
         lines.writelines(text + "\n" for text in texts)
 
 
-def _write_json(path: Path, value: dict[str, Any]) -> None:
+def write_json(path: Path, value: dict[str, Any]) -> None:
     """Written beside and renamed into place: a reader sees the old one or the new one."""
-    beside = path.with_suffix(".part")
-    beside.write_text(json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    beside.replace(path)
+    partial = path.with_suffix(".part")
+    partial.write_text(json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    partial.replace(path)
+
+
+SCHEMA = "rubric.schema.json"
+"""Name of the schema's file, in docs/ and beside rewards."""
+
+
+def validated(document: dict[str, Any], where: str = "") -> dict[str, Any]:
+    """Return the document itself. InputError where the schema or a kind refuses it: `where`, then what, and the hint."""
+    hint = "see docs/rewards.md and docs/rubric.schema.json"
+    error = _error("", document)
+    for check in [] if error else document["checks"]:
+        if error is None and check["kind"] in OWN:
+            error = _error(check["kind"], check["parameters"])
+    if error is not None:
+        message = error.message if len(error.message) <= 200 else f"{error.message[:197]}…"
+        raise InputError(f"this is no rubric ({error.json_path}: {message})", where, hint)
+    try:
+        ParsedRubric.read(document)
+    except ValueError as refused:
+        raise InputError(f"this is no rubric ({refused})", where, hint) from refused
+    return document
+
+
+def _error(kind: str, value: Any) -> ValidationError | None:
+    validator = _validator(kind)
+    return None if validator.is_valid(value) else best_match(validator.iter_errors(value))
+
+
+@cache
+def _validator(kind: str) -> Draft202012Validator:
+    """Of the document without what the kinds say of parameters, or of one kind's parameters: a check meets its kind's alone."""
+    whole = schema()
+    checks = {name: value for name, value in whole["properties"]["checks"]["items"].items() if name != "allOf"}
+    plain = {**whole, "properties": {**whole["properties"], "checks": {"type": "array", "items": checks}}}
+    return Draft202012Validator({**whole["$defs"][kind], "$defs": whole["$defs"]} if kind else plain)

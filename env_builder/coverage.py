@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -21,7 +20,7 @@ import polars as pl
 from env_builder.rooms import Rows
 from env_builder.runtime.answers import parse
 from env_builder.runtime.canonical import canonical, digest
-from env_builder.runtime.episode import Room
+from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.programs import Program
 from env_builder.runtime.relevance import ids, ids_in
 from env_builder.runtime.world import View, World
@@ -34,7 +33,7 @@ N_ADVICE = 5
 _TOKEN = re.compile(r"[^\W_]+")
 
 
-class Call(NamedTuple):
+class PossibleCall(NamedTuple):
     """A question that may be asked."""
 
     tool: str
@@ -42,14 +41,14 @@ class Call(NamedTuple):
     """Canonical JSON of the arguments."""
 
 
-class Around(NamedTuple):
+class SessionQuestions(NamedTuple):
     """What sessions asked, and what names they saw."""
 
-    asked: dict[str, set[Call]]
+    calls: dict[str, set[PossibleCall]]
     """Session -> its calls."""
     named: dict[str, frozenset[str]]
     """Session -> ids in its calls and their answers."""
-    naming: dict[str, set[Call]]
+    naming: dict[str, set[PossibleCall]]
     """Id -> calls of the log that name it."""
 
 
@@ -60,12 +59,19 @@ def coverage(rows: Rows, tasks: pl.DataFrame, turns: pl.DataFrame) -> dict[str, 
     """
     programs = {row["tool"]: row for row in rows.programs}
     world = World(rows.facts, rows.recorded)
-    around, looks = _around(turns), _looks(rows)
+    showing = {
+        rule["class"]: (row["tool"], rule["argument"]) for row in reversed(rows.programs) for rule in row["rules"]
+        if rule["rule"] == "document"}
+    around, looks = _around(turns), [(showing[fact["class"]], fact["key"]) for fact in rows.facts if fact["class"] in showing]
     keys = {key for _, key in looks}
     if keys:
-        around = _of_things(around, keys)
-    room = Room(world, programs, View(None, frozenset()))
-    shapes = _shapes(looks, around)
+        around = around._replace(naming={name: calls for name, calls in around.naming.items() if name in keys})
+    room = EpisodeState(world, programs, View(None, frozenset()))
+    named = Counter(_shape(name) for name in frozenset().union(*around.named.values()))
+    rules_of: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+    for rule, key in set(looks):
+        rules_of[_shape(key)][rule] += 1
+    shapes = {shape: rule for shape, rules in sorted(rules_of.items()) for rule, n in rules.items() if 2 * n >= named[shape]}
     by_tool: dict[str, Counter[str]] = defaultdict(Counter)
     reasons: Counter[tuple[str, str, str]] = Counter()
     chosen = sorted(tasks.iter_rows(named=True), key=lambda task: digest(task["task_id"]))[:N_TASKS]
@@ -88,61 +94,38 @@ def coverage(rows: Rows, tasks: pl.DataFrame, turns: pl.DataFrame) -> dict[str, 
             reasons.items(), key=lambda item: (-item[1], item[0]))[:N_ADVICE]]}
 
 
-def _around(turns: pl.DataFrame) -> Around:
-    around = Around(defaultdict(set), defaultdict(frozenset), defaultdict(set))
+def _around(turns: pl.DataFrame) -> SessionQuestions:
+    around = SessionQuestions(defaultdict(set), defaultdict(frozenset), defaultdict(set))
     calls = turns.filter((pl.col("kind") == "call") & pl.col("arguments").is_not_null() & pl.col("content").is_not_null())
     for session_id, tool, text, content in calls.select("session_id", "tool", "arguments", "content").iter_rows():
         arguments = json.loads(text)
-        call, own = Call(tool, canonical(arguments)), ids(arguments)
-        around.asked[session_id].add(call)
+        call, own = PossibleCall(tool, canonical(arguments)), ids(arguments)
+        around.calls[session_id].add(call)
         around.named[session_id] |= own | ids_in(content)
         for name in own:
             around.naming[name].add(call)
     return around
 
 
-def _looks(rows: Rows) -> list[tuple[tuple[str, str], str]]:
-    """((tool, argument), key) of every thing that a tool is known to show by one argument."""
-    showing = {
-        rule["class"]: (row["tool"], rule["argument"]) for row in reversed(rows.programs) for rule in row["rules"]
-        if rule["rule"] == "document"}
-    return [(showing[fact["class"]], fact["key"]) for fact in rows.facts if fact["class"] in showing]
-
-
-def _of_things(around: Around, keys: set[str]) -> Around:
-    """Calls by the things that they name, not by every id: a street's number links nothing."""
-    return around._replace(naming={name: calls for name, calls in around.naming.items() if name in keys})
-
-
-def _shapes(looks: list[tuple[tuple[str, str], str]], around: Around) -> dict[str, tuple[str, str]]:
-    """Shape of names -> (tool, argument) that shows such things, where half the names of that shape are known as such."""
-    named = Counter(_shape(name) for name in frozenset().union(*around.named.values()))
-    known: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
-    for rule, key in set(looks):
-        known[_shape(key)][rule] += 1
-    return {
-        shape: rule for shape, rules in sorted(known.items()) for rule, n in rules.items() if 2 * n >= named[shape]}
-
-
-def _candidates(session_ids: list[str], around: Around, shapes: dict[str, tuple[str, str]]) -> list[Call]:
-    own = set().union(*(around.asked.get(name, ()) for name in session_ids))
-    seen = frozenset().union(*(around.named.get(name, ()) for name in session_ids))
-    found = set().union(*(around.naming.get(name, ()) for name in seen))
-    for name in seen:
+def _candidates(session_ids: list[str], around: SessionQuestions, shapes: dict[str, tuple[str, str]]) -> list[PossibleCall]:
+    own = set().union(*(around.calls.get(name, ()) for name in session_ids))
+    names = frozenset().union(*(around.named.get(name, ()) for name in session_ids))
+    session_candidates = set().union(*(around.naming.get(name, ()) for name in names))
+    for name in names:
         if rule := shapes.get(_shape(name)):
-            found.add(Call(rule[0], canonical({rule[1]: name})))
-    by_tool: dict[str, list[Call]] = defaultdict(list)
-    for call in sorted(found - own, key=lambda call: digest("\0".join(call))):
+            session_candidates.add(PossibleCall(rule[0], canonical({rule[1]: name})))
+    by_tool: dict[str, list[PossibleCall]] = defaultdict(list)
+    for call in sorted(session_candidates - own, key=lambda call: digest("\0".join(call))):
         by_tool[call.tool].append(call)
     return [call for _, calls in sorted(by_tool.items()) for call in calls[:N_CALLS]]
 
 
 def _shape(name: str) -> str:
-    """What names of one kind have in common: their signs, and the length of what has digits between them."""
+    """Return what names of one kind have in common: their signs, and the length of what has digits between them."""
     return _TOKEN.sub(lambda token: "a" if token[0].isalpha() else f"{'9' if token[0].isdigit() else 'x'}{len(token[0])}", name)
 
 
-def _reason(program: Program, arguments: dict[str, Any], world: World, room: Room) -> tuple[str, str, str]:
+def _reason(program: Program, arguments: dict[str, Any], world: World, room: EpisodeState) -> tuple[str, str, str]:
     """(kind, of what, field): why a call is not answered at a task's beginning."""
     tool = program["tool"]
     rule = next((rule for rule in program["rules"] if rule.get("class") and rule.get("argument") in arguments), None)
@@ -153,17 +136,12 @@ def _reason(program: Program, arguments: dict[str, Any], world: World, room: Roo
     if not facts:
         return "never_seen", rule["class"], ""
     if room.document(name) is None:
-        return "stale", rule["class"], _drifting(facts)
+        documents = [value for fact in facts if isinstance(value := parse(fact["value"]), dict)]
+        apart = Counter(
+            field for one, other in pairwise(documents) for field in sorted({*one, *other})
+            if one.get(field) != other.get(field))
+        return "stale", rule["class"], (min(apart, key=lambda field: (-apart[field], field)) if apart else "")
     return "program", tool, ""
-
-
-def _drifting(facts: Iterable[dict[str, Any]]) -> str:
-    """The field by which the looks at a thing differ most often, "" where they are all alike."""
-    seen = [value for fact in facts if isinstance(value := parse(fact["value"]), dict)]
-    apart = Counter(
-        field for one, other in pairwise(seen) for field in sorted({*one, *other})
-        if one.get(field) != other.get(field))
-    return min(apart, key=lambda field: (-apart[field], field)) if apart else ""
 
 
 _SAYS = {

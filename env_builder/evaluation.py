@@ -87,7 +87,7 @@ def evaluate(
     log: Sequence[Logged], played: Mapping[str, Sequence[float | None]], least_ess: float = LEAST_ESS, draws: int = DRAWS,
     seed: int = 0,
 ) -> list[Estimate]:
-    """The three estimates of a policy, in the order of `METHODS`.
+    """Return the three estimates of a policy, in the order of `METHODS`.
 
     `log`: episodes of another policy; may be empty. `played`: task -> rewards of the policy's own episodes in the rebuilt room
     (None: unscored); may be empty. Where the room cannot tell, `direct` and `dr` take the mean of what it can: the more it
@@ -96,14 +96,23 @@ def evaluate(
     """
     scored = any(reward is not None for each in played.values() for reward in each)
     room = _values(played) if scored else {}
-    told = [episode for episode in log if episode.reward is not None]
-    weighed = [episode for episode in told if _is_weighed(episode)]
-    no_log = _no_log(log, told, weighed)
+    with_reward = [episode for episode in log if episode.reward is not None]
+    weighed = [episode for episode in with_reward if _is_weighed(episode)]
+    no_log = _no_log(log, with_reward, weighed)
     rng = np.random.default_rng(seed)
     direct = _direct(log, played, room, draws, rng)
     if no_log:
         return [direct, _refusal("wis", no_log), _refusal("dr", no_log)]
-    table = _table(weighed, room)
+    usual = room.get("", 0.0)
+    places = {task_id: place for place, task_id in enumerate(sorted({episode.task_id for episode in weighed}))}
+    ratios = [math.fsum(map(_number, episode.target or ())) - math.fsum(map(_number, episode.behaviour or ()))
+              for episode in weighed]
+    table = _Table(
+        np.array([places[episode.task_id] for episode in weighed]),
+        np.array([_number(episode.reward) for episode in weighed]),
+        np.exp(np.clip(ratios, -np.inf, 700.0)),
+        np.array([room.get(episode.task_id, usual) for episode in weighed]),
+        np.array([usual if episode.modelled is None else episode.modelled for episode in weighed]))
     n = len(weighed)
     ess, support, reason = _supported(table, least_ess, n)
     if reason:
@@ -134,15 +143,15 @@ def _no_room(log: Sequence[Logged], played: Mapping[str, Sequence[float | None]]
     return None
 
 
-def _no_log(log: Sequence[Logged], told: Sequence[Logged], weighed: Sequence[Logged]) -> str | None:
+def _no_log(log: Sequence[Logged], scored: Sequence[Logged], weighed: Sequence[Logged]) -> str | None:
     if not log:
         return "there is no log of another policy's episodes"
-    if not told:
+    if not scored:
         return f"of none of the {len(log)} logged episodes is it known what came of it"
     if weighed:
         return None
-    if all(_unsaid(episode.behaviour) for episode in told):
-        return (f"none of the {len(told)} logged episodes has the log-probabilities of its turns; "
+    if all(_unsaid(episode.behaviour) for episode in scored):
+        return (f"none of the {len(scored)} logged episodes has the log-probabilities of its turns; "
                 "record them with the log, or take `direct`")
     return "the policy does not say how likely the logged turns are under it; let it say so, or take `direct`"
 
@@ -172,19 +181,6 @@ def _values(played: Mapping[str, Sequence[float | None]]) -> dict[str, float]:
     return {"": usual} | {
         task_id: math.fsum(usual if reward is None else reward for reward in each) / len(each)
         for task_id, each in played.items() if each}
-
-
-def _table(episodes: Sequence[Logged], room: Mapping[str, float]) -> _Table:
-    usual = room.get("", 0.0)
-    places = {task_id: place for place, task_id in enumerate(sorted({episode.task_id for episode in episodes}))}
-    ratios = [math.fsum(map(_number, episode.target or ())) - math.fsum(map(_number, episode.behaviour or ()))
-              for episode in episodes]
-    return _Table(
-        np.array([places[episode.task_id] for episode in episodes]),
-        np.array([_number(episode.reward) for episode in episodes]),
-        np.exp(np.clip(ratios, -np.inf, 700.0)),
-        np.array([room.get(episode.task_id, usual) for episode in episodes]),
-        np.array([usual if episode.modelled is None else episode.modelled for episode in episodes]))
 
 
 def _number(value: float | None) -> float:
@@ -228,10 +224,10 @@ def _direct(
 def _interval(table: _Table, doubly: bool, draws: int, rng: np.random.Generator) -> tuple[float, float, float]:
     """(value, low, high) of `dr` or `wis`: ratios of sums over tasks, so that a draw of tasks is a product of matrices."""
     n_tasks = int(table.task.max()) + 1
-    left = table.reward - table.modelled if doubly else table.reward
+    remainder = table.reward - table.modelled if doubly else table.reward
     weight = table.weight / float(table.weight.max())
     columns = np.stack([np.bincount(table.task, each, n_tasks) for each in (
-        weight * left, weight, table.model if doubly else np.zeros_like(weight), np.ones_like(weight))], axis=1)
+        weight * remainder, weight, table.model if doubly else np.zeros_like(weight), np.ones_like(weight))], axis=1)
     drawn = np.vstack([np.ones(n_tasks), _counts(n_tasks, draws, rng)]) @ columns
     with np.errstate(invalid="ignore", divide="ignore"):
         values = drawn[:, 0] / drawn[:, 1] + drawn[:, 2] / drawn[:, 3]

@@ -1,7 +1,7 @@
 """Rooms made straight from frames: the rows that a bundle holds, and what every session changed when played in its room.
 
 In: facts, answers on record and behaviours of the warehouse. Out: rows as docs/environment.md defines them, and for each
-session its difference, null where the room cannot tell (an act that it does not answer as recorded).
+session its difference, null where the environment cannot tell (a write call that it does not answer as recorded).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from env_builder.runtime.canonical import canonical
-from env_builder.runtime.episode import Room
+from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.programs import Program
 from env_builder.runtime.world import View, World
 
@@ -26,7 +26,7 @@ Row = dict[str, Any]
 
 
 class Rows(NamedTuple):
-    """What a room of one service is made of, in canonical order."""
+    """What an environment of one service is made of, in canonical order."""
 
     facts: list[Row]
     recorded: list[Row]
@@ -34,26 +34,29 @@ class Rows(NamedTuple):
 
 
 def rows_of(service: str, facts: pl.DataFrame, recorded: pl.DataFrame, behaviours: pl.DataFrame) -> Rows:
-    """Rows of one service's room. Several views of one thing stand in order of session, then of time."""
+    """Rows of one service's room. Several views of one entity stand in order of session, then of time."""
     own = pl.col("service") == service
-    seen = facts.filter(own).select(
-        pl.col("entity_class").alias("class"), "key", "value", _instant("valid_from").alias("from"),
-        _instant("valid_to").alias("to"), pl.col("session_id").alias("session"), "known", pl.col("event_id").alias("event"),
-    ).sort("class", "key", "session", "from", "event", nulls_last=False)
-    told = recorded.filter(own).select(
+    fact_rows = (
+        facts.filter(own)
+        .select(
+            pl.col("entity_class").alias("class"), "key", "value", _instant("valid_from").alias("from"),
+            _instant("valid_to").alias("to"), pl.col("session_id").alias("session"), "derivation",
+            pl.col("event_id").alias("event"))
+        .sort("class", "key", "session", "from", "event", nulls_last=False)
+    )
+    recorded_rows = recorded.filter(own).select(
         "tool", "arguments", "content", "is_error", _instant("valid_from").alias("from"), _instant("valid_to").alias("to"),
         pl.col("session_id").alias("session"), "after", "effects", pl.col("event_id").alias("event"),
     ).sort("tool", "arguments", "after", "session", "from", "event", nulls_last=False)
-    found = behaviours.filter(own).sort("tool").select("program", "n_support", "n_against", "fidelity", "abstains")
+    behaviour_rows = behaviours.filter(own).sort("tool").select("program", "n_support", "n_against", "fidelity", "abstains")
     return Rows(
-        seen.to_dicts(),
-        [row | {"after": json.loads(row["after"]), "effects": json.loads(row["effects"])} for row in told.to_dicts()],
-        [_supported(json.loads(program), says) for program, *says in found.iter_rows()],
-    )
+        fact_rows.to_dicts(),
+        [row | {"after": json.loads(row["after"]), "effects": json.loads(row["effects"])} for row in recorded_rows.to_dicts()],
+        [_supported(json.loads(program), says) for program, *says in behaviour_rows.iter_rows()])
 
 
 def _supported(program: Program, says: list[Any]) -> Program:
-    """The program with what speaks for and against it, and who wrote it where that was not induction."""
+    """Return the program with its support, and with its author where it was not induced."""
     author = {"written_by": program.pop("written_by")} if "written_by" in program else {}
     return program | {"support": dict(zip(SUPPORT, says, strict=True)) | author}
 
@@ -65,7 +68,8 @@ def differences(
     played: list[tuple[str, str | None]] = []
     for service in sessions["service"].unique().sort():
         rows = rows_of(service, facts, recorded, behaviours)
-        room = Room(World(rows.facts, rows.recorded), {row["tool"]: row for row in rows.programs}, View(None, frozenset()))
+        programs = {row["tool"]: row for row in rows.programs}
+        room = EpisodeState(World(rows.facts, rows.recorded), programs, View(None, frozenset()))
         here = sessions.filter(pl.col("service") == service)
         starts = dict(here.select("session_id", _instant("started_at")).iter_rows())
         for session_id, calls in _calls(turns.join(here, on="session_id", how="semi")):
@@ -82,14 +86,14 @@ def _calls(turns: pl.DataFrame) -> Iterator[tuple[str, list[tuple[str, str | Non
         yield session_id, [(call["tool"], call["arguments"], call["content"]) for call in calls]
 
 
-def _played(empty: Room, view: View, calls: list[tuple[str, str | None, str | None]]) -> str | None:
-    """The difference that the calls make, None where an act is not answered as it was logged."""
+def _played(empty: EpisodeState, view: View, calls: list[tuple[str, str | None, str | None]]) -> str | None:
+    """Return the difference that the calls make, None if a write call is not answered as it was logged."""
     room = empty.fork(view)
     for tool, arguments, content in calls:
         if arguments is None or content is None:
             continue
         result = room.call(tool, json.loads(arguments))
-        if result.content != content and room.acts_of(tool):
+        if result.content != content and room.may_write(tool):
             return None
     return canonical(room.difference())
 

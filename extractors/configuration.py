@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
 
 from extractors.formats.envelope import FIELDS
-from extractors.formats.mapped_item import FIELDS as MAPPED_FIELDS
-from extractors.formats.mapped_item import TABLES
+from extractors.formats.mapped import FIELDS as MAPPED_FIELDS
+from extractors.formats.mapped import TABLES
 from extractors.formats.mapped_words import KINDS, ROLES
 from warehouse.errors import InputError
 
@@ -46,7 +46,7 @@ class Source(_Section):
     @field_validator("fields", mode="before")
     @classmethod
     def _flat(cls, value: Any) -> Any:
-        """The tables of words as fields of their own: `roles.bot` for `bot` in `roles`."""
+        """Return the tables of words as fields of their own: `roles.bot` for `bot` in `roles`."""
         if not isinstance(value, dict):
             return value
         tables = {name: value[name] for name in TABLES if isinstance(value.get(name), dict)}
@@ -58,9 +58,9 @@ class Source(_Section):
     def _known_fields(cls, value: dict[str, str]) -> dict[str, str]:
         for name, meant in value.items():
             table, dot, word = name.partition(".")
-            known: tuple[str, ...] = (*FIELDS, *MAPPED_FIELDS, *TABLES)
-            if table not in known or (dot and table not in TABLES) or (table in TABLES and not word):
-                raise ValueError(f"no field {name!r}; there are: {', '.join(known)}")
+            allowed: tuple[str, ...] = (*FIELDS, *MAPPED_FIELDS, *TABLES)
+            if table not in allowed or (dot and table not in TABLES) or (table in TABLES and not word):
+                raise ValueError(f"no field {name!r}; there are: {', '.join(allowed)}")
             meanings = {"roles": (meant, ROLES), "kinds": (meant, KINDS), "says": (word, ROLES)}
             if table in meanings and meanings[table][0] not in meanings[table][1]:
                 raise ValueError(f"{meanings[table][0]!r} in {table!r} is none of: {', '.join(meanings[table][1])}")
@@ -69,14 +69,14 @@ class Source(_Section):
     @model_validator(mode="before")
     @classmethod
     def _mapped(cls, value: Any) -> Any:
-        """A source that maps more than every format has needs no word for its format."""
+        """Set the format `mapped` if the fields map more than every format has."""
         fields = value.get("fields") if isinstance(value, dict) else None
         if isinstance(fields, dict) and value.get("format") is None and set(fields) - set(FIELDS):
             return {**value, "format": "mapped"}
         return value
 
 
-class Sessions(_Section):
+class SessionRules(_Section):
     """How sessions are cut where the log names none."""
 
     gap_minutes: float = Field(default=30.0, gt=0)
@@ -89,7 +89,7 @@ class Gates(_Section):
     min_probability: float = Field(default=0.5, ge=0, le=1)
     """Least probability of success of a session that counts as good."""
     min_auroc: float | None = Field(default=None, ge=0, le=1)
-    """A family whose known outcomes are told apart worse than this gets no reward (`extractors/outcomes/gate.py`)."""
+    """A family whose known outcomes are told apart worse than this gets no reward (`extractors/outcomes/calibration.py`)."""
     max_ece: float | None = Field(default=None, ge=0, le=1)
     """A family whose probabilities of success are further off than this, on average, gets no reward."""
 
@@ -98,11 +98,11 @@ class Audit(_Section):
     """What is tried on each task before it is published, and what is taken for known of its sessions."""
 
     mutants: int = Field(default=1, ge=0)
-    """Changes of the solution that are played, of each kind and act, beside leaving an act out and doing it twice."""
+    """Changes of the solution that are played, of each kind and write call, beside leaving a call out and making it twice."""
     bad_below: float = Field(default=0.1, ge=0, le=1)
-    """A session with a smaller probability of success is known to be bad: a reward that lets it through is withheld."""
+    """A session with a smaller probability of success is known to be bad: a reward that lets it through is unverified."""
     good_from: float = Field(default=0.9, ge=0, le=1)
-    """A session with at least this probability is known to be good: a reward that stops it is withheld."""
+    """A session with at least this probability is known to be good: a reward that stops it is unverified."""
 
 
 class OutcomeSources(_Section):
@@ -142,9 +142,9 @@ class NewTasks(_Section):
     """Tasks whose solution nobody logged (docs/rewards.md)."""
 
     failures: bool = True
-    """Whether sessions that went wrong become tasks, solved along the way of good ones."""
+    """Whether sessions that went wrong become tasks, solved as good ones were."""
     per_family: int = Field(default=2, ge=0)
-    """Instances about other things that are made of each family at most; 0: none."""
+    """Instances about other entities that are made of each family at most; 0: none."""
 
 
 Level = Literal["block", "warn", "off"]
@@ -159,7 +159,7 @@ class Release(_Section):
     approval: bool = False
     """Whether a release waits until somebody promotes it: `traceroom release --approve ID`."""
     keep: int = Field(default=10, ge=1)
-    """Promoted releases that `traceroom collect` keeps."""
+    """Promoted releases that `traceroom gc` keeps."""
     days: float = Field(default=7.0, ge=0)
     """Days that it keeps what was never promoted, and contents that no release has."""
     min_auroc: float = Field(default=0.5, ge=0, le=1)
@@ -171,7 +171,7 @@ class Release(_Section):
     drift: Level = "warn"
     """What new changes of what the logs are made of do."""
     leaks: Level = "block"
-    """What things on several sides of a split do."""
+    """What entities on several sides of a split do."""
     secrets: Level = "block"
     """What keys, tokens and passwords in the files do."""
     personal_data: Level = "warn"
@@ -190,7 +190,7 @@ class Configuration(_Section):
     privacy_policy: str | None = None
     """A TOML file that says which fields are what, and what is kept (docs/privacy.md); relative to this file."""
     sources: list[Source] = Field(default_factory=list)
-    sessions: Sessions = Sessions()
+    sessions: SessionRules = SessionRules()
     gates: Gates = Gates()
     audit: Audit = Audit()
     outcomes: OutcomeSources = OutcomeSources()
@@ -200,13 +200,13 @@ class Configuration(_Section):
     variants: NewTasks = NewTasks()
     release: Release = Release()
     bindings: dict[str, Binding] = Field(default_factory=dict)
-    """Tool -> `KIND:WHAT`: the real thing that answers in a rollout what is not on record (docs/environment.md)."""
+    """Tool -> `KIND:WHAT`: the real service that answers in a rollout what is not on record (docs/environment.md)."""
 
 
 def load(path: Path | str) -> Configuration:
-    """The configuration in the TOML file at `path`, source paths made absolute.
+    """Read the configuration in the TOML file at `path`, source paths made absolute.
 
-    Errors: `InputError`, one sentence that names file, key and the mend.
+    Errors: `InputError`, one sentence that names file, key and the hint.
     """
     path = Path(path)
     try:
@@ -217,40 +217,33 @@ def load(path: Path | str) -> Configuration:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"the configuration is no TOML ({error})", str(path), "repair that place") from error
     try:
-        found = Configuration.model_validate(value)
+        configuration = Configuration.model_validate(value)
     except ValidationError as error:
-        raise InputError(_problem(error), str(path), _mend(error)) from error
-    sources = [source.model_copy(update={"paths": [str((path.parent / each).resolve()) for each in source.paths]})
-               for source in found.sources]
-    folder = found.behaviour.programs
-    behaviour = found.behaviour.model_copy(update={"programs": str((path.parent / folder).resolve())} if folder else {})
-    beside = path.parent / (found.rewards.rubrics or RUBRICS)
-    rubrics = str(beside.resolve()) if found.rewards.rubrics or beside.is_dir() else None
-    rewards = found.rewards.model_copy(update={"rubrics": rubrics})
-    registry = found.release.registry
-    release = found.release.model_copy(
-        update={"registry": registry if "://" in registry else str((path.parent / registry).resolve())} if registry else {})
-    return found.model_copy(update={"sources": sources, "behaviour": behaviour, "rewards": rewards, "release": release})
+        raise InputError(*_problem(error, str(path))) from error
+
+    def absolute(name: str) -> str:
+        return str((path.parent / name).resolve())
+    folder, registry = configuration.behaviour.programs, configuration.release.registry
+    rubrics = configuration.rewards.rubrics or (RUBRICS if (path.parent / RUBRICS).is_dir() else None)
+    return configuration.model_copy(update={
+        "sources": [each.model_copy(update={"paths": list(map(absolute, each.paths))}) for each in configuration.sources],
+        "behaviour": configuration.behaviour.model_copy(update={"programs": absolute(folder)} if folder else {}),
+        "rewards": configuration.rewards.model_copy(update={"rubrics": absolute(rubrics) if rubrics else None}),
+        "release": configuration.release.model_copy(
+            update={"registry": absolute(registry)} if registry and "://" not in registry else {})})
 
 
-def _problem(error: ValidationError) -> str:
+def _problem(error: ValidationError, place: str) -> tuple[str, str, str]:
+    """Return what is wrong, where, and the hint."""
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "extra_forbidden":
-        return f"there is no key '{key}'"
     if first["type"] == "string_pattern_mismatch":
-        return f"key '{key}': {first['input']!r} is not KIND:WHAT"
-    return f"key '{key}': {first['msg'].removeprefix('Value error, ')}"
-
-
-def _mend(error: ValidationError) -> str:
-    first = error.errors()[0]
-    if first["type"] == "string_pattern_mismatch":
-        return "name what to bind as docs/environment.md says: python:module:function, http:ADDRESS, mcp:ADDRESS, mcp:COMMAND"
+        return f"key '{key}': {first['input']!r} is not KIND:WHAT", place, (
+            "name what to bind as docs/environment.md says: python:module:function, http:ADDRESS, mcp:ADDRESS, mcp:COMMAND")
     if first["type"] != "extra_forbidden":
-        return "correct its value"
-    sections: dict[str, type[_Section]] = {"sources": Source, "sessions": Sessions, "gates": Gates, "audit": Audit,
-                                            "outcomes": OutcomeSources, "behaviour": BehaviourSources, "goals": Goals,
-                                            "rewards": RewardSources, "variants": NewTasks, "release": Release}
-    section = sections.get(str(first["loc"][0]), Configuration) if len(first["loc"]) > 1 else Configuration
-    return f"remove it, or use one of: {', '.join(section.model_fields)}"
+        return f"key '{key}': {first['msg'].removeprefix('Value error, ')}", place, "correct its value"
+    section: Any = Configuration
+    if len(first["loc"]) > 1:
+        name = str(first["loc"][0])
+        section = Source if name == "sources" else Configuration.model_fields[name].annotation
+    return f"there is no key '{key}'", place, f"remove it, or use one of: {', '.join(section.model_fields)}"

@@ -1,7 +1,7 @@
-"""What is packed: gzip and zstd streams, zip archives, SQLite databases and Parquet tables, unpacked within bounds.
+"""Unpack gzip and zstd streams, zip archives, SQLite databases and Parquet tables within bounds.
 
-A file that would unpack to more than `MOST_BYTES` is refused: it is a bomb, or it should be split.
-"""
+A file that would unpack to more than `MOST_BYTES` is refused: it is a bomb, or it should be split. A stream is read as it is
+needed; UTF-16 is recoded to UTF-8. The content before a damage is read, and the damage is reported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import io
 import sqlite3
 import zipfile
 import zlib
-from typing import Any, BinaryIO, cast
+from collections.abc import Callable
+from typing import Any, BinaryIO
 
 import polars as pl
 import zstandard
@@ -21,7 +22,7 @@ MOST_BYTES = 1 << 27
 DAMAGED = (OSError, EOFError, zlib.error, zstandard.ZstdError, MemoryError)
 _NO_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, IndexError)
 """RuntimeError: it is encrypted, or packed in a way that `zipfile` does not know."""
-_STEP = 1 << 20
+_UNPACK_STEP = 1 << 20
 _GZIP, _ZSTD, _ZIP = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", (b"PK\x03\x04", b"PK\x05\x06")
 _SQLITE, _PARQUET = b"SQLite format 3\0", b"PAR1"
 _ZSTD_IN_ZIP = 93
@@ -29,38 +30,28 @@ _KEEP = 5
 _MOST_MEMBERS = 100_000
 
 
-def unpack(content: bytes, most: int = MOST_BYTES) -> bytes:
-    """The content of a gzip or zstd stream (several one after another too), else `content` itself. Errors: ValueError."""
-    if content.startswith(_GZIP):
-        return _gunzip(content, most)
-    if content.startswith(_ZSTD):
-        return _unzstd(content, most)
-    return content
-
-
 def claims(content: bytes) -> bool:
     """Whether it begins as an archive, a database or a Parquet table does."""
     return content.startswith((*_ZIP, _SQLITE, _PARQUET))
 
 
-def stream(file: BinaryIO) -> BinaryIO:
-    """The content of an open file, unpacked while it is read where it is gzip or zstd.
-
-    What reads from it raises the errors in `DAMAGED` where the file is damaged.
-    """
-    begin = file.read(4)
-    file.seek(0)
-    if begin.startswith(_GZIP):
-        return cast(BinaryIO, gzip.GzipFile(fileobj=file))
-    if begin.startswith(_ZSTD):
-        return cast(BinaryIO, zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True))
-    return file
-
-
 def head_of(content: bytes) -> Head | None:
     """Layout and content of an archive, a database or a Parquet table; None for anything else. Errors: ValueError."""
     if content.startswith(_ZIP):
-        return Head("archive", [], _members(content))
+        files: dict[str, bytes] = {}
+        remaining = MOST_BYTES
+        try:
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                infos = archive.infolist()
+                if len(infos) > _MOST_MEMBERS:
+                    raise ValueError(f"it holds more than {_MOST_MEMBERS} files")
+                for info in infos:
+                    if not info.is_dir():
+                        files[info.filename] = _member(archive, content, info, remaining)
+                        remaining -= len(files[info.filename])
+        except _NO_ZIP as error:
+            raise ValueError(f"damaged zip ({error})") from error
+        return Head("archive", [], files)
     if content.startswith(_SQLITE):
         tables = _tables(content)
         return Head("database", [{name: rows[:_KEEP] for name, rows in tables.items()}], tables)
@@ -70,71 +61,30 @@ def head_of(content: bytes) -> Head | None:
     return None
 
 
-def _gunzip(content: bytes, most: int) -> bytes:
-    found, rest = bytearray(), content
-    while rest:
-        stream = zlib.decompressobj(wbits=31)
-        try:
-            while not stream.eof:
-                found += stream.decompress(stream.unconsumed_tail or rest, _STEP)
-                rest = b""
-                if len(found) > most:
-                    raise ValueError(f"it unpacks to more than {most} bytes")
-                if not stream.unconsumed_tail and not stream.eof:
-                    raise ValueError("damaged gzip (it ends before its end)")
-        except zlib.error as error:
-            raise ValueError(f"damaged gzip ({error})") from error
-        rest = stream.unused_data.lstrip(b"\0")
-    return bytes(found)
-
-
-def _unzstd(content: bytes, most: int) -> bytes:
-    found = bytearray()
-    try:
-        with zstandard.ZstdDecompressor().stream_reader(content, read_across_frames=True) as stream:
-            while step := stream.read(_STEP):
-                found += step
-                if len(found) > most:
-                    raise ValueError(f"it unpacks to more than {most} bytes")
-    except (zstandard.ZstdError, MemoryError) as error:
-        raise ValueError(f"damaged zstd ({error})") from error
-    return bytes(found)
-
-
-def _members(content: bytes) -> dict[str, bytes]:
-    """The files of a zip archive by name, read and never written: a name with `..` in it is a name."""
-    found: dict[str, bytes] = {}
-    left = MOST_BYTES
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            infos = archive.infolist()
-            if len(infos) > _MOST_MEMBERS:
-                raise ValueError(f"it holds more than {_MOST_MEMBERS} files")
-            for info in infos:
-                if not info.is_dir():
-                    found[info.filename] = _member(archive, content, info, left)
-                    left -= len(found[info.filename])
-    except _NO_ZIP as error:
-        raise ValueError(f"damaged zip ({error})") from error
-    return found
-
-
-def _member(archive: zipfile.ZipFile, content: bytes, info: zipfile.ZipInfo, left: int) -> bytes:
+def _member(archive: zipfile.ZipFile, content: bytes, info: zipfile.ZipInfo, remaining: int) -> bytes:
     """One file of an archive; zstd inside zip is unpacked here, since `zipfile` learns it in Python 3.14."""
     if info.compress_type == _ZSTD_IN_ZIP:
         at = info.header_offset
         name, extra = (int.from_bytes(content[i:i + 2], "little") for i in (at + 26, at + 28))
         start = at + 30 + name + extra
-        return _unzstd(content[start:start + info.compress_size], left)
-    with archive.open(info) as stream:
-        found = stream.read(left + 1)
-    if len(found) > left:
-        raise ValueError(f"it unpacks to more than {MOST_BYTES} bytes")
-    return found
+        unpacked, most = bytearray(), remaining
+        try:
+            with zstandard.ZstdDecompressor().stream_reader(
+                    content[start:start + info.compress_size], read_across_frames=True) as packed:
+                while len(unpacked) <= remaining and (step := packed.read(_UNPACK_STEP)):
+                    unpacked += step
+        except (zstandard.ZstdError, MemoryError) as error:
+            raise ValueError(f"damaged zstd ({error})") from error
+    else:
+        most = MOST_BYTES
+        with archive.open(info) as stream:
+            unpacked = bytearray(stream.read(remaining + 1))
+    if len(unpacked) > remaining:
+        raise ValueError(f"it unpacks to more than {most} bytes")
+    return bytes(unpacked)
 
 
 def _tables(content: bytes) -> dict[str, list[dict[str, Any]]]:
-    """The rows of each table of a SQLite database, in the order of the table."""
     try:
         connection = sqlite3.connect(":memory:")
         try:
@@ -154,3 +104,109 @@ def _parquet(content: bytes) -> list[dict[str, Any]]:
         return pl.read_parquet(io.BytesIO(content)).to_dicts()
     except (pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException) as error:
         raise ValueError(f"damaged Parquet ({str(error).splitlines()[0]})") from error
+
+
+_STEP = 1 << 22
+_PACKED_STEP = 1 << 18
+_PACKED_MOST, _PACKED_RATIO = 1 << 30, 300
+"""A packed file that unpacks to more than both is a bomb."""
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Stream:
+    """The unpacked content of a file. Errors: OSError where the disk or the connection fails."""
+
+    def __init__(self, file: BinaryIO, n_bytes: int) -> None:
+        self._file = file
+        begin = file.read(4)
+        file.seek(0)
+        stream: Any = file   # unpacked while it is read; a damaged file raises one of `DAMAGED`
+        if begin.startswith(_GZIP):
+            stream = gzip.GzipFile(fileobj=file)
+        elif begin.startswith(_ZSTD):
+            stream = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+        self._packed = stream is not file
+        self._read: Callable[[int], bytes] = stream.read1 if self._packed else stream.read
+        self._most = max(_PACKED_MOST, _PACKED_RATIO * n_bytes)
+        self._read_all = False
+        self.damage: str | None = None
+        """What is wrong with the file after what is held: there is no more of it."""
+        self.buffer = b""
+        """Read, not taken."""
+        self.n_taken = 0
+        self.fill(len(_UTF_16[0]))
+        if self.buffer[:2] not in _UTF_16:
+            return
+        try:   # to UTF-8, as a whole
+            if not self.fill(MOST_BYTES + 1):
+                raise ValueError(f"it is UTF-16 of more than {MOST_BYTES >> 20} MiB; write it as UTF-8")
+            self.buffer = self.buffer.decode("utf-16").encode()
+        except UnicodeError as error:
+            self.buffer, self.damage, self._read_all = b"", f"it begins as UTF-16 but is none ({error})", True
+        except ValueError as error:
+            self.buffer, self.damage, self._read_all = b"", str(error), True
+
+    @property
+    def ended(self) -> bool:
+        return not self.buffer and self.fill(1)
+
+    def fill(self, n_bytes: int) -> bool:
+        """Hold at least `n_bytes` if there are so many; True: what is held is all that is left."""
+        missing = n_bytes - len(self.buffer)
+        if missing > 0 and not self._read_all:
+            more = [self.buffer]
+            while missing > 0 and (step := self._next(missing)):
+                more.append(step)
+                missing -= len(step)
+            self.buffer = b"".join(more)
+            if self._packed and self.n_taken + len(self.buffer) > self._most:
+                self.damage, self._read_all = f"it unpacks to more than {self._most >> 20} MiB", True
+        if not self._read_all:
+            self.buffer += self._next(1)   # nothing, where all was read
+        return self._read_all
+
+    def _next(self, n_bytes: int) -> bytes:
+        """At most so many bytes, none at the end. Of a packed file in small steps: what a step that fails unpacked is lost."""
+        if self._read_all:
+            return b""
+        try:
+            step = self._read(min(n_bytes, _PACKED_STEP if self._packed else _STEP))
+        except DAMAGED as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            self.damage, self._read_all = str(error), True
+            return b""
+        self._read_all = not step
+        return bytes(step)
+
+    def take(self, n_bytes: int) -> bytes:
+        taken, self.buffer = self.buffer[:n_bytes], self.buffer[n_bytes:]
+        self.n_taken += len(taken)
+        return taken
+
+    def line_end(self, most: int) -> int:
+        """Where the line that is held ends, 0 where it is longer than `most`."""
+        looked = 0
+        while True:
+            whole = self.fill(min(len(self.buffer) + _STEP, most))
+            at = self.buffer.find(b"\n", looked, most) + 1
+            if at or whole or len(self.buffer) >= most:
+                return at or (len(self.buffer) if whole and len(self.buffer) <= most else 0)
+            looked = len(self.buffer)
+
+    def pass_over_line(self) -> int:
+        """Take a line of any length without keeping it; gives its length."""
+        before = self.n_taken
+        while (at := self.buffer.find(b"\n") + 1) == 0 and self.buffer:
+            self.take(len(self.buffer))
+            self.fill(_STEP)
+        self.take(at)
+        return self.n_taken - before
+
+    def begin(self, n_bytes: int) -> bytes:
+        """Read what the file begins with as it lies there; nothing can be read afterwards."""
+        self._file.seek(0)
+        return self._file.read(n_bytes)
+
+    def close(self) -> None:
+        self._file.close()

@@ -1,23 +1,26 @@
-"""Schema drift: what a log is made of that appeared, vanished, was renamed or changed its type, and from which day on.
+"""Detect schema drift: fields, tools and types that appeared, vanished, were renamed or changed, and since which day.
 
-In: frames of `core.events` and `core.turns` of any time span. Out: a frame of verdicts of stage `drift`, one for each change.
-A feature vanished if it was seen, has not been seen since a day, and would have been by chance in the units (sessions) like
-those that had it: those whose tools are mostly the same. It appeared if that holds backwards. One that vanished when another
-of its context with like values appeared was renamed.
-Does not see: the end of one kind of work and the begin of another (all tools at once), what changed within a few sessions,
-changes of meaning, fields below the first level, and fields that a format does not carry over to the events (there the column
-that they filled vanishes).
-"""
+Input: frames of `core.events` and `core.turns`. Output: a decision of stage `drift` for each change. A feature vanished if it
+is absent since a day although units (sessions, else records) like those that had it would have shown it by chance; it appeared
+if that holds backwards; it was renamed if another one with like values appeared then. Units are alike if most of their tools
+are. Sees columns, tools, and first-level fields of arguments, answers, payloads and row images (at most 2,000 of a kind and
+tool a day). Does not see: all tools changing at once, changes within a few sessions, changes of meaning, deeper fields,
+snapshots."""
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain
+from typing import Any, NamedTuple
 
 import polars as pl
 
-from extractors.sightings import Key, Sighting, sightings
-from warehouse.records import Verdict, frame
+from extractors.formats.values import object_in, object_of
+from warehouse.records import Decision, frame
 
 _BY_CHANCE = 1e-7
 _ALIKE = 0.5
@@ -27,8 +30,22 @@ _Company = dict[str, frozenset[str]]
 """The tools of each unit."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
+def drift(events: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
+    """Detect changes in what the logs are made of: decisions, sorted by subject."""
+    contexts = sightings(events, turns)
+    tools_by_unit: dict[tuple[str, str], defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for (source, log_format, context), each in contexts.items():
+        for tool, days in each.features.items() if context.startswith("tools of ") else ():
+            for unit in set().union(*days.values()):
+                tools_by_unit[source, log_format][unit].add(tool)
+    company = {key: {unit: frozenset(tools) for unit, tools in units.items()} for key, units in tools_by_unit.items()}
+    decisions: list[Decision] = []
+    for key, each in sorted(contexts.items()):
+        decisions += _Context(key, each, company.get(key[:2], {})).decisions()
+    return frame(Decision, sorted(decisions, key=lambda each: (each.subject, each.reason)))
+
+
+class _FeatureChange(NamedTuple):
     """A feature that came or went: the first day with it, or without it."""
 
     feature: str
@@ -37,85 +54,62 @@ class _Change:
     """Of one that went: the last day with it."""
 
 
-def drift(events: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
-    """Changes in what the logs are made of, as verdicts sorted by subject."""
-    seen = sightings(events, turns)
-    company = _company(seen)
-    verdicts: list[Verdict] = []
-    for key, each in sorted(seen.items()):
-        verdicts += _Context(key, each, company.get(key[:2], {})).verdicts()
-    return frame(Verdict, sorted(verdicts, key=lambda each: (each.subject, each.reason)))
-
-
-def _company(seen: dict[Key, Sighting]) -> dict[tuple[str, str], _Company]:
-    """The tools of each unit, by source and format."""
-    found: dict[tuple[str, str], dict[str, set[str]]] = {}
-    for (source, log_format, context), each in seen.items():
-        if context.startswith("tools of "):
-            held = found.setdefault((source, log_format), {})
-            for tool, days in each.features.items():
-                for unit in set().union(*days.values()):
-                    held.setdefault(unit, set()).add(tool)
-    return {key: {unit: frozenset(tools) for unit, tools in held.items()} for key, held in found.items()}
-
-
 class _Context:
-    """One context, and what changed in it."""
+    def __init__(self, key: Key, sighting: Sighting, company: _Company) -> None:
+        self._key, self._sighting, self._company = key, sighting, company
+        self._days = sorted(sighting.units)
 
-    def __init__(self, key: Key, seen: Sighting, company: _Company) -> None:
-        self._key, self._seen, self._company = key, seen, company
-        self._days = sorted(seen.units)
-
-    def verdicts(self) -> list[Verdict]:
-        """One for each change."""
+    def decisions(self) -> list[Decision]:
         gone, come = [], []
-        for feature, units in sorted(self._seen.features.items()) if len(self._days) > 1 else ():
+        for feature, units in sorted(self._sighting.features.items()) if len(self._days) > 1 else ():
             first, last = min(units), max(units)
             after = [day for day in self._days if day > last]
             if after and self._is_change(feature, [day for day in self._days if day <= last], after):
-                gone.append(_Change(feature, after[0], last))
+                gone.append(_FeatureChange(feature, after[0], last))
             before = [day for day in self._days if day < first]
             if before and self._is_change(feature, [day for day in self._days if day >= first], before):
-                come.append(_Change(feature, first, last))
-        return self._said(gone, come)
+                come.append(_FeatureChange(feature, first, last))
+        is_type = self._key[2].startswith("type of ")
+        decisions, unmatched = [], list(come)
+        for each in gone:
+            new = self._renamed(each, unmatched)
+            if new is None:
+                decisions.append(self._decision(each.feature, "vanished", f"{each.feature} is not seen since {each.day}"))
+                continue
+            unmatched.remove(new)
+            reason, verb = ("changed_type", "became") if is_type else ("renamed", "is called")
+            decisions.append(self._decision(each.feature, reason, f"{each.feature} {verb} {new.feature} since {new.day}"))
+        return decisions + [
+            self._decision(each.feature, "appeared", f"{each.feature} is seen since {each.day}") for each in unmatched]
 
     def _is_change(self, feature: str, with_it: list[str], without: list[str]) -> bool:
         """Whether so many units without the feature are no chance, given how many had it on the days with it."""
-        had = self._seen.features[feature]
+        had = self._sighting.features[feature]
         like = _Like(set().union(*had.values()), self._company)
-        others = [self._seen.units[day] for day in without]
+        others = [self._sighting.units[day] for day in without]
         if not like.goes_on(set().union(*others)):
             return False
         n_without = sum(len(like(units)) for units in others)
-        counts = [(len(had.get(day, ())), len(like(self._seen.units[day]) | had.get(day, set()))) for day in with_it]
-        shares = [_often(n_seen, n_of) for n_seen, n_of in counts if n_of >= _A_FEW]
-        overall = _often(sum(n_seen for n_seen, _ in counts), sum(n_of for _, n_of in counts))
+        counts = [(len(had.get(day, ())), len(like(self._sighting.units[day]) | had.get(day, set()))) for day in with_it]
+        shares = [n_seen / (n_of + 2) for n_seen, n_of in counts if n_of >= _A_FEW]   # cautious: two units more without it
+        overall = sum(n_seen for n_seen, _ in counts) / (sum(n_of for _, n_of in counts) + 2)
         return (1 - min(shares, default=overall)) ** n_without < _BY_CHANCE
 
-    def _said(self, gone: list[_Change], come: list[_Change]) -> list[Verdict]:
-        is_type = self._key[2].startswith("type of ")
-        verdicts, left = [], list(come)
-        for each in gone:
-            new = self._renamed(each, left)
-            if new is None:
-                verdicts.append(self._verdict(each.feature, "vanished", f"{each.feature} is not seen since {each.day}"))
-                continue
-            left.remove(new)
-            reason, verb = ("changed_type", "became") if is_type else ("renamed", "is called")
-            verdicts.append(self._verdict(each.feature, reason, f"{each.feature} {verb} {new.feature} since {new.day}"))
-        return verdicts + [self._verdict(each.feature, "appeared", f"{each.feature} is seen since {each.day}") for each in left]
+    def _renamed(self, gone: _FeatureChange, come: list[_FeatureChange]) -> _FeatureChange | None:
+        """Return what came when it went, with values most like its own."""
+        one = self._sighting.shapes[gone.feature]
 
-    def _renamed(self, gone: _Change, come: list[_Change]) -> _Change | None:
-        """What came when it went, with values most like its own."""
-        shapes = self._seen.shapes
-        alike = [(_likeness(shapes[gone.feature], shapes[each.feature]), each) for each in come
+        def likeness(other: Counter[str]) -> float:
+            """Share of the shapes that the two have in common."""
+            return sum(min(one[shape] / one.total(), other[shape] / other.total()) for shape in one)
+        alike = [(likeness(self._sighting.shapes[each.feature]), each) for each in come
                  if gone.last_day <= each.day <= gone.day]
         share, best = max(alike, key=lambda pair: pair[0], default=(0.0, None))
         return best if share >= _ALIKE else None
 
-    def _verdict(self, feature: str, reason: str, what: str) -> Verdict:
+    def _decision(self, feature: str, reason: str, what: str) -> Decision:
         source, log_format, context = self._key
-        return Verdict(stage="drift", subject=f"{source}/{log_format}/{context}/{feature}", kept=True, reason=reason,
+        return Decision(stage="drift", subject=f"{source}/{log_format}/{context}/{feature}", kept=True, reason=reason,
                        detail=f"source {source}, format {log_format}, {context}: {what}; check what writes the log, and map "
                        "the field in the configuration where its meaning stayed.")
 
@@ -127,29 +121,131 @@ class _Like:
     """
 
     def __init__(self, had: set[str], company: _Company) -> None:
-        held = [company.get(unit, frozenset()) for unit in had]
+        tool_sets = [company.get(unit, frozenset()) for unit in had]
         self._company = company
-        self._tools = frozenset().union(*held)
-        self._tells = sum(map(len, held)) > 1.5 * len(held)
+        self._tools = frozenset().union(*tool_sets)
+        self._tells = sum(map(len, tool_sets)) > 1.5 * len(tool_sets)
 
     def __call__(self, units: set[str]) -> set[str]:
-        """Those of `units` that are alike."""
-        return {unit for unit in units if self._is_alike(self._company.get(unit, frozenset()))} if self._tells else units
+        def is_alike(tools: frozenset[str]) -> bool:
+            return not tools or len(tools & self._tools) > _MOSTLY * len(tools)
+        return {unit for unit in units if is_alike(self._company.get(unit, frozenset()))} if self._tells else units
 
     def goes_on(self, units: set[str]) -> bool:
         """Whether half of the tools are used in `units` too: else what had the feature ended, or began, as a whole."""
         there: frozenset[str] = frozenset().union(*(self._company.get(unit, frozenset()) for unit in units))
         return not self._tells or 2 * len(self._tools & there) >= len(self._tools)
 
-    def _is_alike(self, tools: frozenset[str]) -> bool:
-        return not tools or len(tools & self._tools) > _MOSTLY * len(tools)
+_MOST_A_DAY = 2000
+_COLUMNS = ("session_id", "service", "name", "model", "call_id", "latency_ms", "usage", "requestor", "position", "value")
+_OF_KIND = {"call": "arguments of {}", "result": "answers of {}", "request": "arguments of {}", "business": "payload of {}",
+            "row_change": "rows of {}"}
+_DIGITS, _LETTERS, _AGAIN = re.compile(r"\d+"), re.compile(r"[^\W\d_]+"), re.compile(r"(.)\1+")
+Key = tuple[str, str, str]
+"""Source, format and context."""
 
 
-def _often(n_seen: int, n_of: int) -> float:
-    """A cautious share: two units more without it."""
-    return n_seen / (n_of + 2)
+@dataclass(slots=True)
+class Sighting:
+    """A context, and what was seen in it."""
+
+    units: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """Units by day."""
+    features: dict[str, defaultdict[str, set[str]]] = field(default_factory=dict)
+    """Of each feature, the units by day."""
+    shapes: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    """Of each feature, what its values look like."""
+
+    def see(self, day: str, unit: str, features: dict[str, str]) -> None:
+        self.units[day].add(unit)
+        for name, shape in features.items():
+            self.features.setdefault(name, defaultdict(set))[day].add(unit)
+            self.shapes[name][shape] += 1
 
 
-def _likeness(one: Counter[str], other: Counter[str]) -> float:
-    """Share of the shapes that two features have in common."""
-    return sum(min(one[shape] / one.total(), other[shape] / other.total()) for shape in one)
+def sightings(events: pl.DataFrame, turns: pl.DataFrame) -> dict[Key, Sighting]:
+    """All contexts of all sources and formats. What has no day, its session's neither, is not seen."""
+    day = pl.coalesce(pl.col("happened_at").min().over("source", "session_id"), "happened_at").dt.strftime("%Y-%m-%d")
+    own = pl.coalesce(pl.when(pl.col("session_id").is_not_null()).then(day), pl.col("happened_at").dt.strftime("%Y-%m-%d"))
+    snapshot = (pl.col("kind") == "row_change") & (pl.col("name") == "snapshot").fill_null(False)
+    observed = events.filter(~snapshot, pl.col("kind") != "correction")   # which no log is made of
+    dated = observed.with_columns(own.alias("day"), pl.coalesce("session_id", "record_id").alias("unit")).filter(
+        pl.col("day").is_not_null()).sort("event_id")
+    by_context: dict[Key, Sighting] = defaultdict(Sighting)
+    for key, day_, unit, features in chain(_columns(dated), _tools(dated), _payloads(dated, turns)):
+        by_context[key].see(day_, unit, features)
+    return by_context
+
+
+_Observed = tuple[Key, str, str, dict[str, str]]
+
+
+def _columns(dated: pl.DataFrame) -> Iterator[_Observed]:
+    """Which columns each unit fills, by kind; a session's id that a reader made up (`~…`) fills none."""
+    made_up = pl.col("session_id").str.starts_with("~").fill_null(False)
+    stated = dated.with_columns(pl.when(~made_up).then("session_id").alias("session_id"))
+    filled = [pl.col(name).is_not_null().any().alias(name) for name in _COLUMNS]
+    kinds = stated.group_by("source", "format", "kind", "day", "unit").agg(filled).sort(pl.all())
+    for source, log_format, kind, day, unit, *flags in kinds.iter_rows():
+        yield (source, log_format, f"columns of {kind}"), day, unit, {
+            name: "" for name, flag in zip(_COLUMNS, flags, strict=True) if flag}
+
+
+def _tools(dated: pl.DataFrame) -> Iterator[_Observed]:
+    """Which tools (events, tables, paths do not count) each unit names."""
+    named = dated.filter(pl.col("kind").is_in(["call", "business", "row_change"]) & pl.col("tool").is_not_null())
+    tools = named.group_by("source", "format", "kind", "day", "unit").agg(pl.col("tool").unique().sort()).sort(
+        "source", "format", "kind", "day", "unit")
+    for source, log_format, kind, day, unit, names in tools.iter_rows():
+        yield (source, log_format, f"tools of {kind}"), day, unit, dict.fromkeys(names, "")
+
+
+def _payloads(dated: pl.DataFrame, turns: pl.DataFrame) -> Iterator[_Observed]:
+    """Fields of what each record carries; requests by the template of their path."""
+    templates = turns.select(pl.col("turn_id").alias("event_id"), pl.col("tool").alias("_tool"))
+    answered = turns.select(pl.col("result_id").alias("event_id"), pl.col("tool").alias("_answered")).drop_nulls().unique(
+        "event_id")
+    named = dated.filter(pl.col("kind").is_in(list(_OF_KIND))).join(templates, on="event_id", how="left").join(
+        answered, on="event_id", how="left").with_columns(pl.coalesce("_tool", "tool", "_answered").alias("tool"))
+    payload = pl.when(pl.col("kind") == "result").then("content").when(pl.col("kind") == "row_change").then("value").otherwise(
+        "arguments")
+    looked = named.select("source", "format", "kind", "tool", "day", "unit", payload.alias("held"), "value").group_by(
+        "source", "format", "kind", "tool", "day", maintain_order=True).head(_MOST_A_DAY)
+    for source, log_format, kind, tool, day, unit, text, value in looked.iter_rows():
+        yield from _fields((source, log_format), kind, str(tool), day, unit, text)
+        if kind == "request":
+            yield from _fields((source, log_format), "result", str(tool), day, unit, value, "body")
+
+
+def _fields(of: tuple[str, str], kind: str, tool: str, day: str, unit: str, text: str | None,
+            inside: str | None = None) -> Iterator[_Observed]:
+    value = object_in(text or "")
+    if value is not None and kind == "row_change":
+        value = value.get("after") or value.get("before")
+    elif value is not None and kind == "request":
+        value = {**object_of(value.get("query")), **object_of(value.get("body"))}
+    elif value is not None and inside is not None:
+        value = value.get(inside)
+    if not isinstance(value, dict):
+        return
+    context = _OF_KIND[kind].format(tool)
+    yield (*of, context), day, unit, {name: shape(item) for name, item in value.items()}
+    for name, item in value.items():
+        yield (*of, f"type of {name} in {context}"), day, unit, {_TYPES[type(item)]: ""}
+
+
+_TYPES = {bool: "boolean", int: "number", float: "number", str: "string", list: "list", dict: "object", type(None): "null"}
+
+
+def shape(value: Any) -> str:
+    """Return the shape of a value: of text its characters by class, of an object its names."""
+    if isinstance(value, str):
+        return _text_shape(value[:60])
+    if isinstance(value, dict):
+        return "object " + ",".join(sorted(value)[:8])
+    return _TYPES[type(value)]
+
+
+@lru_cache(maxsize=1 << 16)
+def _text_shape(text: str) -> str:
+    return "string " + _AGAIN.sub(r"\1", _LETTERS.sub("a", _DIGITS.sub("0", text)))

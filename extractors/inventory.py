@@ -1,30 +1,32 @@
 # Strings: of many thousands of files, `Path` takes longer than the disk.
 # ruff: noqa: PTH100, PTH112, PTH113, PTH114, PTH118, PTH119, PTH120, PTH207
-"""Which files a run reads, and which it leaves alone.
+"""List the files that a run reads, and decide on those that it does not.
 
-In: files, folders, globs and `s3://` addresses. Out: the files to read in a fixed order, and a verdict for each that is left.
-A folder called `truth` (in any case) is never read; hidden files are passed over. A folder whose files are one log (see
-`extractors.bundles`) is one file. Sees names of files and folders only: whether a file is a log is seen from its content, in
-`extractors.reading`.
-"""
+Input: files, folders, globs and `s3://` addresses. Output: files in a fixed order, and a decision for each rejected one. A
+folder called `truth` (in any case) is never read; hidden files are skipped. A folder that is one conversation of OpenHands
+(`base_state.json`, and each event in a file of its own) is read as one archive, whose bytes depend on names below the folder
+and contents only. Sees names only: `extractors.reading` decides by content whether a file is a log."""
 
 from __future__ import annotations
 
 import glob
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import re
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 import polars as pl
 
-from extractors import bundles, objects
+from extractors import objects
 from extractors.configuration import Configuration, Source
 from warehouse.errors import InputError
-from warehouse.records import Verdict, frame
+from warehouse.records import Decision, frame
 
 NEVER_READ = "truth"
 
@@ -54,16 +56,15 @@ class SourceFile:
     @property
     def place(self) -> str:
         """Where it lies, for people and for the ledger."""
-        return self.url or _told(os.path.abspath(self.path))
+        return self.url or _printable(os.path.abspath(self.path))
 
     def open(self) -> BinaryIO:
-        """The file, opened to read its bytes. Errors: OSError."""
         if self.members:
-            return bundles.packed((name, self._member(name).open) for name in self.members)
+            return pack((name, self._member(name).open) for name in self.members)
         return objects.opened(self.url) if self.url else self.path.open("rb")
 
     def stamp(self) -> Stamp:
-        """What tells that it is still the same file without reading it. Errors: OSError."""
+        """Return what tells that it is still the same file without reading it. Errors: OSError."""
         if self.members:
             stamps = [self._member(name).stamp() for name in self.members]
             return Stamp(sum(each.n_bytes for each in stamps), max(each.modified_ns for each in stamps))
@@ -71,8 +72,8 @@ class SourceFile:
             return self.listed
         if self.url:
             return Stamp(*objects.stamp(self.url))
-        found = self.path.stat()
-        return Stamp(found.st_size, found.st_mtime_ns)
+        status = self.path.stat()
+        return Stamp(status.st_size, status.st_mtime_ns)
 
     def _member(self, name: str) -> SourceFile:
         return SourceFile(self.path / name, f"{self.relative}/{name}", self.source, f"{self.url}/{name}" if self.url else None)
@@ -80,7 +81,7 @@ class SourceFile:
 
 def discover(paths: Sequence[Path | str], only: Iterable[str] = (), without: Iterable[str] = (),
              configuration: Configuration | None = None) -> tuple[list[SourceFile], pl.DataFrame]:
-    """Files below `paths` (else below the configured sources), sorted by relative path, and verdicts on those left.
+    """Files below `paths` (else below the configured sources), sorted by relative path, and decisions on those rejected.
 
     `only`, `without`: names of folders (any component below the given path) to read alone, to leave out. A file that
     lies below two given paths is read once. Errors: `InputError` for a path that does not exist or holds nothing.
@@ -88,35 +89,35 @@ def discover(paths: Sequence[Path | str], only: Iterable[str] = (), without: Ite
     configuration = configuration or Configuration()
     given = [str(path) for path in paths] or [path for source in configuration.sources for path in source.paths]
     if not given:
-        raise InputError("there is nothing to read", mend="name a log file or a folder with logs")
+        raise InputError("there is nothing to read", hint="name a log file or a folder with logs")
     wanted, unwanted = frozenset(only), frozenset(without)
-    found: dict[str, SourceFile] = {}
-    left: dict[str, Verdict] = {}
+    by_location: dict[str, SourceFile] = {}
+    rejected: dict[str, Decision] = {}
     for root in given:
         for each in _files(root):
-            reason = each.reason or _left(each.relative, wanted, unwanted)
+            folders, reason = frozenset(each.relative.split("/")[:-1]), each.reason
+            if reason is None and NEVER_READ in {folder.casefold() for folder in folders}:
+                reason = "truth_folder"
+            elif reason is None and ((wanted and not wanted & folders) or unwanted & folders):
+                reason = "left_by_choice"
             if reason is not None:
-                left.setdefault(each.relative, _verdict(each.relative, reason))
+                rejected.setdefault(each.relative, Decision(stage="extract", subject=each.relative, kept=False, reason=reason,
+                                                            detail=f"{each.relative} {_DETAILS[reason]}."))
             else:
-                found.setdefault(each.real, SourceFile(
+                by_location.setdefault(each.real, SourceFile(
                     each.path, each.relative, _source(each.real, configuration), each.url, listed=each.stamp))
-    files = sorted(_together(found), key=lambda each: (each.relative, each.place))
-    return files, frame(Verdict, [left[name] for name in sorted(left)])
-
-
-def _together(found: dict[str, SourceFile]) -> list[SourceFile]:
-    """The files that were found, by where they really lie; those of one log as one."""
-    for folder, members in bundles.bundles(found).items():
-        state = found[f"{folder}/{bundles.STATE}"]
+    for folder, members in find_bundles(by_location).items():   # the files of one log as one
+        state = by_location[f"{folder}/{STATE}"]
         above, _, _ = state.relative.rpartition("/")
         for name in members:
-            del found[f"{folder}/{name}"]
-        found[folder] = SourceFile(
+            del by_location[f"{folder}/{name}"]
+        by_location[folder] = SourceFile(
             state.path.parent, above or folder.rpartition("/")[2], state.source, folder if state.url else None, members)
-    return list(found.values())
+    files = sorted(by_location.values(), key=lambda each: (each.relative, each.place))
+    return files, frame(Decision, [rejected[name] for name in sorted(rejected)])
 
 
-class _Found(NamedTuple):
+class _ListedFile(NamedTuple):
     """A file (or a folder that cannot be opened) below what was given."""
 
     path: Path
@@ -129,39 +130,32 @@ class _Found(NamedTuple):
     """Why it is left, where more than its path tells that."""
 
 
-def _files(given: str) -> Iterator[_Found]:
-    """Files below what was given (a file, a folder, a glob, an address)."""
+def _files(given: str) -> Iterator[_ListedFile]:
     if objects.is_url(given):
         for each in objects.below(given):
             reason = "truth_folder" if each.folder.casefold() == NEVER_READ else None
             if not any(part.startswith(".") for part in each.relative.split("/")):
-                yield _Found(Path(each.relative), each.relative, each.url, each.url, Stamp(*each.stamp), reason)
+                yield _ListedFile(Path(each.relative), each.relative, each.url, each.url, Stamp(*each.stamp), reason)
     elif os.path.isfile(given):
         yield _file(given, os.path.dirname(given))
     elif os.path.isdir(given):
         yield from _below(given, given)
-    elif glob.has_magic(given):
-        yield from _fitting(given)
+    elif glob.has_magic(given):   # files that fit, or lie below a folder that does
+        root = "/".join(itertools.takewhile(lambda part: not glob.has_magic(part), given.split("/")))
+        root = root or ("/" if given.startswith("/") else ".")   # they are called by their path below it
+        paths = sorted(glob.glob(given, recursive=True))
+        if not paths:
+            raise InputError("no file fits the pattern", given, "check the pattern")
+        for path in paths:
+            if os.path.isdir(path):
+                yield from _below(path, root)
+            elif os.path.isfile(path):
+                yield _file(path, root)
     else:
         raise InputError("there is no such file or folder", given, "check the path")
 
 
-def _fitting(pattern: str) -> Iterator[_Found]:
-    """Files that fit a pattern, or lie below a folder that does; they are called by their path below its first part that is
-    no pattern."""
-    root = "/".join(itertools.takewhile(lambda part: not glob.has_magic(part), pattern.split("/")))
-    root = root or ("/" if pattern.startswith("/") else ".")
-    found = sorted(glob.glob(pattern, recursive=True))
-    if not found:
-        raise InputError("no file fits the pattern", pattern, "check the pattern")
-    for each in found:
-        if os.path.isdir(each):
-            yield from _below(each, root)
-        elif os.path.isfile(each):
-            yield _file(each, root)
-
-
-def _below(folder: str, root: str) -> Iterator[_Found]:
+def _below(folder: str, root: str) -> Iterator[_ListedFile]:
     """Files of a folder and its folders; links to folders are not followed, what cannot be opened is told."""
     refused: list[OSError] = []
     for where, folders, names in os.walk(folder, onerror=refused.append):
@@ -171,49 +165,67 @@ def _below(folder: str, root: str) -> Iterator[_Found]:
             if not name.startswith(".") and os.path.isfile(path := os.path.join(where, name)):
                 yield _file(path, root, lies_in)
     for error in refused:
-        relative = _told(os.path.relpath(str(error.filename), root))
-        yield _Found(Path(str(error.filename)), relative, relative, reason="unreadable_folder")
+        relative = _printable(os.path.relpath(str(error.filename), root))
+        yield _ListedFile(Path(str(error.filename)), relative, relative, reason="unreadable_folder")
 
 
-def _file(path: str, root: str, lies_in: str | None = None) -> _Found:
-    """A file below `root`; `lies_in`: where its folder lies when links are followed."""
+def _file(path: str, root: str, lies_in: str | None = None) -> _ListedFile:
+    """Return a file below `root`; `lies_in`: where its folder lies when links are followed."""
     is_known = lies_in is not None and not os.path.islink(path)
     real = os.path.join(str(lies_in), os.path.basename(path)) if is_known else os.path.realpath(path)
     above = {os.path.basename(os.path.dirname(real)), os.path.basename(os.path.realpath(root))}
     reason = "truth_folder" if NEVER_READ in {name.casefold() for name in above} else None
-    return _Found(Path(path), _told(os.path.relpath(path, root).replace(os.sep, "/")), real, reason=reason)
+    return _ListedFile(Path(path), _printable(os.path.relpath(path, root).replace(os.sep, "/")), real, reason=reason)
 
 
-def _told(name: str) -> str:
-    """A name in characters alone: a file may be called by any bytes."""
+def _printable(name: str) -> str:
+    """Return a name in characters alone: a file may be called by any bytes."""
     return name if name.isascii() else os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def _left(relative: str, only: frozenset[str], without: frozenset[str]) -> str | None:
-    folders = frozenset(relative.split("/")[:-1])
-    if NEVER_READ in {folder.casefold() for folder in folders}:
-        return "truth_folder"
-    if (only and not only & folders) or without & folders:
-        return "left_by_choice"
-    return None
-
-
-_DETAILS = {"truth_folder": "is in a folder called truth, which is never read; nothing to mend",
+_DETAILS = {"truth_folder": "is in a folder called truth, which is never read; no action needed",
             "unreadable_folder": "is a folder that cannot be opened; check its permissions",
-            "left_by_choice": "was left out by --only or --without; change them to read it"}
-
-
-def _verdict(relative: str, reason: str) -> Verdict:
-    return Verdict(stage="extract", subject=relative, kept=False, reason=reason, detail=f"{relative} {_DETAILS[reason]}.")
+            "left_by_choice": "was left out by --include or --exclude; change them to read it"}
 
 
 def _source(place: str, configuration: Configuration) -> Source:
-    """The first configured source that holds the file at `place`; one without paths holds all; else the source `main`."""
+    """Return the first configured source that holds the file (one without paths holds all), else the source `main`."""
     for source in configuration.sources:
-        if not source.paths or any(_holds(root, place) for root in source.paths):
+        if not source.paths or any(
+                place == root or place.startswith(root.rstrip("/") + "/") or (glob.has_magic(root) and fnmatch(place, root))
+                for root in source.paths):
             return source
     return Source()
 
 
-def _holds(root: str, place: str) -> bool:
-    return place == root or place.startswith(root.rstrip("/") + "/") or (glob.has_magic(root) and fnmatch(place, root))
+STATE = "base_state.json"
+_EVENT = re.compile(r"event-\d+[^/]*\.json")
+_IN_MEMORY = 1 << 25
+_FIRST_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+def find_bundles(places: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Folders that are one log each: the names of their members below them, sorted."""
+    inside: dict[str, list[str]] = {}
+    for place in places:
+        folder, _, name = place.rpartition("/")
+        inside.setdefault(folder, []).append(name)
+    members = {}
+    for folder, names in inside.items():
+        events = sorted(f"events/{name}" for name in inside.get(f"{folder}/events", ()) if _EVENT.fullmatch(name))
+        if STATE in names and events:
+            members[folder] = (STATE, *events)
+    return members
+
+
+def pack(members: Iterable[tuple[str, Callable[[], BinaryIO]]]) -> BinaryIO:
+    """Write an archive of the members in the order given: not compressed, and without times. Errors: OSError."""
+    buffer = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (whoever asked closes it)
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, opened in members:
+            info = zipfile.ZipInfo(name, _FIRST_DATE)
+            info.create_system = 3   # the same bytes on every system
+            with opened() as file:
+                archive.writestr(info, file.read())
+    buffer.seek(0)
+    return cast(BinaryIO, buffer)

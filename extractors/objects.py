@@ -23,7 +23,7 @@ def is_url(given: str) -> bool:
     return "://" in given
 
 
-class Found(NamedTuple):
+class StoredObject(NamedTuple):
     """An object."""
 
     url: str
@@ -37,8 +37,8 @@ class Found(NamedTuple):
     """What the store itself says of its content (an entity tag), empty where it says nothing."""
 
 
-def below(url: str) -> Iterator[Found]:
-    """The objects at `url` (an object, a prefix or a glob), sorted.
+def below(url: str) -> Iterator[StoredObject]:
+    """Yield the objects at `url` (an object, a prefix or a glob), sorted.
 
     Errors: `Unavailable` where the extra is not installed, `InputError` where nothing is there or the store refuses.
     """
@@ -46,27 +46,27 @@ def below(url: str) -> Iterator[Found]:
     protocol = url.split("://", 1)[0]
     is_pattern = glob.has_magic(path)
     try:
-        found = store.glob(path, detail=True) if is_pattern else store.find(path.rstrip("/"), detail=True)
+        entries = store.glob(path, detail=True) if is_pattern else store.find(path.rstrip("/"), detail=True)
     except FileNotFoundError:
-        found = {}
+        entries = {}
     except _errors() as error:
         raise InputError(f"the object store refuses ({_first_line(error)})", url,
                          "check the address, the keys and what they may read") from error
-    found = {name: about for name, about in found.items() if about.get("type") == "file" and not name.endswith("/")}
-    if not found:
+    entries = {name: about for name, about in entries.items() if about.get("type") == "file" and not name.endswith("/")}
+    if not entries:
         raise InputError("there is no such bucket or object", url, "check the address")
     if is_pattern:
         prefix = "/".join(itertools.takewhile(lambda part: not glob.has_magic(part), path.split("/")))
     else:
-        prefix = path.rpartition("/")[0] if list(found) == [path] else path.rstrip("/")
+        prefix = path.rpartition("/")[0] if list(entries) == [path] else path.rstrip("/")
     folder = prefix.rpartition("/")[2]
-    for name in sorted(found):
-        yield Found(f"{protocol}://{name}", name.removeprefix(prefix).strip("/"), folder, _stamp(found[name]),
-                    str(found[name].get("ETag") or ""))
+    for name in sorted(entries):
+        yield StoredObject(f"{protocol}://{name}", name.removeprefix(prefix).strip("/"), folder, _stamp(entries[name]),
+                    str(entries[name].get("ETag") or ""))
 
 
 def opened(url: str) -> BinaryIO:
-    """The object, to read its bytes. Errors: OSError."""
+    """Open the object, to read its bytes. Errors: OSError."""
     with refusals():
         store, path = system(url)
         return cast(BinaryIO, io.BufferedReader(_Object(store.open(path, "rb", block_size=_STEP)), _STEP))
@@ -93,9 +93,9 @@ class _Object(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         with refusals():
-            found = self._file.read(len(buffer))
-        buffer[:len(found)] = found
-        return len(found)
+            chunk = self._file.read(len(buffer))
+        buffer[:len(chunk)] = chunk
+        return len(chunk)
 
     def seek(self, offset: int, whence: int = 0) -> int:
         return int(self._file.seek(offset, whence))
@@ -107,7 +107,7 @@ class _Object(io.RawIOBase):
 
 @contextlib.contextmanager
 def refusals() -> Iterator[None]:
-    """A store's own errors are told as OSError."""
+    """Turn a store's own errors into OSError."""
     try:
         yield
     except OSError:
@@ -117,7 +117,7 @@ def refusals() -> Iterator[None]:
 
 
 def _errors() -> tuple[type[Exception], ...]:
-    """What a store's library raises; of those that are not installed, nothing can come."""
+    """Return what a store's library raises; of those that are not installed, nothing can come."""
     try:
         from botocore.exceptions import BotoCoreError, ClientError
     except ImportError:

@@ -1,96 +1,81 @@
-"""Where the runs of a routine begin in a stream of actions that nobody cut.
+"""Find where the runs of a routine begin in a stream of actions, and which request opened a case.
 
-In: streams (one person's actions in order, each a symbol). Out: for each action whether a run begins with it. A run ends with
-one of some symbols and the next begins with one of others; between them the stream forgets. Which symbols these are is the
-shortest description of the stream (minimum description length; Rissanen 1978): a run's first symbol is drawn afresh, each
-further one or the end follows from the one before, every kind of step costs its mention. It is looked for greedily, from what
-the stream itself begins and ends with, once with starts before ends and once the other way.
+A run ends with one of some symbols and the next begins with one of others; these sets are the shortest description of the
+stream (minimum description length; Rissanen 1978): a first symbol is coded afresh, each further one follows from the one
+before, and every kind of step costs its mention. The search is greedy, from what the stream begins and ends with, in both
+orders. A request of another identity that made what a run takes up first joins that run.
 
-Sees order alone, no times. Does not see: where a stream begins in the middle of a run (where always the same comes again, that
-middle is taken for the beginning); steps of two runs that alternate; runs without a common shape, which it leaves uncut.
-"""
+Sees order only, no times. Does not see: a stream that begins in the middle of a run, alternating runs, runs without a common
+shape (not cut), a case of two people in turns or taken up again."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import Any
 
-LEAST = 40
+import polars as pl
+
+from extractors.content import object_of
+
+LEAST_STREAM = 40
 """A shorter stream shows no routine."""
-
-_RUNS = 4
-"""Fewer runs than this are no routine."""
-
+_RUNS, _LONGEST, _MOST = 4, 200, 300
+"""Fewer runs, runs of more steps on average, or more different symbols are no routine."""
 _REGULAR = 0.5
 """Share of the bits of a step on its own that it costs after the one before it, at most: else there is no routine."""
-
-_LONGEST = 200
-"""Runs of more steps on average are no routine."""
-
-_MOST = 300
-"""A stream of more different symbols is no routine's."""
-
 _ENDS, _STARTS = 0, 1
 _NOTHING = 1e-6
-
 Pair = tuple[str, str]
 
 
-def begins(stream: Sequence[str]) -> list[bool] | None:
+def run_begins(stream: Sequence[str]) -> list[bool] | None:
     """Whether a run begins with each action of a stream; None where it shows no routine."""
     pairs = Counter(pairwise(stream))
-    if len(stream) < LEAST or len(set(stream)) > _MOST or not _regular(pairs):
+    if len(stream) < LEAST_STREAM or len(set(stream)) > _MOST or not _regular(pairs):
         return None
     ends, starts = _sets(stream, pairs)
     cut = [True, *(a in ends and b in starts for a, b in pairwise(stream))]
     n_runs = sum(cut)
-    if n_runs < _RUNS or len(stream) > _LONGEST * n_runs or n_runs > len(stream) / 2 or not _regular(_within(stream, cut)):
+    inside = Counter(pair for pair, new in zip(pairwise(stream), cut[1:], strict=True) if not new)
+    if n_runs < _RUNS or len(stream) > _LONGEST * n_runs or n_runs > len(stream) / 2 or not _regular(inside):
         return None
     return cut
 
 
 def _sets(stream: Sequence[str], pairs: Counter[Pair]) -> tuple[set[str], set[str]]:
-    """Symbols that runs end and begin with: the shorter of two descriptions; of two as short the one that begins more runs with
-    what the stream begins with.
-    """
-    found = [_grown(stream, pairs, first) for first in (_STARTS, _ENDS)]
-    return min(found, key=lambda sets: (_length(stream, pairs, *sets), -sum(pairs[end, stream[0]] for end in sets[_ENDS])))
+    """Symbols that runs end and begin with: the shorter of two descriptions, else the one with more runs that begin alike."""
+    candidates = [_grown(stream, pairs, first) for first in (_STARTS, _ENDS)]
+    return min(candidates, key=lambda sets: (_length(stream, pairs, *sets), -sum(pairs[end, stream[0]] for end in sets[_ENDS])))
 
 
 def _grown(stream: Sequence[str], pairs: Counter[Pair], first: int) -> tuple[set[str], set[str]]:
-    """Symbols are added while that costs nothing, those of side `first` first where it is all the same, then taken out again
-    where the description gets shorter without them.
-    """
+    """Add symbols while that costs nothing (where it is all the same those of side `first`), then drop those that cost."""
     sets = ({stream[-1]}, {stream[0]})
-    known = _length(stream, pairs, *sets)
-    symbols = sorted(set(stream))
+    current, symbols = _length(stream, pairs, *sets), set(stream)
     while True:
-        moves = [(_length(stream, pairs, *_with(sets, side, symbol)), side != first, symbol, side)
-                 for side in (_ENDS, _STARTS) for symbol in symbols
-                 if symbol not in sets[side] and _touches(symbol, side, sets[1 - side], pairs)]
+        moves = []
+        for side in (_ENDS, _STARTS):
+            for symbol in symbols - sets[side]:
+                steps = [(symbol, each) if side == _ENDS else (each, symbol) for each in sets[1 - side]]
+                if any(step in pairs for step in steps):   # it cuts something
+                    grown = (sets[0] | {symbol}, sets[1]) if side == _ENDS else (sets[0], sets[1] | {symbol})
+                    moves.append((_length(stream, pairs, *grown), side != first, symbol, side))
         best = min(moves, default=None)
-        if best is None or best[0] > known + _NOTHING:
+        if best is None or best[0] > current + _NOTHING:
             break
-        known = best[0]
+        current = best[0]
         sets[best[3]].add(best[2])
     for side in (_ENDS, _STARTS):
         for symbol in sorted(sets[side] - {stream[-1] if side == _ENDS else stream[0]}):
             without = (sets[0] - {symbol}, sets[1]) if side == _ENDS else (sets[0], sets[1] - {symbol})
             length = _length(stream, pairs, *without)
-            if length < known - _NOTHING:
-                sets, known = without, length
+            if length < current - _NOTHING:
+                sets, current = without, length
     return sets
-
-
-def _with(sets: tuple[set[str], set[str]], side: int, symbol: str) -> tuple[set[str], set[str]]:
-    return (sets[0] | {symbol}, sets[1]) if side == _ENDS else (sets[0], sets[1] | {symbol})
-
-
-def _touches(symbol: str, side: int, other: set[str], pairs: Counter[Pair]) -> bool:
-    """Would it cut anything?"""
-    return any((symbol, each) in pairs if side == _ENDS else (each, symbol) in pairs for each in other)
 
 
 def _length(stream: Sequence[str], pairs: Counter[Pair], ends: set[str], starts: set[str]) -> float:
@@ -114,13 +99,8 @@ def _length(stream: Sequence[str], pairs: Counter[Pair], ends: set[str], starts:
     return round(nats + 0.5 * math.log(len(stream)) * (len(inner) + len(ended) + len(begun)), 6)
 
 
-def _within(stream: Sequence[str], cut: Sequence[bool]) -> Counter[Pair]:
-    """Steps inside runs."""
-    return Counter(pair for pair, new in zip(pairwise(stream), cut[1:], strict=True) if not new)
-
-
 def _regular(pairs: Counter[Pair]) -> bool:
-    """Do the steps follow from each other?"""
+    """Whether the steps follow from each other."""
     first: Counter[str] = Counter()
     second: Counter[str] = Counter()
     for (a, b), n in pairs.items():
@@ -129,3 +109,51 @@ def _regular(pairs: Counter[Pair]) -> bool:
     alone = -sum(n * math.log(n / pairs.total()) for n in second.values())
     following = -sum(n * math.log(n / first[a]) for (a, _), n in pairs.items())
     return alone > 0 and following <= _REGULAR * alone
+
+
+_NAME = re.compile(r"(?=.*\d)[\w#.-]{4,64}").fullmatch
+"""A value that may name one entity: a digit in it, no blanks."""
+READS = ("GET", "HEAD", "OPTIONS")
+
+
+def mark_runs(requests: pl.DataFrame) -> pl.DataFrame:
+    """Return requests with `_begins`: a run of the identity's routine begins here."""
+    ordered = requests.sort("source", "service", "name", "happened_at", "event_id", nulls_last=False)
+    marks: list[bool] = []
+    for _, part in ordered.group_by("source", "service", "name", maintain_order=True):
+        named = part.height >= LEAST_STREAM and part["name"][0] is not None
+        marks += (run_begins(part["_tool"].to_list()) if named else None) or [False] * part.height
+    return ordered.with_columns(pl.Series("_begins", marks, pl.Boolean()))
+
+
+def join_cases(requests: pl.DataFrame) -> pl.DataFrame:
+    """Return requests of which those that opened a case of another identity are in its session."""
+    taken: dict[str, tuple[Any, ...]] = {}
+    first = requests.filter("_begins").sort("happened_at", "event_id").select(
+        "session_id", "name", "happened_at", "_canonical", "value")
+    for session, name, at, arguments, answer in first.iter_rows():
+        for value in {*_values(object_of(arguments)), *_values(object_of(answer).get("body"))}:
+            taken.setdefault(value, (session, name, at))
+    if not taken:
+        return requests
+    made = requests.filter(~pl.col("_begins") & ~pl.col("_method").is_in(READS)).sort("happened_at", "event_id")
+    moved: dict[str, str] = {}
+    earlier: set[str] = set()
+    for event, name, at, arguments, answer in made.select("event_id", "name", "happened_at", "_canonical", "value").iter_rows():
+        given = set(_values(object_of(arguments)))
+        new = sorted(set(_values(object_of(answer).get("body"))) - given - earlier)
+        earlier |= given | set(new)
+        for value in new:
+            session, other, when = taken.get(value, (None, None, None))
+            if session is not None and other != name and (at is None or when is None or at <= when):
+                moved[event] = session
+                break
+    return requests.with_columns(
+        pl.col("event_id").replace_strict(moved, default=None, return_dtype=pl.String).alias("_moved")).with_columns(
+        pl.coalesce("_moved", "session_id").alias("session_id")).drop("_moved") if moved else requests
+
+
+def _values(document: Any) -> Iterator[str]:
+    """Names of entities at the top of a document."""
+    values = document.values() if isinstance(document, dict) else ()
+    return (value for value in values if isinstance(value, str) and _NAME(value))

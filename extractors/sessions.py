@@ -1,11 +1,11 @@
-"""Events to sessions: aliases resolved, histories joined, calls with their results, the same session of two formats once.
+"""Assemble events to sessions: resolve aliases, join histories, pair calls with results, merge a session of two formats.
 
-In: frames of `core.events` and `raw.declarations`. Out: frames of sessions, turns, feedback, row changes, tools and verdicts.
-The order of the events does not matter. Sees session ids as logged, links, overlap of histories, identity and pauses. Of a
-session in two formats the richer telling is taken, and what the other knows of its parts (times, errors) is filled in; what
-the other alone tells stays in the events. Does not see that two ids are one visit where no link says so. Business events make
-sessions where they show a routine (`clicks`); reasoning, other business events and log lines stay in the events.
-"""
+Input: frames of `core.events` and `raw.declarations`, in any order. Output: sessions, turns, feedback, row changes,
+corrections, tools and decisions. Links hold within their source over any number of files; an alias without a link stays the
+session's id. Of a session in two formats the richer one is taken and gets times and errors from the other. Feedback belongs to
+the session that it names, else to that of the call or message whose id it names. Of corrections the latest on a subject stands.
+Business events make sessions if they show a routine; reasoning, other business events and log lines stay in the events. Does
+not see that two ids are one visit if no link says so."""
 
 from __future__ import annotations
 
@@ -16,16 +16,11 @@ from typing import Any
 import orjson
 import polars as pl
 
-from extractors import clicks, links, routes
-from extractors.corrections import corrections
-from extractors.opinions import opinions
-from extractors.shelf import Thread
-from extractors.spelled import object_of
-from extractors.tellings import Columns, pairs, take
-from extractors.threads import Run, Weaver
+from extractors import routes
+from extractors.content import object_of
+from extractors.threads import Columns, Run, Thread, Weaver, pairs, take, turns_of
 from extractors.tools import tools_of
-from extractors.turns import turns_of
-from warehouse.records import Declaration, RowChange, Session, Turn, Verdict, empty, frame, frame_schema
+from warehouse.records import Correction, Decision, Declaration, Feedback, RowChange, Session, Turn, empty, frame, frame_schema
 
 _NO_SERVICE = "main"
 _SPOKEN = ("message", "call", "result")
@@ -33,7 +28,7 @@ _INSTANTS = {"happened_at", "answered_at", "started_at", "ended_at"}
 
 
 @dataclass(frozen=True)
-class Sessions:
+class AssembledSessions:
     """Tables of `core`, and what became of the rest."""
 
     sessions: pl.DataFrame
@@ -42,44 +37,65 @@ class Sessions:
     row_changes: pl.DataFrame
     corrections: pl.DataFrame
     tools: pl.DataFrame
-    verdicts: pl.DataFrame
+    decisions: pl.DataFrame
 
 
-def assemble(events: pl.DataFrame, declarations: pl.DataFrame | None = None, gap_minutes: float = 30.0) -> Sessions:
+def assemble(events: pl.DataFrame, declarations: pl.DataFrame | None = None, gap_minutes: float = 30.0) -> AssembledSessions:
     """Sessions from events of any number of files, in any order.
 
     `gap_minutes`: a pause of one identity longer than this begins a new session where the log names none.
     """
-    declarations = empty(Declaration) if declarations is None else declarations
-    events, conflicts = links.resolve(events.unique("event_id", maintain_order=False))
+    events, conflicts = resolve_aliases(events.unique("event_id", maintain_order=False))
     woven = _Woven()
-    woven.verdicts += conflicts
+    woven.decisions += conflicts
     _conversations(events, gap_minutes, woven)
-    requests = _apart(routes.assemble(events.filter(pl.col("kind") == "request"), gap_minutes), woven)
-    runs, actions = clicks.assemble(events)
-    sessions = pl.concat([_frame(Session, woven.sessions), requests.sessions, runs]).sort("session_id")
-    turns = pl.concat([_frame(Turn, woven.turns), requests.turns, actions]).sort("session_id", "position")
-    tools, left = tools_of(turns, declarations)
+    requests = routes.assemble(events.filter(pl.col("kind") == "request"), gap_minutes)
+    taken = requests.sessions.filter(pl.col("session_id").is_in([each["session_id"] for each in woven.sessions]))
+    names = {session_id: f"{session_id}~requests" for session_id in taken["session_id"].sort()}
+    for session_id, name in names.items():
+        woven.decisions.append(Decision(
+            stage="sessions", subject=name, kept=True, reason="shared_session_id",
+            detail=f"session id {session_id} stands for a conversation and for requests to an application; the requests are "
+            f"kept as {name}; no action needed."))
+    named = pl.col("session_id").replace(names)
+    requests = routes.Requests(requests.sessions.with_columns(named), requests.turns.with_columns(named))
+    actions = routes.sessions_of_actions(events)
+    sessions = pl.concat([_frame(Session, woven.sessions), requests.sessions, actions.sessions]).sort("session_id")
+    turns = pl.concat([_frame(Turn, woven.turns), requests.turns, actions.turns]).sort("session_id", "position")
+    tools, uncalled = tools_of(turns, empty(Declaration) if declarations is None else declarations)
     feedback, lost = opinions(events, sessions)
     corrected, gone = corrections(events, sessions)
-    verdicts = [frame(Verdict, woven.verdicts), left, lost, gone, _kept(sessions)]
-    return Sessions(sessions, turns, feedback, _row_changes(events), corrected, tools,
-                    pl.concat(verdicts).unique(["stage", "subject", "reason"], keep="first").sort("subject", "reason"))
+    detail = pl.format("session {} of service {}: {} messages, {} calls.", "session_id", "service", "n_messages", "n_calls")
+    kept = _decided(sessions, "session_id", True, pl.lit("assembled"), detail)
+    decisions = pl.concat([frame(Decision, woven.decisions), uncalled, lost, gone, kept])
+    decisions = decisions.unique(["stage", "subject", "reason"], keep="first").sort("subject", "reason")
+    changes = events.filter(pl.col("kind") == "row_change").sort("happened_at", "position", "event_id")
+    images = [object_of(value) for value in changes.get_column("value")]
+    sides = {side: pl.Series([None if (row := image.get(side)) is None else orjson.dumps(row).decode() for image in images],
+                             dtype=pl.String()) for side in ("before", "after")}
+    changes = changes.with_columns(change_id="event_id", table_name="tool", operation="name", key="arguments", **sides)
+    return AssembledSessions(
+        sessions, turns, feedback, changes.select(list(frame_schema(RowChange))), corrected, tools, decisions)
+
+
+def _decided(rows: pl.DataFrame, subject: str, kept: bool, reason: pl.Expr, detail: pl.Expr) -> pl.DataFrame:
+    file_id = pl.col("file_id") if "file_id" in rows.columns else pl.lit(None, pl.String())
+    return rows.select(
+        pl.lit("sessions").alias("stage"), pl.col(subject).alias("subject"), pl.lit(kept).alias("kept"),
+        reason.alias("reason"), detail.alias("detail"), file_id.alias("file_id"), pl.lit(None, pl.Int64()).alias("line"))
 
 
 class _Woven:
-    """Rows made so far."""
-
     def __init__(self) -> None:
         self.sessions: list[dict[str, Any]] = []
         self.turns: list[dict[str, Any]] = []
-        self.verdicts: list[Verdict] = []
+        self.decisions: list[Decision] = []
 
     def add(self, session_id: str, thread: Thread, columns: Columns) -> None:
-        """A session and its turns."""
         rows = thread.rows
-        service = _most_frequent([columns["service"][row] for row in rows])
-        turns, verdicts = turns_of(session_id, service, rows, columns)
+        counts = Counter(service for row in rows if (service := columns["service"][row]) is not None)
+        service = min(counts, key=lambda name: (-counts[name], name), default=_NO_SERVICE)
+        turns, decisions = turns_of(session_id, service, rows, columns)
         times = [t for turn in turns for t in (turn["happened_at"], turn["answered_at"]) if t is not None]
         n_calls = sum(turn["kind"] == "call" for turn in turns)
         self.sessions.append({
@@ -89,43 +105,40 @@ class _Woven:
             "identity": next((name for row in rows if (name := columns["name"][row]) is not None), None),
             "format": columns["format"][rows[0]]})
         self.turns += turns
-        self.verdicts += verdicts
+        self.decisions += decisions
 
 
 def _conversations(events: pl.DataFrame, gap_minutes: float, woven: _Woven) -> None:
-    columns, groups = _runs(_spoken(events, gap_minutes))
-    for session_id, versions in groups.items():
-        told: list[tuple[str, list[Thread]]] = []
+    spoken = _spoken(events, gap_minutes).with_row_index("row")
+    columns: Columns = spoken.to_dict(as_series=False)
+    runs_by_session: dict[str, dict[str, list[Run]]] = {}
+    keys = ["session_id", "format", "run_id", "file_id"]
+    for session_id, log_format, run_id, file_id, rows in spoken.group_by(keys, maintain_order=True).agg("row").iter_rows():
+        runs = runs_by_session.setdefault(session_id, {}).setdefault(log_format, [])
+        runs.append(Run(run_id, file_id, log_format, rows))
+    for session_id, versions in runs_by_session.items():
+        threads_by_format: list[tuple[str, list[Thread]]] = []
         for log_format, runs in sorted(versions.items()):
             weaver = Weaver(columns)
             weaver.weave(runs)
-            told.append((log_format, weaver.threads))
-            woven.verdicts += _told_again(session_id, weaver, columns)
-        _choose(session_id, told, columns, woven)
-
-
-def _apart(requests: routes.Requests, woven: _Woven) -> routes.Requests:
-    """Requests logged under the id of a conversation, as a session of their own beside it: what the application was asked
-    while the conversation ran is another telling, by another service, and neither is lost.
-    """
-    taken = requests.sessions.filter(pl.col("session_id").is_in([each["session_id"] for each in woven.sessions]))
-    names = {session_id: f"{session_id}~requests" for session_id in taken["session_id"].sort()}
-    for session_id, name in names.items():
-        woven.verdicts.append(Verdict(
-            stage="sessions", subject=name, kept=True, reason="shared_session_id",
-            detail=f"session id {session_id} stands for a conversation and for requests to an application; the requests are "
-            f"kept as {name}; nothing to mend."))
-    named = pl.col("session_id").replace(names)
-    return routes.Requests(requests.sessions.with_columns(named), requests.turns.with_columns(named))
+            threads_by_format.append((log_format, weaver.threads))
+            woven.decisions += [Decision(
+                stage="sessions", subject=f"{session_id}@{run.run_id[:16]}", kept=False, reason="repeated_history",
+                detail=f"session {session_id}: a record that tells nothing beyond what others tell of it.", file_id=run.file_id,
+            ) for run in weaver.repeated]
+            woven.decisions += [Decision(
+                stage="sessions", subject=columns["event_id"][row], kept=False, reason="replaced_answer",
+                detail=f"session {session_id}: an answer that the later history does not hold; another one was taken.",
+                file_id=columns["file_id"][row]) for row in weaver.replaced]
+        _choose(session_id, threads_by_format, columns, woven)
 
 
 def _spoken(events: pl.DataFrame, gap_minutes: float) -> pl.DataFrame:
     """Events of conversations with a session each and a position each; candidates that were not taken are left out."""
     spoken = events.filter(pl.col("kind").is_in(_SPOKEN) & ~pl.col("lossy").fill_null("").str.contains('"candidate '))
     named = spoken.filter(pl.col("session_id").is_not_null()).with_columns(pl.lit(False).alias("steps"))
-    nameless = routes.cut(spoken.filter(pl.col("session_id").is_null()), gap_minutes)
-    order = ["happened_at", "record_id", "event_id"]
-    both = pl.concat([named, _in_order(nameless)]).sort(order, nulls_last=False)
+    nameless = _in_order(routes.cut(spoken.filter(pl.col("session_id").is_null()), gap_minutes))
+    both = pl.concat([named, nameless]).sort("happened_at", "record_id", "event_id", nulls_last=False)
     keys = ["session_id", "format", "file_id"]
     both = both.with_columns(pl.col("position").fill_null(pl.int_range(pl.len()).over(keys)))
     restarted = pl.col("position").n_unique().over(keys) < pl.len().over(keys)
@@ -138,38 +151,26 @@ def _spoken(events: pl.DataFrame, gap_minutes: float) -> pl.DataFrame:
 
 
 def _in_order(nameless: pl.DataFrame) -> pl.DataFrame:
-    """Events without a session id; where each file holds one step of a conversation and no more, the steps in order of time
-    (of those at one time instructions, what was said, calls, results, then by id) are one run.
-    """
+    """Order events without a session id; where each file holds one step of a conversation and no more, the steps in order of
+    time (of those at one time instructions, what was said, calls, results, then by id) are one run."""
     group = ["session_id", "format"]
     side = pl.when(pl.col("kind") == "message").then("role").otherwise("kind").replace({"call": "assistant"})
     single = (side.n_unique().over("file_id") == 1) & (pl.col("record_id").n_unique().over("file_id") == 1)
     steps = single.all().over(group) & (pl.col("file_id").n_unique().over(group) > 1)
-    found = nameless.with_columns(steps.alias("steps"))
+    marked = nameless.with_columns(steps.alias("steps"))
     spoken = pl.when(pl.col("role").is_in(["system", "developer"])).then(pl.lit("system")).otherwise("kind")
     rank = spoken.replace_strict(["system", *_SPOKEN], [0, 1, 2, 3], return_dtype=pl.Int64)
-    ordered = found.sort("happened_at", rank, "call_id", "record_id", "position", "event_id", nulls_last=False)
+    ordered = marked.sort("happened_at", rank, "call_id", "record_id", "position", "event_id", nulls_last=False)
     return ordered.with_columns(
-        pl.when("steps").then(pl.int_range(pl.len()).over(group)).otherwise("position").alias("position")).select(found.columns)
+        pl.when("steps").then(pl.int_range(pl.len()).over(group)).otherwise("position").alias("position")).select(marked.columns)
 
 
-def _runs(spoken: pl.DataFrame) -> tuple[Columns, dict[str, dict[str, list[Run]]]]:
-    """Columns of the events, and their runs by session and format, in order."""
-    columns: Columns = spoken.to_dict(as_series=False)
-    grouped = spoken.with_row_index("row").group_by(["session_id", "format", "run_id", "file_id"], maintain_order=True).agg(
-        "row")
-    groups: dict[str, dict[str, list[Run]]] = {}
-    for session_id, log_format, run_id, file_id, rows in grouped.iter_rows():
-        groups.setdefault(session_id, {}).setdefault(log_format, []).append(Run(run_id, file_id, log_format, rows))
-    return columns, groups
-
-
-def _choose(session_id: str, told: list[tuple[str, list[Thread]]], columns: Columns, woven: _Woven) -> None:
+def _choose(session_id: str, threads_by_format: list[tuple[str, list[Thread]]], columns: Columns, woven: _Woven) -> None:
     """Of the formats that tell a session the richest is taken; its longest thread keeps the session's id.
 
     What another format tells of the same parts is filled in; one that tells no part of them tells another conversation.
     """
-    ranked = sorted(told, key=lambda each: _riches(each[1], each[0], columns), reverse=True)
+    ranked = sorted(threads_by_format, key=lambda each: _riches(each[1], each[0], columns), reverse=True)
     chosen, threads = ranked[0]
     rows = [row for thread in threads for row in thread.rows]
     others: list[Thread] = []
@@ -178,7 +179,12 @@ def _choose(session_id: str, told: list[tuple[str, list[Thread]]], columns: Colu
         for other, row in same.items():
             take(row, other, columns)
         if same:
-            woven.verdicts.append(_duplicate(session_id, chosen, log_format, again, same, columns))
+            alone = sum(columns["kind"][row] != "result" and row not in same for thread in again for row in thread.rows)
+            beyond = f"; {alone} turns that {log_format} alone tells stay in the events" if alone else ""
+            woven.decisions.append(Decision(
+                stage="sessions", subject=f"{session_id}@{log_format}", kept=False, reason="duplicate_session",
+                detail=f"session {session_id} is in the logs as {chosen} and as {log_format}; the richer one, {chosen}, is "
+                f"taken, with the times and errors that the other adds{beyond}."))
         else:
             others += again
     threads = sorted(threads, key=lambda each: _riches([each], "", columns), reverse=True)
@@ -186,20 +192,10 @@ def _choose(session_id: str, told: list[tuple[str, list[Thread]]], columns: Colu
     for thread in [*threads[1:], *others]:
         name = f"{session_id}~{columns['event_id'][thread.rows[0]][:16]}"
         woven.add(name, thread, columns)
-        woven.verdicts.append(Verdict(
+        woven.decisions.append(Decision(
             stage="sessions", subject=name, kept=True, reason="shared_session_id",
             detail=f"session id {session_id} stands for two conversations that have no common end; this one is kept as "
             f"{name}; give each its own id.", file_id=columns["file_id"][thread.rows[0]]))
-
-
-def _duplicate(session_id: str, chosen: str, log_format: str, again: list[Thread], same: dict[int, int],
-               columns: Columns) -> Verdict:
-    alone = sum(columns["kind"][row] != "result" and row not in same for thread in again for row in thread.rows)
-    beyond = f"; {alone} turns that {log_format} alone tells stay in the events" if alone else ""
-    return Verdict(
-        stage="sessions", subject=f"{session_id}@{log_format}", kept=False, reason="duplicate_session",
-        detail=f"session {session_id} is in the logs as {chosen} and as {log_format}; the richer one, {chosen}, is taken, with "
-        f"the times and errors that the other adds{beyond}.")
 
 
 def _riches(threads: list[Thread], log_format: str, columns: Columns) -> tuple[int, int, str, str]:
@@ -210,49 +206,105 @@ def _riches(threads: list[Thread], log_format: str, columns: Columns) -> tuple[i
     return n_turns, n_bytes, log_format, columns["event_id"][rows[0]]
 
 
-def _told_again(session_id: str, weaver: Weaver, columns: Columns) -> list[Verdict]:
-    again = [Verdict(stage="sessions", subject=f"{session_id}@{run.run_id[:16]}", kept=False, reason="repeated_history",
-                     detail=f"session {session_id}: a record that tells nothing beyond what others tell of it.",
-                     file_id=run.file_id) for run in weaver.repeated]
-    return again + [Verdict(stage="sessions", subject=columns["event_id"][row], kept=False, reason="replaced_answer",
-                            detail=f"session {session_id}: an answer that the later history does not hold; another one was "
-                            "taken.", file_id=columns["file_id"][row]) for row in weaver.replaced]
-
-
-def _most_frequent(services: list[str | None]) -> str:
-    counts = Counter(service for service in services if service is not None)
-    return min(counts, key=lambda name: (-counts[name], name), default=_NO_SERVICE)
-
-
 def _frame(record: type[Session] | type[Turn], rows: list[dict[str, Any]]) -> pl.DataFrame:
     """Rows with times in microseconds as a frame of `record`; a session's day follows from its start."""
     schema = frame_schema(record)
     columns = {name: [row.get(name) for row in rows] for name in schema}
-    found = pl.DataFrame(columns, schema={name: pl.Int64() if name in _INSTANTS else kind for name, kind in schema.items()})
-    found = found.with_columns(
+    table = pl.DataFrame(columns, schema={name: pl.Int64() if name in _INSTANTS else kind for name, kind in schema.items()})
+    table = table.with_columns(
         pl.col(name).cast(pl.Datetime("us")).dt.replace_time_zone("UTC") for name in schema if name in _INSTANTS)
-    return found.with_columns(routes.day_of("started_at").alias("day")) if record is Session else found
+    return table.with_columns(routes.day_of("started_at").alias("day")) if record is Session else table
 
 
-def _kept(sessions: pl.DataFrame) -> pl.DataFrame:
-    """A verdict for each session that goes on."""
-    detail = pl.format("session {} of service {}: {} messages, {} calls.", "session_id", "service", "n_messages", "n_calls")
-    return sessions.select(
-        pl.lit("sessions").alias("stage"), pl.col("session_id").alias("subject"), pl.lit(True).alias("kept"),
-        pl.lit("assembled").alias("reason"), detail.alias("detail"), pl.lit(None, pl.String()).alias("file_id"),
-        pl.lit(None, pl.Int64()).alias("line"))
+_Key = tuple[str, str]
+"""Source and alias."""
 
 
-def _row_changes(events: pl.DataFrame) -> pl.DataFrame:
-    """Row changes by time, then by their place in the database's own log where it states one."""
-    changes = events.filter(pl.col("kind") == "row_change").sort("happened_at", "position", "event_id")
-    images = [object_of(value) for value in changes.get_column("value")]
-    sides = [pl.Series(side, [_text(image.get(side)) for image in images], pl.String()) for side in ("before", "after")]
-    return changes.select(
-        pl.col("event_id").alias("change_id"), "source", "happened_at", pl.col("tool").alias("table_name"),
-        pl.col("name").alias("operation"), pl.col("arguments").alias("key"), *sides).select(list(frame_schema(RowChange)))
+def resolve_aliases(events: pl.DataFrame) -> tuple[pl.DataFrame, list[Decision]]:
+    """Events with the session that links say in place of its alias; link events stay as they are."""
+    links = events.filter(
+        (pl.col("kind") == "link") & pl.col("session_id").is_not_null() & pl.col("value").is_not_null()
+        & (pl.col("session_id") != pl.col("value")))
+    aliases: dict[_Key, str] = {}
+    decisions: list[Decision] = []
+    ordered = links.select("source", "value", "session_id", "event_id", "file_id").sort(pl.all())
+    for source, alias, session, event_id, file_id in ordered.iter_rows():
+        kept = aliases.setdefault((source, alias), session)   # of two, the first in the order of the alphabet
+        if kept != session:
+            decisions.append(Decision(
+                stage="sessions", subject=event_id, kept=False, reason="conflicting_link", file_id=file_id,
+                detail=f"{alias} is said to belong to session {session} and to session {kept}; {kept} is taken; fix the log "
+                "that is wrong."))
+    if not aliases:
+        return events, []
+    ends = _ends(aliases)
+    names = pl.DataFrame([(source, alias, session) for (source, alias), session in ends.items()],
+                         schema={"source": pl.String(), "session_id": pl.String(), "_session": pl.String()}, orient="row")
+    joined = events.join(names, on=["source", "session_id"], how="left", maintain_order="left")
+    named = pl.when(pl.col("kind") == "link").then("session_id").otherwise(pl.coalesce("_session", "session_id"))
+    return joined.with_columns(named.alias("session_id")).drop("_session"), decisions
 
 
+def _ends(aliases: dict[_Key, str]) -> dict[_Key, str]:
+    """Where each chain of aliases ends; one that runs in a circle ends at the first of it in the order of the alphabet."""
+    ends: dict[_Key, str] = {}
+    for key in aliases:
+        source, name = key
+        trail: list[str] = []
+        visited: set[str] = set()
+        while (source, name) in aliases and (source, name) not in ends and name not in visited:
+            trail.append(name)
+            visited.add(name)
+            name = aliases[source, name]
+        if name in visited:
+            name = min(trail[trail.index(name):])
+        end = ends.get((source, name), name)
+        ends.update({(source, alias): end for alias in trail})
+    return ends
 
-def _text(value: Any) -> str | None:
-    return None if value is None else orjson.dumps(value).decode()
+
+_KINDS = ("feedback", "outcome")
+
+
+def opinions(events: pl.DataFrame, sessions: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Feedback and outcomes on the sessions there are, and decisions on those whose session no log holds (yet)."""
+    rows = events.filter(pl.col("kind").is_in(_KINDS)).with_columns(
+        pl.col("event_id").alias("feedback_id"), pl.col("name").fill_null(pl.col("kind")), pl.col("value").fill_null(""))
+    given = _targeted(rows, events)
+    matched = given.join(sessions, on="session_id", how="semi").select(list(frame_schema(Feedback)))
+    subject = pl.coalesce(pl.format("session {}", "session_id"), pl.format("call or message {}", "call_id"),
+                          pl.lit("a session that it does not name"))
+    lost = _decided(given.join(sessions, on="session_id", how="anti"), "event_id", False, pl.lit("unknown_session"),
+                    pl.format("{} on {}, which no log holds; it counts as soon as one does.", "kind", subject))
+    return matched.sort("session_id", "happened_at", "feedback_id"), lost
+
+
+def _targeted(rows: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+    """Opinions with the session of their target, where they name none and one session alone has that target."""
+    if rows.filter(pl.col("session_id").is_null() & pl.col("call_id").is_not_null()).is_empty():
+        return rows
+    targets = events.filter(~pl.col("kind").is_in((*_KINDS, "link")) & pl.col("call_id").is_not_null()
+                            & pl.col("session_id").is_not_null())
+    sessions = targets.group_by("source", "call_id").agg(
+        pl.col("session_id").min().alias("_session"), pl.col("session_id").n_unique().alias("_n")).filter(_n=1)
+    return rows.join(sessions.drop("_n"), on=["source", "call_id"], how="left").with_columns(
+        pl.coalesce("session_id", "_session").alias("session_id")).drop("_session")
+
+
+def corrections(events: pl.DataFrame, sessions: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """(frame of `Correction` by time, frame of `Decision`)."""
+    corrected = events.filter(pl.col("kind") == "correction").select(
+        pl.col("event_id").alias("correction_id"), "happened_at", pl.col("name").alias("author"),
+        pl.col("content").alias("why"), pl.col("tool").alias("kind"), pl.col("call_id").alias("subject"), "value", "file_id",
+    ).sort("happened_at", "correction_id")
+    later = pl.col("author").shift(-1).over("kind", "subject")
+    is_there = (pl.col("kind") != "outcome") | pl.col("subject").is_in(sessions["session_id"].implode())
+    judged = corrected.with_columns(later.alias("later"), is_there.alias("is_there"))
+    judged = judged.with_columns((pl.col("later").is_null() & pl.col("is_there")).alias("stands"))
+    corrected_name = pl.format("the {} {}", pl.col("kind").replace({"outcome": "outcome of session"}), "subject")
+    replaced = pl.format("what {} said of {} gave way to a later word by {}.", "author", corrected_name, "later")
+    lost = pl.format("{} corrected {}, which no log holds; it counts as soon as one does.", "author", corrected_name)
+    rejected = _decided(judged.filter(~pl.col("stands")), "correction_id", False,
+                        pl.when("is_there").then(pl.lit("corrected_again")).otherwise(pl.lit("unknown_session")),
+                        pl.when("is_there").then(replaced).otherwise(lost))
+    return judged.select(list(frame_schema(Correction))), rejected

@@ -1,6 +1,6 @@
 """Which format a file is in, how sure that is, what is read of it; and a mapping for an envelope that no format knows.
 
-In: the path of a file. Out: `Sniffed`. A large file of lines is looked at by its first `_LOOK_AT` bytes alone.
+In: the path of a file. Out: `Sniffed`. A large file of lines is read by its first `_MOST_BYTES` bytes alone.
 What it sees: the content. What it does not see: the configuration; it proposes what to write there.
 """
 
@@ -14,17 +14,17 @@ from typing import Any
 import orjson
 import polars as pl
 
+from extractors.chunks import Chunk, Log, RejectedFile, opened
 from extractors.configuration import Source
 from extractors.content import head_of, records_of
 from extractors.formats import Format, Head, named, registered
-from extractors.formats.mapped_item import TABLES
+from extractors.formats.mapped import TABLES
 from extractors.inventory import SourceFile
-from extractors.pieces import Left, Log, Piece, opened
 from extractors.proposing import Fields, candidates
-from extractors.reading import Reading, read_piece
+from extractors.reading import Reading, read_chunk
 from warehouse.errors import Unreadable
 
-_LOOK_AT = 4 << 20
+_MOST_BYTES = 4 << 20
 _MOST_TRIES = 60
 _GENERAL_RANK = 60
 """From this rank on a format goes by a general shape, which a mapping may know better."""
@@ -73,45 +73,52 @@ def sniff(path: Path | str) -> Sniffed:
     path = Path(path)
     file = SourceFile(path, path.name, Source(format="mapped"))
     try:
-        found = opened(file)
-        if isinstance(found, Left):
-            return Sniffed("", None, "unknown", [], True, None, note=found.detail)
-        log, pieces = found
-        piece = next(pieces)
+        opening = opened(file)
+        if isinstance(opening, RejectedFile):
+            return Sniffed("", None, "unknown", [], True, None, note=opening.detail)
+        log, chunks = opening
+        chunk = next(chunks)
     except OSError as error:
-        mend = "name a file in it" if path.is_dir() else "check its path and permissions"
-        raise Unreadable(f"the file cannot be read ({error.strerror})", str(path), mend) from error
-    if isinstance(piece, Left):
-        return Sniffed(log.layout, None, "unknown", [], True, None, note=piece.detail)
-    piece, is_whole = _shortened(piece, log)
-    head = head_of(piece.content)
+        hint = "name a file in it" if path.is_dir() else "check its path and permissions"
+        raise Unreadable(f"the file cannot be read ({error.strerror})", str(path), hint) from error
+    if isinstance(chunk, RejectedFile):
+        return Sniffed(log.layout, None, "unknown", [], True, None, note=chunk.detail)
+    chunk, is_whole = _shortened(chunk, log)
+    head = head_of(chunk.content)
     assert head is not None, "what is whole has a head"
     claimed = [each for each in registered() if each.claims(head)]
     chosen = claimed[0] if claimed else None
-    reading = _read(log, chosen, piece, Source()) if chosen else None
+    reading = _read(log, chosen, chunk, Source()) if chosen else None
     is_general = chosen is not None and chosen.rank >= _GENERAL_RANK and chosen.name != "mapped"
-    fields, mapped = _proposed(log, piece, head, reading) if chosen is None or is_general else ({}, None)
-    return Sniffed(head.layout, chosen.name if chosen else None, _certainty(reading, is_general, len(claimed)),
-                   [each.name for each in claimed], is_whole, reading, fields, mapped)
+    fields, mapped = _proposed(log, chunk, head, reading) if chosen is None or is_general else ({}, None)
+    if reading is None:
+        certainty = "unknown"
+    elif is_general:
+        certainty = "general"
+    else:
+        certainty = "certain" if len(claimed) == 1 and not _n_rejected(reading) else "likely"
+    return Sniffed(head.layout, chosen.name if chosen else None, certainty, [each.name for each in claimed], is_whole, reading,
+                   fields, mapped)
 
 
 def worth(reading: Reading) -> float:
-    """How much a reading tells: events by kind for each record, less what was left."""
+    """How much a reading tells: events by kind for each record, less what was rejected."""
     counts = dict(reading.events.group_by("kind").len().iter_rows())
     points: float = sum(_WEIGHTS.get(kind, 0.0) * n for kind, n in counts.items())
-    n_left = reading.verdicts.filter(~pl.col("kept")).height
-    told = reading.events.filter(pl.col("kind").is_in(["message", "call", "result"]))
-    if told.height:
-        points -= 1.5 * told.filter((pl.col("kind") == "message") & ~pl.col("role").is_in(
-            ["user", "assistant", "system", "developer"]).fill_null(False)).height
-    if reading.events.height and reading.events["session_id"].null_count() < reading.events.height:
+    points -= 1.5 * reading.events.filter((pl.col("kind") == "message") & ~pl.col("role").is_in(
+        ["user", "assistant", "system", "developer"]).fill_null(False)).height
+    if reading.events["session_id"].null_count() < reading.events.height:
         points *= 1.2
-    return points - n_left
+    return points - _n_rejected(reading)
 
 
-def toml_of(fields: Fields, name: str = "main") -> str:
-    """A configuration file with one source of these fields."""
-    lines = ["[[sources]]", f"name = {_quoted(name)}", 'format = "mapped"', "", "[sources.fields]"]
+def _n_rejected(reading: Reading) -> int:
+    return reading.decisions.filter(~pl.col("kept")).height
+
+
+def toml_of(fields: Fields) -> str:
+    """Return a configuration file with one source of these fields."""
+    lines = ["[[sources]]", 'name = "main"', 'format = "mapped"', "", "[sources.fields]"]
     lines += [f"{key} = {_quoted(value)}" for key, value in fields.items() if key not in TABLES]
     for table in TABLES:
         if fields.get(table):
@@ -124,40 +131,31 @@ def _quoted(text: Any) -> str:
     return orjson.dumps(str(text)).decode().replace("\x7f", "\\u007f")
 
 
-def _shortened(piece: Piece, log: Log) -> tuple[Piece, bool]:
-    """The piece, or the first lines of a long one; whether that is all of the file."""
-    if log.document is not None or log.layout not in ("lines", "table", "text") or len(piece.content) <= _LOOK_AT:
-        return piece, piece.last
-    end = piece.content.rfind(b"\n", 0, _LOOK_AT) + 1
-    return (replace(piece, content=piece.content[:end]), False) if end else (piece, piece.last)
+def _shortened(chunk: Chunk, log: Log) -> tuple[Chunk, bool]:
+    """Return the chunk, or the first lines of a long one; whether that is all of the file."""
+    if log.document is not None or log.layout not in ("lines", "table", "text") or len(chunk.content) <= _MOST_BYTES:
+        return chunk, chunk.last
+    end = chunk.content.rfind(b"\n", 0, _MOST_BYTES) + 1
+    return (replace(chunk, content=chunk.content[:end]), False) if end else (chunk, chunk.last)
 
 
-def _read(log: Log, chosen: Format, piece: Piece, source: Source) -> Reading:
-    return read_piece(replace(log, source_file=replace(log.source_file, source=source), format=chosen.name, whole=chosen.whole),
-                      piece, datetime.now(UTC))
+def _read(log: Log, chosen: Format, chunk: Chunk, source: Source) -> Reading:
+    return read_chunk(replace(log, source_file=replace(log.source_file, source=source), format=chosen.name, whole=chosen.whole),
+                      chunk, datetime.now(UTC))
 
 
-def _certainty(reading: Reading | None, is_general: bool, n_claims: int) -> str:
-    if reading is None:
-        return "unknown"
-    if is_general:
-        return "general"
-    left = reading.verdicts.filter(~pl.col("kept")).height
-    return "certain" if n_claims == 1 and not left else "likely"
-
-
-def _proposed(log: Log, piece: Piece, head: Head, reading: Reading | None) -> tuple[Fields, Reading | None]:
-    """The mapping that tells most, if it tells more than the format does."""
+def _proposed(log: Log, chunk: Chunk, head: Head, reading: Reading | None) -> tuple[Fields, Reading | None]:
+    """Return the mapping that tells most, if it tells more than the format does."""
     if head.layout not in ("lines", "document", "table"):
         return {}, None
-    records = records_of(piece.content, log.layout, document=log.document)
+    records = records_of(chunk.content, log.layout, document=log.document)
     values = [records.value(index)[0] for index in range(min(len(records.contents), _MOST_RECORDS))]
     if reading is not None and worth(reading) >= _GOOD_WORTH * reading.records.height:
         return {}, None
     least = _LEAST_WORTH * len(values)
     best: tuple[float, Fields, Reading | None] = (max(worth(reading) * _BETTER, least) if reading else least, {}, None)
     for fields, _ in zip(candidates([each for each in values if each is not None]), range(_MOST_TRIES), strict=False):
-        mapped = _read(log, named("mapped"), piece, Source.model_validate({"fields": fields, "format": "mapped"}))
-        if (found := worth(mapped) + _A_FIELD * len(fields)) > best[0]:
-            best = (found, fields, mapped)
+        mapped = _read(log, named("mapped"), chunk, Source.model_validate({"fields": fields, "format": "mapped"}))
+        if (score := worth(mapped) + _A_FIELD * len(fields)) > best[0]:
+            best = (score, fields, mapped)
     return best[1], best[2]

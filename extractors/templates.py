@@ -3,7 +3,7 @@ Fixed Depth Tree", ICWS 2017), in two passes, so that the order of the lines doe
 
 In: the messages of one file, or of one piece of a large one. Out: for each its template and its variables
 (`login of <*> took <*> ms`, `{"of": "ann-1", "took": "12"}`).
-First, what looks like a value is masked: every run of letters, digits and signs that holds a digit, and hexadecimal words.
+First, what reads like a value is masked: every run of letters, digits and signs that holds a digit, and hexadecimal words.
 Then the different masked messages, sorted, go down Drain's tree: by their number of words, then by their first two words that
 are no values, to a group whose template shares at least half of its words; words that differ become `<*>`. At last each
 message is named by the template that its group ended with.
@@ -15,8 +15,8 @@ messages of other files or pieces: the same statement can have another template 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 MASK = "<*>"
@@ -32,33 +32,26 @@ _MOST_WORDS = 200
 """A longer message is told by its first words; the rest is one value."""
 
 
-class Named(NamedTuple):
+class TemplateMatch(NamedTuple):
     """What a message is an instance of."""
 
     template: str
     variables: dict[str, str]
 
 
-@dataclass
 class _Group:
     """A log group of Drain: messages of one template."""
 
-    words: list[str]
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = list(words)
 
     def similarity(self, words: Sequence[str]) -> tuple[float, int]:
         """Share of words that are the template's own, then how many of its places are open; values on both sides say
         nothing (the paper counts them as equal words, its authors' program as different ones)."""
-        same = values = 0
-        for own, word in zip(self.words, words, strict=True):
-            if own == word:
-                same += own != MASK
-                values += own == MASK
-        n_words = len(words) - values
-        return (same / n_words if n_words else 1.0), self.words.count(MASK)
-
-    def take(self, words: Sequence[str]) -> None:
-        """Open the places where the message differs."""
-        self.words = [own if own == word else MASK for own, word in zip(self.words, words, strict=True)]
+        own_words = [own for own, word in zip(self.words, words, strict=True) if own == word]
+        n_values = own_words.count(MASK)
+        n_words = len(words) - n_values
+        return ((len(own_words) - n_values) / n_words if n_words else 1.0), self.words.count(MASK)
 
 
 class _Tree:
@@ -71,27 +64,26 @@ class _Tree:
     def __init__(self, shapes: Iterable[tuple[str, ...]]) -> None:
         self._leaves: dict[tuple[str, ...], list[_Group]] = {}
         fixed = {shape: [word for word in shape if MASK not in word] for shape in shapes}
-        self._ways: dict[tuple[str, ...], tuple[str, ...]] = {shape: (str(len(shape)),) for shape in fixed}
+        self._paths: dict[tuple[str, ...], tuple[str, ...]] = {shape: (str(len(shape)),) for shape in fixed}
         for depth, most in enumerate(_MOST_CHILDREN):
             below: dict[tuple[str, ...], set[str]] = {}
-            for shape, way in self._ways.items():
-                below.setdefault(way, set()).update(fixed[shape][depth:depth + 1])
-            for shape, way in self._ways.items():
-                words = fixed[shape][depth:depth + 1] if len(below[way]) <= most else []
-                self._ways[shape] = (*way, *(words or [MASK]))
+            for shape, path in self._paths.items():
+                below.setdefault(path, set()).update(fixed[shape][depth:depth + 1])
+            for shape, path in self._paths.items():
+                words = fixed[shape][depth:depth + 1] if len(below[path]) <= most else []
+                self._paths[shape] = (*path, *(words or [MASK]))
 
     def group_of(self, shape: tuple[str, ...]) -> _Group:
-        """The group that the message belongs to from now on."""
-        groups = self._leaves.setdefault(self._ways[shape], [])
+        groups = self._leaves.setdefault(self._paths[shape], [])
         best, score = None, (0.0, 0)
         for group in groups:
-            if (found := group.similarity(shape)) > score:
-                best, score = group, found
+            if (similarity := group.similarity(shape)) > score:
+                best, score = group, similarity
         if best is None or score[0] < _SIMILAR:
-            best = _Group(list(shape))
+            best = _Group(shape)
             groups.append(best)
-        else:
-            best.take(shape)
+        else:   # the places where the message differs open
+            best.words = [own if own == word else MASK for own, word in zip(best.words, shape, strict=True)]
         return best
 
 
@@ -103,57 +95,39 @@ class _Plan(NamedTuple):
     """(word, names of its variables, whether the word as a whole is the variable)."""
 
 
-def named(messages: Iterable[str]) -> list[Named]:
+def named(messages: Iterable[str]) -> list[TemplateMatch]:
     """Template and variables of each message, in the order given; the template depends on the set of messages alone."""
-    split = [_words(message) for message in messages]
-    masked = [tuple(_masked(words)) for words in split]
-    plans = _plans(set(masked))
-    return [_named(words, plans[shape]) for words, shape in zip(split, masked, strict=True)]
-
-
-def _words(message: str) -> list[str]:
-    return message.split(None, _MOST_WORDS)
-
-
-def _masked(words: list[str]) -> list[str]:
-    """The words with their values masked; a long message's rest is one value."""
-    text = _VALUE.sub(MASK, " ".join(words[:_MOST_WORDS]))
-    return text.split(" ") + [MASK] * (len(words) - _MOST_WORDS)
-
-
-def _plans(shapes: set[tuple[str, ...]]) -> dict[tuple[str, ...], _Plan]:
-    tree = _Tree(shapes)
-    groups = [(shape, tree.group_of(shape)) for shape in sorted(shapes) if shape]
+    split = [message.split(None, _MOST_WORDS) for message in messages]
+    masked = []
+    for words in split:   # a long message's rest is one value
+        text = _VALUE.sub(MASK, " ".join(words[:_MOST_WORDS]))
+        masked.append((*text.split(" "), *[MASK] * (len(words) - _MOST_WORDS)))
+    tree = _Tree(masked)
+    groups = [(shape, tree.group_of(shape)) for shape in sorted(set(masked)) if shape]
     # a group may have opened since: what its template says at the end counts for all
-    return {(): _Plan("", [])} | {shape: _plan(shape, group.words) for shape, group in groups}
+    plans = {(): _Plan("", [])} | {shape: _plan(shape, group.words) for shape, group in groups}
+    matches = []
+    for words, shape in zip(split, masked, strict=True):
+        variables: dict[str, str] = {}
+        for number, names, whole in plans[shape].places:
+            values = [words[number]] if whole else _VALUE.findall(words[number])
+            variables.update(zip(names, values, strict=False))
+        matches.append(TemplateMatch(plans[shape].template, variables))
+    return matches
 
 
 def _plan(shape: tuple[str, ...], template: list[str]) -> _Plan:
     places: list[tuple[int, tuple[str, ...], bool]] = []
-    taken: dict[str, int] = {}
+    taken: Counter[str] = Counter()
     before = "value"
     for number, (own, word) in enumerate(zip(template, shape, strict=True)):
         n_masks = own.count(MASK)
         if n_masks:
             inner = _WORD.findall(own.replace(MASK, " "))
-            names = tuple(_name(inner[-1] if inner else before, taken) for _ in range(n_masks))
-            places.append((number, names, own == MASK or own != word))
-        elif (found := _WORD.findall(own)):
-            before = found[-1]
+            name = inner[-1] if inner else before   # the word before it, with a number from the second on
+            numbers = range(taken[name] + 1, taken[name] + n_masks + 1)
+            taken[name] += n_masks
+            places.append((number, tuple(name if n == 1 else f"{name}_{n}" for n in numbers), own == MASK or own != word))
+        elif (words := _WORD.findall(own)):
+            before = words[-1]
     return _Plan(" ".join(template), places)
-
-
-def _name(word: str, taken: dict[str, int]) -> str:
-    """Name of a variable: the word before it, with a number from the second on."""
-    taken[word] = taken.get(word, 0) + 1
-    return word if taken[word] == 1 else f"{word}_{taken[word]}"
-
-
-def _named(words: list[str], plan: _Plan) -> Named:
-    variables: dict[str, str] = {}
-    for number, names, whole in plan.places:
-        if whole:
-            variables[names[0]] = words[number]
-        else:
-            variables.update(zip(names, _VALUE.findall(words[number]), strict=False))
-    return Named(plan.template, variables)

@@ -1,22 +1,28 @@
-"""Histories of one session to threads: conversations told once, in order.
+"""Weave the histories of one session to threads: conversations with each part once, in order.
 
-In: runs of events (a file's, or a record's where a file tells the same place twice), each a history or its continuation.
-Out: threads of row numbers. What it sees: equal parts (`formats.overlap`), calls told again without their conversation.
-What it does not see: that two histories without a common end are one conversation; they stay two threads, unless the format
-tells each part once, or the later one is calls without a word.
-"""
+Input: runs of events (a file's, or a record's if a file has the same position twice), each a history or its continuation.
+Output: threads of row numbers. Equal parts are found by call id or by content (`formats.history`); an index over beginnings and
+ends keeps thousands of conversations under one id fast. Two histories without a common end stay two threads, unless the format
+states each part once or the later one is calls without a word.
+
+A thread then becomes turns: each call with its result, positions without gaps. A result answers the latest unanswered call of
+its id, without an id the oldest unanswered call (of its tool, where it names one). What it does not see: whether an answer is
+an error where the log does not say so."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import defaultdict, deque
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
 
-from extractors.formats.overlap import Print, n_known
-from extractors.formats.registry import history_of
-from extractors.shelf import Shelf, Thread, is_answer
-from extractors.tellings import Columns, is_bare, is_partial, pairs, print_of, take
+from extractors.formats import history_of
+from extractors.formats.history import Print, canonical, fingerprint, is_telling, n_known
+from warehouse.records import Decision
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Run:
     """Events of one session that one file (or record) tells, in order of position."""
 
@@ -56,18 +62,40 @@ class Weaver:
 
     def weave(self, runs: list[Run]) -> None:
         """Take the runs in, in order of time; one side of a conversation, told again without the other, only fills it in."""
-        partial = [run for run in runs if len(runs) > 1 and self._first(run) == 0 and is_partial(run.rows, self._columns)]
-        if partial and len(partial) < len(runs):
-            ids = {id(run) for run in partial}
-            self._weave([run for run in runs if id(run) not in ids])
-            told = {id(run) for run in partial if self._is_told(run)}
-            if len(told) < len(partial):
-                self._begin()
-                self._weave([run for run in runs if id(run) not in told])
-                told = {id(run) for run in partial if id(run) in told and self._is_told(run)}
-            self.repeated += [run for run in partial if id(run) in told]
-        else:
+        partial = dict.fromkeys(run for run in runs if len(runs) > 1 and self._is_partial(run))
+        if not partial or len(partial) == len(runs):
             self._weave(runs)
+            return
+        self._weave([run for run in runs if run not in partial])
+        repeated = dict.fromkeys(run for run in partial if self._is_repeated(run))
+        if len(repeated) < len(partial):
+            self._begin()
+            self._weave([run for run in runs if run not in repeated])
+            repeated = dict.fromkeys(run for run in repeated if self._is_repeated(run))
+        self.repeated += repeated
+
+    def _is_partial(self, run: Run) -> bool:
+        """Whether a run from the beginning tells one side alone, without a word of the user: calls and results (spans without
+        content), or answers (a server's list of them) of a conversation that something else tells."""
+        columns = self._columns
+        if int(columns["position"][run.rows[0]]):
+            return False
+        kinds = {columns["role"][row] if columns["kind"][row] == "message" else columns["kind"][row] for row in run.rows}
+        return "user" not in kinds and (kinds <= {"call", "result", "system", "developer"} or "result" not in kinds)
+
+    def _is_repeated(self, run: Run) -> bool:
+        """Whether one thread holds every part of the run, but for an end that goes on after the thread's; what the run knows
+        more is filled in."""
+        for thread in self.threads:
+            same = pairs(thread.rows, run.rows, self._columns)
+            n_repeated = next((i for i, row in enumerate(run.rows) if row not in same), len(run.rows))
+            if n_repeated and n_repeated == len(same):
+                for other, row in same.items():
+                    take(row, other, self._columns)
+                thread.rows = [*thread.rows, *run.rows[n_repeated:]]   # a run's own list stays as it is
+                thread.prints += [print_of(row, self._columns) for row in run.rows[n_repeated:]]
+                return True
+        return False
 
     def _weave(self, runs: list[Run]) -> None:
         if len(runs) == 1:
@@ -75,35 +103,29 @@ class Weaver:
             return
         for run in runs:
             cursor = self._cursors.get(run.file_id)
-            first = self._first(run)
+            first = int(self._columns["position"][run.rows[0]])
             if first and (cursor is None or cursor.position != first):
                 cursor = self._standing_at(run.file_id, first)
             if first and cursor is not None:
                 self._continue(run, cursor)
             else:
-                self._join(run)
-
-    def _first(self, run: Run) -> int:
-        return int(self._columns["position"][run.rows[0]])
-
-    def _is_answers(self, run: Run) -> bool:
-        """Whether a run lists answers whose questions another one may hold."""
-        return history_of(run.format) == "answers" and all(is_answer(print_of(row, self._columns)) for row in run.rows)
-
-    def _is_told(self, run: Run) -> bool:
-        """Whether one thread holds every part of the run, but for an end that goes on after the thread's; what the run knows
-        more is filled in.
-        """
-        for thread in self.threads:
-            same = pairs(thread.rows, run.rows, self._columns)
-            n_told = next((i for i, row in enumerate(run.rows) if row not in same), len(run.rows))
-            if n_told and n_told == len(same):
-                for other, row in same.items():
-                    take(row, other, self._columns)
-                thread.rows = [*thread.rows, *run.rows[n_told:]]   # a run's own list stays as it is
-                thread.prints += [print_of(row, self._columns) for row in run.rows[n_told:]]
-                return True
-        return False
+                prints = [print_of(row, self._columns) for row in run.rows]
+                shares = [(n_shared, thread) for thread in self._shelf.shares(prints)
+                          if (n_shared := n_known(thread.prints, prints)) is not None]
+                if shares:
+                    n_shared, thread = max(shares, key=lambda share: share[0])
+                    if n_shared == len(run.rows):
+                        self.repeated.append(run)
+                else:
+                    n_shared, thread = self._another_answer(prints) or (0, self._thread_for(run, prints))
+                index = min(n_shared, len(thread.rows))
+                if index == n_shared:   # the two line up: facts that only the repeated telling has (a time, a model)
+                    for row, again in zip(thread.rows[:index], run.rows[:index], strict=True):
+                        take(row, again, self._columns)
+                thread.rows += run.rows[n_shared:]
+                thread.prints += prints[n_shared:]
+                self._shelf.put(thread)
+                self._stand(run, thread, len(thread.rows) if n_shared < len(run.rows) else index)
 
     def _standing_at(self, file_id: str, position: int) -> _Cursor | None:
         """Where a run goes on whose beginning another file gave (a log that grew and was read again)."""
@@ -113,26 +135,8 @@ class Weaver:
         thread = next((each for each in self.threads if len(each.rows) >= position), None)
         return _Cursor(file_id, thread, position, position) if thread is not None else None
 
-    def _join(self, run: Run) -> None:
-        """A history from its beginning: to the thread that it shares most with, else a thread of its own."""
-        prints = [print_of(row, self._columns) for row in run.rows]
-        shares = [(known, thread) for thread in self._shelf.shares(prints)
-                  if (known := n_known(thread.prints, prints)) is not None]
-        if shares:
-            known, thread = max(shares, key=lambda share: share[0])
-            if known == len(run.rows):
-                self.repeated.append(run)
-        else:
-            known, thread = self._another_answer(prints) or (0, self._thread_for(run, prints))
-        index = self._fill(thread, run, known)
-        thread.rows += run.rows[known:]
-        thread.prints += prints[known:]
-        self._shelf.put(thread)
-        grown = len(thread.rows) if known < len(run.rows) else index
-        self._stand(run, thread, grown)
-
     def _continue(self, run: Run, cursor: _Cursor) -> None:
-        """New parts after what this file told before; another file may have told them already."""
+        """Add new parts after what this file stated before; another file may have stated them already."""
         thread, index = cursor.thread, cursor.index
         for row in run.rows:
             made = print_of(row, self._columns)
@@ -150,15 +154,17 @@ class Weaver:
         self._stand(run, thread, index)
 
     def _thread_for(self, run: Run, prints: list[Print]) -> Thread:
-        """The last thread, where the run only goes on; not where it begins as that one did, and then differs."""
-        goes_on = history_of(run.format) == "once" or is_bare(run.rows, self._columns) or self._is_answers(run)
+        """Return the last thread, where the run only goes on; not where it begins as that one did, and then differs."""
+        history = history_of(run.format)
+        goes_on = history == "once" or (history == "answers" and all(map(is_answer, prints))) or all(
+            self._columns["kind"][row] != "message" for row in run.rows)
         if self.threads and goes_on and (len(prints) < 2 or self.threads[-1].prints[:2] != prints[:2]):
             return self.threads[-1]
         self.threads.append(Thread())
         return self.threads[-1]
 
     def _another_answer(self, prints: list[Print]) -> tuple[int, Thread] | None:
-        """A thread whose end, an answer that nothing followed, is another one in this history: a retry or a candidate."""
+        """Return a thread whose end, an answer that nothing followed, is another one in this history (a retry)."""
         for thread in self._shelf.answered(prints):
             same = 0
             while same < min(len(prints), len(thread.prints)) and prints[same] == thread.prints[same]:
@@ -169,15 +175,238 @@ class Weaver:
                 return same, thread
         return None
 
-    def _fill(self, thread: Thread, run: Run, known: int) -> int:
-        """Facts that only the repeated telling has (a time, a model), where the two line up from the beginning."""
-        lined_up = min(known, len(thread.rows))
-        if lined_up == known:
-            for row, again in zip(thread.rows[:lined_up], run.rows[:lined_up], strict=True):
-                take(row, again, self._columns)
-        return lined_up
-
     def _stand(self, run: Run, thread: Thread, index: int) -> None:
         position = int(self._columns["position"][run.rows[-1]]) + 1
         cursor = _Cursor(run.file_id, thread, position, index)
         self._cursors[run.file_id] = self._last_at[position] = cursor
+
+
+_MOST_LIKELY = 64
+"""How many threads that share but an end with a history are looked at, the latest first."""
+
+
+@dataclass(slots=True, eq=False)
+class Thread:
+    """A conversation: its rows in order, each part once."""
+
+    rows: list[int] = field(default_factory=list)
+    prints: list[Print] = field(default_factory=list)
+    marks: list[int] = field(default_factory=list)
+    """Of each part, a hash of the parts up to it; as far as the shelf has seen."""
+    keys: tuple[Hashable, ...] = ()
+    """Where it stands on the shelf beside its marks."""
+
+
+def marks(prints: Sequence[Print], before: int = 0) -> list[int]:
+    """Return a hash of all parts up to each part; `before`: that of the parts before the first."""
+    hashes = []
+    for each in prints:
+        before = hash((before, each))
+        hashes.append(before)
+    return hashes
+
+
+class Shelf:
+    """The threads of a session in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Thread, int] = {}
+        self._places: dict[Hashable, dict[Thread, None]] = {}
+
+    def put(self, thread: Thread) -> None:
+        self._numbers.setdefault(thread, len(self._numbers))
+        new = marks(thread.prints[len(thread.marks):], thread.marks[-1] if thread.marks else 0)
+        for mark in new:
+            self._stand(thread, ("begins", mark))
+        thread.marks += new
+        for key in thread.keys:
+            self._places[key].pop(thread, None)
+        thread.keys = ()
+        if thread.prints:
+            stem = len(thread.prints)
+            while stem and is_answer(thread.prints[stem - 1]):
+                stem -= 1
+            keys: list[Hashable] = [("whole", thread.marks[-1]), ("end", thread.prints[-1])]
+            keys += [("ends", *thread.prints[-2:])] if len(thread.prints) > 1 else []
+            keys += [("stem", thread.marks[max(stem - 1, 0)])] if stem < len(thread.prints) else []
+            thread.keys = tuple(keys)
+        for key in thread.keys:
+            self._stand(thread, key)
+
+    def cut(self, thread: Thread, length: int) -> None:
+        for mark in thread.marks[length:]:
+            self._places["begins", mark].pop(thread, None)
+        del thread.rows[length:], thread.prints[length:], thread.marks[length:]
+
+    def shares(self, prints: Sequence[Print]) -> list[Thread]:
+        """Threads that may have parts of this history: it extends or repeats them, or it holds their end."""
+        made = marks(prints)
+        sure = [("whole", mark) for mark in made] + [("begins", made[-1])] if made else []
+        likely: list[Hashable] = [("ends", one, two) for one, two in pairwise(prints)]
+        likely += [("end", each) for each in prints if is_telling(each)]
+        return list(dict.fromkeys(self._threads_at(sure, None) + self._threads_at(dict.fromkeys(likely), _MOST_LIKELY)))
+
+    def answered(self, prints: Sequence[Print]) -> list[Thread]:
+        """Threads whose last answer may be another one in this history, which begins with all that stands before it."""
+        return self._threads_at([("stem", mark) for mark in marks(prints)], None)
+
+    def _threads_at(self, keys: Iterable[Hashable], most: int | None) -> list[Thread]:
+        threads: dict[Thread, None] = {}
+        for key in keys:
+            for thread in reversed(self._places.get(key, {})):
+                threads[thread] = None
+                if most is not None and len(threads) >= most:
+                    return sorted(threads, key=self._numbers.__getitem__)
+        return sorted(threads, key=self._numbers.__getitem__)
+
+    def _stand(self, thread: Thread, key: Hashable) -> None:
+        self._places.setdefault(key, {})[thread] = None
+
+def is_answer(part: Print) -> bool:
+    """Whether a part is what a model says or calls."""
+    return part[0] == "call" or part[:2] == ("message", "assistant")
+
+
+Columns = dict[str, list[Any]]
+"""Events by column: all that follows speaks of rows by number."""
+_FILLED = ("happened_at", "latency_ms", "model", "is_error", "service", "name")
+
+
+def print_of(row: int, columns: Columns) -> Print:
+    """Return what makes two rows the same part of a conversation."""
+    return fingerprint(columns["kind"][row], columns["role"][row], columns["content"][row], columns["tool"][row],
+                       columns["arguments"][row])
+
+
+def take(row: int, other: int, columns: Columns) -> None:
+    """Facts that only `other`, the same part told again, has."""
+    for name in _FILLED:
+        column = columns[name]
+        if column[row] is None:
+            column[row] = column[other]
+    if columns["kind"][row] == "result" and columns["content"][row] is None:
+        columns["content"][row] = columns["content"][other]
+
+
+def pairs(rows: Iterable[int], others: Iterable[int], columns: Columns) -> dict[int, int]:
+    """Row of `rows` for each of `others` that is the same part; each is the counterpart of one alone."""
+    waiting: dict[Hashable, deque[int]] = defaultdict(deque)
+    for row in rows:
+        for key in _keys(row, columns):
+            waiting[key].append(row)
+    counterparts: dict[int, int] = {}
+    taken: set[int] = set()
+    for other in others:
+        for key in _keys(other, columns):
+            same = waiting.get(key, deque())
+            while same and same[0] in taken:
+                same.popleft()
+            if same:
+                counterparts[other] = same.popleft()
+                taken.add(counterparts[other])
+                break
+    return counterparts
+
+
+def _keys(row: int, columns: Columns) -> list[Hashable]:
+    """Return what the row may be known by, the surest first."""
+    kind, call_id = columns["kind"][row], columns["call_id"][row]
+    by_words = print_of(row, columns)
+    if kind == "call" and call_id is not None:
+        return [("id", kind, call_id, columns["tool"][row]), by_words]
+    return [("id", kind, call_id), by_words] if kind == "result" and call_id is not None else [by_words]
+
+
+_RESOLUTION_US = 1_000_000
+Row = dict[str, Any]
+
+
+def turns_of(session_id: str, service: str, rows: list[int], columns: Columns) -> tuple[list[Row], list[Decision]]:
+    """Return turns of the session in order, and decisions on results that answer no call and calls without an answer."""
+    turns: list[Row] = []
+    waiting = _Waiting()
+    decisions: list[Decision] = []
+    answered: set[str] = set()
+    for row in rows:
+        if columns["kind"][row] == "result":
+            call = waiting.take_answered(columns["call_id"][row], columns["tool"][row])
+            if call is None:
+                call_id = columns["call_id"][row]
+                again = call_id is not None and call_id in answered
+                why = "was answered already" if again else "is not in the session"
+                decisions.append(Decision(
+                    stage="sessions", subject=columns["event_id"][row], kept=False,
+                    reason="duplicate_result" if again else "orphan_result", file_id=columns["file_id"][row],
+                    detail=f"session {session_id}: a result for call {call_id!r}, which {why}; it stays in the events."))
+            else:
+                answered.add(str(call["call_id"]))
+                call |= {"content": columns["content"][row], "is_error": columns["is_error"][row],
+                         "answered_at": _not_before(call["happened_at"], columns["happened_at"][row]),
+                         "result_id": columns["event_id"][row]}
+        else:
+            turn = _turn(session_id, service, len(turns), row, columns)
+            turns.append(turn)
+            if turn["kind"] == "call":
+                waiting.add(turn)
+    decisions += [Decision(
+        stage="sessions", subject=call["turn_id"], kept=True, reason="unanswered_call",
+        detail=f"session {call['session_id']}: call {call['position']} has no result in the log; it is kept without an answer.",
+    ) for call in waiting.calls.values()]
+    return turns, decisions
+
+
+class _Waiting:
+    """Calls without an answer, found by id and by tool."""
+
+    def __init__(self) -> None:
+        self.calls: dict[int, Row] = {}
+        self._all: deque[int] = deque()
+        self._by_id: defaultdict[str, list[int]] = defaultdict(list)
+        self._by_tool: defaultdict[str | None, deque[int]] = defaultdict(deque)
+        self._nameless: defaultdict[str | None, deque[int]] = defaultdict(deque)
+
+    def add(self, call: Row) -> None:
+        place, call_id, tool = call["position"], call["call_id"], call["tool"]
+        self.calls[place] = call
+        self._all.append(place)
+        if call_id is not None:
+            self._by_id[call_id].append(place)
+        else:
+            self._nameless[tool].append(place)
+        self._by_tool[tool].append(place)
+
+    def take_answered(self, call_id: str | None, tool: str | None) -> Row | None:
+        """Return the call that a result answers; it waits no longer."""
+        place = None
+        if call_id is not None:
+            places = self._by_id.get(call_id, [])
+            while places and places[-1] not in self.calls:
+                places.pop()
+            place = places[-1] if places else None
+        queues = [(self._by_tool if call_id is None else self._nameless).get(tool, deque())] if tool else []
+        queues += [self._all] if call_id is None else []
+        for queue in queues if place is None else ():
+            while queue and queue[0] not in self.calls:
+                queue.popleft()
+            if queue:
+                place = queue[0]
+                break
+        return None if place is None else self.calls.pop(place)
+
+def _turn(session_id: str, service: str, position: int, row: int, columns: Columns) -> Row:
+    kind, arguments = columns["kind"][row], columns["arguments"][row]
+    is_call = kind == "call"
+    return {"turn_id": columns["event_id"][row], "session_id": session_id, "service": service, "position": position,
+            "happened_at": columns["happened_at"][row], "kind": kind, "role": columns["role"][row],
+            "content": None if is_call else columns["content"][row], "call_id": columns["call_id"][row],
+            "tool": columns["tool"][row], "arguments": canonical(arguments) if is_call else None,
+            "arguments_raw": arguments if is_call else None, "is_error": None, "requestor": columns["requestor"][row],
+            "answered_at": None, "result_id": None, "latency_ms": columns["latency_ms"][row],
+            "model": columns["model"][row]}
+
+
+def _not_before(called_at: int | None, answered_at: int | None) -> int | None:
+    """Return the answer's time; logs that cut times to seconds can put it up to one second before the question."""
+    if called_at is not None and answered_at is not None and 0 < called_at - answered_at <= _RESOLUTION_US:
+        return called_at
+    return answered_at

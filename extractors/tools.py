@@ -1,6 +1,6 @@
 """The tools of each service: as declared, else as their calls show them.
 
-In: turns and declarations. Out: `core.tools`, and verdicts on declared lists that no service calls. A list belongs to the
+In: turns and declarations. Out: `core.tools`, and decisions on declared lists that no service calls. A list belongs to the
 service that it is named after where that calls one of its tools, else to the one whose called tools it names most.
 What it does not see in a schema made from calls: arguments that nobody ever gave.
 """
@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 import polars as pl
 
-from warehouse.records import Tool, Verdict, frame, frame_schema
+from warehouse.records import Decision, Tool, frame, frame_schema
 
 _MAX_CHOICES = 5
 _CALLS_PER_CHOICE = 20
@@ -25,19 +25,21 @@ _ANY_OBJECT = '{"properties":{},"type":"object"}'
 
 
 def tools_of(turns: pl.DataFrame, declarations: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Frame of `core.tools`, and verdicts. `declarations`: frame of `raw.declarations`."""
+    """Frame of `core.tools`, and decisions. `declarations`: frame of `raw.declarations`."""
     calls = turns.filter((pl.col("kind") == "call") & pl.col("tool").is_not_null())
     called = {(service, tool): n for service, tool, n in calls.group_by("service", "tool").len().iter_rows()}
-    rows, verdicts = _declared(called, declarations)
+    rows, decisions = _declared(called, declarations)
     missing = pl.DataFrame([key for key in sorted(called) if key not in rows], schema=["service", "tool"], orient="row")
     if not missing.is_empty():
-        seen = calls.join(missing, on=["service", "tool"], how="semi").group_by("service", "tool").agg("arguments")
-        for service, tool, arguments in seen.iter_rows():
+        observed = calls.join(missing, on=["service", "tool"], how="semi").group_by("service", "tool").agg("arguments")
+        for service, tool, arguments in observed.iter_rows():
+            method, space, _ = tool.partition(" /")   # RFC 9110, 9.2.1: safe methods only read
             rows[service, tool] = {
-                "service": service, "tool": tool, "description": None, "input_schema": inferred(arguments),
-                "declared": False, "annotations": _of_method(tool), "n_calls": called[service, tool]}
-    found = pl.DataFrame([rows[key] for key in sorted(rows)], schema=frame_schema(Tool), orient="row")
-    return found, frame(Verdict, verdicts)
+                "service": service, "tool": tool, "description": None, "input_schema": inferred(arguments), "declared": False,
+                "annotations": _text({"readOnlyHint": method in _SAFE}) if space and method in _METHODS else None,
+                "n_calls": called[service, tool]}
+    tools = pl.DataFrame([rows[key] for key in sorted(rows)], schema=frame_schema(Tool), orient="row")
+    return tools, frame(Decision, decisions)
 
 
 def inferred(arguments: list[str | None]) -> str:
@@ -46,45 +48,33 @@ def inferred(arguments: list[str | None]) -> str:
 
 
 def _declared(called: dict[tuple[str, str], int],
-              declarations: pl.DataFrame) -> tuple[dict[tuple[str, str], dict[str, Any]], list[Verdict]]:
+              declarations: pl.DataFrame) -> tuple[dict[tuple[str, str], dict[str, Any]], list[Decision]]:
     rows: dict[tuple[str, str], dict[str, Any]] = {}
-    verdicts = []
+    decisions = []
     lists: dict[tuple[str, str | None], list[dict[str, Any]]] = {}
     for row in declarations.sort("declaration_id").iter_rows(named=True):
         lists.setdefault((row["file_id"], row["service"]), []).append(row)
     for (file_id, hint), members in sorted(lists.items(), key=lambda item: (item[0][0], item[0][1] or "")):
-        service = _service_of({row["tool"] for row in members}, hint, called)
+        names = {row["tool"] for row in members}
+        overlap = Counter(service for service, tool in called if tool in names)
+        # the service that the list states or is named after, else the one whose called tools it names most
+        service = min(overlap, key=lambda each: (each != hint, -overlap[each], each), default=None)
         if service is None:
-            verdicts.append(Verdict(
+            decisions.append(Decision(
                 stage="sessions", subject=f"tools@{file_id[:16]}@{hint or ''}", kept=False, reason="uncalled_tools",
                 detail=f"a list of {len(members)} tools ({hint or 'no service stated'}) of which no session calls one; "
                 "give the logs of their service too.", file_id=file_id))
-        for row in members if service is not None else ():
-            rows.setdefault((str(service), row["tool"]), _row(str(service), row, called))
-    return rows, verdicts
-
-
-def _row(service: str, declared: dict[str, Any], called: dict[tuple[str, str], int]) -> dict[str, Any]:
-    return {"service": service, "tool": declared["tool"], "description": declared["description"],
-            "input_schema": declared["input_schema"] or _ANY_OBJECT, "declared": True,
-            "annotations": declared["annotations"], "n_calls": called.get((service, declared["tool"]), 0)}
-
-
-def _service_of(tools: set[str], hint: str | None, called: dict[tuple[str, str], int]) -> str | None:
-    """The service that states the list or that it is named after, if that calls one of its tools; else the service whose
-    called tools it names most, the first by name among equals."""
-    overlap = Counter(service for service, tool in called if tool in tools)
-    return min(overlap, key=lambda service: (service != hint, -overlap[service], service), default=None)
-
-
-def _of_method(tool: str) -> str | None:
-    """What HTTP says of a request's method (RFC 9110, 9.2.1: safe methods only read), as MCP annotations."""
-    method, space, _ = tool.partition(" /")
-    return _text({"readOnlyHint": method in _SAFE}) if space and method in _METHODS else None
+            continue
+        for row in members:
+            rows.setdefault((service, row["tool"]), {
+                "service": service, "tool": row["tool"], "description": row["description"],
+                "input_schema": row["input_schema"] or _ANY_OBJECT, "declared": True, "annotations": row["annotations"],
+                "n_calls": called.get((service, row["tool"]), 0)})
+    return rows, decisions
 
 
 def _schema(values: list[Any]) -> dict[str, Any]:
-    """Schema that all `values` satisfy: types, properties (required: in every one), a few frequent choices."""
+    """Infer a schema that all `values` satisfy: types, properties (required: in every one), a few frequent choices."""
     kinds = sorted({_KINDS[type(value)] for value in values})
     if "integer" in kinds and "number" in kinds:
         kinds.remove("integer")

@@ -1,7 +1,7 @@
-"""The command line: `traceroom`. Talk on stderr, data on stdout.
+"""The command line: `traceroom`. Messages on stderr, data on stdout.
 
-Exit codes: 0 done; 1 it ran and a gate failed; 2 it could not run. Each command lives in `pipelines/commands`, and loads
-what it needs when it is called, so that `--help` answers at once.
+Exit codes: 0 done; 1 it ran and a gate failed; 2 it could not run. Each command is a function in `pipelines/commands` that
+loads what it needs when it is called, so that `--help` answers at once.
 """
 
 from __future__ import annotations
@@ -9,91 +9,104 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Callable
 
 import typer
+from typer.core import TyperCommand
 
-from pipelines.commands import (
-    acting,
-    browsing,
-    building,
-    evaluating,
-    exporting,
-    forgetting,
-    grading,
-    looking,
-    naming,
-    releasing,
-    reporting,
-    rolling,
-    sniffing,
-)
-from pipelines.commands.examples import example
+from pipelines.commands import acting, building, exporting, forgetting, inspecting, releasing, rolling
 from pipelines.screen import say
 from warehouse.errors import TraceroomError
 
 STOPPED = 130
+_ENVIRONMENT = "out/environments/main"
+COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
+    ("run", building.run, "/var/log/agents --out out"),
+    ("show", inspecting.show, "--out out --rejected --stage rewards"),
+    ("ui", inspecting.ui, "--out out"),
+    ("report", inspecting.report, "--out out"),
+    ("coverage", inspecting.coverage, "--out out"),
+    ("sniff", inspecting.sniff, "/var/log/agents/today.jsonl"),
+    ("tasks", inspecting.tasks, _ENVIRONMENT),
+    ("play", acting.play, f"{_ENVIRONMENT} 3f0c --script moves.jsonl"),
+    ("grade", acting.grade, f"{_ENVIRONMENT} journals.jsonl --steps --json"),
+    ("verify", acting.verify, f"{_ENVIRONMENT} --deep"),
+    ("serve", acting.serve, f"{_ENVIRONMENT} --port 8765 --journals journals.jsonl"),
+    ("rollout", rolling.rollout, f"{_ENVIRONMENT} --policy openai:MODEL@http://127.0.0.1:8000/v1 --group 8"),
+    ("evaluate", rolling.evaluate, f"{_ENVIRONMENT} --policy script:policy.py --log out/rollouts/main"),
+    ("export", exporting.export, f"datasets {_ENVIRONMENT} --to data --form dpo --split train"),
+    ("release", releasing.release, "--out out --why 'more feedback'"),
+    ("releases", releasing.releases, "--out out --pin paper=3f0c"),
+    ("diff", releasing.diff, "paper current --out out"),
+    ("pull", releasing.pull, "current --to here --registry s3://bucket/releases"),
+    ("yank", releasing.yank, "3f0c --why 'a customer asked for it' --out out"),
+    ("gc", releasing.gc, "--out out --keep 5 --dry-run"),
+    ("forget", forgetting.forget, "--subject - --out out --dry-run"),
+    ("pseudonym", forgetting.pseudonym, "'Emma Smith' --kind name"),
+    ("base-image", building.base_image, "--suite bookworm"),
+)
+"""Name, function, and arguments of the example below its help."""
+FORMER_COMMANDS = {"collect": "gc", "fetch": "pull", "unknowns": "coverage", "withdraw": "yank"}
+"""Former names of commands and options; accepted, hidden, for one release (CHANGELOG.md)."""
+FORMER_OPTIONS = {
+    "--band": "--difficulty", "--condition": "--perturbation", "--left": "--rejected", "--n": "--tasks", "--on": "--executor",
+    "--only": "--include", "--without": "--exclude"}
+
+
+class AliasedCommand(TyperCommand):
+    """A command that also takes the former names of its options; its help shows the present ones."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        """Rename former options, then parse."""
+        names = {name for parameter in self.params for name in parameter.opts}
+        end = args.index("--") if "--" in args else len(args)
+        renamed = []
+        for argument in args[:end]:
+            option, equals, value = argument.partition("=")
+            is_former = option not in names and FORMER_OPTIONS.get(option) in names
+            renamed.append(f"{FORMER_OPTIONS[option]}{equals}{value}" if is_former else argument)
+        return super().parse_args(ctx, [*renamed, *args[end:]])
+
 
 app = typer.Typer(
     name="traceroom", no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False, rich_markup_mode="rich",
-    help="Turns the logs of work that already happens into rooms where a model can practise that work.",
-    epilog="Begin with: traceroom run LOGS --out out. COMMAND --help tells a command's options, with an example; "
+    help="Turn the logs of work that already happens into environments where a model can practise that work.",
+    epilog="Begin with: traceroom run LOGS --out out. COMMAND --help lists a command's options, with an example; "
            "docs/tutorial.md goes through it step by step.")
-app.command("run")(building.run)
-app.command("show")(looking.show)
-app.command("ui")(browsing.ui)
-app.command("report")(reporting.report)
-app.command("unknowns")(looking.unknowns)
-app.command("sniff")(sniffing.sniff)
-app.command("tasks")(looking.tasks)
-app.command("play")(acting.play)
-app.command("grade")(grading.grade)
-app.command("verify")(acting.verify)
-app.command("serve")(acting.serve)
-app.command("rollout")(rolling.rollout)
-app.command("evaluate")(evaluating.evaluate)
-app.command("export")(exporting.export)
-app.command("release")(releasing.release)
-app.command("releases")(releasing.releases)
-app.command("diff")(releasing.diff)
-app.command("fetch")(releasing.fetch)
-app.command("withdraw")(releasing.withdraw)
-app.command("collect")(releasing.collect)
-app.command("forget")(forgetting.forget)
-app.command("pseudonym")(naming.pseudonym)
-app.command("base-image")(building.base_image)
-for command in app.registered_commands:
-    told = example(command.name)
-    command.epilog = command.epilog or (f"Example: {told}" if told else None)
+for command, function, arguments in COMMANDS:
+    app.command(command, cls=AliasedCommand, epilog=f"Example: traceroom {command} {arguments}")(function)
+    for former, present in FORMER_COMMANDS.items():
+        if present == command:
+            app.command(former, cls=AliasedCommand, hidden=True)(function)
 
 
 def main() -> None:
-    """Run the command line and leave with its exit code. The one boundary where every error becomes a sentence."""
+    """Run the command line and exit with its code. The one boundary where every error becomes a sentence."""
     try:
         app(prog_name="traceroom")
     except TraceroomError as error:
-        _refuse(str(error), error.exit_code)
-    except SystemExit as left:
-        if left.code == STOPPED:  # typer's word for Ctrl-C
-            _refuse("Stopped. What was committed stays; the same command goes on from there.", STOPPED)
+        _fail(str(error), error.exit_code)
+    except SystemExit as exiting:
+        if exiting.code == STOPPED:  # typer's word for Ctrl-C
+            _fail("Stopped. What was committed stays; run the same command again to continue.", STOPPED)
         raise
     except BrokenPipeError:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123  whoever read has gone: nothing is left to say
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123  the reader has gone
         sys.exit(0)
     except OSError as error:
-        if os.environ.get("TRACEROOM_DEBUG"):
-            traceback.print_exc()
-        place = error.filename or "a file or a connection of this run"
-        _refuse(f"{place}: {error.strerror or error}; make room or give access, then run again: what was committed stays.", 2)
+        path = error.filename or "a file or a connection of this run"
+        why = error.strerror or error
+        _fail(f"{path}: {why}; make room or give access, then run again: what was committed stays.", 2, True)
     except Exception as error:
-        if os.environ.get("TRACEROOM_DEBUG"):
-            traceback.print_exc()
         what = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no message'}"
-        _refuse(f"A mistake in Traceroom, not in your logs ({what}); "
-                "run again with TRACEROOM_DEBUG=1 and report what it prints.", 2)
+        _fail(f"A mistake in Traceroom, not in your logs ({what}); "
+              "run again with TRACEROOM_DEBUG=1 and report what it prints.", 2, True)
 
 
-def _refuse(sentence: str, code: int) -> None:
+def _fail(sentence: str, code: int, is_unexpected: bool = False) -> None:
     from rich.markup import escape
 
+    if is_unexpected and os.environ.get("TRACEROOM_DEBUG"):
+        traceback.print_exc()
     say(f"[bold red]✗[/] {escape(sentence)}")
     sys.exit(code)

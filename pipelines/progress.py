@@ -1,4 +1,4 @@
-"""How far a run is, told to whoever watches: the command line draws it, Dagster logs it, tests listen."""
+"""Progress of a run, for a watcher: the command line draws it, Dagster logs it."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from typing import NamedTuple
 
 
 class Step(NamedTuple):
-    """One word about one stage."""
+    """Progress of one stage."""
 
     stage: str
     done: int
     total: int | None
-    """None: nobody knows how much there is."""
+    """None: the total is unknown."""
     note: str
     finished: bool = False
     warning: bool = False
-    """`note` is a sentence on something that was left, which a person should see now."""
+    """`note` is a sentence on something rejected, which a person should see now."""
 
 
 _watcher: ContextVar[Callable[[Step], None] | None] = ContextVar("watcher", default=None)
 
 
 def tell(stage: str, done: int = 0, total: int | None = None, note: str = "", finished: bool = False) -> None:
-    """Say that `stage` has done `done` of `total`."""
+    """Report that `stage` has done `done` of `total`."""
     watcher = _watcher.get()
     if watcher:
         watcher(Step(stage, done, total, note, finished))
 
 
 def warn(stage: str, sentence: str) -> None:
-    """Say at once that `stage` left something that somebody may want to mend."""
+    """Report at once that `stage` rejected something that a person may want to fix."""
     watcher = _watcher.get()
     if watcher:
         watcher(Step(stage, 0, None, sentence, warning=True))
@@ -40,7 +40,7 @@ def warn(stage: str, sentence: str) -> None:
 
 @contextlib.contextmanager
 def watched_by(watcher: Callable[[Step], None]) -> Iterator[None]:
-    """Everything told inside goes to `watcher`."""
+    """Pass every report inside to `watcher`."""
     token = _watcher.set(watcher)
     try:
         yield

@@ -1,18 +1,22 @@
-"""What the assets are given: their settings, and the language model's door.
+"""What the assets are given: their settings, and access to the language model.
 
-The model is an argument: `ask_from_environment()` is None where nobody configured an endpoint, and every stage works
-without it.
+The model is an argument: `ask_from_environment()` is None if nobody configured an endpoint, and every stage works without it.
+Replies are stored under OUT/answers, one file per prompt, by model and prompt: the same log gives the same programs and names
+again, and no prompt is sent twice.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from dagster import ConfigurableResource
 
-from pipelines.settings import Settings, from_environment
+from env_builder.runtime.canonical import digest
+from pipelines.settings import Settings, from_environment, model_name
 from warehouse.errors import InputError, Unavailable
 
 Ask = Callable[[str], str]
@@ -27,16 +31,16 @@ class SettingsResource(ConfigurableResource[Settings]):
     document: str = ""
 
     def settings(self) -> Settings:
-        """The settings as a record."""
+        """Return the settings as a record."""
         return Settings.model_validate_json(self.document) if self.document else from_environment()
 
 
 def ask_from_environment() -> Ask | None:
-    """The door to any OpenAI-compatible endpoint: TRACEROOM_MODEL names the model, TRACEROOM_MODEL_URL the endpoint
-    (`http://127.0.0.1:8000/v1`), TRACEROOM_MODEL_KEY the key where it wants one. None where no model is named.
+    """Connect to any OpenAI-compatible endpoint: TRACEROOM_MODEL names the model, TRACEROOM_MODEL_URL the endpoint
+    (`http://127.0.0.1:8000/v1`), TRACEROOM_MODEL_KEY the key if it needs one. None if no model is named.
 
-    Answers are asked for with temperature 0. The client itself tries twice again on a lost connection, 429 and 5xx.
-    Raises `InputError` where half of it is configured; `ask` raises `Unavailable`.
+    The temperature is 0. The client itself retries twice on a lost connection, 429 and 5xx.
+    Raises `InputError` if half of it is configured; `ask` raises `Unavailable`.
     """
     model, url = os.environ.get("TRACEROOM_MODEL"), os.environ.get("TRACEROOM_MODEL_URL")
     if not model and not url:
@@ -48,64 +52,80 @@ def ask_from_environment() -> Ask | None:
 
 
 def connect(url: str, model: str, key: str, timeout_s: float = 120.0) -> Ask:
-    """`ask` against the endpoint at `url`; a call waits at most `timeout_s` seconds."""
-    import openai  # a second of import that a run without a model need not pay
-
-    client = openai.OpenAI(base_url=url, api_key=key, timeout=timeout_s, max_retries=2)
+    """Return `ask` for the endpoint at `url`; a call waits at most `timeout_s` seconds."""
+    converse = chat(url, model, key, 0, timeout_s, max_retries=2)
 
     def ask(prompt: str) -> str:
         try:
-            answer = client.chat.completions.create(
-                model=model, temperature=0, messages=[{"role": "user", "content": prompt}])
-        except openai.OpenAIError as error:
-            what = f"the model {model!r} does not answer ({_said(error)})"
-            raise Unavailable(what, url, "see TRACEROOM_MODEL_URL") from error
-        return (answer.choices[0].message.content or "") if answer.choices else ""
+            return str(converse([{"role": "user", "content": prompt}], [])["content"])
+        except (InputError, Unavailable) as error:
+            raise Unavailable(error.what, url, "see TRACEROOM_MODEL_URL") from error
 
     return ask
 
 
-def chat(url: str, model: str, key: str, temperature: float | None = None, timeout_s: float = 300.0) -> Chat:
-    """A conversation's next message by the endpoint at `url`: (messages, function tools) -> {"content", "reasoning", "calls":
-    [{"id", "name", "arguments": text}], "model", "usage": counts as ATIF's metrics name them, or None}.
+def chat(
+    url: str, model: str, key: str, temperature: float | None = None, timeout_s: float = 300.0, max_retries: int = 4,
+) -> Chat:
+    """Return `ask` for conversations with the endpoint at `url`: (messages, function tools) -> the next message {"content",
+    "reasoning", "calls": [{"id", "name", "arguments": text}], "model", "usage": counts as ATIF's metrics name them, or None}.
 
-    The client itself tries four times again on a lost connection, 429 and 5xx. `ask` raises `InputError` where the endpoint
-    refuses what it is asked (status 400), `Unavailable` where it does not answer.
+    The client itself retries on a lost connection, 429 and 5xx. `ask` raises `InputError` if the endpoint rejects
+    the request (status 400), `Unavailable` if it does not answer.
     """
-    import openai
+    import openai  # a second of import that a run without a model need not pay
 
-    client = openai.OpenAI(base_url=url, api_key=key, timeout=timeout_s, max_retries=4)
+    client = openai.OpenAI(base_url=url, api_key=key, timeout=timeout_s, max_retries=max_retries)
     options: dict[str, Any] = {} if temperature is None else {"temperature": temperature}
 
     def ask(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> dict[str, Any]:
-        given = {**options, "model": model, "messages": messages, **({"tools": tools} if tools else {})}
+        request = {**options, "model": model, "messages": messages, **({"tools": tools} if tools else {})}
         try:
-            return _answered(client.chat.completions.create(**given).model_dump())
+            document = client.chat.completions.create(**request).model_dump()
+            choices = document.get("choices") or [{}]
+            message = choices[0].get("message") or {}
+            calls = [(call.get("id"), call.get("function") or {}) for call in message.get("tool_calls") or ()]
+            usage = document.get("usage") or {}
+            cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
+            thought = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens")
+            counts = {**{name: usage.get(name) for name in ("prompt_tokens", "completion_tokens")}, "cached_tokens": cached,
+                      "extra": {"reasoning_tokens": thought} if thought else None}
+            return {
+                "content": message.get("content") or "",
+                "reasoning": message.get("reasoning_content") or message.get("reasoning"),
+                "calls": [{"id": call_id, "name": function.get("name") or "", "arguments": function.get("arguments") or ""}
+                          for call_id, function in calls],
+                "model": document.get("model"), "usage": {name: n for name, n in counts.items() if n is not None} or None}
         except openai.BadRequestError as error:
-            raise InputError(f"the model {model!r} refuses ({_said(error)})", url) from error
+            raise InputError(f"the model {model!r} refuses ({_first_line(error)})", url) from error
         except openai.OpenAIError as error:
-            raise Unavailable(f"the model {model!r} does not answer ({_said(error)})", url, "see that it runs") from error
+            what = f"the model {model!r} does not answer ({_first_line(error)})"
+            raise Unavailable(what, url, "check that it runs") from error
 
     return ask
 
 
-def _answered(document: dict[str, Any]) -> dict[str, Any]:
-    """What of a completion a policy takes; endpoints leave fields out, or set them to null."""
-    choices = document.get("choices") or [{}]
-    message = choices[0].get("message") or {}
-    made = [(call.get("id"), call.get("function") or {}) for call in message.get("tool_calls") or ()]
-    usage = document.get("usage") or {}
-    cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
-    thought = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens")
-    counts = {**{name: usage.get(name) for name in ("prompt_tokens", "completion_tokens")}, "cached_tokens": cached,
-              "extra": {"reasoning_tokens": thought} if thought else None}
-    return {
-        "content": message.get("content") or "",
-        "reasoning": message.get("reasoning_content") or message.get("reasoning"),
-        "calls": [{"id": call_id, "name": function.get("name") or "", "arguments": function.get("arguments") or ""}
-                  for call_id, function in made],
-        "model": document.get("model"), "usage": {name: n for name, n in counts.items() if n is not None} or None}
-
-
-def _said(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [""])[0].rstrip(".")
+
+
+def asking(settings: Settings) -> Ask | None:
+    """Return `ask` for a run with these settings, None if no model is configured. Raises InputError if half of one is."""
+    ask = ask_from_environment()
+    return None if ask is None else kept(ask, model_name(), Path(settings.out) / "answers")
+
+
+def kept(ask: Ask, model: str, folder: Path) -> Ask:
+    """Return `ask` with a cache in `folder`: the reply to an earlier prompt is read from there."""
+    def ask_once(prompt: str) -> str:
+        path = folder / f"{digest(model + chr(0) + prompt)}.json"
+        if path.is_file():
+            return str(json.loads(path.read_text("utf-8"))["reply"])
+        reply = ask(prompt)
+        folder.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(".part")
+        draft.write_text(json.dumps({"model": model, "prompt": prompt, "reply": reply}, ensure_ascii=False, indent=1), "utf-8")
+        draft.replace(path)
+        return reply
+
+    return ask_once

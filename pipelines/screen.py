@@ -1,4 +1,4 @@
-"""Talk to the person: everything here goes to stderr; stdout is for data."""
+"""Messages to the person on stderr; data on stdout."""
 
 from __future__ import annotations
 
@@ -19,40 +19,41 @@ console = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def say(text: str) -> None:
-    """A line for the person; rich markup is read."""
+    """Print a line; rich markup is rendered."""
     console.print(text)
 
 
 def data(document: object) -> None:
-    """One JSON document on stdout."""
+    """Print one JSON document to stdout."""
     typer.echo(json.dumps(document, ensure_ascii=False, indent=2, default=str))
 
 
-def many(n: int, thing: str, things: str = "") -> str:
-    """A number with its thing: 1 task, 2 tasks."""
-    return f"{n:,} {thing if n == 1 else things or thing + 's'}"
+def many(n: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun: 1 task, 2 tasks."""
+    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
 
 
 def printable(text: str) -> str:
-    """A text out of a log as a terminal may show it: what is no visible sign is written by its number."""
-    return "".join(sign if sign.isprintable() or sign == "\n" else repr(sign)[1:-1] for sign in text)
+    """Escape a log's text for a terminal: a character that is not printable is written by its number."""
+    return "".join(each if each.isprintable() or each == "\n" else repr(each)[1:-1] for each in text)
 
 
 def table(title: str, rows: Sequence[Mapping[str, Any]], right: tuple[str, ...] = ()) -> None:
-    """Rows as a table; columns in `right` are set to the right."""
+    """Print rows as a table; columns in `right` are right-aligned."""
     if not rows:
         return
     shown = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for column in rows[0]:
         shown.add_column(column.replace("_", " "), justify="right" if column in right else "left", overflow="fold")
     for row in rows:
-        shown.add_row(*(escape(_text(value)) for value in row.values()))
+        shown.add_row(*("" if value is None else f"{value:,}" if isinstance(value, int) and not isinstance(value, bool)
+                        else escape(printable(str(value))) for value in row.values()))
     console.print(shown)
     console.print()
 
 
 def tell_changes(sentences: Sequence[str], most: int | None = 10) -> None:
-    """What changed in the logs, at most so many of it."""
+    """Print what changed in the logs, at most `most` changes."""
     if not sentences:
         return
     say("[bold]Changed in the logs[/]")
@@ -63,38 +64,32 @@ def tell_changes(sentences: Sequence[str], most: int | None = 10) -> None:
     say("")
 
 
-def _text(value: object) -> str:
-    if value is None:
-        return ""
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else printable(str(value))
-
-
 @contextlib.contextmanager
 def bars() -> Iterator[None]:
-    """Draw what is told to pipelines/progress.py: a bar a stage on a terminal, a line a stage elsewhere."""
+    """Show the progress (pipelines/progress.py): a bar per stage on a terminal, a line per stage elsewhere."""
     if not console.is_terminal:
-        with progress.watched_by(_line):
+        with progress.watched_by(_print_step):
             yield
         return
-    drawn = Progress(
+    bar = Progress(
         SpinnerColumn(finished_text="[green]✓[/]"), TextColumn("{task.description:<12}"), BarColumn(bar_width=30),
         MofNCompleteColumn(), TextColumn("[dim]{task.fields[note]}"), TimeElapsedColumn(), console=console)
-    known: dict[str, TaskID] = {}
+    tasks: dict[str, TaskID] = {}
 
     def watch(step: progress.Step) -> None:
         if step.warning:
-            drawn.console.print(f"[yellow]![/] {escape(printable(step.note))}")
+            _print_step(step)
             return
-        if step.stage not in known:
-            known[step.stage] = drawn.add_task(step.stage, total=step.total, note="")
+        if step.stage not in tasks:
+            tasks[step.stage] = bar.add_task(step.stage, total=step.total, note="")
         total = max(step.total or 1, 1) if step.finished else step.total
-        drawn.update(known[step.stage], completed=total if step.finished else step.done, total=total, note=step.note)
+        bar.update(tasks[step.stage], completed=total if step.finished else step.done, total=total, note=step.note)
 
-    with drawn, progress.watched_by(watch):
+    with bar, progress.watched_by(watch):
         yield
 
 
-def _line(step: progress.Step) -> None:
+def _print_step(step: progress.Step) -> None:
     if step.warning:
         console.print(f"[yellow]![/] {escape(printable(step.note))}")
     elif step.finished:

@@ -30,7 +30,7 @@ def chromium() -> str | None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """A running headless Chromium."""
+    """Yield a running headless Chromium."""
     from tests.conftest import lacking
 
     path = chromium()
@@ -47,7 +47,7 @@ def browser() -> Iterator[Browser]:
 
 
 def new_page(browser: Browser, said: list[str], **context: Any) -> Page:
-    """A page of its own (`color_scheme="dark"`, `viewport=PHONE` …); close `page.context` after it.
+    """Return a page of its own (`color_scheme="dark"`, `viewport=PHONE` …); close `page.context` after it.
 
     `said` gathers what no good page has: its errors, what its policy blocked, dialogs, and requests that leave the machine.
     """
@@ -66,7 +66,7 @@ def new_page(browser: Browser, said: list[str], **context: Any) -> Page:
 
 
 def violations(page: Page) -> list[str]:
-    """What axe-core (WCAG 2.2 A and AA, best practices) finds on the page as it stands: a line a node."""
+    """Return what axe-core (WCAG 2.2 A and AA, best practices) finds on the page as it stands: a line a node."""
     from axe_playwright_python.sync_playwright import Axe
 
     tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]

@@ -20,7 +20,7 @@ WIDTH = "200"
 
 
 def environ(**settings: str) -> dict[str, str]:
-    """The environment of a call: ours, wide enough for whole sentences, on no instance of Dagster."""
+    """Return the environment of a call: ours, wide enough for whole sentences, on no instance of Dagster."""
     kept = {name: value for name, value in os.environ.items() if name != "DAGSTER_HOME"}
     return kept | {"COLUMNS": WIDTH, "NO_COLOR": "1", "PYTHONPATH": str(ROOT)} | settings
 

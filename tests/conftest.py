@@ -9,7 +9,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -29,7 +29,7 @@ LEFT_OUT = pytest.StashKey[int]()
 """How many slow tests were not asked for."""
 
 # Machines are noisy: a slow example is no failure.
-settings.register_profile("some", deadline=None, max_examples=40)
+settings.register_profile("some", deadline=None, max_examples=25)
 settings.register_profile("all", deadline=None, max_examples=100)
 settings.load_profile("some")
 
@@ -42,7 +42,7 @@ KEY = "the key of the tests, long enough"
 
 @pytest.fixture(scope="session", autouse=True)
 def _key_of_the_tests() -> Iterator[None]:
-    """The key of pseudonyms: the same for all tests, and none is made in the folder of whoever runs them."""
+    """Yield the key of pseudonyms: the same for all tests, and none is made in the folder of whoever runs them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRACEROOM_KEY", KEY)
         yield
@@ -65,10 +65,16 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("all")
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the slow ones where they are not asked for; else begin with the longest, in the random order among themselves:
-    one that begins last leaves the other cores idle."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
+    """Send tests that share a module's fixture to one worker, so that it is built once; deselect the slow ones without --all.
+
+    With --all the longest tests come first, in random order among themselves: one that starts last leaves the other cores idle.
+    """
+    for item in items:
+        if isinstance(item, pytest.Function) and not item.get_closest_marker("xdist_group") and _shares_a_fixture(item):
+            item.add_marker(pytest.mark.xdist_group(item.path.relative_to(ROOT).as_posix()))
+    yield
     slow = [item for item in items if item.get_closest_marker("slow")]
     if config.getoption("--all"):
         items.sort(key=lambda item: (not item.get_closest_marker("timeout"), not item.get_closest_marker("slow")))
@@ -78,14 +84,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if not item.get_closest_marker("slow")]
 
 
+def _shares_a_fixture(item: pytest.Function) -> bool:
+    """Return whether a test takes a fixture of its own file that is built once a module or session."""
+    definitions = item._fixtureinfo.name2fixturedefs.values()
+    return any(
+        fixture.scope in ("module", "session", "package") and getattr(fixture.func, "__module__", "") == item.module.__name__
+        for fixtures in definitions for fixture in fixtures)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """What a worker left out; each collects all, so any of them knows it."""
+    """Take over how many tests a worker deselected; each collects all, so any count is right."""
     node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A worker hands on what it left out."""
+    """Pass on how many tests this worker deselected."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["left_out"] = session.config.stash.get(LEFT_OUT, 0)
 
@@ -105,7 +119,7 @@ def lacking(reason: str) -> NoReturn:
 
 
 def once(tmp_path_factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
-    """A folder that the first worker that asks for it makes, and all look into; look, do not touch."""
+    """Return a folder that the first worker that asks for it makes, and all look into; look, do not touch."""
     own = tmp_path_factory.getbasetemp()
     shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
     with FileLock(shared / f"{name}.lock"):
@@ -118,16 +132,23 @@ def once(tmp_path_factory: pytest.TempPathFactory, name: str, make: Callable[[Pa
 
 @pytest.fixture(scope="session")
 def data() -> Path:
-    """Folder of the real logs: TRACEROOM_DATA, else ../shared/data."""
-    folder = Path(os.environ.get("TRACEROOM_DATA", ROOT.parent / "shared" / "data"))
+    """Return the folder of the real logs: TRACEROOM_DATA, which must then exist, else ../shared/data.
+
+    Skips the test where the variable is unset and there is no such folder.
+    """
+    if named := os.environ.get("TRACEROOM_DATA"):
+        if not Path(named).is_dir():
+            pytest.fail(f"TRACEROOM_DATA names {named}, which is not a folder", pytrace=False)
+        return Path(named)
+    folder = ROOT.parent / "shared" / "data"
     if not folder.is_dir():
-        lacking(f"the real logs are not at {folder}; name their folder in TRACEROOM_DATA")
+        lacking("the real logs are not here; name their folder in TRACEROOM_DATA")
     return folder
 
 
 @pytest.fixture(scope="session")
 def docker_engine() -> None:
-    """A Docker engine answers."""
+    """Require a Docker engine that answers."""
     try:
         image.engine().close()
     except Unavailable as error:
@@ -148,7 +169,7 @@ def base_image(docker_engine: None, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
-    """A server of PostgreSQL of this worker's own; `postgres.database()` gives the address of a new, empty database.
+    """Yield a server of PostgreSQL of this worker's own; `postgres.database()` gives the address of a new, empty database.
     Tests that take it are marked `xdist_group("postgres")`, so that one worker starts one."""
     from tests.postgres import serving
 
@@ -158,7 +179,7 @@ def postgres() -> Iterator[Postgres]:
 
 @pytest.fixture(scope="session")
 def sample_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `traceroom run` makes of the sample, without images; made once for all workers."""
+    """Return what `traceroom run` makes of the sample, without images; made once for all workers."""
     def make(out: Path) -> None:
         done = process("run", SAMPLE, "--out", out, "--no-image", cwd=Path("/"))
         assert done.returncode == 0, done.stderr

@@ -52,7 +52,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def chatting(converse: Callable[[dict[str, Any]], dict[str, Any]]) -> AbstractContextManager[Endpoint]:
-    """An endpoint that answers a request with a message, while it runs."""
+    """Return an endpoint that answers a request with a message, while it runs."""
     return answering(str, converse)
 
 
@@ -60,7 +60,7 @@ def chatting(converse: Callable[[dict[str, Any]], dict[str, Any]]) -> AbstractCo
 def answering(
     answer: Callable[[str], str], converse: Callable[[dict[str, Any]], dict[str, Any]] | None = None
 ) -> Iterator[Endpoint]:
-    """The endpoint while it runs."""
+    """Yield the endpoint while it runs."""
     server = Endpoint(answer, converse)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
@@ -71,7 +71,7 @@ def answering(
 
 
 def worded(prompt: str) -> str:
-    """What a model of one rule says to the prompts of `[goals] ask`: the tools are the name, the sentence lists the slots."""
+    """Answer the prompts of `[goals] ask` by one rule: the tools are the name, the sentence lists the slots."""
     tools, slots = (next(line for line in prompt.splitlines() if line.startswith(which)).split(": ", 1)[1]
                     for which in ("tools that serve it", "slots, what"))
     told = "" if slots == "none" else f" {slots}"

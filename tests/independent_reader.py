@@ -43,8 +43,10 @@ class Room:
         if not (directory / "manifest.json").is_file():
             raise Broken("no manifest.json: the directory is not whole")
         self.manifest = json.loads((directory / "manifest.json").read_bytes())
-        if self.manifest["format"] != "traceroom-environment/1":
+        if self.manifest["format"] != "traceroom-environment/2":
             raise Broken(f"format {self.manifest['format']}")
+        if self.manifest["apps"] != [{"name": "records", "kind": "records", "path": "."}]:
+            raise Broken(f"apps that this reader cannot play: {self.manifest['apps']}")
         self._verify(directory)
         self.tasks = {row["task_id"]: row for row in lines(directory / "tasks.jsonl")}
         self.tools = lines(directory / "tools.jsonl")
@@ -67,7 +69,7 @@ class Room:
                 raise Broken(f"{name} is not that of the files")
 
     def thing(self, kind, key, instant, sessions):
-        """The JSON text of a thing as of an instant (None: no clock) in the eyes of sessions; None: not known."""
+        """Return the JSON text of a thing as of an instant (None: no clock) in the eyes of sessions; None: not known."""
         row = holding(self.facts.get((kind, key), []), instant, sessions, "value")
         return row and row["value"]
 
@@ -96,7 +98,7 @@ class Episode:
         self.documents = {}
 
     def call(self, tool, arguments):
-        """The row of recorded.jsonl that answers, or None: not on record. An answered act counts from then on."""
+        """Return the row of recorded.jsonl that answers, or None: not on record. An answered act counts from then on."""
         key = canonical(arguments)
         row = self._asked(tool, key, arguments)
         if row and not row["is_error"]:
@@ -110,10 +112,10 @@ class Episode:
             self.documents.update({f"{one['class']}/{one['key']}": one["value"] for one in effects})
 
     def difference(self):
-        """What the recorded acts left behind."""
+        """Return what the recorded write calls left behind."""
         began = {name: self.room.thing(*name.split("/", 1), *self.view) for name in self.documents}
         return {"documents": {name: text for name, text in self.documents.items() if text != began[name]},
-                "acts": sorted([tool, key] for tool, key, _, told in self.acts if not told)}
+                "write_calls": sorted([tool, key] for tool, key, _, told in self.acts if not told)}
 
     def _asked(self, tool, key, arguments):
         words = names(arguments)
@@ -132,7 +134,7 @@ class Episode:
         return holding([row for row in self.room.answers.get((tool, key), []) if row["after"] == after], *self.view, "content")
 
     def _once_more(self, tool, key, after):
-        """A call made over and over answers as it last did, where once more had changed nothing."""
+        """Answer a repeated call as it last did, where once more had changed nothing."""
         others = [act for act in after if act != [tool, key]]
         for n in range(len(after) - len(others) - 1, 0, -1):
             last = self._told(tool, key, sorted(others + [[tool, key]] * n))
@@ -218,7 +220,7 @@ def is_id(text):
 
 
 def grade(rubric, journal, difference):
-    """The reward in [0, 1] of an episode in which every answer was known; KeyError: a kind that this reader does not know."""
+    """Return the reward in [0, 1] of an episode in which every answer was known; KeyError: an unknown kind."""
     held = [(check, KINDS[check["kind"]](check["parameters"], journal, difference))
             for check in rubric["checks"] if check["role"] in ("gate", "score", "penalty")]
     gates = [passed for check, passed in held if check["role"] == "gate"]
@@ -232,7 +234,7 @@ def grade(rubric, journal, difference):
 
 
 def calls(pattern, journal):
-    """Calls that match a pattern {tool, arguments, outcome}."""
+    """Return the calls that match a pattern {tool, arguments, outcome}."""
     tools = pattern["tool"]
     assert set(pattern) <= {"tool", "arguments", "outcome"}, pattern
     return [row for row in journal if row["kind"] == "call"
@@ -257,11 +259,11 @@ def honeypot(parameters, journal, _):
 
 def end(difference, parameters):
     """Documents as values, acts counted, without what the rubric masks and puts aside."""
-    masked, aside = parameters.get("masked", {}), parameters.get("aside", ())
+    ignored_arguments, ignored_tools = parameters.get("ignored_arguments", {}), parameters.get("ignored_tools", ())
     acts = Counter()
-    for tool, arguments in difference["acts"]:
-        if tool not in aside:
-            left = {name: value for name, value in json.loads(arguments).items() if name not in masked.get(tool, ())}
+    for tool, arguments in difference["write_calls"]:
+        if tool not in ignored_tools:
+            left = {name: value for name, value in json.loads(arguments).items() if name not in ignored_arguments.get(tool, ())}
             acts[tool, canonical(plain(left))] += 1
     return {name: text and canonical(plain(json.loads(text))) for name, text in difference["documents"].items()}, acts
 
@@ -323,7 +325,7 @@ def told_number(value, heard):
 
 
 def told_date(value, heard):
-    """A day by its ISO form, by its month's name, or in parts; of `--MM-DD` any year's."""
+    """Match a day by its ISO form, by its month's name, or in parts; of `--MM-DD` any year's."""
     day = date.fromisoformat(value.replace("--", "2000-", 1) if value.startswith("--") else value)
     name, number = day.strftime("%B"), rf"0?{day.day}(?:st|nd|rd|th)?"
     month = rf"{name[:3]}(?:{name[3:]})?"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from pipelines.ingesting import ingest
+from pipelines.ingestion.ingest import ingest
 from pipelines.settings import Settings
 from tests.postgres import Postgres
 from warehouse.lock import writing
@@ -26,6 +26,6 @@ def in_postgres(server: Postgres, data: Path | str) -> str:
 def take_in(url: str | None, out: Path, logs: list[str]) -> dict[str, int]:
     """Ingest as the stage does, as one writer of several; without a URL, into a file."""
     settings = Settings(logs=tuple(logs), out=str(out), warehouse_url=url)
-    settings.remember()
+    settings.record_warehouse_url()
     with writing(settings.warehouse, "a test"), Store.open(settings.warehouse) as store:
         return ingest(store, settings)

@@ -32,7 +32,7 @@ class Library:
         self.notes: dict[int, dict[str, Any]] = {}
 
     def answer(self, who: str, method: str, path: str, given: dict[str, Any]) -> Answer:
-        """What the application really answers."""
+        """Return what the application really answers."""
         kind, *rest = path.strip("/").split("/")
         if method == "POST":
             if kind == "notes":

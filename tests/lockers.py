@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from env_builder.runtime.canonical import canonical
-from env_builder.runtime.episode import Room
+from env_builder.runtime.episode import EpisodeState
 from warehouse.records import RowChange, Session, Turn, frame
 
 EPOCH = datetime(2031, 5, 1, tzinfo=UTC)
@@ -39,7 +39,7 @@ class Backend:
         self.people = {f"P-{n}": {"name": f"Person {n}", "credit": choose.randrange(100, 900)} for n in range(1, 5)}
 
     def call(self, tool: str, arguments: dict[str, Any]) -> str:
-        """What the tool really answers."""
+        """Return what the tool really answers."""
         return str(getattr(self, f"_{tool}")(**arguments))
 
     def _show_locker(self, locker: str) -> str:
@@ -71,7 +71,7 @@ class Backend:
 
 
 def move(choose: random.Random) -> tuple[str, dict[str, Any]]:
-    """A call that somebody might make."""
+    """Return a call that somebody might make."""
     locker = f"L-{choose.randrange(100, 113)}"
     kind = choose.randrange(6)
     if kind == 0:
@@ -86,7 +86,7 @@ def move(choose: random.Random) -> tuple[str, dict[str, Any]]:
 
 
 def session(choose: random.Random) -> list[tuple[str, dict[str, Any]]]:
-    """Calls of one session: it looks before it acts, and sometimes afterwards."""
+    """Return calls of one session: it looks before it acts, and sometimes afterwards."""
     calls: list[tuple[str, dict[str, Any]]] = []
     for _ in range(choose.randrange(1, 4)):
         tool, arguments = move(choose)
@@ -160,20 +160,20 @@ def turn(
     }
 
 
-def verdicts_on_unseen(logged: Logged, rooms: Mapping[str, Room], seed: int) -> Counter[str]:
+def decisions_on_unseen(logged: Logged, rooms: Mapping[str, EpisodeState], seed: int) -> Counter[str]:
     """How rooms answer calls that nobody made, held against the backend: counts of exact, wrong and unknown."""
-    choose, verdicts = random.Random(seed), Counter[str]()
+    choose, decisions = random.Random(seed), Counter[str]()
     for session_id in choose.sample(sorted(rooms), 60):
         real, room = copy.deepcopy(logged.before[session_id]), rooms[session_id].fork()
         for _ in range(3):
             tool, arguments = move(choose)
             wanted, got = real.call(tool, arguments), room.call(tool, arguments)
-            verdicts["unknown" if got.tier == "unknown" else "exact" if got.content == wanted else "wrong"] += 1
-    return verdicts
+            decisions["unknown" if got.tier == "unknown" else "exact" if got.content == wanted else "wrong"] += 1
+    return decisions
 
 
 def with_faults(turns: pl.DataFrame, every: int) -> pl.DataFrame:
-    """The same turns, where each of so many calls failed once before it worked."""
+    """Return the same turns, where each of so many calls failed once before it worked."""
     rows = []
     for n, row in enumerate(turns.sort("session_id", "position").iter_rows(named=True)):
         row["position"] *= 2

@@ -56,7 +56,7 @@ def blocks(page: Path) -> list[Block]:
 
 
 def commands(text: str) -> list[Command]:
-    """The commands of a `console` block."""
+    """Return the commands of a `console` block."""
     found: list[Command] = []
     for part in re.split(r"^\$ ", text, flags=re.M)[1:]:
         line, *shown = part.rstrip().split("\n")
@@ -68,7 +68,7 @@ def commands(text: str) -> list[Command]:
 
 
 def shell(folder: Path) -> dict[str, str]:
-    """Makes `./traceroom` and `.venv/bin` of a folder this checkout's, but that packages are installed into the folder.
+    """Return makes `./traceroom` and `.venv/bin` of a folder this checkout's, but that packages are installed into the folder.
     Gives the environment of its commands; in it stands the key that the tests' runs were made with."""
     python = f'exec "{sys.executable}"'
     pip = f'{python} -m pip install --quiet --no-index --no-deps --no-build-isolation --target "{folder / PACKAGES}" "$@"'
@@ -100,7 +100,7 @@ def run(command: Command, folder: Path, environ: dict[str, str]) -> None:
 
 
 def _until(process: subprocess.Popen[str], command: Command, folder: Path) -> str:
-    """What it prints until it has printed what is shown."""
+    """Return what it prints until it has printed what is shown."""
     lines: list[str] = []
     ends = time.monotonic() + SECONDS
     assert process.stdout

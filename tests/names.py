@@ -39,7 +39,7 @@ def payload_names(folder: Path, n_bytes: int | None) -> dict[str, str]:
 
 
 def _documents(path: Path, n_bytes: int | None) -> Iterator[Any]:
-    """A file's JSON: the whole of it, or its lines (the last one may be cut and is left)."""
+    """Yield a file's JSON: the whole of it, or its lines (the last one may be cut and is left)."""
     if path.suffix == ".json":
         text = path.read_text("utf-8")
         yield from _parsed([text])

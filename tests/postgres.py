@@ -48,7 +48,7 @@ class Postgres(NamedTuple):
         return self.url(name, scheme)
 
     def run(self, program: str, *arguments: str) -> str:
-        """What a program of PostgreSQL prints that asks this server."""
+        """Return what a program of PostgreSQL prints that asks this server."""
         done = subprocess.run(
             [str(self.binaries / program), "--host", self.host, "--port", str(self.port), "--username", self.user, *arguments],
             env=os.environ | {"PGPASSWORD": self.password}, capture_output=True, text=True, check=False)
@@ -58,7 +58,7 @@ class Postgres(NamedTuple):
 
 @contextlib.contextmanager
 def serving() -> Iterator[Postgres]:
-    """A server, from its first file to its last. Skips the test where PostgreSQL is not installed."""
+    """Yield a server, from its first file to its last. Skips the test where PostgreSQL is not installed."""
     binaries = _binaries()
     folder = Path(tempfile.mkdtemp(prefix="traceroom-postgres-"))   # pytest's own folders are closed to other users
     process: subprocess.Popen[bytes] | None = None
@@ -104,7 +104,7 @@ def _initialized(binaries: Path, folder: Path, as_user: dict[str, Any]) -> None:
 
 
 def _started(binaries: Path, folder: Path, as_user: dict[str, Any]) -> tuple[Postgres, subprocess.Popen[bytes]]:
-    """The server on a port that was free; somebody may have taken it since, so it is tried again on another."""
+    """Return the server on a port that was free; somebody may have taken it since, so it is tried again on another."""
     for _ in range(_TRIES):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))

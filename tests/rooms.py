@@ -27,7 +27,7 @@ def write_room(directory: Path, dockerfile: str = "FROM scratch\n") -> Path:
     _lines(directory / "behaviour.jsonl", [
         {"tool": "open_door", "effect": "write", "rules": [{"rule": "recorded"}], "support": {}},
         {"tool": "read_sign", "effect": "read", "rules": [{"rule": "recorded"}], "support": {}}])
-    _lines(directory / "world.jsonl", [{**door, "class": "door", "key": "7", "value": CLOSED, "known": "seen"}])
+    _lines(directory / "world.jsonl", [{**door, "class": "door", "key": "7", "value": CLOSED, "derivation": "seen"}])
     _lines(directory / "recorded.jsonl", [
         {**door, "tool": "open_door", "arguments": '{"door":"7"}', "content": OPEN, "is_error": False, "after": [],
          "effects": [{"class": "door", "key": "7", "value": OPEN}]},
@@ -43,11 +43,12 @@ def write_room(directory: Path, dockerfile: str = "FROM scratch\n") -> Path:
         path.relative_to(directory).as_posix(): digest(path.read_bytes())
         for path in sorted(directory.rglob("*")) if path.is_file()
     }  # fmt: skip
-    covered = "".join(f"{path}\0{found}\n" for path, found in sorted(files.items()) if path != "Dockerfile")
+    covered = "".join(f"{path}\0{content_hash}\n" for path, content_hash in sorted(files.items()) if path != "Dockerfile")
     (directory / "manifest.json").write_text(canonical({
-        "format": "traceroom-environment/1", "name": directory.name, "service": directory.name, "files": files,
+        "format": "traceroom-environment/2", "name": directory.name, "service": directory.name, "files": files,
+        "apps": [{"name": "records", "kind": "records", "path": "."}],
         "content_digest": digest(covered), "room_digest": room_digest(files),
-        "image": {"left": f"not asked for in {directory}"}}))
+        "image": {"skip_reason": f"not asked for in {directory}"}}))
     return directory
 
 
@@ -55,11 +56,12 @@ def write_rewards(room: Path) -> Path:
     """Write the grader's side beside the room (OUT/environments/NAME): the door has to be open, nothing else, and nobody may
     knock at the roof; returns it."""
     rewards = room.parent.parent / "rewards" / room.name
-    end = {"documents": {"door/7": OPEN}, "acts": []}
+    end = {"documents": {"door/7": OPEN}, "write_calls": []}
 
     def gate(kind: str, **parameters: Any) -> dict[str, Any]:
         return {
-            "check_id": kind, "kind": kind, "role": "gate", "weight": 1.0, "says": f"{kind} holds", "parameters": parameters}
+            "check_id": kind, "kind": kind, "role": "gate", "weight": 1.0, "description": f"{kind} holds",
+            "parameters": parameters}
 
     _lines(rewards / "rubrics.jsonl", [{
         "format": "traceroom-rubric/1", "rubric_id": "r", "task_id": TASK, "checks": [

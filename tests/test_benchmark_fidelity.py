@@ -46,9 +46,9 @@ def test_the_ceiling_counts_what_was_seen_and_no_more() -> None:
 
 def test_the_cassette_plays_the_latest_recording_before() -> None:
     tape = Cassette([_call("show", {"a": 1, "b": 2}, "new", "2024-02"), _call("show", {"b": 2, "a": 1}, "old", "2024-01")])
-    assert tape.verdict(_call("show", {"a": 1, "b": 2}, "old", "2024-01"), Clock()) == "exact"
-    assert tape.verdict(_call("show", {"a": 1, "b": 2}, "old", "2024-03"), Clock()) == "wrong"
-    assert tape.verdict(_call("show", {"a": 1, "b": 2}, "old", "2023-12"), Clock()) == "unknown"
+    assert tape.decision(_call("show", {"a": 1, "b": 2}, "old", "2024-01"), Clock()) == "exact"
+    assert tape.decision(_call("show", {"a": 1, "b": 2}, "old", "2024-03"), Clock()) == "wrong"
+    assert tape.decision(_call("show", {"a": 1, "b": 2}, "old", "2023-12"), Clock()) == "unknown"
 
 
 def test_fidelity_says_what_it_wants(tmp_path: Path) -> None:

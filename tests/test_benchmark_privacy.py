@@ -30,6 +30,7 @@ def mails() -> set[str]:
     return {mail for path in SAMPLE.rglob("*.jsonl") for mail in MAIL.findall(path.read_text("utf-8"))}
 
 
+@pytest.mark.slow
 def test_what_is_published_without_privacy_holds_them_everywhere(
         mails: set[str], tmp_path_factory: pytest.TempPathFactory) -> None:
     def make(out: Path) -> None:

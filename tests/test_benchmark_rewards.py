@@ -31,7 +31,7 @@ def test_a_grade_that_is_missing_counts_against_coverage_and_never_as_right() ->
 
 
 def _first_days(data: Path, folder: Path, n: int) -> Path:
-    """The first days of the data set, with the truth about their sessions."""
+    """Return the first days of the data set, with the truth about their sessions."""
     for part in ("logs", "feedback", "truth"):
         (folder / part).mkdir(parents=True)
     for part in ("logs", "feedback"):

@@ -29,7 +29,7 @@ def test_a_state_that_is_not_the_first_one_is_counted(tmp_path: Path, monkeypatc
     reset = Environment.reset
 
     def leaks(self: Environment, task_id: str | None) -> None:  # a room that keeps what the last episode did
-        done = self.difference()["acts"] or self.difference()["documents"]
+        done = self.difference()["write_calls"] or self.difference()["documents"]
         reset(self, task_id)
         if done:
             self.call("open_door", {"door": "7"})

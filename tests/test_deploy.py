@@ -17,11 +17,11 @@ from dagster_shared.serdes import serialize_value
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from pipelines.alerts import alerts
+from pipelines.dagster_assets.alerts import alerts
 from pipelines.definitions import defs
-from pipelines.instance import quiet
 from pipelines.reference import used_variables
 from tests.conftest import ROOT
+from tests.pipelines.conftest import quiet
 from tests.postgres import Postgres
 
 DEPLOY = ROOT / "deploy"

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from env_builder import image
-from env_builder.room import Room, start_process
+from env_builder.process import EnvironmentProcess, start_process
 from env_builder.runtime import Environment
 
-Start = Callable[[str], Room]
+Start = Callable[[str], EnvironmentProcess]
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
@@ -37,12 +37,12 @@ def start(request: pytest.FixtureRequest, sample_environment: Path) -> Iterator[
         yield lambda task_id: start_process(sample_environment, task_id)
         return
     result = image.build(sample_environment, request.getfixturevalue("base_image"))
-    assert result.image_id, result.left
+    assert result.image_id, result.skip_reason
     image_id = result.image_id
     yield lambda task_id: image.start(sample_environment, task_id, image_id=image_id)
 
 
-def played(room: Room, steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def played(room: EnvironmentProcess, steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Play steps and finish; the journal."""
     for step in steps:
         if "say" in step:
@@ -62,7 +62,7 @@ def test_known_solutions_earn_one_and_silence_nothing(
         with start(task_id) as room:
             journal = played(room, steps)
         grade = grader.grade_journal(task_id, journal)
-        assert grade.reward == 1.0, [check.says for check in grade.checks if not check.passed]
+        assert grade.reward == 1.0, [check.description for check in grade.checks if not check.passed]
         with start(task_id) as room:
             silent = played(room, [])
         assert silent == [{"kind": "finish"}]

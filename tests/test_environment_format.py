@@ -81,7 +81,7 @@ sessions = st.sampled_from(["a", "b", "c", "d"])
                                        "value": st.sampled_from(['{"n":1}', '{"n":2}'])}), max_size=8),
        instants, st.frozensets(sessions, min_size=1))
 def test_any_rows_hold_when_the_runtime_says(found: list[dict[str, Any]], instant: str | None, seen: frozenset[str]) -> None:
-    held = [{**row, "class": "c", "key": "k", "known": "seen", "event": "e"} for row in found]
+    held = [{**row, "class": "c", "key": "k", "derivation": "seen", "event": "e"} for row in found]
     row = independent_reader.holding(held, instant, seen, "value")
     assert (row and row["value"]) == World(held, []).document(("c", "k"), View(instant, seen))
 
@@ -114,7 +114,7 @@ def test_it_answers_from_the_record_as_the_runtime_does(sample_environment: Path
                 if whole:
                     assert episode.difference() == env.difference(), (task_id, steps)
                     n_ends += 1
-                    n_changed += episode.difference() != {"documents": {}, "acts": []}
+                    n_changed += episode.difference() != {"documents": {}, "write_calls": []}
     assert n_recorded > 500 and n_others > 200 and n_ends > 200 and n_changed > 50
 
 
@@ -129,7 +129,7 @@ def test_it_grades_as_the_runtime_does(sample_environment: Path, rewards: Path, 
                 env.say(step["say"]) if "say" in step else env.call(step["tool"], step["arguments"])
             env.finish()
             reward = env.grade().reward
-            if env.leaned:
+            if env.unknown_writes:
                 n_unscored += 1
                 continue   # an act that nobody knows: rewards.md, Unscored
             assert independent_reader.grade(rubric, env.journal, env.difference()) == reward, (rubric["task_id"], steps)

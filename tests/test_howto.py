@@ -25,7 +25,8 @@ CONTRACTS = {
     "check": ("tests/env_builder/runtime/test_kinds.py", "questions", "contract or what_it_takes or in_one_sentence"),
 }
 """Page -> the contract that what it adds is held to, its name there, and which of the tests."""
-GROUPS = {"log-format": "formats", "signal": "signals", "check": "checks", "binding": "bindings", "consumer": "exports"}
+GROUPS = {"log-format": "formats", "signal": "signals", "check": "checks", "binding": "bindings", "consumer": "exports",
+          "backend": "backends"}
 
 
 @pytest.mark.slow

@@ -69,7 +69,7 @@ def test_a_run_is_done_in_a_container_of_its_own(postgres: Postgres, base_image:
 
 
 def told(postgres: Postgres, home: Path, out: Path, inbox: Path, image: str) -> dict[str, str]:
-    """The environment of whoever asks for the run: as compose.yaml's, with this machine's folders; DAGSTER_HOME is filled."""
+    """Return the variables of the process that launches: compose.yaml's, with this machine's folders; fills DAGSTER_HOME."""
     home.mkdir()
     out.mkdir()
     instance = yaml.safe_load((DEPLOY / "dagster.yaml").read_text("utf-8").replace("/opt/dagster/local", str(home / "local")))

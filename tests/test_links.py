@@ -19,7 +19,7 @@ _OUTSIDE = ("http://", "https://", "mailto:")
 
 
 def prose(text: str) -> str:
-    """The text without its code blocks and without lines that are indented as code."""
+    """Return the text without its code blocks and without lines that are indented as code."""
     return "\n".join(line for line in _FENCE.sub("", text).splitlines() if not line.startswith("    "))
 
 

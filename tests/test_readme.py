@@ -22,7 +22,7 @@ FIRST_SCREEN = README[: README.index("\n## ")] if "\n## " in README else README
 
 
 def commands() -> list[str]:
-    """The command lines of the first screen, without their comments."""
+    """Return the command lines of the first screen, without their comments."""
     lines = re.findall(r"^```sh\n(.*?)^```", FIRST_SCREEN, re.M | re.S)
     return [line.split("#")[0].strip() for block in lines for line in block.splitlines() if line.split("#")[0].strip()]
 
@@ -43,7 +43,7 @@ def _of_children() -> float:
 
 
 def _plain_environment() -> dict[str, str]:
-    """This environment without what an active virtual environment or a running test adds to it."""
+    """Return this environment without what an active virtual environment or a running test adds to it."""
     added = ("PYTHONPATH", "VIRTUAL_ENV", "TRACEROOM_CI", "TRACEROOM_PYTHON")
     kept = {name: value for name, value in os.environ.items() if name not in added and not name.startswith("PYTEST")}
     return {**kept, "PATH": os.pathsep.join(
@@ -51,7 +51,7 @@ def _plain_environment() -> dict[str, str]:
 
 
 def checkout(folder: Path) -> Path:
-    """A copy of what git would give a reader: the files of this checkout that are not ignored."""
+    """Return a copy of what git would give a reader: the files of this checkout that are not ignored."""
     listed = subprocess.run(
         ["git", "-c", f"safe.directory={ROOT}", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
         cwd=ROOT, capture_output=True, text=True, check=True,
@@ -65,11 +65,11 @@ def checkout(folder: Path) -> Path:
 
 @pytest.fixture
 def linked(tmp_path: Path) -> Path:
-    """A checkout that uses this one's packages, where they are what the lock says."""
+    """Return a checkout that uses this one's packages, where they are what the lock says."""
     if not (ROOT / ".venv" / "traceroom.stamp").exists():
         pytest.skip("this .venv was not set up by ./traceroom; the fresh one is tested with --all")
     # Made ready from here first: through the link, a changed lock would install the copy into this checkout's .venv.
-    subprocess.run([ROOT / ".ci" / "ready", ROOT], check=True, capture_output=True, timeout=900)
+    subprocess.run([ROOT / ".ci" / "ready", ROOT, "dev"], check=True, capture_output=True, timeout=900)
     folder = checkout(tmp_path)
     (folder / ".venv").symlink_to(ROOT / ".venv")
     return folder
@@ -84,7 +84,7 @@ def test_the_first_makes_verified_environments_and_starts_at_once_again(linked: 
     first, at_first = run(f"{commands()[0]} --json", linked)
     assert first.returncode == 0, first.stderr
     assert "setting up" not in first.stderr
-    assert "\n  ./traceroom show --out out --left " in first.stderr, "what to do next can be typed as it stands"
+    assert "\n  ./traceroom show --out out --rejected " in first.stderr, "what to do next can be typed as it stands"
     made = json.loads(first.stdout)
     assert made["n_sessions"] == 60
     assert made["n_published"] >= 10
@@ -97,6 +97,7 @@ def test_the_first_makes_verified_environments_and_starts_at_once_again(linked: 
     assert json.loads(again.stdout)["n_published"] == made["n_published"]
 
 
+@pytest.mark.slow
 def test_the_second_passes_what_it_is_given_to_the_tests(linked: Path) -> None:
     """The tests themselves are what is running now; this is the way to them: lint, types, one test."""
     if (ROOT / ".mypy_cache").is_dir():   # what ./test has looked at already

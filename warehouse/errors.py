@@ -1,4 +1,4 @@
-"""Every error of the house: one sentence that says what failed, where, and the mend.
+"""Every error of the house: one sentence that says what failed, where, and the hint.
 
     TraceroomError
     ├── InputError            what the user gave cannot be used (a path, an option, a configuration file)
@@ -17,7 +17,7 @@
     │   └── PolicyFailed      who plays an episode could not act
     └── GateFailed            it ran, and a gate that was asked for does not hold
 
-A bad *row* is no exception: it is a `Verdict` (warehouse/records.py). The command line turns an error into its
+A bad *row* is no exception: it is a `Decision` (warehouse/records.py). The command line turns an error into its
 `exit_code`: 1, it ran and a gate failed; 2, it could not run.
 """
 
@@ -32,23 +32,23 @@ MOST = 24
 
 
 class TraceroomError(Exception):
-    """What failed, where, and the mend; its text is the one sentence that a person reads."""
+    """What failed, where, and the hint; its text is the one sentence that a person reads."""
 
     exit_code: ClassVar[int] = 2
 
-    def __init__(self, what: str, where: str = "", mend: str = "") -> None:
-        super().__init__(what, where, mend)
+    def __init__(self, what: str, where: str = "", hint: str = "") -> None:
+        super().__init__(what, where, hint)
         self.what = what
         """What failed, without a full stop."""
         self.where = where
         """File, line, table or name that it is about; empty where `what` says it."""
-        self.mend = mend
+        self.hint = hint
         """What to do about it, as an imperative."""
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
-        mend = f"; {self.mend}" if self.mend else ""
-        return f"{place}{self.what}{mend}{'' if mend.endswith('?') else '.'}"
+        hint = f"; {self.hint}" if self.hint else ""
+        return f"{place}{self.what}{hint}{'' if hint.endswith('?') else '.'}"
 
 
 class InputError(TraceroomError):
@@ -67,14 +67,14 @@ class Missing(TraceroomError):
     """A name that does not exist."""
 
     @classmethod
-    def named(cls, kind: str, name: str, known: Iterable[str], mend: str = "") -> Missing:
-        """Error for `name`, with what is known: `no exporter 'harbr'; there are: harbor, verifiers`."""
-        names = sorted(known)
+    def named(cls, kind: str, name: str, valid_names: Iterable[str], hint: str = "") -> Missing:
+        """Error for `name`, with the valid names: `no exporter 'harbr'; there are: harbor, verifiers`."""
+        names = sorted(valid_names)
         shown = ", ".join(names[:MOST]) + (f" and {len(names) - MOST} more" if len(names) > MOST else "")
         near = difflib.get_close_matches(name, names, n=1)
-        hint = f"did you mean {near[0]!r}?" if near and len(names) > 8 else ""
+        guess = f"did you mean {near[0]!r}?" if near and len(names) > 8 else ""
         there = f"there are: {shown}" if names else "there are none"
-        return cls(f"no {kind} {name!r}", mend="; ".join(part for part in (there, hint, mend) if part))
+        return cls(f"no {kind} {name!r}", hint="; ".join(part for part in (there, guess, hint) if part))
 
 
 class StoreError(TraceroomError):

@@ -1,8 +1,8 @@
 """One writer at a time: the lock beside the warehouse.
 
-`<warehouse>.lock` is an advisory file lock of the operating system (given back when its holder dies, even by SIGKILL);
-`<warehouse>.holder.json` says, for people, who holds it. Readers take no lock: they open the published copy.
-Held once, it may be taken again inside (a run holds it over all its stages, and each stage takes it too).
+`<warehouse>.lock` is an advisory file lock of the operating system, released when its holder dies, even by SIGKILL;
+`<warehouse>.holder.json` describes the holder to people. Readers take no lock: they open the published copy. A process that
+holds the lock may take it again (a run holds it over all its stages, and each stage takes it too).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 
 from warehouse.errors import Busy
 
-_LOOK_S = 1.0
+_FIRST_WAIT_S = 1.0
 
 
 @contextlib.contextmanager
@@ -28,16 +28,26 @@ def writing(
 ) -> Iterator[None]:
     """Hold the warehouse for writing, as `what` (`a run over logs/`).
 
-    Where another run holds it, `waiting` is told once who, and we wait for at most `timeout_s` seconds.
-    Raises `Busy` after that.
+    While another run holds it, `waiting` gets its description once, and we wait for at most `timeout_s` seconds: then `Busy`.
     """
     warehouse.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(f"{warehouse}.lock", is_singleton=True)
     outermost = not lock.is_locked
-    _acquire(lock, warehouse, waiting, timeout_s)
+    try:
+        lock.acquire(timeout=_FIRST_WAIT_S)
+    except Timeout:
+        if waiting:
+            waiting(holder(warehouse))
+        try:
+            lock.acquire(timeout=timeout_s)
+        except Timeout:
+            raise Busy(f"{holder(warehouse)} has held the warehouse for {timeout_s:.0f} s", str(warehouse),
+                       "wait for it or end it, then run again: nothing is lost") from None
     try:
         if outermost:
-            _holder_file(warehouse).write_text(json.dumps(_who(what)))
+            _holder_file(warehouse).write_text(json.dumps({
+                "what": what, "process": os.getpid(), "host": socket.gethostname(),
+                "since": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")}))
         yield
     finally:
         if outermost:
@@ -46,32 +56,12 @@ def writing(
 
 
 def holder(warehouse: Path) -> str:
-    """Who holds the warehouse, in words."""
+    """Describe who holds the warehouse."""
     try:
         who = json.loads(_holder_file(warehouse).read_text())
         return f"{who['what']} (process {who['process']} on {who['host']}, since {who['since']})"
     except (OSError, ValueError, KeyError):
         return "another run"
-
-
-def _acquire(lock: FileLock, warehouse: Path, waiting: Callable[[str], None] | None, timeout_s: float) -> None:
-    with contextlib.suppress(Timeout):
-        lock.acquire(timeout=_LOOK_S)
-        return
-    if waiting:
-        waiting(holder(warehouse))
-    try:
-        lock.acquire(timeout=timeout_s)
-    except Timeout:
-        raise Busy(
-            f"{holder(warehouse)} has held the warehouse for {timeout_s:.0f} s", str(warehouse),
-            "wait for it or end it, then run again: nothing is lost",
-        ) from None
-
-
-def _who(what: str) -> dict[str, str | int]:
-    since = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    return {"what": what, "process": os.getpid(), "host": socket.gethostname(), "since": since}
 
 
 def _holder_file(warehouse: Path) -> Path:

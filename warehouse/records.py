@@ -14,14 +14,14 @@ from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
-Remember = Callable[[object, Callable[[], Any]], Any]
+Memoize = Callable[[object, Callable[[], Any]], Any]
 """(arguments, function of these alone) -> what it gives, or gave on another day. Both are JSON values: lists, no sets."""
 
 
-def anew(arguments: object, make: Callable[[], Any]) -> Any:
-    """Where nothing is remembered (`Remember`): what the function gives."""
+def recompute(arguments: object, make: Callable[[], Any]) -> Any:
+    """Where nothing is remembered (`Memoize`): what the function gives."""
     return make()
 
 
@@ -32,39 +32,39 @@ class Record(BaseModel):
 
 
 class File(Record):
-    """A log file, or a piece of a big one, that was read: a row of the ledger (`raw.files`)."""
+    """A log file, or a chunk of a big one, that was read: a row of the ledger (`raw.files`)."""
 
     file_id: str
-    """sha256 over source, the piece before it and content, first 32 hex digits: the same bytes from the beginning of a file to
-    the end of the piece are the same piece."""
+    """sha256 over source, the chunk before it and content, first 32 hex digits: the same bytes from the beginning of a file to
+    the end of the chunk are the same chunk."""
     previous: str | None
-    """Id of the piece before it in its file; None: the file begins with it."""
+    """Id of the chunk before it in its file; None: the file begins with it."""
     source: str
     """Name of the source the file belongs to (from the configuration, else `main`)."""
     path: str
     """Where it lay, for people; never part of an id or an export."""
-    piece: int
-    """0-based number of the piece in its file; 0 where the file is small."""
+    chunk: int
+    """0-based number of the chunk in its file; 0 where the file is small."""
     byte_offset: int
-    """Where the piece begins in the unpacked file."""
+    """Where the chunk begins in the unpacked file."""
     format: str
     """Name of the format module that read it."""
     n_bytes: int
-    """Bytes of the piece, unpacked."""
+    """Bytes of the chunk, unpacked."""
     n_records: int
     day: str | None
     """UTC day (YYYY-MM-DD) of its earliest record, None where nothing carries a time."""
     read_at: datetime
     settled: bool
-    """Its records were told apart from equal ones of other pieces (`pipelines.settling`)."""
+    """Its records were told apart from equal ones of other chunks (`pipelines.ingestion.settle`)."""
 
 
-class Place(Record):
-    """What lies where, as a run last saw it (`raw.places`); of clock and disk, never part of an id or an export."""
+class FileLocation(Record):
+    """What lies where, as a run last saw it (`raw.locations`); of clock and disk, never part of an id or an export."""
 
     path: str
     file_id: str
-    """The piece that ends the file."""
+    """The chunk that ends the file."""
     n_bytes: int
     """Size of the whole file before it was read."""
     modified_ns: int
@@ -84,7 +84,7 @@ class RawRecord(Record):
     n_bytes: int
     first_id: str | None = None
     """Id of the first of the file's equal records; None: it is the first."""
-    left_as: str | None = None
+    reject_reason: str | None = None
     """Why its events are left: `duplicate_record`, `forgotten` (its id is then a hash with the owner's key); None: they are
     kept."""
 
@@ -323,7 +323,7 @@ class Leakage(Record):
 
     service: str
     report: str
-    """JSON object (extractors/tasks/leakage.py)."""
+    """JSON object (extractors/tasks/splits.py)."""
 
 
 class Outcome(Record):
@@ -340,7 +340,7 @@ class Outcome(Record):
     model: str = ""
     """Hash of the signals, weights and constants that it was made with."""
     signals: str
-    """JSON list of {"name", "vote" (-1..1), "says", "evidence": [event ids]}, sorted by name."""
+    """JSON list of {"name", "vote" (-1..1), "description", "evidence": [event ids]}, sorted by name."""
 
 
 class SignalWorth(Record):
@@ -361,11 +361,11 @@ class SignalWorth(Record):
 
 
 Split = Literal["train", "validation", "held_out"]
-SIDES: tuple[str, ...] = get_args(Split)
+SPLITS: tuple[str, ...] = get_args(Split)
 """The sides of a split, from the earliest to the latest."""
 
 
-Band = Literal["rarely", "sometimes", "often", "mostly"]
+DifficultyBand = Literal["rarely", "sometimes", "often", "mostly"]
 """Rates of success below 20 %, 50 %, 80 %, and above: what goes well sometimes teaches most."""
 
 
@@ -397,17 +397,17 @@ class Task(Record):
     rate_low: float | None = None
     rate_high: float | None = None
     """Where the rate lies with 90 %."""
-    band: Band | None = None
+    difficulty_band: DifficultyBand | None = None
     """In which band the rate likely lies; None: it can't be told."""
-    ways: str = "[]"
+    call_sequences: str = "[]"
     """JSON list of {calls, n_good, n_sessions}: the distinct sequences of calls it was done by."""
-    asked_for: str = "[]"
-    """JSON list of the arguments (`tool.path`) that the user told only later on."""
-    told: str = "[]"
-    """JSON list of {tool, path, value}: the facts that every good session told the user out of answers."""
+    late_arguments: str = "[]"
+    """JSON list of the arguments (`tool.path`) that the user states only later on."""
+    reported_facts: str = "[]"
+    """JSON list of {tool, path, value}: the facts from answers that every good session reported to the user."""
     signature: str = "[]"
     """JSON list of {tool, effect, n_sessions, arguments}: what it changed or found out, and where each argument came from
-    (extractors/tasks/signatures.py)."""
+    (extractors/tasks/details.py)."""
 
 
 class Family(Record):
@@ -428,7 +428,7 @@ class Family(Record):
     rate_low: float | None
     rate_high: float | None
     """Where the rate lies with 90 %."""
-    band: Band | None
+    difficulty_band: DifficultyBand | None
     first_at: datetime | None
     last_at: datetime | None
     """Beginnings of its first and last session."""
@@ -488,7 +488,7 @@ class Sentence(Record):
     """Model that worded it; None: the user's own words."""
 
 
-Known = Literal["seen", "implied", "carried", "row_change"]
+Derivation = Literal["seen", "implied", "carried", "row_change"]
 
 
 class Fact(Record):
@@ -507,7 +507,7 @@ class Fact(Record):
     """Exclusive; None: for ever."""
     session_id: str | None
     """None: holds for all; else it is this session's own view."""
-    known: Known
+    derivation: Derivation
     observed_at: datetime | None
     event_id: str
     """Result or row change that it was read from."""
@@ -557,8 +557,8 @@ class Check(Record):
     check_id: str
     kind: str
     role: Literal["gate", "score", "penalty", "shaping", "diagnostic"]
-    says: str
-    """One sentence for a person."""
+    description: str = Field(validation_alias=AliasChoices("description", "says"))
+    """One sentence for a person; `says` in tables of earlier versions."""
     parameters: dict[str, Any]
     weight: float = 1.0
     provenance: dict[str, Any]
@@ -615,7 +615,7 @@ class EnvironmentRow(Record):
     content_digest: str
     rewards_digest: str
     image_id: str | None
-    image_left: str | None
+    image_skip_reason: str | None
     """Why there is no image, where there is none."""
     n_tasks: int
     n_tools: int
@@ -629,14 +629,14 @@ class Dataset(Record):
     kind: str
     """trajectories, sft, leakage …"""
     split: str | None
-    """One of `SIDES`; None: the file speaks of all."""
+    """One of `SPLITS`; None: the file speaks of all."""
     n_rows: int
     n_bytes: int
     sha256: str
 
 
-class Verdict(Record):
-    """What became of one thing at one stage (`mart.verdicts`): nothing vanishes."""
+class Decision(Record):
+    """What became of one thing at one stage (`mart.decisions`): nothing vanishes."""
 
     stage: str
     """extract, sessions, world, outcomes, tasks, rewards, variants, verify, environments, image, datasets."""
@@ -646,7 +646,7 @@ class Verdict(Record):
     reason: str
     """One snake_case word or two: `duplicate_session`, `no_known_success` …"""
     detail: str
-    """One sentence: what, where, the mend."""
+    """One sentence: what, where, the hint."""
     file_id: str | None = None
     line: int | None = None
 
@@ -668,7 +668,7 @@ def _frame_schema(record: type[Record]) -> dict[str, pl.DataType]:
 
 
 def empty(record: type[Record]) -> pl.DataFrame:
-    """A frame of no `record`s."""
+    """Return a frame of no `record`s."""
     return _empty(record).clone()
 
 
@@ -678,7 +678,7 @@ def _empty(record: type[Record]) -> pl.DataFrame:
 
 
 def frame(record: type[Record], rows: list[Any]) -> pl.DataFrame:
-    """A frame of `record` from records or plain dicts (not validated: for many)."""
+    """Return a frame of `record` from records or plain dicts (not validated: for many)."""
     data = [row.model_dump() if isinstance(row, Record) else row for row in rows]
     return pl.DataFrame(data, schema=frame_schema(record), orient="row") if data else empty(record)
 

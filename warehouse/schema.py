@@ -9,10 +9,17 @@ from typing import Any, NamedTuple
 
 import duckdb
 
-SCHEMA_VERSION = 2
-KEPT = ("raw.files", "raw.places", "raw.records", "raw.quarantine", "raw.declarations", "raw.forgotten", "raw.privacy",
+SCHEMA_VERSION = 3
+KEPT = ("raw.files", "raw.locations", "raw.records", "raw.quarantine", "raw.declarations", "raw.forgotten", "raw.privacy",
         "raw.people", "core.events")
 """Tables of what was read, and of what is not read again: they cannot be computed again without the logs."""
+RENAMED_TABLES = {"raw.places": "raw.locations", "mart.verdicts": "mart.decisions"}
+RENAMED_COLUMNS = (("raw.files", "piece", "chunk"), ("raw.records", "left_as", "reject_reason"))
+"""What tables of version 2 that are kept were called: (table by its new name, old column, new column)."""
+RECOMPUTED = ("raw.stages", "raw.partitions", "raw.audits", "raw.cache")
+"""What says that something is computed already: emptied by a migration."""
+DROPPED = ("raw.parts", "raw.kept")
+"""Tables of version 2 whose content is computed again."""
 _WITHOUT_INDEX = {"raw.records": ("record_id", "file_id", "byte_offset"), "core.events": ("event_id", "file_id"),
                   "raw.quarantine": ("file_id", "line")}
 """Keys of the tables that are too big for an index."""
@@ -42,13 +49,13 @@ class Layout(NamedTuple):
 
 @cache
 def schema_text() -> str:
-    """The SQL that makes an empty warehouse in a DuckDB file."""
+    """Return the SQL that makes an empty warehouse in a DuckDB file."""
     return files("warehouse").joinpath("schema.sql").read_text("utf-8")
 
 
 @cache
 def layout() -> Layout:
-    """The tables of today's schema."""
+    """Return the tables of today's schema."""
     with duckdb.connect() as connection:
         connection.execute(schema_text())
         keys = connection.execute(
@@ -62,15 +69,15 @@ def layout() -> Layout:
 
 
 def columns_of(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[Column, ...]]:
-    """The tables of the database in use."""
+    """Return the tables of the database in use."""
     rows: list[tuple[Any, ...]] = connection.execute(
         "select schema_name || '.' || table_name, column_name, data_type, is_nullable "
         "from duckdb_columns() join duckdb_tables() using (database_name, schema_name, table_name) "
         "where not duckdb_tables.internal and database_name = current_database() order by 1, column_index").fetchall()
-    found: dict[str, tuple[Column, ...]] = {}
+    columns: dict[str, tuple[Column, ...]] = {}
     for table, *column in rows:
-        found[table] = (*found.get(table, ()), Column(*column))
-    return found
+        columns[table] = (*columns.get(table, ()), Column(*column))
+    return columns
 
 
 def fingerprint() -> str:

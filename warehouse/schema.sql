@@ -10,33 +10,33 @@ create table if not exists raw.schema_version (version integer primary key, fing
 create table if not exists raw.stages (
     stage varchar primary key, digest varchar not null, versions varchar not null, seconds double not null,
     counts varchar not null, done_at timestamptz not null);
--- The same of a service's share of a stage that is made service by service, and the verdicts (JSON) that came with it.
-create table if not exists raw.parts (
-    stage varchar not null, service varchar not null, digest varchar not null, verdicts varchar not null,
+-- The same of a service's share of a stage that is made service by service, and the decisions (JSON) that came with it.
+create table if not exists raw.partitions (
+    stage varchar not null, service varchar not null, digest varchar not null, decisions varchar not null,
     primary key (stage, service));
 -- What was played against each task, so that it need not be played again while nothing that it depends on changed.
 create table if not exists raw.audits (
     service varchar not null, audit_id varchar not null, code varchar not null, audited varchar not null,
     primary key (service, audit_id));
--- What functions gave of their arguments alone (`kept_id`: digest of these; `told`: JSON, deflated), so that a night computes
+-- What functions gave of their arguments alone (`cache_id`: digest of these; `value`: JSON, deflated), so that a night computes
 -- what is new.
-create table if not exists raw.kept (
-    stage varchar not null, kept_id varchar not null, code varchar not null, told blob not null,
-    primary key (stage, kept_id));
+create table if not exists raw.cache (
+    stage varchar not null, cache_id varchar not null, code varchar not null, value blob not null,
+    primary key (stage, cache_id));
 
 create table if not exists raw.files (
-    file_id varchar primary key, previous varchar, source varchar not null, path varchar not null, piece bigint not null,
+    file_id varchar primary key, previous varchar, source varchar not null, path varchar not null, chunk bigint not null,
     byte_offset bigint not null, format varchar not null, n_bytes bigint not null, n_records bigint not null, day varchar,
     read_at timestamptz not null, settled boolean not null);
-create table if not exists raw.places (
+create table if not exists raw.locations (
     path varchar primary key, file_id varchar not null, n_bytes bigint not null, modified_ns bigint not null);
--- Of records and events there are too many for an index: their ids are made unique when all pieces of a run are in
--- (pipelines/settling.py), and rules hold them so. Trying every way to compress a column costs more than writing it, so each is
+-- Of records and events there are too many for an index: their ids are made unique when all chunks of a run are in
+-- (pipelines/ingestion/settle.py), and rules hold them so. Trying every way to compress a column costs more than writing it, so each is
 -- named: none for ids, which are hashes, a dictionary for what takes few values, FSST for text.
 create table if not exists raw.records (
     record_id varchar not null using compression uncompressed, file_id varchar not null using compression dictionary,
     line bigint not null, byte_offset bigint not null, n_bytes bigint not null, first_id varchar using compression uncompressed,
-    left_as varchar using compression dictionary);
+    reject_reason varchar using compression dictionary);
 create table if not exists raw.quarantine (
     record_id varchar not null, file_id varchar not null, line bigint not null, byte_offset bigint not null,
     content blob not null);
@@ -98,12 +98,12 @@ create table if not exists mart.tasks (
     task_id varchar primary key, service varchar not null, family varchar not null, slots varchar not null,
     goal varchar not null, session_ids varchar[] not null, segment_of varchar, derived_from varchar,
     starts_at timestamptz, good_session_ids varchar[] not null, split varchar not null, difficulty double,
-    rate double, rate_low double, rate_high double, band varchar, ways varchar not null, asked_for varchar not null,
-    told varchar not null, signature varchar not null);
+    rate double, rate_low double, rate_high double, difficulty_band varchar, call_sequences varchar not null,
+    late_arguments varchar not null, reported_facts varchar not null, signature varchar not null);
 create table if not exists mart.families (
     family varchar primary key, service varchar not null, asks varchar not null, goal varchar not null,
     n_sessions bigint not null, n_tasks bigint not null, n_good bigint not null, rate double, rate_low double,
-    rate_high double, band varchar, first_at timestamptz, last_at timestamptz, signature varchar not null);
+    rate_high double, difficulty_band varchar, first_at timestamptz, last_at timestamptz, signature varchar not null);
 create table if not exists mart.goals (
     goal_id varchar primary key, session_id varchar not null, service varchar not null, place bigint not null,
     begins bigint not null, ends bigint not null, kind varchar not null, asks varchar not null, family varchar not null,
@@ -116,7 +116,7 @@ create table if not exists mart.sentences (
 create table if not exists mart.facts (
     fact_id varchar primary key, service varchar not null, entity_class varchar not null, key varchar not null,
     value varchar not null, valid_from timestamptz, valid_to timestamptz, session_id varchar,
-    known varchar not null, observed_at timestamptz, event_id varchar not null);
+    derivation varchar not null, observed_at timestamptz, event_id varchar not null);
 create table if not exists mart.recorded (
     recorded_id varchar primary key, service varchar not null, tool varchar not null, arguments varchar not null,
     content varchar not null, is_error boolean not null, valid_from timestamptz, valid_to timestamptz,
@@ -135,17 +135,17 @@ create table if not exists mart.variants (
     rubric_id varchar not null, checks varchar not null, solution varchar not null);
 create table if not exists mart.environments (
     environment varchar primary key, service varchar not null, content_digest varchar not null,
-    rewards_digest varchar not null, image_id varchar, image_left varchar, n_tasks bigint not null,
+    rewards_digest varchar not null, image_id varchar, image_skip_reason varchar, n_tasks bigint not null,
     n_tools bigint not null);
 create table if not exists mart.datasets (
     path varchar primary key, kind varchar not null, split varchar, n_rows bigint not null, n_bytes bigint not null,
     sha256 varchar not null);
-create table if not exists mart.verdicts (
+create table if not exists mart.decisions (
     stage varchar not null, subject varchar not null, kept boolean not null, reason varchar not null,
     detail varchar not null, file_id varchar, line bigint, primary key (stage, subject, reason));
 
 create or replace view mart.funnel as
     select stage, kept, reason, count(*) as n
-    from mart.verdicts
+    from mart.decisions
     group by stage, kept, reason
     order by stage, kept desc, n desc, reason;

@@ -27,7 +27,18 @@ from pyarrow import parquet
 
 from warehouse.catalogs import Catalog, catalog_of, published_path
 from warehouse.errors import Busy, NotAWarehouse, SchemaTooNew, SchemaTooOld, StoreError
-from warehouse.schema import KEPT, SCHEMA_VERSION, columns_of, fingerprint, layout, schema_text
+from warehouse.schema import (
+    DROPPED,
+    KEPT,
+    RECOMPUTED,
+    RENAMED_COLUMNS,
+    RENAMED_TABLES,
+    SCHEMA_VERSION,
+    columns_of,
+    fingerprint,
+    layout,
+    schema_text,
+)
 
 # DuckDB reads frames through Arrow, which writes a line to stderr about each whose memory is not aligned, or aligns it.
 os.environ.setdefault("ACERO_ALIGNMENT_HANDLING", "reallocate")
@@ -39,7 +50,7 @@ _WORLD_AT = """
         select *, coalesce(valid_from, timestamptz '-infinity') as since from mart.facts
         where service = $service and session_id is null),
     things as (select distinct entity_class, key, cast($instant as timestamptz) as instant from held)
-    select held.entity_class, held.key, value, known, valid_from, valid_to, observed_at, event_id
+    select held.entity_class, held.key, value, derivation, valid_from, valid_to, observed_at, event_id
     from things asof join held
         on things.entity_class = held.entity_class and things.key = held.key and things.instant >= held.since
     where valid_to is null or instant < valid_to order by all
@@ -60,7 +71,7 @@ class Store:
     """An open warehouse. Use as a context manager: it is always closed."""
 
     def __init__(self, catalog: Catalog, path: Path, write: bool) -> None:
-        with _said(str(catalog)):
+        with _errors_as_ours(str(catalog)):
             self._connection = catalog.connect(write)
         self._catalog = catalog
         self._place = str(catalog)
@@ -90,7 +101,7 @@ class Store:
     def _opened(cls, catalog: Catalog, path: Path, write: bool) -> Store:
         store = cls(catalog, path, write)
         try:
-            with _said(str(catalog)):
+            with _errors_as_ours(str(catalog)):
                 store.again(store._prepare) if write else store._prepare()
         except BaseException:
             store.close()
@@ -99,13 +110,13 @@ class Store:
 
     def read(self, sql: str, **parameters: object) -> pl.DataFrame:
         """Rows of a query; `$name` in it stands for a parameter."""
-        with _said(self._place):
-            found = self._connection.execute(sql, parameters).pl()
-        return found.with_columns(pl.col(pl.Datetime).dt.cast_time_unit("us").dt.convert_time_zone("UTC"))
+        with _errors_as_ours(self._place):
+            frame = self._connection.execute(sql, parameters).pl()
+        return frame.with_columns(pl.col(pl.Datetime).dt.cast_time_unit("us").dt.convert_time_zone("UTC"))
 
     def write_parquet(self, path: Path, sql: str, **parameters: object) -> None:
         """Rows of a query as a Parquet file, in its order; what is in memory is a group of rows."""
-        with _said(self._place):
+        with _errors_as_ours(self._place):
             rows = self._connection.execute(sql, parameters).to_arrow_reader(_ROW_GROUP)
             with parquet.ParquetWriter(path, rows.schema, compression="lz4") as file:
                 for batch in rows:
@@ -125,20 +136,23 @@ class Store:
 
         How many rows there are, and the sums of both halves of their MD5s (hashes of a multiset, Bellare and Micciancio 1997):
         one pass, constant memory. It tells changes apart, it is no signature. What was read from logs (`KEPT`) is as many rows
-        as there are logs: there it is the digest of the ledger, whose pieces are named by their content.
+        as there are logs: there it is the digest of the ledger, whose chunks are named by their content.
         """
         if table in KEPT:
-            pieces = self.read("select file_id from raw.files order by file_id")["file_id"]
-            return hashlib.sha256("\n".join(pieces).encode()).hexdigest()
+            chunks = self.read("select file_id from raw.files order by file_id")["file_id"]
+            return hashlib.sha256("\n".join(chunks).encode()).hexdigest()
         return self.versions(table, "''").get("", "")
 
     def versions(self, rows: str, by: str = "service") -> dict[str, str]:
-        """The same of each service's rows. `rows`: a table with a column `service`, or a query in parentheses."""
-        found = self.read(_VERSIONS.format(rows=rows, by=by)).iter_rows()
-        return {service: hashlib.sha256(":".join(map(str, told)).encode()).hexdigest() for service, *told in found}
+        """Return the same of each service's rows. `rows`: a table with a column `service`, or a query in parentheses."""
+        rows_of_versions = self.read(_VERSIONS.format(rows=rows, by=by)).iter_rows()
+        return {
+            service: hashlib.sha256(":".join(map(str, digests)).encode()).hexdigest() for service, *digests in rows_of_versions
+        }
 
     def world_at(self, service: str, instant: datetime) -> pl.DataFrame:
-        """What is known of a service's world as of an instant (UTC): one row a thing, with `known`: how it is known.
+        """Return what is known of a service's world as of an instant (UTC): one row a thing, with `derivation`: how it is
+        known.
 
         An ASOF JOIN of every thing with the fact that began last before the instant; where that had ended by then, nothing is
         known of the thing. What one session alone saw is not in it.
@@ -151,18 +165,18 @@ class Store:
 
     def replace(self, table: str, frame: pl.DataFrame, where: str = "true", **parameters: object) -> int:
         """Put `frame` in the place of the table's rows `where`; gives the rows written."""
-        with self.transaction(), _said(self._place, table):
+        with self.transaction(), _errors_as_ours(self._place, table):
             self._connection.execute(f"delete from {table} where {where}", parameters)
             return self._insert(table, frame)
 
     def append(self, table: str, frame: pl.DataFrame) -> int:
         """Add all rows, of which none is there yet."""
-        with self.transaction(), _said(self._place, table):
+        with self.transaction(), _errors_as_ours(self._place, table):
             return self._insert(table, frame)
 
     def change(self, statement: str, frame: pl.DataFrame | None = None, **parameters: object) -> None:
         """Carry out an update or a delete, in which `incoming` stands for `frame`."""
-        with self.transaction(), _said(self._place):
+        with self.transaction(), _errors_as_ours(self._place):
             if frame is not None:
                 self._connection.register("incoming", frame)
             try:
@@ -180,7 +194,7 @@ class Store:
 
     def append_new(self, table: str, frame: pl.DataFrame) -> int:
         """Add the rows whose key is not there yet; gives how many that were."""
-        with self.transaction(), _said(self._place, table):
+        with self.transaction(), _errors_as_ours(self._place, table):
             return self._insert(table, frame, are_new=True)
 
     @contextlib.contextmanager
@@ -189,7 +203,7 @@ class Store:
         if self._within:
             yield
             return
-        with _said(self._place):
+        with _errors_as_ours(self._place):
             self._connection.execute("begin")
         self._within = True
         try:
@@ -198,13 +212,13 @@ class Store:
             self._connection.execute("rollback")
             raise
         else:
-            with _said(self._place):
+            with _errors_as_ours(self._place):
                 self._connection.execute("commit")
         finally:
             self._within = False
 
     def again(self, work: Callable[[], T], in_transaction: bool = True) -> T:
-        """What `work` gives, done in one transaction; begun anew where another writer changed the same rows meanwhile.
+        """Return what `work` gives, done in one transaction; begun anew where another writer changed the same rows meanwhile.
 
         Raises Busy where others always come first. Within a transaction `work` is a part of it.
         """
@@ -229,19 +243,19 @@ class Store:
             self._limit(*before)
 
     def _limit(self, memory: str, n_threads: int | None) -> None:
-        with _said(self._place):
+        with _errors_as_ours(self._place):
             self._connection.execute(f"set memory_limit = '{memory}'")
             if n_threads is not None:
                 self._connection.execute(f"set threads = {n_threads}")
 
     def publish(self) -> None:
         """Let readers see the warehouse as it is now, in one step."""
-        with _said(self._place):
+        with _errors_as_ours(self._place):
             self.again(lambda: self._catalog.publish(self._connection), in_transaction=False)
 
     def compact(self) -> None:
         """Write the warehouse anew, so that nothing is left of rows that were deleted: not within a transaction."""
-        with _said(self._place):
+        with _errors_as_ours(self._place):
             self._catalog.close(self._connection)
             self._catalog.compact()
             self._connection = self._catalog.connect(self.write)
@@ -256,9 +270,7 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
     def _insert(self, table: str, frame: pl.DataFrame, are_new: bool = False) -> int:
@@ -267,11 +279,12 @@ class Store:
         columns = layout().names(table)
         if absent := [name for name in columns if name not in frame.columns]:
             raise StoreError(f"the frame has no column {absent[0]!r}", table, "give it all columns of its record")
-        told = tuple(name for name in columns if frame[name].null_count() < frame.height)   # writing nothing takes time too
-        names = ", ".join(told)
-        statement = (self._catalog.insert_new(table, told, self.key(table)) if are_new
+        used_columns = tuple(
+            name for name in columns if frame[name].null_count() < frame.height)  # writing nothing takes time too
+        names = ", ".join(used_columns)
+        statement = (self._catalog.insert_new(table, used_columns, self.key(table)) if are_new
                      else f"insert into {table} ({names}) select {names} from incoming")
-        self._connection.register("incoming", frame.select(told).to_arrow(compat_level=pl.CompatLevel.newest()))
+        self._connection.register("incoming", frame.select(used_columns).to_arrow(compat_level=pl.CompatLevel.newest()))
         try:
             done = self._connection.execute(statement).fetchone()
         finally:
@@ -279,7 +292,7 @@ class Store:
         return int(done[0]) if done else 0
 
     def _settle(self) -> None:
-        """What a session of DuckDB is told whatever the catalog."""
+        """Apply the settings of a DuckDB session, whatever the catalog."""
         self._connection.execute("set TimeZone = 'UTC'")
         self._connection.execute("set preserve_insertion_order = true")
 
@@ -289,10 +302,14 @@ class Store:
         if there and "raw.schema_version" not in there:
             raise NotAWarehouse("this DuckDB file is no warehouse of Traceroom", self._place, "choose another --out")
         if not there:
-            self._create()
+            if not self.write:
+                raise NotAWarehouse("the warehouse is empty", self._place, "make it with: traceroom run LOGS --out DIR")
+            with self.transaction():
+                self._catalog.create(self._connection)
+                self._sign()
             return
-        known = self._connection.execute("select version, fingerprint from raw.schema_version").fetchone()
-        version, signed = known if known else (0, "")
+        signature = self._connection.execute("select version, fingerprint from raw.schema_version").fetchone()
+        version, signed = signature if signature else (0, "")
         if version > SCHEMA_VERSION:
             raise SchemaTooNew(
                 f"the warehouse has schema {version}, and this Traceroom knows up to {SCHEMA_VERSION}", self._place,
@@ -300,14 +317,10 @@ class Store:
         if signed != fingerprint():
             self._migrate(there, version)
 
-    def _create(self) -> None:
-        if not self.write:
-            raise NotAWarehouse("the warehouse is empty", self._place, "make it with: traceroom run LOGS --out DIR")
-        with self.transaction():
-            self._catalog.create(self._connection)
-            self._sign()
-
     def _migrate(self, there: dict[str, tuple[str, ...]], version: int) -> None:
+        there = {RENAMED_TABLES.get(table, table): columns for table, columns in there.items()}
+        for table, old, new in RENAMED_COLUMNS:
+            there |= {table: tuple(new if name == old else name for name in there[table])} if table in there else {}
         changed = [
             name for name in layout().columns if there.get(name) != layout().names(name) and name != "raw.schema_version"]
         if lost := [name for name in changed if name in KEPT and name in there]:
@@ -321,21 +334,33 @@ class Store:
                     "bring it up to date with: traceroom run --out DIR")
             return
         with self.transaction():
-            for name in [*(name for name in changed if name in there), "raw.schema_version"]:
-                self._connection.execute(f"drop table if exists {name} cascade")
+            for view in layout().views:
+                self._connection.execute(f"drop view if exists {view}")
+            self._rename()
+            for name in [*(name for name in changed if name in there), *DROPPED, "raw.schema_version"]:
+                self._connection.execute(f"drop table if exists {name}")
             self._catalog.create(self._connection)
-            self._connection.execute("delete from raw.stages")
-            self._connection.execute("delete from raw.parts")
-            self._connection.execute("delete from raw.audits")
-            self._connection.execute("delete from raw.kept")
+            for name in RECOMPUTED:
+                self._connection.execute(f"delete from {name}")
             self._sign()
+
+    def _rename(self) -> None:
+        """Give what is kept of an older warehouse today's names."""
+        there = columns_of(self._connection)
+        for old, new in RENAMED_TABLES.items():
+            if old in there:
+                self._connection.execute(f"alter table {old} rename to {new.partition('.')[2]}")
+                there[new] = there.pop(old)
+        for table, old, new in RENAMED_COLUMNS:
+            if any(column.name == old for column in there.get(table, ())):
+                self._connection.execute(f"alter table {table} rename column {old} to {new}")
 
     def _sign(self) -> None:
         self._connection.execute("insert into raw.schema_version values (?, ?)", [SCHEMA_VERSION, fingerprint()])
 
 
 @contextlib.contextmanager
-def _said(place: str, table: str = "") -> Iterator[None]:
+def _errors_as_ours(place: str, table: str = "") -> Iterator[None]:
     """DuckDB's own errors, said as ours; a query that a signal cut short is the signal again."""
     try:
         yield
@@ -344,7 +369,7 @@ def _said(place: str, table: str = "") -> Iterator[None]:
         where = f"{place}{f' ({table})' if table else ''}"
         if any(words in str(error) for words in _CONFLICT):
             raise Busy(f"another run wrote the same rows meanwhile ({first.rstrip('.')})", where, "run again") from error
-        raise StoreError(first.rstrip("."), where, _mend(error)) from error
+        raise StoreError(first.rstrip("."), where, _hint(error)) from error
     except RuntimeError as error:  # so DuckDB says that a signal came while a query ran
         if _INTERRUPTED in str(error):
             raise KeyboardInterrupt from error
@@ -355,7 +380,7 @@ _CONFLICT = ("Transaction conflict", "transaction conflict", "write-write confli
 _NO_ROOM = ("No space left on device", "Disk quota exceeded", "File too large")
 
 
-def _mend(error: duckdb.Error) -> str:
+def _hint(error: duckdb.Error) -> str:
     if any(words in str(error) for words in _NO_ROOM):   # whatever kind of error DuckDB makes of it
         return "make room on the disk, then run again: what was committed stays"
     if isinstance(error, duckdb.FatalException | duckdb.InternalException | duckdb.SerializationException):

@@ -1,4 +1,4 @@
-"""The way from an agent's container to the tools of its room: a Unix socket inside, the container's own stdio outside.
+"""The connection from an agent's container to the environment's tools: a Unix socket inside, the container's stdio outside.
 
     python3 /tools/tools.py serve                       the container's first process: carries lines, starts nothing
     python3 /tools/tools.py list                        the tools, a JSON object a line
@@ -35,37 +35,37 @@ PATIENCE_S = 5.0
 PLACE = os.environ.get("TOOLS_SOCKET", "/tmp/tools.sock")
 
 
-class Refused(Exception):
-    """What the room refuses, in its words."""
+class ToolsError(Exception):
+    """A request that the environment rejects, in its words."""
 
 
 def request(method: str, params: dict[str, Any] | None = None, place: str = PLACE) -> dict[str, Any]:
-    """Result of one request; Refused where there is none, OSError where the way is closed."""
-    with socket.socket(socket.AF_UNIX) as way, way.makefile("rb") as answers:
-        way.connect(place)
+    """Return the result of one request; ToolsError if it is rejected, OSError if the connection is closed."""
+    with socket.socket(socket.AF_UNIX) as stream, stream.makefile("rb") as answers:
+        stream.connect(place)
         message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}
-        way.sendall(json.dumps(message).encode() + b"\n")
-        reply = json.loads(answers.readline() or b'{"error": {"message": "the room is gone"}}')
+        stream.sendall(json.dumps(message).encode() + b"\n")
+        reply = json.loads(answers.readline() or b'{"error": {"message": "the environment process is gone"}}')
     if "error" in reply:
-        raise Refused(reply["error"]["message"])
+        raise ToolsError(reply["error"]["message"])
     result: dict[str, Any] = reply["result"]
     return result
 
 
 def call(tool: str, arguments: dict[str, Any] | None = None) -> tuple[str, bool]:
-    """A tool's answer as text, and whether it is an error."""
+    """Return a tool's answer as text, and whether it is an error."""
     result = request("tools/call", {"name": tool, "arguments": arguments or {}})
     return "".join(part.get("text", "") for part in result["content"]), bool(result["isError"])
 
 
 def say(text: str) -> str | None:
-    """What the user replies, None where they have nothing more to say."""
+    """Return the user's reply, None if they have nothing more to say."""
     reply: str | None = request("traceroom/say", {"text": text})["reply"]
     return reply
 
 
 def serve(place: str = PLACE) -> None:
-    """Carry lines until stdin ends; one thread and no child, so that it goes on where the container has no process left."""
+    """Forward lines until stdin ends; one thread and no child, so that it also works if the container may start no process."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the first process of a container inherits orphans
     with socket.socket(socket.AF_UNIX) as listening, selectors.DefaultSelector() as ready:
         with contextlib.suppress(FileNotFoundError):
@@ -74,35 +74,35 @@ def serve(place: str = PLACE) -> None:
         listening.listen(MOST)
         ready.register(listening, selectors.EVENT_READ)
         ready.register(sys.stdin.buffer, selectors.EVENT_READ)
-        open_ones: dict[socket.socket, bytes] = {}
+        clients: dict[socket.socket, bytes] = {}
         numbers = itertools.count()
-        _carried(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}', next(numbers))
+        _exchange(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}', next(numbers))
         while True:
             for key, _ in ready.select():
                 if key.fileobj is listening:
-                    _welcome(listening, ready, open_ones)
+                    _accept(listening, ready, clients)
                 elif not isinstance(key.fileobj, socket.socket):  # asked past the socket; or the host is gone
                     if not sys.stdin.buffer.readline():
                         return
-                elif not _heard(key.fileobj, open_ones, numbers):
+                elif not _forward(key.fileobj, clients, numbers):
                     ready.unregister(key.fileobj)
-                    del open_ones[key.fileobj]
+                    del clients[key.fileobj]
                     key.fileobj.close()
 
 
-def _welcome(listening: socket.socket, ready: selectors.BaseSelector, open_ones: dict[socket.socket, bytes]) -> None:
+def _accept(listening: socket.socket, ready: selectors.BaseSelector, clients: dict[socket.socket, bytes]) -> None:
     with contextlib.suppress(OSError):
         one, _ = listening.accept()
-        if len(open_ones) >= MOST:
+        if len(clients) >= MOST:
             one.close()
             return
         one.settimeout(PATIENCE_S)
         ready.register(one, selectors.EVENT_READ)
-        open_ones[one] = b""
+        clients[one] = b""
 
 
-def _carried(line: bytes, number: int) -> bytes:
-    """The host's answer to a line, empty where it has none; EOFError once the host is gone."""
+def _exchange(line: bytes, number: int) -> bytes:
+    """Return the host's answer to a line, empty if there is none; EOFError once the host is gone."""
     sys.stdout.buffer.write(b"\n%d %s\n" % (number, line))  # whatever else stands there unfinished, this is a line of its own
     sys.stdout.buffer.flush()
     mark = b"%d " % number
@@ -112,16 +112,16 @@ def _carried(line: bytes, number: int) -> bytes:
     raise EOFError
 
 
-def _heard(one: socket.socket, open_ones: dict[socket.socket, bytes], numbers: Iterator[int]) -> bool:
-    """Carry what a program has said; whether it may say more."""
+def _forward(one: socket.socket, clients: dict[socket.socket, bytes], numbers: Iterator[int]) -> bool:
+    """Forward what a program sent; False once it cannot send more."""
     try:
         data = one.recv(65536)
-        *lines, rest = (open_ones[one] + data).split(b"\n")
+        *lines, rest = (clients[one] + data).split(b"\n")
         if not data or len(rest) > MAX_LINE:
             return False
-        open_ones[one] = rest
+        clients[one] = rest
         for line in lines:
-            answer = _carried(line, next(numbers))
+            answer = _exchange(line, next(numbers))
             if answer:
                 one.sendall(answer + b"\n")
     except (OSError, EOFError):
@@ -130,11 +130,11 @@ def _heard(one: socket.socket, open_ones: dict[socket.socket, bytes], numbers: I
 
 
 def _bridge(source: BinaryIO, sink: BinaryIO, place: str = PLACE) -> None:
-    """MCP over stdio: lines in and out, as they stand."""
-    with socket.socket(socket.AF_UNIX) as way, way.makefile("rb") as answers:
-        way.connect(place)
+    """Connect MCP over stdio to the socket: lines in and out, unchanged."""
+    with socket.socket(socket.AF_UNIX) as stream, stream.makefile("rb") as answers:
+        stream.connect(place)
         for line in source:
-            way.sendall(line)
+            stream.sendall(line)
             with contextlib.suppress(ValueError):
                 message = json.loads(line)
                 if isinstance(message, dict) and "id" not in message:
@@ -144,7 +144,7 @@ def _bridge(source: BinaryIO, sink: BinaryIO, place: str = PLACE) -> None:
 
 
 def main(words: list[str]) -> int:
-    """What the first word says."""
+    """Run the command that the first word names."""
     match words:
         case ["serve"]:
             serve()
@@ -168,6 +168,6 @@ def main(words: list[str]) -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
-    except (Refused, OSError, EOFError, ValueError) as error:
+    except (ToolsError, OSError, EOFError, ValueError) as error:
         print(f"tools: {error}", file=sys.stderr)
         sys.exit(2)

@@ -1,8 +1,11 @@
 """The audit of one task: its known solution, its recorded sessions, attackers and mutants, each played and graded.
 
-In: the room, a task, its rubric, its solution, its recorded sessions. Out: every play with its reward and with what a right
-reward does with it, and the first reason not to publish the task.
-Sees: what each player of `attackers.py` and `mutants.py` gets; sessions whose probability of success is as good as certain.
+In: the environment, a task, its rubric, its solution, its recorded sessions. Out: every play with its reward and with what a
+right reward does with it, and the first reason not to publish the task; and the audit as it ships with the rewards: rows of
+audit.jsonl ({"task_id", "rubric_id", "reason", "plays": [{"player", "kind", "reward", "should", "description"}]}) and
+audit.json: how often what should fail got through (`false_accept`), and how often what should pass did not (`false_reject`), of
+all tasks that were tried and of those that hold, with Wilson's 95 % interval.
+Sees: what each player of `attackers.py` gets; sessions whose probability of success is as good as certain.
 Does not see: whether a session really went well: a probability is no proof, so what lies between `bad_below` and
 `good_from` is shown and does not decide, but all that get through together must be likelier good than bad.
 """
@@ -10,28 +13,21 @@ Does not see: whether a session really went well: a probability is no proof, so 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from env_builder.audit.attackers import Attack, Attackers
-from env_builder.audit.mutants import Maker
-from env_builder.audit.plays import PASSES, Journal, Play, Replayed, Row, journal_of
+from env_builder.audit.attackers import Attackers, Maker
+from env_builder.audit.plays import PASSES, GradedPlay, Journal, Replayed, Row, journal_of
 from env_builder.audit.values import Plausible
 from env_builder.runtime import Environment
 from env_builder.runtime.canonical import canonical
+from env_builder.runtime.checks import kind_of
 from env_builder.runtime.grading import grade
 from env_builder.runtime.records import Episode, Grade, Task
-from env_builder.runtime.rubrics import Rubric
+from env_builder.runtime.rubrics import ParsedRubric
 
 ODDS = 0.001
 """Probabilities nearer to 0 or 1 than this count as this near."""
-REFUSES = "must_not_write"
-"""Kind of gate by which a rubric says outright that the right answer is to change nothing."""
-WAYS = ("order", "call", "not_said", "promised", "process", "honeypot")
-"""Kinds of gates that forbid ways to the right end; who takes such a way must be stopped though it ends as it should."""
-BY_END = ("state", REFUSES)
-"""Kinds of gates that see the end state alone: who ends like one that they stop is stopped too."""
-
 REFUSAL = "changing nothing is right here, and looking and telling is all that there is to it"
 """Why telling everything is shown and does not decide where the rubric asks for a refusal (docs/rewards.md)."""
 
@@ -54,7 +50,7 @@ class Depth(NamedTuple):
 DEEP = Depth(mutants=8, looks=80, every=True)
 
 
-class Session(NamedTuple):
+class RecordedSession(NamedTuple):
     """A recorded session of a task."""
 
     session_id: str
@@ -77,7 +73,7 @@ class Audited(NamedTuple):
     """What came of one task."""
 
     failure: Failure | None
-    plays: list[Play]
+    plays: list[GradedPlay]
 
 
 class Subject(NamedTuple):
@@ -85,15 +81,23 @@ class Subject(NamedTuple):
 
     environment: Environment
     task: Task
-    rubric: Rubric
+    rubric: ParsedRubric
     solution: list[dict[str, Any]]
-    sessions: Sequence[Session]
+    sessions: Sequence[RecordedSession]
 
 
 def audit(subject: Subject, values: Plausible, depth: Depth) -> Audited:
     """Play against one task. `values`: what stands on record in its room, gathered once for all tasks."""
-    journal, got = _solve(subject)
-    plays = [Play("solution", "solution", got.reward, "pass")]
+    environment = subject.environment
+    environment.reset(subject.task.task_id, seed=0)
+    for row in journal_of(subject.solution):
+        if row["kind"] == "say":
+            environment.say(row["content"])
+        else:
+            environment.call(row["tool"], row["arguments"])
+    environment.finish()
+    journal, got = (list(environment.journal), grade(subject.rubric, environment.episode()))
+    plays = [GradedPlay("solution", "solution", got.reward, "pass")]
     solved = Replayed(subject.environment, subject.task, journal)
     again = grade(subject.rubric, solved.episode)
     differs = _differs(journal, solved.journal, got, again)
@@ -108,85 +112,90 @@ def audit(subject: Subject, values: Plausible, depth: Depth) -> Audited:
     return Audited(judged(plays, subject.sessions), plays)
 
 
-def in_order(sessions: Iterable[Session]) -> list[Session]:
-    """The sessions as they are played: the likeliest to have gone well first."""
+def in_order(sessions: Iterable[RecordedSession]) -> list[RecordedSession]:
+    """Return the sessions as they are played: the likeliest to have gone well first."""
     return sorted(sessions, key=lambda each: (-(each.probability or 0.0), each.session_id))
 
 
-def said(chance: float | None) -> str:
-    """What the play of a session says of it."""
+def chance_text(chance: float | None) -> str:
+    """Return what the play of a session says of it."""
     return "" if chance is None else f"{chance:.3f}"
 
 
-def judged(plays: list[Play], sessions: Sequence[Session]) -> Failure | None:
-    """The first reason not to publish a task against which all of this was played, None where there is none."""
-    return _failure(plays, _odds(plays, sessions))
+def side_of(chance: float | None, depth: Depth) -> str:
+    """Say whether a session is known to be `good` or `bad`, or is `open`, or has no probability (empty)."""
+    if chance is None:
+        return ""
+    return "good" if chance >= depth.good_from else "bad" if chance < depth.bad_below else "open"
 
 
-def _solve(subject: Subject) -> tuple[list[Row], Grade]:
-    """Journal and grade of the known solution, played through the interface that a policy uses."""
-    environment = subject.environment
-    environment.reset(subject.task.task_id, seed=0)
-    for row in journal_of(subject.solution):
-        if row["kind"] == "say":
-            environment.say(row["content"])
-        else:
-            environment.call(row["tool"], row["arguments"])
-    environment.finish()
-    return list(environment.journal), grade(subject.rubric, environment.episode())
+def judged(plays: list[GradedPlay], sessions: Sequence[RecordedSession]) -> Failure | None:
+    """Return the first reason not to publish a task against which all of this was played, None where there is none."""
+    chances = {one.session_id: one.probability for one in sessions}
+    through = (chances.get(play.player) for play in plays if play.kind == "session" and play.passed)
+    near = (min(1 - ODDS, max(ODDS, chance)) for chance in through if chance is not None)
+    odds = sum(math.log(chance / (1 - chance)) for chance in near)
+    silent = next(play for play in plays if play.player == "silent")
+    if silent.reward != 0.0:
+        return Failure("nothing_passes", f"Doing nothing is worth {_worth(silent.reward)}; the rubric asks for too little.")
+    wrong = [play for play in plays if play.should == "fail" and play.passed]
+    for kind, reason, what in (("attacker", "attacker_passes", "The attacker {!r}"),
+                               ("session", "bad_session_passes", "The bad session {!r}"),
+                               ("mutant", "mutant_survives", "A solution with an act {}")):
+        first = next((play for play in wrong if play.kind == kind), None)
+        if first:
+            description = f" ({first.description})" if first.description else ""
+            return Failure(reason, f"{what.format(first.player)}{description} is worth {_worth(first.reward)}.")
+    if odds < 0:
+        return Failure("bad_session_passes", "The sessions that get through are together likelier bad than good.")
+    for play in plays:
+        if play.kind == "session" and play.should == "pass" and play.reward is not None and not play.passed:
+            return Failure("good_session_fails", f"The good session {play.player!r} is worth {_worth(play.reward)}.")
+    return None
 
 
-def _sessions(subject: Subject, solved: Replayed, depth: Depth) -> Iterator[Play]:
+def _sessions(subject: Subject, solved: Replayed, depth: Depth) -> Iterator[GradedPlay]:
     """Every recorded session of the task, the good ones first: what they reached is as right as the solution's end."""
     for one in in_order(subject.sessions):
         episode = solved.whole(journal_of(one.steps))
-        chance = one.probability
-        good = chance is not None and chance >= depth.good_from
-        bad = chance is not None and chance < depth.bad_below
-        if good:
+        side = side_of(one.probability, depth)
+        if side == "good":
             solved.accept(episode)
-        yield Play(one.session_id, "session", grade(subject.rubric, episode).reward,
-                   "pass" if good else "fail" if bad else None, said(chance))
+        yield GradedPlay(one.session_id, "session", grade(subject.rubric, episode).reward,
+                         "pass" if side == "good" else "fail" if side == "bad" else None, chance_text(one.probability))
 
 
-def _attackers(subject: Subject, attackers: Attackers, solved: Replayed, depth: Depth) -> Iterator[Play]:
+def _attackers(subject: Subject, attackers: Attackers, solved: Replayed, depth: Depth) -> Iterator[GradedPlay]:
     """Each attacker; those who change nothing are not asked again where doing nothing is stopped for its end."""
     stopped = refuses = False
     for attack in attackers.idle():
         got = grade(subject.rubric, solved.play(attack.rows))
         if attack.name == "silent":
-            ends = [check for check in got.checks if check.kind in BY_END and check.role == "gate"]
+            ends = [check for check in got.checks if kind_of(check.kind).stops == "end" and check.role == "gate"]
             stopped = any(check.passed is False for check in ends)
-            refuses = any(check.kind == REFUSES for check in ends)
-        yield Play(attack.name, "attacker", got.reward, "fail")
+            refuses = any(kind_of(check.kind).demands_no_change for check in ends)
+        yield GradedPlay(attack.name, "attacker", got.reward, "fail")
     if depth.every or not stopped:
         for attack in attackers.looking(depth.looks):
             excepted = attack.name == "list_everything" and refuses
-            yield _attack(subject, solved, attack, "excepted" if excepted else "fail")
+            _, reward = _graded(subject, solved, attack.rows)
+            yield GradedPlay(attack.name, "attacker", reward, *((None, REFUSAL) if excepted else ("fail",)))
     for attack in attackers.acting() if depth.every else ():
-        yield _attack(subject, solved, attack, None)
-    if any(check.kind in WAYS and check.role == "gate" for check in subject.rubric.checks):
+        episode, reward = _graded(subject, solved, attack.rows)
+        yield GradedPlay(attack.name, "attacker", reward, None if solved.is_right(episode) else "fail")
+    if any(check.rule.stops == "path" and check.role == "gate" for check in subject.rubric.checks):
         for attack in attackers.otherwise():
             got = grade(subject.rubric, solved.whole(attack.rows))
-            against = any(check.kind in WAYS and check.role == "gate" and check.passed is False for check in got.checks)
-            yield Play(attack.name, "attacker", got.reward, "fail" if against else None)
+            against = any(check.role == "gate" and check.passed is False and kind_of(check.kind).stops == "path"
+                          for check in got.checks)
+            yield GradedPlay(attack.name, "attacker", got.reward, "fail" if against else None)
 
 
-def _attack(subject: Subject, solved: Replayed, attack: Attack, should: Literal["fail", "excepted"] | None) -> Play:
-    """`should` None: fail, unless it ends where it should."""
-    episode, reward = _graded(subject, solved, attack.rows)
-    if should == "excepted":
-        return Play(attack.name, "attacker", reward, None, REFUSAL)
-    wrong = should == "fail" or not solved.is_right(episode)
-    return Play(attack.name, "attacker", reward, "fail" if wrong else None)
-
-
-def _mutants(subject: Subject, maker: Maker, solved: Replayed, depth: Depth) -> Iterator[Play]:
+def _mutants(subject: Subject, maker: Maker, solved: Replayed, depth: Depth) -> Iterator[GradedPlay]:
     for mutant in maker.mutants(depth.mutants):
         episode, reward = _graded(subject, solved, mutant.rows)
-        wrong = not solved.is_right(episode)
-        says = f"{mutant.place}: {mutant.says}".removesuffix(": ")
-        yield Play(mutant.operator, "mutant", reward, "fail" if wrong else None, says)
+        description = f"{mutant.place}: {mutant.description}".removesuffix(": ")
+        yield GradedPlay(mutant.operator, "mutant", reward, None if solved.is_right(episode) else "fail", description)
 
 
 def _graded(subject: Subject, solved: Replayed, rows: Journal) -> tuple[Episode, float | None]:
@@ -199,37 +208,8 @@ def _graded(subject: Subject, solved: Replayed, rows: Journal) -> tuple[Episode,
     return episode, reward
 
 
-def _odds(plays: Iterable[Play], sessions: Sequence[Session]) -> float:
-    """Sum of the log odds of success of the sessions that get through: below 0, what they share is likelier wrong."""
-    chances = {one.session_id: one.probability for one in sessions}
-    through = (chances.get(play.player) for play in plays if play.kind == "session" and play.passed)
-    near = (min(1 - ODDS, max(ODDS, chance)) for chance in through if chance is not None)
-    return sum(math.log(chance / (1 - chance)) for chance in near)
-
-
-def _failure(plays: list[Play], odds: float) -> Failure | None:
-    """The first reason not to publish, None where there is none."""
-    silent = next(play for play in plays if play.player == "silent")
-    if silent.reward != 0.0:
-        return Failure("nothing_passes", f"Doing nothing is worth {_worth(silent.reward)}; the rubric asks for too little.")
-    wrong = [play for play in plays if play.should == "fail" and play.passed]
-    for kind, reason, what in (("attacker", "attacker_passes", "The attacker {!r}"),
-                               ("session", "bad_session_passes", "The bad session {!r}"),
-                               ("mutant", "mutant_survives", "A solution with an act {}")):
-        first = next((play for play in wrong if play.kind == kind), None)
-        if first:
-            says = f" ({first.says})" if first.says else ""
-            return Failure(reason, f"{what.format(first.player)}{says} is worth {_worth(first.reward)}.")
-    if odds < 0:
-        return Failure("bad_session_passes", "The sessions that get through are together likelier bad than good.")
-    for play in plays:
-        if play.kind == "session" and play.should == "pass" and play.reward is not None and not play.passed:
-            return Failure("good_session_fails", f"The good session {play.player!r} is worth {_worth(play.reward)}.")
-    return None
-
-
 def _why(journal: list[Row], got: Grade) -> str:
-    """The first thing that went wrong on the way of a known solution."""
+    """Return the first thing that went wrong on the way of a known solution."""
     worth = f"The known solution is worth {_worth(got.reward)}"
     unknown = next((row for row in journal if row["kind"] == "call" and row["tier"] == "unknown"), None)
     if unknown is not None:
@@ -254,3 +234,73 @@ def _differs(first: list[Row], second: list[Row], got: Grade, again: Grade) -> s
 
 def _worth(reward: float | None) -> str:
     return "nothing (unscored)" if reward is None else f"{reward:g}"
+
+
+FORMAT = "traceroom-audit/1"
+
+
+class AuditReport(NamedTuple):
+    """What ships."""
+
+    rows: list[dict[str, Any]]
+    """Rows of audit.jsonl, sorted by task_id."""
+    totals: dict[str, Any]
+    """audit.json."""
+
+
+def report(audits: Mapping[str, Audited], rubric_ids: Mapping[str, str | None], depth: Depth) -> AuditReport:
+    """Report on the audited tasks that have a rubric."""
+    rows = [{
+        "task_id": task_id, "rubric_id": rubric_ids[task_id],
+        "reason": audited.failure.reason if audited.failure else "verified",
+        "plays": [play._asdict() for play in audited.plays],
+    } for task_id, audited in sorted(audits.items()) if task_id in rubric_ids]
+    holding = [audited for audited in audits.values() if audited.failure is None]
+    tried = {"n_tasks": len(rows), **totals(play for audited in audits.values() for play in audited.plays)}
+    holding_totals = {"n_tasks": len(holding), **totals(play for audited in holding for play in audited.plays)}
+    return AuditReport(rows, {
+        "format": FORMAT, "passes_above": PASSES, "depth": depth._asdict(), "tried": tried, "published": holding_totals})
+
+
+def totals(plays: Iterable[GradedPlay]) -> dict[str, Any]:
+    """Rates by kind of player, and a table of what each attacker and operator came to."""
+    played = list(plays)
+    right = [play for play in played if play.should == "pass" and play.reward is not None]
+    accepts = {}
+    for kind in ("session", "attacker", "mutant"):
+        wrong = [play for play in played if play.kind == kind and play.should == "fail" and play.reward is not None]
+        accepts[kind] = rate(sum(play.passed for play in wrong), len(wrong))
+    return {
+        "false_accept": accepts, "false_reject": rate(sum(not play.passed for play in right), len(right)),
+        "players": {name: _counts([play for play in played if play.kind != "session" and play.player == name])
+                    for name in sorted({play.player for play in played if play.kind != "session"})}}
+
+
+def _counts(plays: list[GradedPlay]) -> dict[str, int]:
+    """How many were played, were the solution in other words, could not be scored, and got through though they should not."""
+    return {"n": len(plays), "alike": sum(play.should is None for play in plays),
+            "unscored": sum(play.should is not None and play.reward is None for play in plays),
+            "passed": sum(play.should == "fail" and play.passed for play in plays)}
+
+
+Z = 1.959964
+"""Standard normal quantile of 95 %."""
+
+
+def wilson(k: int, n: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share of which k of n were seen; (0, 1) where nothing was.
+
+    Source: Wilson 1927, Probable inference, the law of succession, and statistical inference.
+    """
+    if n == 0:
+        return 0.0, 1.0
+    share, square = k / n, Z * Z
+    middle = (share + square / (2 * n)) / (1 + square / n)
+    half = Z * math.sqrt(share * (1 - share) / n + square / (4 * n * n)) / (1 + square / n)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def rate(k: int, n: int) -> dict[str, float]:
+    """{"n", "k", "rate", "low", "high"}: k of n, to six decimals; a rate of nothing is 0 within (0, 1)."""
+    low, high = wilson(k, n)
+    return {"n": n, "k": k, "rate": round(k / n, 6) if n else 0.0, "low": round(low, 6), "high": round(high, 6)}

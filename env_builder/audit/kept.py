@@ -1,67 +1,325 @@
-"""Audits that need not be played again: while all that plays see is the same, so is what they come to.
+"""Audits that need not be played again: while all that plays see is the same, their results are too.
 
-In: a task as its room's files state it, its rubric, its solution, its recorded sessions. Out: a key, and an audit as text.
-The key holds what is given to a play: tools and programs, the task, checks without where they come from, the solution, and
-of the sessions their order, their steps and on which side of the depth's limits their probabilities lie. What plays asked their
-room stands in the text, and is asked again before the audit counts (`notes.py`): a night adds facts and answers to a room of
-which a task looks at few. The probabilities themselves move with every log: what they decide is decided anew (`again`).
-Does not see: the code; who keeps audits keeps those of one version of it.
+In: a task's files, rubric, solution and recorded sessions. Out: a key, and the audit as text. The key holds what a play is
+given: tools and programs, the task, checks without provenance, the solution, and the sessions' order, steps and side of the
+depth's limits. What plays asked of a `Watched` environment is noted with one digest of all answers, and asked again before the
+audit counts (`again`), as each day's logs add facts of which a task reads few. What probabilities decide is decided each time.
+Does not see: the code (a kept audit belongs to one version of it), and questions asked past `Watched`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
-from env_builder.audit import EARLY, Audited, Depth, Failure, Session, in_order, judged, said
-from env_builder.audit.notes import Sources, same
-from env_builder.audit.plays import Play
+from env_builder.audit import EARLY, Audited, Depth, Failure, RecordedSession, chance_text, in_order, judged, side_of
+from env_builder.audit.plays import GradedPlay
+from env_builder.audit.values import Path as Spot
+from env_builder.audit.values import Place, Plausible
+from env_builder.runtime import Environment
+from env_builder.runtime.apps.records import RecordsApp
 from env_builder.runtime.canonical import canonical, digest
+from env_builder.runtime.numbering import Form
+from env_builder.runtime.programs import Programs
+from env_builder.runtime.records import Task
+from env_builder.runtime.tables import Row as TableRow
+from env_builder.runtime.tables import Table, Wanted
+from env_builder.runtime.user import ScriptedUser, UserProgress
+from env_builder.runtime.world import Name, View, World
+from env_builder.runtime.world import Row as WorldRow
 
-Row = Mapping[str, Any]
 NO_PLAY_SEES = ("family", "split", "user")
 """Of a task: what no play asks for, and the user, of which it hears the words and asks for the replies."""
 
 
-def given_to_all(tools: Iterable[Row], programs: Iterable[Row]) -> str:
+def given_to_all(tools: Iterable[Mapping[str, Any]], programs: Iterable[Mapping[str, Any]]) -> str:
     """Digest of what is given to the plays of every task: tools, and programs without what speaks for them."""
     plain = [{name: value for name, value in program.items() if name != "support"} for program in programs]
     return digest(canonical([list(tools), plain]))
 
 
 def key_of(
-    given: str, task: Row, rubric: Row, solution: Sequence[Row], sessions: Iterable[Session], depth: Depth
+    given: str, task: Mapping[str, Any], rubric: Mapping[str, Any], solution: Sequence[Mapping[str, Any]],
+    sessions: Iterable[RecordedSession], depth: Depth,
 ) -> str:
-    """What names the audit of a task. `given`: to all; `task`, `rubric`: rows of tasks.jsonl and rubrics.jsonl."""
+    """Return what names the audit of a task. `given`: to all; `task`, `rubric`: rows of tasks.jsonl and rubrics.jsonl."""
     checks = [{name: value for name, value in check.items() if name != "provenance"} for check in rubric["checks"]]
-    seen = [[one.session_id, _side(one.probability, depth), list(one.steps)] for one in in_order(sessions)]
-    told = {name: value for name, value in task.items() if name not in NO_PLAY_SEES}
+    recorded = [[one.session_id, side_of(one.probability, depth) or None, list(one.steps)] for one in in_order(sessions)]
+    task_fields = {name: value for name, value in task.items() if name not in NO_PLAY_SEES}
     return digest(canonical(
-        [given, told, task["user"]["turns"], checks, list(solution), seen, depth._asdict()]))
+        [given, task_fields, task["user"]["turns"], checks, list(solution), recorded, depth._asdict()]))
 
 
-def written(audited: Audited, asked: Mapping[str, Any]) -> str:
-    """The audit as text, without what probabilities make of it. `asked`: what its plays asked (`Notes.written`)."""
-    failure, plays = audited.failure, [play._replace(says="") if play.kind == "session" else play for play in audited.plays]
+def written(audited: Audited, questions: Mapping[str, Any]) -> str:
+    """Return the audit as text, without what probabilities make of it. `questions`: what its plays asked (`Notes.written`)."""
+    failure, plays = audited.failure, [play._replace(description="") if play.kind == "session" else play
+                                       for play in audited.plays]
     early = failure if failure is not None and failure.reason in EARLY else None
-    return canonical({"failure": early, "plays": plays, "asked": asked})
+    return canonical({"failure": early, "plays": plays, "asked": questions})
 
 
-def again(text: str, sessions: Sequence[Session], sources: Sources) -> Audited | None:
-    """A kept audit with what today's probabilities make of it; None where its plays would be answered otherwise today."""
+def again(text: str, sessions: Sequence[RecordedSession], sources: PlaySources) -> Audited | None:
+    """Restore a kept audit with today's probabilities; None where its plays would be answered otherwise today."""
     kept = json.loads(text)
-    if not same(kept["asked"], sources):
+    if _digest(kept["asked"], sources) != kept["asked"]["answers"]:
         return None
-    failure, plays = kept["failure"], [Play(*play) for play in kept["plays"]]
+    failure, plays = kept["failure"], [GradedPlay(*play) for play in kept["plays"]]
     if failure is not None:
         return Audited(Failure(*failure), plays)
     chances = {one.session_id: one.probability for one in sessions}
-    plays = [play._replace(says=said(chances[play.player])) if play.kind == "session" else play for play in plays]
+    plays = [play._replace(description=chance_text(chances[play.player])) if play.kind == "session" else play for play in plays]
     return Audited(judged(plays, sessions), plays)
 
 
-def _side(chance: float | None, depth: Depth) -> str | None:
-    if chance is None:
-        return None
-    return "good" if chance >= depth.good_from else "bad" if chance < depth.bad_below else "open"
+Question = tuple[Any, ...]
+"""What is asked, and of what: plain values, lists as tuples."""
+Written = dict[str, Any]
+V = TypeVar("V")
+
+
+class PlaySources(NamedTuple):
+    """Whom plays ask."""
+
+    world: World
+    programs: Programs
+    values: Plausible
+    user: ScriptedUser
+
+
+class Notes:
+    """Questions of the plays of one task, in the order in which they were first asked."""
+
+    def __init__(self) -> None:
+        self._questions: dict[Question, int] = {}
+        self.shown: Sequence[str] = ()
+        """Words that the agent of the task was shown: `others` chooses among them."""
+        self.words: set[str] = set()
+        """Words that attackers heard: `fitting` and `named` choose among them."""
+
+    def add(self, *question: Any, n: int = 0) -> None:
+        """Note that it was asked; `n`: how many answers were taken, of those that are taken one by one."""
+        self._questions[question] = max(n, self._questions.get(question, 0))
+
+    def taken(self, answers: Iterable[V], *question: Any) -> Iterator[V]:
+        """Return the answers, each noted as it is taken; so is the end, where it is reached."""
+        n = 0
+        for n, answer in enumerate(answers, 1):
+            self.add(*question, n=n)
+            yield answer
+        self.add(*question, n=n + 1)
+
+    def written(self, sources: PlaySources) -> Written:
+        """Return the questions, and the digest of what `sources` answers."""
+        views: dict[View, int] = {}
+        questions = [[*(views.setdefault(each, len(views)) if isinstance(each, View) else each for each in question),
+                      *[n] * bool(n)] for question, n in self._questions.items()]
+        document: Written = {
+            "views": [[view.instant, sorted(view.session_ids)] for view in views], "shown": list(self.shown),
+            "words": sorted(self.words), "questions": questions}
+        return document | {"answers": _digest(document, sources)}
+
+
+def _digest(written: Mapping[str, Any], sources: PlaySources) -> str:
+    """Digest of what `sources` answers to the questions."""
+    return digest(canonical(list(_answers(written, sources))))
+
+
+def _answers(written: Mapping[str, Any], sources: PlaySources) -> Iterator[Any]:
+    views = [View(instant, frozenset(sessions)) for instant, sessions in written["views"]]
+    heard = dict.fromkeys(written["words"])
+    for kind, *details in written["questions"]:
+        if kind in OF_A_VIEW:
+            yield OF_A_VIEW[kind](sources, views[details[-1]], *details[:-1])
+        elif kind == "others":
+            tool, path, value, n = details
+            yield list(islice(sources.values.others(tool, tuple(path), json.loads(value), written["shown"]), n))
+        elif kind == "fitting":
+            yield sources.values.fitting(details[0], tuple(details[1]), heard)
+        elif kind == "named":
+            yield sources.values.named(written["words"])
+        else:
+            yield PLAIN[kind](sources, *details)
+
+
+def of_row(row: WorldRow | None) -> Any:
+    """Return what of an answer on record a play can see."""
+    return None if row is None else [row["content"], row["is_error"], row["after"], row.get("effects", ())]
+
+
+def _wanted(text: str) -> list[tuple[Any, ...]]:
+    return [(tuple(path), *rest) for path, *rest in json.loads(text)]
+
+
+OF_A_VIEW: dict[str, Callable[..., Any]] = {
+    "document": lambda sources, view, kind, key: sources.world.document((kind, key), view),
+    "answer": lambda sources, view, tool, key, after: of_row(sources.world.answer((tool, key), view, [*map(list, after)])),
+}
+PLAIN: dict[str, Callable[..., Any]] = {
+    "once": lambda sources, tool, key, after: [
+        of_row(row) for row in sources.world.session_answers((tool, key), [*map(list, after)])],
+    "rows": lambda sources, kind, wanted: sources.world.table(
+        kind, sources.programs.listing.get(kind, {})).matching(_wanted(wanted)),
+    "parts": lambda sources, kind, wanted: sources.world.implied(
+        kind, sources.programs.making, sources.programs.bare).matching(_wanted(wanted)),
+    "highest": lambda sources, kind, form, instant: sources.world.highest(kind, form, instant),
+    "asked": lambda sources, tool: sources.world.questions.get(tool, []),
+    "class": lambda sources, text: sources.values.class_of(text),
+    "calls": lambda sources, tool, start, n: list(islice(sources.values.calls(tool, start), n)),
+    "shapes": lambda sources, tool: sources.values.shapes(tool),
+    "free": lambda sources, tool, place: sources.values.is_free(tool, tuple(place)),
+    "optional": lambda sources, tool, name: sources.values.is_optional(tool, name),
+    "reply": lambda sources, spoken, idle, at, text: sources.user.reply(UserProgress(spoken, idle, at), text),
+}
+
+
+class Watched(Environment):
+    """An environment whose plays are noted: what they ask of its world, of what else could stand in a call, of the task's user.
+
+    A watched world has no rows of its own, so a play that would read past it fails, and no question stays unnoted.
+    """
+
+    def __init__(self, *args: Any) -> None:
+        manifest, tasks, tools, apps, *rest = args
+        records = next((app for app in apps if isinstance(app, RecordsApp)), RecordsApp("", {}, World([], [])))
+        self._watch = Watch(records.world)
+        watched = RecordsApp(records.name, records.programs, WatchedWorld(self._watch))
+        super().__init__(manifest, tasks, tools, [watched if app is records else app for app in apps], *rest)
+        self._programs = watched.programs
+        self._plausible = Plausible(records.world, tools)
+        self.values = WatchedValues(self._plausible, self._watch)
+
+    @classmethod
+    def opened(cls, directory: str | Path) -> Watched:
+        """As `Environment.load_room`: who audits has the grader's side at hand."""
+        environment = cls.load_room(directory)
+        assert isinstance(environment, cls)
+        return environment
+
+    def watch(self, task: Task) -> Notes:
+        """From now on note what plays of this task ask."""
+        notes = self._watch.notes = Notes()
+        self._users[task.task_id] = (task, WatchedUser(task, self._watch))
+        return notes
+
+    def sources(self, task: Task) -> PlaySources:
+        """Whom plays of the task ask, unwatched."""
+        return PlaySources(self._watch.world, self._programs, self._plausible, ScriptedUser(task.user, task.opening))
+
+
+class Watch:
+    """The world that is watched, and where it is noted what it is asked."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.notes = world, Notes()
+
+
+class WatchedWorld(World):
+    """A world that notes what it is asked."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+
+    @property
+    def questions(self) -> Any:  # type: ignore[override]
+        return WatchedQuestions(self._watch)
+
+    def document(self, name: Name, view: View) -> str | None:
+        self._watch.notes.add("document", *name, view)
+        return self._watch.world.document(name, view)
+
+    def answer(self, name: Name, view: View, after: list[list[str]]) -> WorldRow | None:
+        self._watch.notes.add("answer", *name, tuple(map(tuple, after)), view)
+        return self._watch.world.answer(name, view, after)
+
+    def session_answers(self, name: Name, after: list[list[str]]) -> list[WorldRow]:
+        self._watch.notes.add("once", *name, tuple(map(tuple, after)))
+        return self._watch.world.session_answers(name, after)
+
+    def table(self, entity_class: str, rules: dict[str, dict[str, Any]]) -> Table:
+        return WatchedTable(self._watch, "rows", entity_class, self._watch.world.table(entity_class, rules))
+
+    def implied(self, entity_class: str, makes: dict[str, dict[str, Any]], plain: Callable[[Name], Name]) -> Table:
+        return WatchedTable(self._watch, "parts", entity_class, self._watch.world.implied(entity_class, makes, plain))
+
+    def highest(self, entity_class: str, form: Form | None, instant: str) -> int | None:
+        self._watch.notes.add("highest", entity_class, form and tuple(form), instant)
+        return self._watch.world.highest(entity_class, form, instant)
+
+
+class WatchedQuestions:
+    """Arguments of the calls on record, by tool."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+
+    def get(self, tool: str, otherwise: Sequence[str] = ()) -> Sequence[str]:
+        self._watch.notes.add("asked", tool)
+        return self._watch.world.questions.get(tool, otherwise)
+
+
+class WatchedTable(Table):
+    """Rows of a class that note which of them were searched."""
+
+    def __init__(self, watch: Watch, kind: str, entity_class: str, table: Table) -> None:
+        self._watch, self._kind, self._class, self._table = watch, kind, entity_class, table
+
+    def matching(self, wanted: Wanted) -> list[TableRow]:
+        self._watch.notes.add(self._kind, self._class, canonical(wanted))
+        return self._table.matching(wanted)
+
+
+class WatchedUser(ScriptedUser):
+    """A task's user that notes what the agent says to it."""
+
+    __slots__ = ("_watch",)
+
+    def __init__(self, task: Task, watch: Watch) -> None:
+        super().__init__(task.user, task.opening)
+        self._watch = watch
+
+    def reply(self, progress: UserProgress, text: str) -> tuple[UserProgress, str | None]:
+        self._watch.notes.add("reply", *progress, text)
+        return super().reply(progress, text)
+
+
+class WatchedValues(Plausible):
+    """Values on record that note which of them were taken."""
+
+    def __init__(self, values: Plausible, watch: Watch) -> None:
+        self._values, self._watch = values, watch
+
+    def calls(self, tool: str, start: str) -> Iterator[dict[str, Any]]:
+        return self._watch.notes.taken(self._values.calls(tool, start), "calls", tool, start)
+
+    def shapes(self, tool: str) -> list[dict[str, Any]]:
+        self._watch.notes.add("shapes", tool)
+        return self._values.shapes(tool)
+
+    def named(self, words: Iterable[str]) -> list[str]:
+        self._watch.notes.words.update(words)
+        self._watch.notes.add("named")
+        return self._values.named(words)
+
+    def fitting(self, tool: str, place: Place, words: Collection[str]) -> list[Any]:
+        self._watch.notes.words.update(words)
+        self._watch.notes.add("fitting", tool, place)
+        return self._values.fitting(tool, place, words)
+
+    def is_free(self, tool: str, place: Place) -> bool:
+        self._watch.notes.add("free", tool, place)
+        return self._values.is_free(tool, place)
+
+    def class_of(self, text: str) -> str | None:
+        self._watch.notes.add("class", text)
+        return self._values.class_of(text)
+
+    def others(self, tool: str, path: Spot, value: Any, shown: Sequence[str]) -> Iterator[Any]:
+        self._watch.notes.shown = shown
+        return self._watch.notes.taken(self._values.others(tool, path, value, shown), "others", tool, path, canonical(value))
+
+    def is_optional(self, tool: str, name: str) -> bool:
+        self._watch.notes.add("optional", tool, name)
+        return self._values.is_optional(tool, name)

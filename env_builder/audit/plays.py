@@ -26,7 +26,7 @@ VALUES = 3
 """Values that sessions known to be good must have given in one place before any other counts as no mistake."""
 
 
-class Play(NamedTuple):
+class GradedPlay(NamedTuple):
     """Who tried what on a task, and what it was worth."""
 
     player: str
@@ -35,7 +35,7 @@ class Play(NamedTuple):
     """None: unscored, the room cannot tell."""
     should: Literal["pass", "fail"] | None
     """What a right reward does with it; None: nobody knows, or it is the solution in other words."""
-    says: str = ""
+    description: str = ""
     """What it did."""
 
     @property
@@ -45,7 +45,7 @@ class Play(NamedTuple):
 
 
 def call(tool: str, arguments: Mapping[str, Any]) -> Row:
-    """A step of a journal that is yet to be played."""
+    """Return a step of a journal that is yet to be played."""
     return {"kind": "call", "tool": tool, "arguments": dict(arguments)}
 
 
@@ -55,7 +55,7 @@ def say(text: str) -> Row:
 
 
 def journal_of(steps: Iterable[Mapping[str, Any]]) -> list[Row]:
-    """The journal that a solution's or a session's steps ({"tool", "arguments"} | {"say"}) ask for."""
+    """Return the journal that a solution's or a session's steps ({"tool", "arguments"} | {"say"}) ask for."""
     return [say(step["say"]) if "say" in step else call(step["tool"], step["arguments"]) for step in steps]
 
 
@@ -93,15 +93,15 @@ class Replayed:
         return at, room.fork()
 
     def play(self, rows: Journal) -> Episode:
-        """The episode of these rows."""
+        """Return the episode of these rows."""
         shared = 0
         while shared < min(len(rows), len(self.journal)) and rows[shared] is self.journal[shared]:
             shared += 1
         start, room = self.before(shared)
-        known = {id(row) for row in self.journal}
+        own_rows = {id(row) for row in self.journal}
         played = list(rows[:start])
         for row in rows[start:]:
-            own = id(row) in known
+            own = id(row) in own_rows
             if row["kind"] == "say" or (own and row["tool"] not in self.writes):
                 played.append(row)
             else:
@@ -110,7 +110,7 @@ class Replayed:
         return room.episode()._replace(journal=tuple(played))
 
     def whole(self, rows: Journal) -> Episode:
-        """The episode of these rows, every one played."""
+        """Return the episode of these rows, every one played."""
         return self.environment.replay(self.task.task_id, rows)
 
     def accept(self, episode: Episode) -> None:
@@ -119,25 +119,20 @@ class Replayed:
         self._loose = None
 
     def is_right(self, episode: Episode) -> bool:
-        """Does it end like the solution, or like a session that is known to be good, whatever the rubric says of it?"""
+        """Return whether it ends like the solution or a session that is known to be good, whatever the rubric says of it."""
         if self._loose is None:
-            self._loose = _made_up(self._right, self.writes)
-            self._ends = [end_state(right.difference, {"masked": self._loose}) for right in self._right]
-        found: EndState = end_state(episode.difference, {"masked": self._loose})
-        return any(not unreached(end, found) and not unreached(found, end) for end in self._ends)
-
-
-def _made_up(right: Iterable[Episode], writes: frozenset[str]) -> dict[str, list[str]]:
-    """Tool -> arguments that right sessions give otherwise in acts that are the same else, in `VALUES` ways or more."""
-    found: dict[tuple[str, str, str], set[str]] = {}
-    for row in (row for episode in right for row in episode.journal):
-        given = row.get("arguments")
-        if row["kind"] == "call" and row["tool"] in writes and not row["is_error"] and isinstance(given, dict):
-            for name, value in given.items():
-                others = canonical({other: each for other, each in given.items() if other != name})
-                found.setdefault((row["tool"], name, others), set()).add(canonical(value))
-    loose: dict[str, set[str]] = {}
-    for (tool, name, _), values in found.items():
-        if len(values) >= VALUES:
-            loose.setdefault(tool, set()).add(name)
-    return {tool: sorted(names) for tool, names in sorted(loose.items())}
+            values_of: dict[tuple[str, str, str], set[str]] = {}
+            for row in (row for episode in self._right for row in episode.journal):
+                given = row.get("arguments")
+                if row["kind"] == "call" and row["tool"] in self.writes and not row["is_error"] and isinstance(given, dict):
+                    for name, value in given.items():
+                        others = canonical({other: each for other, each in given.items() if other != name})
+                        values_of.setdefault((row["tool"], name, others), set()).add(canonical(value))
+            loose: dict[str, set[str]] = {}
+            for (tool, name, _), values in values_of.items():
+                if len(values) >= VALUES:
+                    loose.setdefault(tool, set()).add(name)
+            self._loose = {tool: sorted(names) for tool, names in sorted(loose.items())}
+            self._ends = [end_state(right.difference, {"ignored_arguments": self._loose}) for right in self._right]
+        reached: EndState = end_state(episode.difference, {"ignored_arguments": self._loose})
+        return any(not unreached(end, reached) and not unreached(reached, end) for end in self._ends)

@@ -78,13 +78,13 @@ class Tampered(NamedTuple):
 
     tries: dict[str, str]
     """What was tried -> `allowed`, or the error that stopped it."""
-    found: list[str]
+    findings: list[str]
     """Files that hold a secret, or are called like the grader's."""
 
     @property
     def holds(self) -> bool:
         """Did nothing get through, and was nothing found?"""
-        return not self.found and all(self.tries[name] != "allowed" for name in TRIES)
+        return not self.findings and all(self.tries[name] != "allowed" for name in TRIES)
 
 
 def tamper(directory: Path, task_id: str, secrets: Iterable[str], image_id: str | None = None) -> Tampered:
@@ -93,9 +93,9 @@ def tamper(directory: Path, task_id: str, secrets: Iterable[str], image_id: str 
     Unavailable where no engine answers or the program does not run.
     """
     with image.start(directory, task_id, image_id=image_id) as room:
-        if not isinstance(room.carrier, image.ContainerCarrier):
+        if not isinstance(room.transport, image.ContainerTransport):
             raise Unavailable("the room is in no container", str(directory))
-        done = room.carrier.run(["python3", "-I", "-S", "-c", PROGRAM, json.dumps(sorted(secrets))], b"", TIME_S)
+        done = room.transport.run(["python3", "-I", "-S", "-c", PROGRAM, json.dumps(sorted(secrets))], b"", TIME_S)
         if done.exit_code != 0:
             raise Unavailable(f"the program does not run ({done.stderr[-200:].decode(errors='replace')})", str(directory))
         tries: dict[str, Any] = json.loads(done.stdout)

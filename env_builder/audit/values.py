@@ -40,7 +40,7 @@ class Plausible:
         self._schemas: dict[str, Any] = {tool["name"]: tool.get("inputSchema") or {} for tool in tools}
         self._hashes: dict[str, list[str]] = {}
         self._calls: dict[str, list[dict[str, Any]]] = {}
-        self._seen: dict[str, dict[Place, dict[str, Any]]] = {}
+        self._observed: dict[str, dict[Place, dict[str, Any]]] = {}
         self._shapes: dict[str, list[dict[str, Any]]] = {}
         self._class_of: dict[str, str] = {}
         self._keys: dict[str, list[str]] = {}
@@ -60,7 +60,7 @@ class Plausible:
 
     def _on_record(self, tool: str) -> list[dict[str, Any]]:
         if tool not in self._calls:
-            by_hash = sorted((digest(text), text) for text in self._world.asked.get(tool, ()))
+            by_hash = sorted((digest(text), text) for text in self._world.questions.get(tool, ()))
             self._hashes[tool] = [name for name, _ in by_hash]
             self._calls[tool] = [json.loads(text) for _, text in by_hash]
         return self._calls[tool]
@@ -74,35 +74,35 @@ class Plausible:
         return self._shapes[tool]
 
     def named(self, words: Iterable[str]) -> list[str]:
-        """The known things that these words, in lower case, name."""
+        """Return the known things that these words, in lower case, name."""
         return [self._key_of[word] for word in words if word in self._key_of]
 
     def fitting(self, tool: str, place: Place, words: Collection[str]) -> list[Any]:
         """Values seen there that these words, in lower case, say."""
-        return [value for value in self.seen(tool, place) if str(value).casefold() in words]
+        return [value for value in self.observed(tool, place) if str(value).casefold() in words]
 
     def class_of(self, text: str) -> str | None:
-        """The class of the thing of this name, None where there is none."""
+        """Return the class of the thing of this name, None where there is none."""
         return self._class_of.get(text)
 
-    def seen(self, tool: str, place: Place) -> list[Any]:
+    def observed(self, tool: str, place: Place) -> list[Any]:
         """Values that the tool's calls on record had there, by a fixed order that says nothing."""
-        if tool not in self._seen:
-            found: dict[Place, dict[str, Any]] = defaultdict(dict)
+        if tool not in self._observed:
+            by_place: dict[Place, dict[str, Any]] = defaultdict(dict)
             for arguments in self._on_record(tool):
                 for path, value in leaves(arguments):
-                    found[place_of(path)].setdefault(canonical(value), value)
-            self._seen[tool] = {where: {text: values[text] for text in sorted(values, key=digest)[:MOST_VALUES]}
-                                for where, values in found.items()}
-        return list(self._seen[tool].get(place, {}).values())
+                    by_place[place_of(path)].setdefault(canonical(value), value)
+            self._observed[tool] = {where: {text: values[text] for text in sorted(values, key=digest)[:MOST_VALUES]}
+                                for where, values in by_place.items()}
+        return list(self._observed[tool].get(place, {}).values())
 
     def is_free(self, tool: str, place: Place) -> bool:
         """Is it free text?"""
-        words = [len(value.split()) if isinstance(value, str) else 0 for value in self.seen(tool, place)]
+        words = [len(value.split()) if isinstance(value, str) else 0 for value in self.observed(tool, place)]
         return bool(words) and sum(words) >= FREE_TEXT_WORDS * len(words)
 
     def is_name(self, value: Any, shown: Iterable[str]) -> bool:
-        """Does the value name a thing?"""
+        """Return whether the value names an entity."""
         text = str(value)
         return isinstance(value, str | int) and not isinstance(value, bool) and (
             self.class_of(text) is not None or (any(map(str.isdigit, text)) and text in shown))
@@ -117,29 +117,25 @@ class Plausible:
                 yield other
 
     def _candidates(self, tool: str, place: Place, value: Any, shown: Sequence[str]) -> Iterator[Any]:
-        seen = [other for other in self.seen(tool, place) if type(other) is type(value)]
+        observed = [other for other in self.observed(tool, place) if type(other) is type(value)]
         if self.is_name(value, shown) and isinstance(value, str):
             own = self._class_of.get(value)
             yield from (word for word in shown if own is None and alike(word, value))
             yield from (word for word in shown if own is not None and self._class_of.get(word) == own)
-            yield from seen[:MOST_VALUES // 2]
+            yield from observed[:MOST_VALUES // 2]
             yield from self._keys.get(own, ()) if own is not None else ()
         elif isinstance(value, bool):
             yield not value
         else:
-            yield from self._listed(tool, place)
-            yield from seen
+            schema = self._schemas.get(tool, {})
+            for name in place:
+                inner = schema.get("items") if name is None else (schema.get("properties") or {}).get(name)
+                schema = inner if isinstance(inner, dict) else {}
+            choices = schema.get("enum")
+            yield from (list(choices) if isinstance(choices, list) else [])
+            yield from observed
             if isinstance(value, int | float):
                 yield from (value + 1, value * 2)
-
-    def _listed(self, tool: str, place: Place) -> list[Any]:
-        """Values that the tool's schema lists for this place."""
-        schema = self._schemas.get(tool, {})
-        for name in place:
-            inner = schema.get("items") if name is None else (schema.get("properties") or {}).get(name)
-            schema = inner if isinstance(inner, dict) else {}
-        found = schema.get("enum")
-        return list(found) if isinstance(found, list) else []
 
     def is_optional(self, tool: str, name: str) -> bool:
         """May the argument be left out, as the schema or a call on record says?"""
@@ -162,19 +158,19 @@ def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 
 def _blank(value: Any) -> Any:
-    """The JSON value with null for each scalar."""
+    """Return the JSON value with null for each scalar."""
     if isinstance(value, dict):
         return {name: _blank(item) for name, item in value.items()}
     return [_blank(item) for item in value] if isinstance(value, list) else None
 
 
 def place_of(path: Path) -> Place:
-    """The path with None for every element of a list."""
+    """Return the path with None for every element of a list."""
     return tuple(None if isinstance(step, int) else step for step in path)
 
 
 def put(value: Any, path: Path, new: Any) -> Any:
-    """The JSON value with `new` at a path."""
+    """Return the JSON value with `new` at a path."""
     if not path:
         return new
     if isinstance(value, dict):
@@ -184,11 +180,11 @@ def put(value: Any, path: Path, new: Any) -> Any:
 
 def shown_in(texts: Iterable[str]) -> list[str]:
     """Words with a digit that these texts show, in a fixed order."""
-    found: set[str] = set()
+    shown: set[str] = set()
     for text in texts:
         value = parsed(text)
-        found |= ids(text if value is None else value)
-    return sorted(found, key=digest)
+        shown |= ids(text if value is None else value)
+    return sorted(shown, key=digest)
 
 
 def alike(one: str, other: str) -> bool:

@@ -1,208 +1,181 @@
 """What each tool does, induced from its calls, as a program in our small language (docs/behaviour.md).
 
 In: the world's services (effects, relations, steps). Out: one behaviour a tool, with what speaks for and against it.
-Rules are tried in order: the answer on record, a constant, the document as known, a write explained field by field;
-where none answers the room says `unknown`.
+Rules are tried in the order of registry.py; where none answers, the tool answers `unknown`.
+
+A tool that began to answer or write differently has versions, each with the instant at which it ended. Two signs tell a change:
+the form of its answers (arguments, fields, words; a tool with few answers: what it says) before and after an instant
+have nothing in common; or no write rule explains all its calls, but one explains those before and another those after. Sees:
+tools with at least ten calls in each version, and a clock. Does not see: a version that came back; a change that most calls do
+not meet; fields that were renamed in records which nobody read again since.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+import re
+from collections import defaultdict
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from env_builder.behaviour import (
-    finds,
-    makes,
-    mentions,
-    misses,
-    parts,
-    refusals,
-    replays,
-    selections,
-    templates,
-    validation,
-    versions,
-    writes,
-)
-from env_builder.behaviour.sources import Sources
+from env_builder.behaviour import trials, validation, writes
+from env_builder.behaviour.evidence import FirstReads, Induced, ServiceEvidence, ShownRecords, Sources, ToolEvidence
+from env_builder.behaviour.registry import INDUCERS
 from env_builder.runtime.canonical import canonical
-from env_builder.runtime.programs import ACTING
+from env_builder.runtime.relevance import leaves
 from env_builder.runtime.tables import Table
-from env_builder.world import Service, World, arithmetic
-from env_builder.world.documents import frame_of
-from env_builder.world.replay import Step
-from env_builder.world.rows import tables
+from env_builder.world import InducedWorld, ServiceWorld
+from env_builder.world.documents import tables
+from env_builder.world.history import instant
+from env_builder.world.replay import LoggedStep
 from warehouse.records import Behaviour, frame
 
-MINIMUM_CONSTANT = 3
 
-
-def induce(world: World, tools: pl.DataFrame) -> pl.DataFrame:
+def induce(world: InducedWorld, tools: pl.DataFrame) -> pl.DataFrame:
     """Behaviours of all services' tools: those that were called, and those that were only declared."""
     rows: list[dict[str, Any]] = []
     for name, service in sorted(world.services.items()):
-        by_tool: dict[str, list[Step]] = defaultdict(list)
+        by_tool: dict[str, list[LoggedStep]] = defaultdict(list)
         for step in service.steps:
             by_tool[step.call.tool].append(step)
-        things = finds.Things(service.steps, row_tables(service))
-        looks = makes.Looks(service.steps, service.documents, service.starts_from == "shared")
-        seen = Seen(things, looks, Sources(service.steps, service.starts_from == "reset"))
-        rows += [_behaviour(service, tool, steps, seen) for tool, steps in sorted(by_tool.items())]
+        evidence = ServiceEvidence(
+            ShownRecords(service.steps, row_tables(service)),
+            FirstReads(service.steps, service.documents, service.starts_from == "shared"),
+            Sources(service.steps, service.starts_from == "reset"),
+            validation.rules(by_tool, tools.filter((pl.col("service") == name) & pl.col("declared"))))
+        rows += [_behaviour(service, tool, steps, evidence) for tool, steps in sorted(by_tool.items())]
         declared = tools.filter(pl.col("service") == name)["tool"]
-        rows += [_uncalled(name, tool) for tool in sorted(set(declared) - set(by_tool))]
-    checks = validation.rules(world, tools)
-    rows = [validation.guarded(row, checks.get((row["service"], row["tool"]))) for row in rows]
+        rows += [_uncalled(name, tool, evidence) for tool in sorted(set(declared) - set(by_tool))]
     return frame(Behaviour, rows).sort("service", "tool")
 
 
-def row_tables(service: Service) -> dict[str, Table]:
+def row_tables(service: ServiceWorld) -> dict[str, Table]:
     """Class of rows -> all that the service's tools showed."""
     shown = {tool: rule for tool, program in service.programs.items() for rule in program["rules"] if rule["rule"] == "rows"}
     return tables(service.calls, shown)
 
 
-class Seen(NamedTuple):
-    """What the log of a service showed."""
-
-    things: finds.Things
-    looks: makes.Looks
-    sources: Sources
-
-
-class Induced(NamedTuple):
-    """Rules of one version of a tool, and what speaks for and against them."""
-
-    rules: list[dict[str, Any]]
-    n_against: int
-    fidelity: float | None
-    abstains: float | None
-
-
-def _behaviour(service: Service, tool: str, steps: list[Step], seen: Seen) -> dict[str, Any]:
-    """The program of a tool; of one that changed, the rules of its last version, and its earlier versions beside them."""
-    known = service.programs[tool]
-    explained = partial(_explained, service, tool) if known["rules"] and known["effect"] not in ("read", "pure") else None
-    cuts = versions.versions(steps, explained)
-    *earlier, last = [_induced(service, tool, part.steps, seen) for part in cuts]
-    program = {**known, "rules": last.rules}
+def _behaviour(service: ServiceWorld, tool: str, steps: list[LoggedStep], evidence: ServiceEvidence) -> dict[str, Any]:
+    """Return the program of a tool; of one that changed, the rules of its last version, with its earlier versions."""
+    documented = service.programs[tool]
+    writes = documented["rules"] and documented["effect"] not in ("read", "pure")
+    explained = partial(_explained, service, tool) if writes else None
+    cuts = find_versions(steps, explained)
+    earlier = [_induced(service, tool, part.steps, evidence) for part in cuts[:-1]]
+    last = _induced(service, tool, cuts[-1].steps, evidence, evidence.sources)
+    program = {**documented, "rules": last.rules}
     if earlier:
         program["versions"] = [
-            {"until": part.until, "rules": found.rules} for part, found in zip(cuts[:-1], earlier, strict=True)]
+            {"until": part.until, "rules": part_induced.rules} for part, part_induced in zip(cuts[:-1], earlier, strict=True)]
     fidelity, abstains = last.fidelity, last.abstains
     if fidelity is None and abstains is None:
-        fidelity, abstains = replays.held_out(
-            cuts[-1].steps, program, lambda half: _induced(service, tool, half, seen).rules if half else [])
-    program["rules"] = _of_lists(tool, program["rules"], known["effect"], seen.sources)
+        fidelity, abstains = trials.held_out(
+            cuts[-1].steps, program, lambda half: _induced(service, tool, half, evidence).rules if half else [])
     return {
-        "service": service.name, "tool": tool, "effect": known["effect"], "program": canonical(program),
-        "n_support": len(steps), "n_against": sum(found.n_against for found in (*earlier, last)),
-        "fidelity": fidelity, "abstains": abstains,
-    }
+        "service": service.name, "tool": tool, "effect": documented["effect"], "program": canonical(program),
+        "n_support": len(steps), "n_against": sum(part_induced.n_against for part_induced in (*earlier, last)),
+        "fidelity": fidelity, "abstains": abstains}
 
 
-def _of_lists(tool: str, rules: list[dict[str, Any]], effect: str, sources: Sources) -> list[dict[str, Any]]:
-    """The rules, with what is known from lists: arguments that must stand in one, and what is selected from one."""
-    must = list(selections.unlisted(tool, sources, effect in ACTING))
-    named = {rule["argument"] for rule in must}
-    for rule in rules:
-        if rule["rule"] == "text":  # what the list holds may be said of all that it holds
-            values = {name: seen for name, seen in rule["when"]["values"].items() if name not in named}
-            rule["when"] = {**rule["when"], "values": values}
-    found = None
-    if effect == "read" and all(rule["rule"] in ("recorded", "refuse", "rows", "nothing") for rule in rules):
-        found = selections.induce(tool, sources)
-    return [*rules[:1], *must, *rules[1:], *([found] if found else [])]
+def _explained(service: ServiceWorld, tool: str, steps: list[LoggedStep]) -> bool:
+    around = writes.WriteContext(service.programs[tool]["rules"][0], tuple(sorted(service.documents.classes)))
+    return writes.write_rules(steps, around, checking=False) is not None
 
 
-def _explained(service: Service, tool: str, steps: list[Step]) -> bool:
-    around = writes.Around(service.programs[tool]["rules"][0], tuple(sorted(service.documents.classes)))
-    return writes.induce(steps, around, checking=False) is not None
-
-
-def _induced(service: Service, tool: str, steps: list[Step], seen: Seen) -> Induced:
-    known = service.programs[tool]
-    rules: list[dict[str, Any]] = [{"rule": "recorded"}]
-    showing = known["rules"] or _shows(service, tool, steps)
+def _induced(
+    service: ServiceWorld, tool: str, steps: list[LoggedStep], shared: ServiceEvidence, sources: Sources | None = None
+) -> Induced:
+    """Induce the rules of one version of a tool: every rule of the registry in turn sees those before it."""
+    evidence = ToolEvidence(service, tool, steps, shared, sources)
     n_against, fidelity, abstains = 0, None, None
-    speaks, refusal = service.documents.tools.get(tool), None
-    if speaks is not None and speaks.argument is not None:
-        kind = speaks.entity_class
-        keys = frozenset(step.shown[1] for step in service.steps if step.shown and step.shown[0] == kind)
-        refusal = refusals.induce(steps, kind, speaks.argument, keys, _unknown(service, kind))
-        rules += [refusal] if refusal else []
-    if known["effect"] == "constant" or (known["effect"] in ("outside", "unknown") and _constant(steps)):
-        rules.append({"rule": "constant", "content": steps[0].call.content})
-    elif known["effect"] == "pure":
-        calculation = arithmetic.find([step.call for step in steps])
-        rules += [{"rule": "arithmetic", **calculation._asdict()}] if calculation else []
-    elif known["rules"] and known["effect"] == "read":
-        rules += known["rules"]
-    elif showing:
-        around = writes.Around(
-            showing[0], tuple(sorted(service.documents.classes)), seen.things.rows, service.starts_from == "reset", refusal,
-            seen.things.closed(showing[0]["class"]))
-        written = writes.induce(steps, around)
-        if written:
-            *before, rule = written.rules
-            done = writes.done(rule, service.finals.get(rule["class"], {})) if rule["rule"] == "write" else {}
-            rules += [*before, {**rule, "also": service.also.get(tool, []), **({"done": done} if done else {})}]
-            n_against = written.n_against
-            fidelity, abstains = writes.held_out(steps, around)
-        else:
-            rules += _shows(service, tool, steps)
-    if all(rule["rule"] in ("recorded", "refuse", "rows", "shows") for rule in rules):
-        sentence = templates.induce(steps)
-        looks = known["effect"] != "write" and known["class"] is None
-        rules += [sentence] if sentence else _found(service, steps, seen.things) if looks else []
-        reads = known["effect"] == "read" and not sentence
-        rules += [found for found in ((misses.induce(steps), parts.induce(steps)) if reads else ()) if found]
-    made = makes.induce(steps, seen.looks, seen.things) if known["effect"] in ACTING else None
-    rules += [made] if made else []
-    if speaks is None and tool in service.also:
-        rules.append({"rule": "changes", "also": service.also[tool]})
-    return Induced(rules, n_against, fidelity, abstains)
+    for induce_rule in INDUCERS:
+        induced = induce_rule(evidence)
+        evidence.rules += induced.rules
+        n_against += induced.n_against
+        if induced.abstains is not None:
+            fidelity, abstains = induced.fidelity, induced.abstains
+    return Induced(evidence.rules, n_against, fidelity, abstains)
 
 
-def _found(service: Service, steps: list[Step], things: finds.Things) -> list[dict[str, Any]]:
-    """Rules that find the thing of which the answers speak: in what is known of it, then in what others say of it."""
-    rules = finds.induce(steps, things)
-    return rules + mentions.induce(steps, things, [step for step in service.steps if step.shown], rules)
-
-
-def _unknown(service: Service, kind: str) -> refusals.Unknown | None:
-    """What the tools of a class say where there is no such thing."""
-    speaking = {tool: known.argument for tool, known in service.documents.tools.items()
-                if known.entity_class == kind and known.argument is not None}
-    steps = [step for step in service.steps if step.call.tool in speaking]
-    return refusals.unknown(steps, speaking, service.feeds.get(kind))
-
-
-def _shows(service: Service, tool: str, steps: list[Step]) -> list[dict[str, Any]]:
-    """Which thing the answers show, of a tool whose answers nothing explains: so that a real one is understood."""
-    known = service.documents.tools.get(tool)
-    frames = Counter(frame_of(step.call.content, step.shown[2]) for step in steps if step.shown)
-    if known is None or not frames:
-        return []
-    before, after = max(sorted(frames), key=lambda frame: frames[frame])
-    field = service.documents.classes[known.entity_class].self_field
-    return [{
-        "rule": "shows", "class": known.entity_class, "argument": known.argument, "field": field, "before": before,
-        "after": after, "also": service.also.get(tool, []) if known.argument is None else []}]
-
-
-def _constant(steps: list[Step]) -> bool:
-    """Did it always give one answer, to several questions?"""
-    asked = {step.call.key for step in steps}
-    return len(asked) >= MINIMUM_CONSTANT and len({step.call.content for step in steps}) == 1
-
-
-def _uncalled(service: str, tool: str) -> dict[str, Any]:
+def _uncalled(service: str, tool: str, evidence: ServiceEvidence) -> dict[str, Any]:
+    demands = evidence.demands.get(tool)
     program: dict[str, Any] = {
-        "tool": tool, "effect": "unknown", "class": None, "relation": {}, "rules": [{"rule": "recorded"}]}
+        "tool": tool, "effect": "unknown", "class": None, "relation": {},
+        "rules": [{"rule": "recorded"}, *([demands] if demands else [])]}
     return {
         "service": service, "tool": tool, "effect": "unknown", "program": canonical(program), "n_support": 0,
-        "n_against": 0, "fidelity": None, "abstains": None,
-    }
+        "n_against": 0, "fidelity": None, "abstains": None}
+
+
+MINIMUM_CALLS = 10
+"""Calls of each version: fewer may be apart by chance."""
+REPEATED = 5
+"""Calls that each form has at least, on the average: forms that hardly repeat tell nothing apart."""
+FEW_ANSWERS = 3
+
+
+class ToolVersion(NamedTuple):
+    """Calls of one version."""
+
+    until: str | None
+    """ISO instant from which the next version holds; None: it is the last."""
+    steps: list[LoggedStep]
+
+
+def find_versions(steps: list[LoggedStep], explained: Callable[[list[LoggedStep]], bool] | None = None) -> list[ToolVersion]:
+    """Return the versions in order; one where nothing speaks for more. `explained`: does one rule explain these steps?"""
+    timed = sorted((step for step in steps if step.call.called_at), key=_by_time)
+    if len(timed) != len(steps) or len(steps) < 2 * MINIMUM_CALLS:
+        return [ToolVersion(None, steps)]
+    worked = [step for step in timed if not step.call.failed]
+    starts = [instant(step.call.called_at) or "" for step in _apart(worked)]
+    if not starts and explained is not None and not explained(steps):
+        starts = [instant(step.call.called_at) or "" for step in _bend(timed, explained)]
+    begins = [(step, instant(step.call.called_at) or "") for step in steps]
+    return [
+        ToolVersion(end, [step for step, at in begins if begin <= at and (end is None or at < end)])
+        for begin, end in zip(["", *starts], [*starts, None], strict=True)]
+
+
+def _by_time(step: LoggedStep) -> tuple[str, str]:
+    return instant(step.call.called_at) or "", step.call.event_id
+
+
+def _apart(worked: list[LoggedStep]) -> list[LoggedStep]:
+    """First steps of versions whose answers have no form in common with those before."""
+    few = len({step.call.content for step in worked}) <= FEW_ANSWERS and not any(step.shown for step in worked)
+    forms: list[Hashable] = [step.call.content if few else _form(step) for step in worked]
+    last = {form: index for index, form in enumerate(forms)}
+    starts: list[int] = []
+    begin, reach = 0, -1
+    for index, form in enumerate(forms):
+        if index > reach and index - begin >= MINIMUM_CALLS and len(forms) - index >= MINIMUM_CALLS:
+            before, after = set(forms[begin:index]), set(forms[index:])
+            if REPEATED * len(before) <= index - begin and REPEATED * len(after) <= len(forms) - index:
+                starts.append(index)
+                begin = index
+        reach = max(reach, last[form])
+    return [worked[index] for index in starts if worked[index].call.called_at != worked[index - 1].call.called_at]
+
+
+def _form(step: LoggedStep) -> Hashable:
+    value = step.call.parsed
+    if isinstance(value, dict):
+        return (*sorted(step.call.arguments), "→", *value)
+    words = step.call.content
+    for leaf in sorted({str(leaf) for leaf in leaves(step.call.arguments)}, key=lambda text: (-len(text), text)):
+        words = words.replace(leaf, "·") if len(leaf) > 2 else words
+    return (*sorted(step.call.arguments), "→", type(value).__name__ if value is not None else re.sub(r"\S*\d\S*", "·", words))
+
+
+def _bend(timed: list[LoggedStep], explained: Callable[[list[LoggedStep]], bool]) -> list[LoggedStep]:
+    """Return the one step from which on another rule explains what all before it explains no longer."""
+    low, high = MINIMUM_CALLS, len(timed) - MINIMUM_CALLS
+    if not explained(timed[:low]) or not explained(timed[high:]):
+        return []
+    while low < high:  # the longest beginning that one rule explains
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if explained(timed[:middle]) else (low, middle - 1)
+    return [timed[low]] if explained(timed[low:]) else []

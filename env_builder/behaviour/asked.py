@@ -1,30 +1,142 @@
 """Programs that a language model writes in our language, for tools that induction leaves without one.
 
-In: behaviours, the world, and `ask`: a prompt in, text out. Out: behaviours with the programs that hold, and a verdict a tool
+In: behaviours, the world, and `ask`: a prompt in, text out. Out: behaviours with the programs that hold, and a decision a tool
 that was asked about. The model sees the language, the tool's schema and calls of one half of the sessions; it writes rules
-without guards. They are taken where they give every call of the other half that they answer exactly as logged, and answer at
-least half of those that worked; the guards are learnt from the log, as for induced rules, and no logged failure may look to
-them like a call that works. Sees: what a rule gives for logged calls. Does not see: whether it is right where nobody called.
+without guards, whose operators must be of the language. They are taken where they give every call of the other half that they
+answer exactly as logged, and answer at least half of those that worked; the guards are learnt from the log, as for induced
+rules, and no logged failure may look to them like a call that works.
+Sees: what a rule gives for logged calls. Does not see: whether it is right where nobody called.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import polars as pl
-from pydantic import ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from env_builder.behaviour import guards, row_tables, templates
-from env_builder.behaviour.examples import Example
-from env_builder.behaviour.programs import Draft, draft, language
-from env_builder.behaviour.trials import Malformed, Seen, Trial, seen, tried
+from env_builder.behaviour.examples import WriteExample
+from env_builder.behaviour.trials import Malformed, Trial, TrialCall, half_of, trial_calls, tried
+from env_builder.runtime import expressions
 from env_builder.runtime.canonical import canonical, digest
-from env_builder.runtime.tables import Table
-from env_builder.world import Service, World
+from env_builder.runtime.expressions import OPERATORS
+from env_builder.world import InducedWorld, ServiceWorld
+from env_builder.world.documents import STYLES
 from warehouse.errors import Unavailable
-from warehouse.records import Behaviour, Verdict, frame
+from warehouse.records import Behaviour, Decision, frame
+
+MOST_RULES = 8
+
+_RULES = """\
+A program says what a tool answers and what it changes, as JSON: rules that are tried in order, the first that can answer does.
+
+{"rule": "value", "value": e, "style": s}
+    answers the value of the expression e. s says how it is written: null for a bare text, else
+    {"separators": [", ", ": "], "ensure_ascii": true} with the separators and the escaping of the tool's JSON
+{"rule": "text", "pieces": [p, …], "form": "plain", "numbers": ["as_given"]}
+    answers a sentence; each p is a text, or an expression over the arguments whose value is written there. form: "plain", or
+    "json" where values are escaped as inside a JSON string; numbers: "as_given", "whole" or "float"
+{"rule": "document", "class": c, "argument": a, "before": "", "after": ""}
+    answers the thing of class c that the argument a names, as JSON, between two texts
+{"rule": "write", "class": c, "argument": a, "before": "", "after": "", "fields": {field: e, …},
+ "order": [field, …], "style": s}
+    changes the thing of class c that the argument a names to one with these fields, and answers it; a field that stays is
+    ["before", field]; order: the fields that are new
+
+"""
+
+
+def _expression(value: Any) -> Any:
+    if not isinstance(value, list) or not value or not isinstance(value[0], str):
+        raise ValueError(f"an expression is a list that begins with an operator, not {json.dumps(value)[:60]}")
+    if value[0] not in OPERATORS:
+        raise ValueError(f"no operator {value[0]!r}; there are: {', '.join(sorted(OPERATORS))}")
+    return value
+
+
+Expression = Annotated[Any, AfterValidator(_expression)]
+
+
+class _Rule(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class Style(_Rule):
+    """How JSON is written."""
+
+    separators: tuple[str, str] = STYLES[0]["separators"]
+    ensure_ascii: bool = True
+
+
+class Value(_Rule):
+    """Answers the value of an expression."""
+
+    rule: Literal["value"]
+    value: Expression
+    style: Style | None = None
+
+
+class Text(_Rule):
+    """Answers a sentence."""
+
+    rule: Literal["text"]
+    pieces: list[str | Expression] = Field(min_length=1)
+    form: Literal["plain", "json", "json_ascii"] = "plain"
+    numbers: list[Literal["as_given", "whole", "float"]] = Field(default=["as_given"], min_length=1)
+
+
+class ProposedDocument(_Rule):
+    """Answers a thing as it is."""
+
+    rule: Literal["document"]
+    entity_class: str = Field(alias="class")
+    argument: str
+    before: str = ""
+    after: str = ""
+
+
+class Write(_Rule):
+    """Changes a thing, and answers it."""
+
+    rule: Literal["write"]
+    entity_class: str = Field(alias="class")
+    argument: str
+    before: str = ""
+    after: str = ""
+    fields: dict[str, Expression] = Field(min_length=1)
+    order: list[str] = Field(default_factory=list)
+    style: Style = Style()
+
+
+class ProgramDraft(_Rule):
+    """A model's reply."""
+
+    rules: list[Annotated[Value | Text | ProposedDocument | Write, Field(discriminator="rule")]] = Field(max_length=MOST_RULES)
+
+    def unguarded(self) -> list[dict[str, Any]]:
+        """Return the rules as the interpreter takes them, held back by no guard."""
+        return [_open(rule.model_dump(by_alias=True)) for rule in self.rules]
+
+
+def _open(rule: dict[str, Any]) -> dict[str, Any]:
+    if rule["rule"] == "write":
+        return {**rule, "when": None, "also": []}
+    return {**rule, "when": None} if rule["rule"] in ("text", "value") else rule
+
+
+def draft(reply: str) -> ProgramDraft:
+    """Return the program in a model's reply, also where words or a fence stand around it. Raises ValueError."""
+    begin, end = reply.find("{"), reply.rfind("}")
+    return ProgramDraft.model_validate(json.loads(reply[begin:end + 1]))
+
+
+def language() -> str:
+    """Return the language in words."""
+    return _RULES + (expressions.__doc__ or "")
+
 
 MINIMUM_QUESTIONS = 4
 """Different questions that worked in each half: fewer neither show what a tool does nor test it."""
@@ -37,7 +149,7 @@ SILENT = ("recorded", "refuse", "validate", "rows", "shows", "makes")
 Rules = list[dict[str, Any]]
 
 
-class Judged(NamedTuple):
+class JudgedProgram(NamedTuple):
     """What became of a model's reply."""
 
     rules: Rules | None
@@ -48,11 +160,11 @@ class Judged(NamedTuple):
 
 
 def written(
-    behaviours: pl.DataFrame, world: World, tools: pl.DataFrame, ask: Callable[[str], str], model: str
+    behaviours: pl.DataFrame, world: InducedWorld, tools: pl.DataFrame, ask: Callable[[str], str], model: str
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """(behaviours with the programs that hold, verdicts). Where the model does not answer, the rest is left as it is."""
+    """(behaviours with the programs that hold, decisions). Where the model does not answer, the rest is left as it is."""
     rows: list[dict[str, Any]] = []
-    verdicts: list[Verdict] = []
+    decisions: list[Decision] = []
     schemas = {(row["service"], row["tool"]): row for row in tools.to_dicts()}
     gone: str | None = None
     for row in behaviours.to_dicts():
@@ -64,75 +176,72 @@ def written(
         judged = _refused("model_unavailable", gone) if gone else None
         if judged is None:
             try:
-                judged = _asked(service, program, schemas.get((row["service"], row["tool"]), {}), ask)
+                judged = _propose_program(service, program, schemas.get((row["service"], row["tool"]), {}), ask)
             except Unavailable as error:
                 gone = str(error)
                 judged = _refused("model_unavailable", gone)
-        rows.append(row if judged.rules is None else _taken(row, program, judged, model))
-        verdicts.append(Verdict(
+        rows.append(row if judged.rules is None else {
+            **row, "n_against": 0, "fidelity": judged.held_out.exact, "abstains": judged.held_out.abstains,
+            "program": canonical({**program, "rules": [*program["rules"], *judged.rules], "written_by": model})})
+        decisions.append(Decision(
             stage="behaviour", subject=f"{row['service']}/{row['tool']}", kept=judged.rules is not None,
             reason=judged.reason, detail=judged.detail))
-    return frame(Behaviour, rows).sort("service", "tool"), frame(Verdict, verdicts)
+    return frame(Behaviour, rows).sort("service", "tool"), frame(Decision, decisions)
 
 
-def _taken(row: dict[str, Any], program: dict[str, Any], judged: Judged, model: str) -> dict[str, Any]:
-    made = {**program, "rules": [*program["rules"], *(judged.rules or [])], "written_by": model}
-    return {**row, "program": canonical(made), "n_against": 0, "fidelity": judged.held_out.exact,
-            "abstains": judged.held_out.abstains}
+def _refused(reason: str, detail: str, trial: Trial | None = None) -> JudgedProgram:
+    return JudgedProgram(None, trial or Trial(0, 0, 0), reason, detail)
 
 
-def _refused(reason: str, detail: str, trial: Trial | None = None) -> Judged:
-    return Judged(None, trial or Trial(0, 0, 0), reason, detail)
-
-
-def _asked(service: Service, program: dict[str, Any], schema: dict[str, Any], ask: Callable[[str], str]) -> Judged:
-    calls = seen(service, program["tool"])
-    halves = [[one for one in calls if _half(one) == half] for half in (0, 1)]
+def _propose_program(
+    service: ServiceWorld, program: dict[str, Any], schema: dict[str, Any], ask: Callable[[str], str]
+) -> JudgedProgram:
+    calls = trial_calls(service, program["tool"])
+    halves = [[one for one in calls if half_of(one.step) == half] for half in (0, 1)]
     if any(len({one.step.call.key for one in half if not one.step.call.failed}) < MINIMUM_QUESTIONS for half in halves):
         return _refused("too_few_calls", f"A model is not asked: {len(calls)} calls neither show nor test what it does.")
     try:
-        found = draft(ask(_prompt(service, program, schema, halves[0])))
+        proposal = draft(ask(_prompt(service, program, schema, halves[0])))
     except (ValidationError, ValueError) as error:
         return _refused("malformed_program", f"The model's reply is no program: {' '.join(str(error).split())[:200]}.")
-    if not found.rules:
+    if not proposal.rules:
         return _refused("no_program_written", "The model finds no rule that says what it does.")
     try:
-        return _judged(found, program, halves, row_tables(service))
+        rows = row_tables(service)
+        calls = [*halves[0], *halves[1]]
+        worked = [one for one in halves[1] if not one.step.call.failed]
+        trial = tried(worked, {**program, "rules": proposal.unguarded()}, rows)
+        summary = f"of {trial.n} held-out calls that worked it gives {trial.n_exact} as logged and {trial.n_wrong} otherwise"
+        if trial.n_wrong or 2 * trial.n_exact < trial.n:
+            return _refused("program_does_not_hold", f"The model's program is not taken: {summary}.", trial)
+        rules = [_guarded(rule, calls) for rule in proposal.unguarded()]
+        whole = tried(calls, {**program, "rules": rules}, rows)
+        if whole.n_wrong or 2 * whole.n_exact < len([one for one in calls if not one.step.call.failed]):
+            return _refused(
+                "program_does_not_hold", f"The model's program is not taken: of all {whole.n} calls, those that were refused "
+                f"among them, it gives {whole.n_exact} as logged and {whole.n_wrong} otherwise.", trial)
+        return JudgedProgram(rules, trial, "program_written", f"The model's program is taken: {summary}.")
     except Malformed as error:
         return _refused("malformed_program", f"The model's program cannot be carried out: {error}.")
 
 
-def _judged(found: Draft, program: dict[str, Any], halves: list[list[Seen]], rows: dict[str, Table]) -> Judged:
-    calls = [*halves[0], *halves[1]]
-    worked = [one for one in halves[1] if not one.step.call.failed]
-    trial = tried(worked, {**program, "rules": found.unguarded()}, rows)
-    told = f"of {trial.n} held-out calls that worked it gives {trial.n_exact} as logged and {trial.n_wrong} otherwise"
-    if trial.n_wrong or 2 * trial.n_exact < trial.n:
-        return _refused("program_does_not_hold", f"The model's program is not taken: {told}.", trial)
-    rules = [_guarded(rule, calls) for rule in found.unguarded()]
-    whole = tried(calls, {**program, "rules": rules}, rows)
-    if whole.n_wrong or 2 * whole.n_exact < len([one for one in calls if not one.step.call.failed]):
-        return _refused("program_does_not_hold", f"The model's program is not taken: of all {whole.n} calls, those that were "
-                        f"refused among them, it gives {whole.n_exact} as logged and {whole.n_wrong} otherwise.", trial)
-    return Judged(rules, trial, "program_written", f"The model's program is taken: {told}.")
-
-
-def _guarded(rule: dict[str, Any], calls: list[Seen]) -> dict[str, Any]:
-    """The rule with the guards that the calls which worked bear out, by contrast with those that failed."""
+def _guarded(rule: dict[str, Any], calls: list[TrialCall]) -> dict[str, Any]:
+    """Return the rule with the guards that the calls which worked bear out, by contrast with those that failed."""
     worked = [one for one in calls if not one.step.call.failed]
     if rule["rule"] == "write":
         before = {id(one): _before(rule, one) for one in calls}
-        examples = [Example(text, one.step.call.arguments, None) for one in worked if (text := before[id(one)]) is not None]
+        examples = [
+        WriteExample(text, one.step.call.arguments, None) for one in worked if (text := before[id(one)]) is not None]
         failures = [(text, one.step.call.arguments) for one in calls
                     if one.step.call.failed and (text := before[id(one)]) is not None]
         return {**rule, "when": guards.learn(examples, failures)}
     if rule["rule"] in ("text", "value"):
-        said = _arguments(rule.get("pieces", rule.get("value")))
-        return {**rule, "when": templates.limits([one.step.call.arguments for one in worked], said)}
+        named = _arguments(rule.get("pieces", rule.get("value")))
+        return {**rule, "when": templates.limits([one.step.call.arguments for one in worked], named)}
     return rule
 
 
-def _before(rule: dict[str, Any], one: Seen) -> Any:
+def _before(rule: dict[str, Any], one: TrialCall) -> Any:
     text = one.texts.get((rule["class"], str(one.step.call.arguments.get(rule["argument"]))))
     return None if text is None else json.loads(text)
 
@@ -145,15 +254,12 @@ def _arguments(expression: Any) -> set[str]:
     return own.union(*map(_arguments, expression))
 
 
-def _half(one: Seen) -> int:
-    return int(digest(one.step.call.session_id), 16) % 2
-
-
-def _prompt(service: Service, program: dict[str, Any], schema: dict[str, Any], calls: list[Seen]) -> str:
+def _prompt(service: ServiceWorld, program: dict[str, Any], schema: dict[str, Any], calls: list[TrialCall]) -> str:
     ordered = sorted(calls, key=lambda one: digest(one.step.call.event_id))
     shown = [one for one in ordered if not one.step.call.failed][:N_SHOWN]
     shown += [one for one in ordered if one.step.call.failed][:N_FAILED]
-    classes = [f"{name}: {', '.join(sorted(known.fields))}" for name, known in sorted(service.documents.classes.items())]
+    classes = [f"{name}: {', '.join(sorted(entity_class.fields))}"
+               for name, entity_class in sorted(service.documents.classes.items())]
     return language() + "\n".join((
         "", "Classes of things that are known, with the fields that each has:", *(classes or ["none"]), "",
         f"The tool {program['tool']} (its effect as found: {program['effect']}):", str(schema.get("description") or ""),
@@ -162,9 +268,9 @@ def _prompt(service: Service, program: dict[str, Any], schema: dict[str, Any], c
         'tool does, reply {"rules": []}.', ""))
 
 
-def _example(one: Seen) -> str:
+def _example(one: TrialCall) -> str:
     named = {str(value) for value in one.step.call.arguments.values() if isinstance(value, str | int)}
-    known = "".join(f"known before: {entity_class} {key} is {text[:LONGEST]}\n"
+    documents = "".join(f"known before: {entity_class} {key} is {text[:LONGEST]}\n"
                     for (entity_class, key), text in sorted(one.texts.items()) if key in named)
     how = "it failed with" if one.step.call.failed else "it answered"
-    return f"{known}called with {one.step.call.key}\n{how}: {one.step.call.content[:LONGEST]}\n"
+    return f"{documents}called with {one.step.call.key}\n{how}: {one.step.call.content[:LONGEST]}\n"

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from env_builder.runtime.expressions import Look, Missing, evaluate, nothing
+from env_builder.runtime.expressions import Look, NoValue, evaluate, nothing
 from env_builder.runtime.tables import Table
 
 Expression = list[Any]
-KNOWN = 0.5
+MINIMUM_SHARE = 0.5
 """Share of the examples in which other documents that an expression speaks of must be known."""
 NEARLY = 0.02
 """Share of examples in which an expression may say nothing without others being tried."""
@@ -20,7 +20,7 @@ NOTHING = object()
 """Stands where an expression has no value."""
 
 
-class Example(NamedTuple):
+class WriteExample(NamedTuple):
     """What was so before a call, what it was given, and what came of it."""
 
     before: Any
@@ -34,31 +34,31 @@ class Example(NamedTuple):
     """Class of rows -> all that were ever listed: to look for columns, not for values."""
 
 
-def fits(expression: Expression, examples: list[Example]) -> bool:
-    """Does the expression give exactly the value after (type and key order included) in every example?
+def fits(expression: Expression, examples: list[WriteExample]) -> bool:
+    """Return whether the expression gives exactly the value after (type and key order included) in every example.
 
     Where it speaks of another document, examples in which that is not known say nothing; most must say something.
     """
     return silence(expression, examples) is not None
 
 
-def best(candidates: Iterable[Expression], examples: list[Example]) -> Expression | None:
-    """The first that fits and (nearly) always says something, else the one that says nothing least often."""
-    least, found, tried = len(examples), None, set[str]()
+def best(candidates: Iterable[Expression], examples: list[WriteExample]) -> Expression | None:
+    """Return the first that fits and (nearly) always says something, else the one that says nothing least often."""
+    least, best_expression, tried = len(examples), None, set[str]()
     for expression in candidates:
         mark = str(expression)
         silent = None if mark in tried else silence(expression, examples, least - 1)
         tried.add(mark)
         if silent is not None and silent < least:
-            least, found = silent, expression
+            least, best_expression = silent, expression
         if least <= NEARLY * len(examples):
             break
-    return found
+    return best_expression
 
 
-def silence(expression: Expression, examples: list[Example], most: int | None = None) -> int | None:
+def silence(expression: Expression, examples: list[WriteExample], most: int | None = None) -> int | None:
     """In how many examples it says nothing; None where it does not fit, or that is in more than `most`."""
-    silent, allowed = 0, (1 - KNOWN) * len(examples) if _linked(expression) else 0
+    silent, allowed = 0, (1 - MINIMUM_SHARE) * len(examples) if _linked(expression) else 0
     allowed = allowed if most is None else min(allowed, most)
     for value, example in zip(values(expression, examples), examples, strict=True):
         silent += value is NOTHING
@@ -71,12 +71,12 @@ def _linked(expression: Any) -> bool:
     return isinstance(expression, list) and (expression[:1] in (["document"], ["row"]) or any(map(_linked, expression)))
 
 
-def values(expression: Expression, examples: list[Example]) -> Iterator[Any]:
+def values(expression: Expression, examples: list[WriteExample]) -> Iterator[Any]:
     """Its value in each example, `NOTHING` where it has none."""
     for example in examples:
         try:
             yield evaluate(expression, example.before, example.arguments, example.look)
-        except Missing:
+        except NoValue:
             yield NOTHING
 
 

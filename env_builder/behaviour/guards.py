@@ -2,7 +2,7 @@
 
 A condition is kept where every call that worked meets it, and where it is either about what was seen to work (values of
 fields and arguments that take few, values that stand in the document) or broken by a logged failure.
-Sees: the conditions of runtime/guards.py. Does not see: what depends on other documents.
+Sees: the conditions of runtime/writing.py. Does not see: what depends on other documents.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ from collections.abc import Hashable, Iterable, Iterator
 from itertools import combinations
 from typing import Any
 
-from env_builder.behaviour.examples import Example
-from env_builder.runtime.guards import Guards, differs, is_alike, is_within, length_of
+from env_builder.behaviour.examples import WriteExample
+from env_builder.runtime.writing import Guards, differs, is_alike, is_within, length_of
 from env_builder.world.features import is_number
 
 FEW_VALUES = 5
 OPEN = 0.1
-"""Share of things whose value no other has, from which values are expected that were not seen."""
+"""Share of records whose value no other has, from which values are expected that were not seen."""
 MINIMUM_ROWS = 4
-"""Different things that must have been seen: what fewer have in common is a coincidence."""
+"""Different records that must have been seen: what fewer have in common is a coincidence."""
 Failure = tuple[dict[str, Any], dict[str, Any]]
 """(document before, arguments) of a call that failed."""
 
 
-def learn(examples: list[Example], failures: list[Failure]) -> Guards:
+def learn(examples: list[WriteExample], failures: list[Failure]) -> Guards:
     """All guards that the examples bear out."""
     names = sorted({name for example in examples for name in example.arguments})
     return {
         **of_arguments([example.arguments for example in examples], [given for _, given in failures]),
         "document": _limits([example.before for example in examples], [before for before, _ in failures]),
-        "lengths": few_values([_lengths(example.before) for example in examples], [example.before for example in examples]),
+        "lengths": few_values(
+            [{name: length_of(value) for name, value in one.before.items() if isinstance(value, list)} for one in examples],
+            [one.before for one in examples]),
         "within": [name for name in names if all(is_within(one.before, one.arguments.get(name)) for one in examples)],
         "alike": [
             pair for pair in combinations(names, 2)
-            if all(is_alike(one.arguments.get(pair[0]), one.arguments.get(pair[1])) for one in examples)
-        ],
-        "differs": list(_differs(examples, failures)),
-    }
+            if all(is_alike(one.arguments.get(pair[0]), one.arguments.get(pair[1])) for one in examples)],
+        "differs": list(_differs(examples, failures))}
 
 
 def of_arguments(given: list[dict[str, Any]], failed: list[dict[str, Any]] | None = None) -> Guards:
@@ -47,8 +47,7 @@ def of_arguments(given: list[dict[str, Any]], failed: list[dict[str, Any]] | Non
     names = sorted({name for arguments in given for name in arguments})
     return {
         "names": sorted({tuple(sorted(arguments)) for arguments in given}), "arguments": _limits(given, failed or []),
-        "items": {name: found for name in names for found in [_item_fields(given, name)] if found},
-    }
+        "items": {name: fields for name in names for fields in [_item_fields(given, name)] if fields}}
 
 
 def _limits(worked: list[dict[str, Any]], failed: list[dict[str, Any]]) -> dict[str, list[Any]]:
@@ -61,17 +60,14 @@ def _limits(worked: list[dict[str, Any]], failed: list[dict[str, Any]]) -> dict[
 
 def _item_fields(given: list[dict[str, Any]], name: str) -> list[list[str]] | None:
     """[fields that the objects of a list argument always have, ever have], None where it is no list of objects."""
-    items = [item for arguments in given for item in _list(arguments.get(name))]
+    values: list[Any] = [arguments.get(name) for arguments in given]
+    items = [item for value in values for item in (value if isinstance(value, list) else [value])]
     if not items or not all(isinstance(item, dict) for item in items):
         return None
     return [sorted(set.intersection(*map(set, items))), sorted(set().union(*items))]
 
 
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
-def _differs(examples: list[Example], failures: list[Failure]) -> Iterator[tuple[str, list[Any]]]:
+def _differs(examples: list[WriteExample], failures: list[Failure]) -> Iterator[tuple[str, list[Any]]]:
     """Arguments that failed calls gave as the document had it, and calls that worked never did."""
     for name, path in sorted({(name, path) for before, given in failures for name, path in _equal(before, given)}, key=str):
         if all(differs(example.arguments.get(name), example.before, list(path)) for example in examples):
@@ -96,16 +92,12 @@ def _paths(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...],
         yield path, value
 
 
-def _lengths(before: dict[str, Any]) -> dict[str, Any]:
-    return {name: length_of(value) for name, value in before.items() if isinstance(value, list)}
-
-
 def few_values(
     rows: list[dict[str, Any]], named: list[dict[str, Any]] | None = None, ids: bool = False
 ) -> dict[str, list[Any]]:
     """Values of the fields that take few, by field. Rows whose `named` hold the same ids count once, and ids themselves are
     never few, unless `ids` asks for them."""
-    found = {}
+    allowed = {}
     things = [tuple(str(value) for value in row.values() if is_id(value)) for row in named or rows]
     n = len(set(things))
     several = n if n > 1 and not ids else len(rows)
@@ -117,21 +109,22 @@ def few_values(
             continue
         kinds = {(type(value), value) for value in column}
         few = len(kinds) <= FEW_VALUES and several > 2 * len(kinds) and (ids or not any(is_id(value) for _, value in kinds))
-        if few and (ids or not _open(column, things if n > 1 else range(len(rows)), several)):
-            found[name] = distinct(value for _, value in kinds)
-    return found
+        occurrences = zip(((type(value), value) for value in column), things if n > 1 else range(len(rows)), strict=True)
+        if few and (ids or not is_open(occurrences, several)):
+            allowed[name] = distinct(value for _, value in kinds)
+    return allowed
 
 
-def _open(column: list[Any], things: Iterable[Hashable], several: int) -> bool:
-    """Are so many values seen with one thing only that others must be expected (Good and Turing's estimate)?"""
-    seen: dict[tuple[type, Any], set[Hashable]] = defaultdict(set)
-    for value, thing in zip(column, things, strict=True):
-        seen[type(value), value].add(thing)
-    return sum(len(with_it) == 1 for with_it in seen.values()) > OPEN * several
+def is_open(occurrences: Iterable[tuple[Hashable, Hashable]], n: int) -> bool:
+    """Were so many values seen with one of `n` records only that others must be expected (Good and Turing's estimate)?"""
+    having: dict[Hashable, set[Hashable]] = defaultdict(set)
+    for value, entity in occurrences:
+        having[value].add(entity)
+    return sum(len(entities) == 1 for entities in having.values()) > OPEN * n
 
 
 def is_id(value: Any) -> bool:
-    """Does it look like a name: letters and digits in one text?"""
+    """Return whether it looks like a name: letters and digits in one text."""
     return isinstance(value, str) and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
 
 

@@ -1,6 +1,6 @@
 """Tools that select from a list which another question answers whole: by which conditions, in which order, how many.
 
-In: the calls of a tool beside the lists known at their moment (`sources`). Out: a `select` rule and `unlisted` rules. Every
+In: the calls of a tool beside the lists known at their moment (`evidence`). Out: a `select` rule and `unlisted` rules. Every
 condition that no example speaks against is tried with every other; those that together select exactly what each answer shows
 are kept, the simplest first, and several where examples do not tell which.
 Sees: conditions on single fields, each with one argument. Does not see: conditions with `or`, scores, pages.
@@ -15,16 +15,17 @@ from functools import lru_cache
 from itertools import islice, product
 from typing import Any, NamedTuple
 
-from env_builder.behaviour.sources import Moment, Question, Sources, listing
+from env_builder.behaviour.evidence import NOTHING, Induced, Moment, Question, Rule, Sources, ToolEvidence, listing, one_or_none
 from env_builder.behaviour.templates import shared
 from env_builder.runtime.answers import parse
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.lists import STYLES, Listing
+from env_builder.runtime.programs import ACTING
 from env_builder.runtime.selections import OPERATORS, at, holds, selected
 from env_builder.runtime.tables import scalars
 from env_builder.runtime.texts import NUMBERS, filled_one_way
 from env_builder.runtime.world import SURE
-from env_builder.world.calls import Call
+from env_builder.world.calls import LoggedCall
 
 MINIMUM_QUESTIONS = 5
 """Different questions that must be explained."""
@@ -35,12 +36,11 @@ MOST_COMBINATIONS = 3000
 MOST_WAYS = 4
 MINIMUM_UNLISTED = 2
 """Different values that stand nowhere in the list and were answered alike."""
-Rule = dict[str, Any]
 Columns = dict[tuple[str, ...], frozenset[str]]
 """Path -> values there of all elements of a list."""
 
 
-class Example(NamedTuple):
+class SelectionExample(NamedTuple):
     """A question, the list, and where in it the answer's elements stand."""
 
     arguments: dict[str, Any]
@@ -49,8 +49,15 @@ class Example(NamedTuple):
     places: list[int]
 
 
-def induce(tool: str, sources: Sources) -> Rule | None:
-    """The `select` rule of a tool that only looks."""
+def induce(evidence: ToolEvidence) -> Induced:
+    """Induce the rule of a read that answers with some of a list that another question answers whole."""
+    if evidence.sources is None or evidence.effect != "read" or not evidence.has_only("recorded", "refuse", "rows", "nothing"):
+        return NOTHING
+    return one_or_none(select_rule(evidence.tool, evidence.sources))
+
+
+def select_rule(tool: str, sources: Sources) -> Rule | None:
+    """Return the `select` rule of a tool that only reads."""
     for source in sources.questions:
         by_question = {
             (moment.call.key, moment.lists[source]): moment for moment in sources.moments(tool)
@@ -65,7 +72,7 @@ def induce(tool: str, sources: Sources) -> Rule | None:
 
 def _rule(source: Question, given: dict[str, Any], moments: list[Moment]) -> Rule | None:
     contents = Counter(moment.call.content for moment in moments)
-    lists = [found for content in contents for found in [listing(content)] if found is not None]
+    lists = [parsed for content in contents for parsed in [listing(content)] if parsed is not None]
     for shows, form, empty in _showings(contents, lists):
         examples = [
             example for moment in moments
@@ -84,29 +91,25 @@ def _rule(source: Question, given: dict[str, Any], moments: list[Moment]) -> Rul
 
 
 def _showings(contents: Counter[str], lists: list[Listing]) -> Iterator[tuple[Any, Any, str | None]]:
-    """(what is shown, form, what is said of nothing) that the answers may follow."""
-    full = [found for found in lists if found.values]
+    """Yield (what is shown, form, what is said of nothing) that the answers may follow."""
+    full = [each for each in lists if each.values]
     others = [content for content in contents if listing(content) is None or not (listing(content) or lists[0]).values]
-    if full and len(others) <= 1 and len({canonical(found.form) for found in full}) == 1:
+    if full and len(others) <= 1 and len({canonical(each.form) for each in full}) == 1:
         yield "list", full[0].form, next(iter(others), None)
     objects = [content for content in contents if isinstance(parse(content), dict)]
     others = [content for content in contents if content not in objects]
-    style = next((style for style in STYLES if objects and all(_dumps(one, style) == one for one in objects)), None)
-    if style is not None and len(others) <= 1:
+    style = next((style for style in STYLES if all(json.dumps(parse(one), **style) == one for one in objects)), None)
+    if objects and style is not None and len(others) <= 1:
         yield "one", {"notation": "json", "field": None, "style": style}, next(iter(others), None)
 
 
-def _dumps(content: str, style: dict[str, Any]) -> str:
-    return json.dumps(parse(content), **style)
-
-
-def _example(moment: Moment, source: Question, shows: Any, empty: str | None) -> Example | None:
+def _example(moment: Moment, source: Question, shows: Any, empty: str | None) -> SelectionExample | None:
     whole = listing(moment.lists[source])
     content = moment.call.content
     if whole is None:
         return None
     if content == empty:
-        return Example(moment.call.arguments, content, whole, [])
+        return SelectionExample(moment.call.arguments, content, whole, [])
     shown = listing(content) if shows == "list" else Listing([parse(content)], [], {})
     if shown is None:
         return None
@@ -118,10 +121,10 @@ def _example(moment: Moment, source: Question, shows: Any, empty: str | None) ->
         if place is None:
             return None
         places.append(place)
-    return Example(moment.call.arguments, content, whole, places)
+    return SelectionExample(moment.call.arguments, content, whole, places)
 
 
-def _arrangements(examples: list[Example]) -> Iterator[tuple[Any, Any]]:
+def _arrangements(examples: list[SelectionExample]) -> Iterator[tuple[Any, Any]]:
     """(order, limit) that the answers may follow, the simplest first."""
     orders: list[Any] = []
     if all(example.places == sorted(example.places) for example in examples):
@@ -142,8 +145,8 @@ def _arrangements(examples: list[Example]) -> Iterator[tuple[Any, Any]]:
             yield order, [name, "last"]
 
 
-def _explained(blank: Rule, examples: list[Example]) -> Rule | None:
-    """The rule with the ways that explain every example; None where none does."""
+def _explained(blank: Rule, examples: list[SelectionExample]) -> Rule | None:
+    """Return the rule with the ways that explain every example; None where none does."""
     limit = blank["limit"][0] if blank["limit"] else None
     names = sorted({name for example in examples for name, value in example.arguments.items() if value is not None} - {limit})
     tried = sorted(examples, key=lambda example: (-len(example.places), canonical(example.arguments)))[:MOST_EXAMPLES]
@@ -158,15 +161,13 @@ def _explained(blank: Rule, examples: list[Example]) -> Rule | None:
     rule = {**blank, "ways": ways}
     if not ways or any(selected(rule, example.listing, example.arguments) != example.content for example in examples):
         return None
-    return rule if all(_varied(name, examples) for name in (*names, *([limit] if limit else []))) else None
+    for name in (*names, *([limit] if limit else [])):  # more than one value of each was seen to select something
+        if len({canonical(one.arguments[name]) for one in examples if one.places and name in one.arguments}) < 2:
+            return None
+    return rule
 
 
-def _varied(name: str, examples: list[Example]) -> bool:
-    """Was more than one value of the argument seen to select something?"""
-    return len({canonical(example.arguments[name]) for example in examples if example.places and name in example.arguments}) > 1
-
-
-def _conditions(name: str, examples: list[Example]) -> Iterator[tuple[str, list[str], str]]:
+def _conditions(name: str, examples: list[SelectionExample]) -> Iterator[tuple[str, list[str], str]]:
     """Conditions on the argument that all shown elements meet, the simplest first."""
     mine = [(example.arguments[name], [example.listing.values[place] for place in example.places])
             for example in examples if example.arguments.get(name) is not None]
@@ -180,27 +181,33 @@ def _conditions(name: str, examples: list[Example]) -> Iterator[tuple[str, list[
 
 def _paths(values: list[Any]) -> list[list[str]]:
     """Paths to scalars, and to lists, of the elements; the empty path of elements that are scalars."""
-    found: set[tuple[str, ...]] = set()
+    paths_so_far: set[tuple[str, ...]] = set()
     for value in values:
         if isinstance(value, dict):
-            found.update(path for path, _ in scalars(value))
-            found.update((name,) for name, item in value.items() if isinstance(item, list | bool))
+            paths_so_far.update(path for path, _ in scalars(value))
+            paths_so_far.update((name,) for name, item in value.items() if isinstance(item, list | bool))
         else:
-            found.add(())
-    return list(map(list, found))
+            paths_so_far.add(())
+    return list(map(list, paths_so_far))
 
 
-def unlisted(tool: str, sources: Sources, acts: bool) -> Iterator[Rule]:
-    """`unlisted` rules of a tool: arguments that must stand in a list, and what is said where they do not. `acts`: it may
-    change the world."""
+def unlisted(evidence: ToolEvidence) -> Induced:
+    """Induce the rules on arguments that must stand in a list, and what is said where they do not."""
+    if evidence.sources is None:
+        return NOTHING
+    return Induced(list(unlisted_rules(evidence.tool, evidence.sources, evidence.effect in ACTING)))
+
+
+def unlisted_rules(tool: str, sources: Sources, acts: bool) -> Iterator[Rule]:
+    """Find the `unlisted` rules of a tool. `acts`: it may change the world."""
     moments = sources.moments(tool)
     for name in sorted({name for moment in moments for name in moment.call.arguments}):
         for source in sources.questions:
-            seen = {
+            by_name = {
                 (moment.call.key, moment.call.content, moment.lists[source]): moment.call for moment in moments
                 if source in moment.lists and source[0] != tool and name in moment.call.arguments}
-            columns = [(call, _columns(text)) for (_, _, text), call in sorted(seen.items())]
-            paths = sorted({path for _, known in columns for path in known})
+            columns = [(call, _columns(text)) for (_, _, text), call in sorted(by_name.items())]
+            paths = sorted({path for _, paths_shown in columns for path in paths_shown})
             least = MINIMUM_QUESTIONS if sources.arguments[source] else MINIMUM_UNLISTED
             rule = next((rule for path in paths for rule in [_unlisted(name, path, columns, least, acts)] if rule), None)
             if rule:
@@ -210,21 +217,19 @@ def unlisted(tool: str, sources: Sources, acts: bool) -> Iterator[Rule]:
 
 @lru_cache(1024)
 def _columns(content: str) -> Columns:
-    found = listing(content)
-    values = found.values if found else []
+    parsed = listing(content)
+    values = parsed.values if parsed else []
     return {tuple(path): frozenset(canonical(at(value, path)) for value in values) for path in _paths(values)}
 
 
-def _unlisted(
-    name: str, path: tuple[str, ...], seen: list[tuple[Call, Columns]], least: int, acts: bool
-) -> Rule | None:
-    inside: list[Call] = []
-    out: list[Call] = []
-    for call, known in seen:
-        (inside if canonical(call.arguments[name]) in known.get(path, ()) else out).append(call)
+def _unlisted(name: str, path: tuple[str, ...], calls: list[tuple[LoggedCall, Columns]], least: int, acts: bool) -> Rule | None:
+    inside: list[LoggedCall] = []
+    out: list[LoggedCall] = []
+    for call, columns in calls:
+        (inside if canonical(call.arguments[name]) in columns.get(path, ()) else out).append(call)
     listed = {canonical(call.arguments[name]) for call in inside}
     here = [call for call in out if canonical(call.arguments[name]) not in listed]
-    if len(out) - len(here) > (1 - SURE) * len(seen):  # lists that differ: what one leaves out the other holds
+    if len(out) - len(here) > (1 - SURE) * len(calls):  # lists that differ: what one leaves out the other holds
         return None
     out = here
     kinds = {call.failed for call in out}
@@ -233,16 +238,12 @@ def _unlisted(
     template = shared([({"argument": call.arguments}, call.content) for call in out])
     if template is None or (acts and kinds != {True}):  # an act that was not refused may have worked for all that
         return None
-    worked = [call for call in inside if not _says(template, call)]
+    worked = [call for call in inside if not any(
+        filled_one_way(template["pieces"], template["form"], way, {}, call.arguments) == call.content for way in NUMBERS)]
     if _n_values(name, worked) < _n_values(name, inside):  # a listed value that was never seen to work speaks against
         return None
     return {"rule": "unlisted", "argument": name, "path": list(path), "is_error": kinds.pop(), **template}
 
 
-def _says(template: Rule, call: Call) -> bool:
-    return any(
-        filled_one_way(template["pieces"], template["form"], way, {}, call.arguments) == call.content for way in NUMBERS)
-
-
-def _n_values(name: str, calls: list[Call]) -> int:
+def _n_values(name: str, calls: list[LoggedCall]) -> int:
     return len({canonical(call.arguments[name]) for call in calls})

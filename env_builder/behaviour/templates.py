@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
+from env_builder.behaviour.evidence import NOTHING, UNEXPLAINED, Induced, ToolEvidence
 from env_builder.behaviour.guards import few_values
 from env_builder.runtime.texts import NUMBERS, Limits, Piece, admits, filled_one_way, type_of, written
-from env_builder.world.replay import Step
+from env_builder.world.replay import LoggedStep
 
 MINIMUM_QUESTIONS = 5
 """Different questions that must have been answered so: fewer may be chance."""
@@ -28,24 +29,34 @@ Reading = tuple[dict[str, Any], str]
 Template = tuple[Piece | tuple[Any, ...], ...]
 
 
-def induce(steps: list[Step]) -> dict[str, Any] | None:
-    """The `text` rule of one tool."""
+def induce(evidence: ToolEvidence) -> Induced:
+    """Induce the rule of a tool that answers one sentence with slots."""
+    rule = text_rule(evidence.steps) if evidence.has_only(*UNEXPLAINED) else None
+    if rule is None:
+        return NOTHING
+    listed = {other["argument"] for other in evidence.rules if other["rule"] == "unlisted"}  # any of the list may be given
+    values = {name: given for name, given in rule["when"]["values"].items() if name not in listed}
+    return Induced([{**rule, "when": {**rule["when"], "values": values}}])
+
+
+def text_rule(steps: list[LoggedStep]) -> dict[str, Any] | None:
+    """Return the `text` rule of one tool."""
     done = [step for step in steps if not step.call.failed]
     examples = list({(step.call.key, step.call.content): (step.call.arguments, step.call.content) for step in done}.values())
     given = [arguments for arguments, _ in examples]
     few = len({step.call.key for step in done}) < MINIMUM_QUESTIONS
     if few and not _apart(given):
         return None
-    found = shared([({"argument": arguments}, content) for arguments, content in examples])
-    if found is None:
+    shared_pieces = shared([({"argument": arguments}, content) for arguments, content in examples])
+    if shared_pieces is None:
         return None
-    slots = {piece[1] for piece in found["pieces"] if isinstance(piece, list)}
+    slots = {piece[1] for piece in shared_pieces["pieces"] if isinstance(piece, list)}
     if few and slots != set(given[0]):
         return None
     for free in (slots, set[str]()):  # what the answer repeats may be anything, unless failures speak against it
         when = limits(given, free)
         if sum(admits(when, step.call.arguments) for step in steps if step.call.failed) <= AGAINST * len(done):
-            return {"rule": "text", **found, "when": when, **({"first": True} if few else {})}
+            return {"rule": "text", **shared_pieces, "when": when, **({"first": True} if few else {})}
     return None
 
 
@@ -56,68 +67,54 @@ def _apart(given: list[dict[str, Any]]) -> bool:
             and all(len(set(column)) == len(given) for column in zip(*values, strict=True)))
 
 
-def limits(given: list[dict[str, Any]], said: set[str]) -> Limits:
-    """What arguments that were seen to work look like. `said`: those that the answer repeats; an id among them is free."""
+def limits(given: list[dict[str, Any]], contents: set[str]) -> Limits:
+    """Return what arguments that worked look like. `contents`: those that the answer repeats; an id among them is free."""
     names = sorted({name for arguments in given for name in arguments})
-    types = {name: sorted({type_of(arguments[name]) for arguments in given if name in arguments}) for name in names}
-    few = few_values(given, ids=True)
-    free = {name for name in said if any(map(str.isdigit, str([arguments.get(name) for arguments in given])))}
+    free = {name for name in contents if any(map(str.isdigit, str([arguments.get(name) for arguments in given])))}
     return {
         "always": [name for name in names if all(name in arguments for arguments in given)],
-        "types": types,
-        "values": {name: values for name, values in few.items() if name not in free},
-    }
+        "types": {name: sorted({type_of(arguments[name]) for arguments in given if name in arguments}) for name in names},
+        "values": {name: values for name, values in few_values(given, ids=True).items() if name not in free}}
 
 
 def shared(examples: list[Reading]) -> dict[str, Any] | None:
-    """The template that gives every answer, with the ways in which it writes texts and numbers; None where none does."""
+    """Return the template that gives every answer, with the ways in which it writes texts and numbers; None where none does."""
     if not examples:
         return None
     for form in ("plain", "json", "json_ascii"):
         common: set[Template] | None = None
         for roots, content in sorted(examples, key=lambda example: (len(example[1]), str(example))):
-            readings = _readings(content, roots, form)
-            common = readings if common is None else common & readings
+            slots: dict[str, list[tuple[Any, ...]]] = {}
+            for path, value in _scalars(roots, ()):
+                for text in sorted({written(value, form, way) or "" for way in NUMBERS}):
+                    if text and text in content:
+                        slots.setdefault(text, []).append(path)
+            readings: list[Template] = [()]
+            at = 0
+            for start, text in _places(content, sorted(slots, key=lambda text: (-len(text), text))):
+                options: list[Piece | tuple[Any, ...]] = [text, *slots[text]]
+                before = [_joined(reading, content[at:start]) for reading in readings]
+                readings = [_joined(reading, option) for reading in before for option in options][:MAXIMUM_READINGS]
+                at = start + len(text)
+            whole = {_joined(reading, content[at:]) for reading in readings}
+            common = whole if common is None else common & whole
             if not common:
                 break
         if common:
             best = min(common, key=lambda template: (sum(isinstance(piece, tuple) for piece in template), str(template)))
             pieces: list[Piece] = [piece if isinstance(piece, str) else list(piece) for piece in best]
-            return {"pieces": pieces, "form": form, "numbers": _ways(pieces, form, examples)}
+            right = {
+                way: {index for index, (roots, content) in enumerate(examples)
+                      if filled_one_way(pieces, form, way, roots.get("before", {}), roots["argument"]) == content}
+                for way in NUMBERS}
+            enough = (ways for n in (1, 2) for ways in combinations(NUMBERS, n)
+                      if len(set().union(*(right[way] for way in ways))) == len(examples))
+            return {"pieces": pieces, "form": form, "numbers": list(next(enough, NUMBERS))}
     return None
 
 
-def _ways(pieces: list[Piece], form: str, examples: list[Reading]) -> list[str]:
-    """The fewest ways of writing numbers that together give all answers (a tool that changed may know two)."""
-    right = {
-        way: {index for index, (roots, content) in enumerate(examples)
-              if filled_one_way(pieces, form, way, roots.get("before", {}), roots["argument"]) == content} for way in NUMBERS}
-    enough = (ways for n in (1, 2) for ways in combinations(NUMBERS, n)
-              if len(set().union(*(right[way] for way in ways))) == len(examples))
-    return list(next(enough, NUMBERS))
-
-
-def _readings(content: str, roots: dict[str, Any], form: str) -> set[Template]:
-    """All ways of reading the text as pieces and slots, up to a number."""
-    slots: dict[str, list[tuple[Any, ...]]] = {}
-    for path, value in _scalars(roots, ()):
-        for text in sorted({written(value, form, way) or "" for way in NUMBERS}):
-            if text and text in content:
-                slots.setdefault(text, []).append(path)
-    places = list(_places(content, sorted(slots, key=lambda text: (-len(text), text))))
-    readings: list[Template] = [()]
-    at = 0
-    for start, text in places:
-        before = content[at:start]
-        options: list[Piece | tuple[Any, ...]] = [text, *slots[text]]
-        readings = [_joined(_joined(reading, before), option) for reading in readings for option in options]
-        readings = readings[:MAXIMUM_READINGS]
-        at = start + len(text)
-    return {_joined(reading, content[at:]) for reading in readings}
-
-
 def _joined(pieces: Template, piece: Piece | tuple[Any, ...]) -> Template:
-    """The pieces and one more; texts that follow each other are one."""
+    """Return the pieces and one more; texts that follow each other are one."""
     if piece == "":
         return pieces
     if isinstance(piece, str) and pieces and isinstance(pieces[-1], str):
@@ -136,7 +133,6 @@ def _places(content: str, texts: list[str]) -> Iterator[tuple[int, str]]:
 
 
 def _stands(content: str, at: int, text: str) -> bool:
-    """Does the text stand there as words of its own?"""
     end = at + len(text)
     before, after = content[at - 1: at], content[end: end + 1]
     return not (before.isalnum() and text[0].isalnum()) and not (after.isalnum() and text[-1].isalnum())
@@ -151,4 +147,3 @@ def _scalars(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...
             yield from _scalars(item, (*path, index))
     else:
         yield path, value
-

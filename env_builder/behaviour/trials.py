@@ -1,9 +1,15 @@
-"""A program that somebody wrote, tried on the calls of the log: does it say what the tool said?
+"""A program tried on the calls of the log: does it say what the tool said?
 
-In: a service's steps, and rules for one tool. Out: how many calls they answer, exactly or otherwise. Of things is known what
-the call's own session saw before it with no act in between that names them, else what all looks of at least two sessions saw
-alike. The answer on record is left out: it would only say itself again. Sees: rules over arguments, things and rows. Does not
-see: rules that search things (they stay silent here), row changes, what other sessions did to a thing meanwhile.
+`tried`. In: calls of a service, and rules that somebody wrote for their tool. Out: how many they answer, exactly or otherwise.
+Of records is known what the call's own session saw before it with no write call in between that names them, else what all reads
+of at least two sessions saw alike. Sees: rules over arguments, records and rows. Does not see: rules that search records (they
+stay silent here), row changes, what other sessions did to a record meanwhile.
+
+`held_out`. In: a tool's steps, and how its rules are induced. Out: (share exact of what is answered, share not answered), where
+each half of the sessions is answered by the other half's rules. Of the record that a call names is known what its own session
+saw before it, else what all reads of the other half agree on. Does not see: rules that search records or rows, which are not
+measured; that an environment lays reads out in time. Either way the answer on record is left out: it would only say itself
+again.
 """
 
 from __future__ import annotations
@@ -12,31 +18,36 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from env_builder.behaviour.evidence import Rule
 from env_builder.runtime.answers import parsed
-from env_builder.runtime.behaviour import answer
 from env_builder.runtime.canonical import digest
+from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.expressions import Scope
-from env_builder.runtime.programs import Ready
-from env_builder.runtime.records import Answer
+from env_builder.runtime.programs import Ready, answer
 from env_builder.runtime.relevance import act_names
 from env_builder.runtime.tables import ROWS, Table, Wanted, agreed
-from env_builder.runtime.world import Name, Row
-from env_builder.world import Service
+from env_builder.runtime.world import Name, View, World
+from env_builder.world import ServiceWorld
 from env_builder.world.history import instant
-from env_builder.world.replay import Step
+from env_builder.world.replay import LoggedStep
 
 MOST_STEPS = 2000
 """Calls that are tried, by the hash of their event."""
+MOST_HELD_OUT = 400
+"""Calls of each half that are answered, by the hash of their event."""
+MEASURED = ("constant", "arithmetic", "document", "text", "refuse")
+UNMEASURED = ("recorded", "validate", "unlisted", "select", "makes", "changes")
+"""Rules that answer nothing, or only what other evidence than the halves bears out."""
 
 
 class Malformed(ValueError):
     """The program is none: a rule of it cannot be carried out."""
 
 
-class Seen(NamedTuple):
-    """A call, and the text of each thing as its session knew it just before."""
+class TrialCall(NamedTuple):
+    """A call, and the text of each record as its session knew it just before."""
 
-    step: Step
+    step: LoggedStep
     texts: Mapping[Name, str]
 
 
@@ -60,65 +71,61 @@ class Trial(NamedTuple):
         return 1 - (self.n_exact + self.n_wrong) / self.n if self.n else None
 
 
-def seen(service: Service, tool: str) -> list[Seen]:
-    """The tool's calls with what was known before each, in the order of the sessions."""
-    agreed_on = _agreed(service.steps)
-    found: list[Seen] = []
+def trial_calls(service: ServiceWorld, tool: str) -> list[TrialCall]:
+    """Return the tool's calls with what was known before each, in the order of the sessions."""
+    agreed_on = _agreed(service.steps, 2)
+    calls: list[TrialCall] = []
     own: dict[Name, str] = {}
     session = None
     for step in service.steps:
         if step.call.session_id != session:
             own, session = {}, step.call.session_id
         if step.call.tool == tool:
-            found.append(Seen(step, {**agreed_on, **own}))
+            calls.append(TrialCall(step, {**agreed_on, **own}))
         if step.act:
             named = act_names(step.call.arguments, step.call.content)
             own = {name: text for name, text in own.items() if name[1] not in named}
         if step.shown:
             own[step.shown[:2]] = step.shown[2]
-    return found
+    return calls
 
 
-def tried(calls: list[Seen], program: dict[str, Any], rows: Mapping[str, Table]) -> Trial:
-    """The program asked what was asked. Raises Malformed."""
-    asked = sorted(calls, key=lambda one: digest(one.step.call.event_id))[:MOST_STEPS]
+def tried(calls: list[TrialCall], program: dict[str, Any], rows: Mapping[str, Table]) -> Trial:
+    """Return the program asked what was asked. Raises Malformed."""
+    chosen = sorted(calls, key=lambda one: digest(one.step.call.event_id))[:MOST_STEPS]
     n_exact = n_wrong = 0
-    for one in asked:
-        content = _said(program, one, rows)
+    for one in chosen:
+        call = one.step.call
+        now = Ready(program).at(instant(call.called_at))
+        rules = [rule for rule in now["rules"] if rule["rule"] not in ("recorded", "bound", "find")]
+        try:
+            reply = answer({**now, "rules": rules}, call.key, call.arguments, Before(one, rows))
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
+            problem = f"{type(error).__name__}: {error}"
+            raise Malformed(f"{call.tool} cannot be asked {call.key[:120]} ({problem[:120]})") from error
+        content = None if reply is None else reply.content
         n_exact += content == one.step.call.content
         n_wrong += content is not None and content != one.step.call.content
-    return Trial(len(asked), n_exact, n_wrong)
-
-
-def _said(program: dict[str, Any], one: Seen, rows: Mapping[str, Table]) -> str | None:
-    call = one.step.call
-    now = Ready(program).at(instant(call.called_at))
-    rules = [rule for rule in now["rules"] if rule["rule"] not in ("recorded", "bound", "find")]
-    try:
-        found = answer({**now, "rules": rules}, call.key, call.arguments, Before(one, rows))
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
-        said = f"{type(error).__name__}: {error}"
-        raise Malformed(f"{call.tool} cannot be asked {call.key[:120]} ({said[:120]})") from error
-    return None if found is None else found.content
+    return Trial(len(chosen), n_exact, n_wrong)
 
 
 class Before:
-    """What a session knew just before a call, as rules ask for it (`runtime.behaviour.State`)."""
+    """What a session knew just before a call, as rules ask for it (`runtime.refusals.State`)."""
 
-    def __init__(self, one: Seen, rows: Mapping[str, Table]) -> None:
+    def __init__(self, one: TrialCall, rows: Mapping[str, Table]) -> None:
         self._texts = one.texts
         self._look: Callable[[str, str], Any] = one.step.look
         self._rows = rows
 
     def document(self, name: Name) -> str | None:
-        """JSON text of a thing."""
+        """JSON text of a record."""
         return self._texts.get(name)
 
     def look(self, entity_class: str, key: str) -> Any:
-        """The thing, or the row, as JSON value."""
+        """Return the record, or the row, as JSON value."""
         if entity_class.endswith(ROWS):
             wanted: Wanted = [((column,), value) for column, value in parsed(key).items()]
-            return agreed(self._rows[entity_class].found(wanted)) if entity_class in self._rows else None
+            return agreed(self._rows[entity_class].matching(wanted)) if entity_class in self._rows else None
         text = self._texts.get((entity_class, key))
         return self._look(entity_class, key) if text is None else parsed(text)
 
@@ -126,41 +133,66 @@ class Before:
         """Nothing that is worked out is kept."""
         return Scope(before, arguments, self.look)
 
-    def absent(self, entity_class: str, key: str, since: str) -> bool:
+    def absent(self, *_: Any, **__: Any) -> bool:
         """Nothing is known not to be there."""
         return False
 
-    def things(self, entity_class: str, wanted: Wanted, stable: bool) -> list[tuple[str, Any]]:
-        """Nothing is searched."""
+    def things(self, *_: Any, **__: Any) -> list[Any]:
+        """Nothing is searched, nothing was taught, and no other question is known."""
         return []
 
-    def said(self, tool: str) -> list[tuple[dict[str, Any], str]]:
-        """Nothing was taught."""
-        return []
+    taught_answers = answered = things
 
-    def answered(self, tool: str, arguments: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
-        """No other question is known."""
-        return []
+    def shown(self, *_: Any, **__: Any) -> None:
+        """No list is known, nothing is on record, and nothing is bound."""
 
-    def shown(self, tool: str, arguments: dict[str, Any]) -> str | None:
-        """No list is known."""
-        return None
-
-    def recorded(self, tool: str, key: str, arguments: dict[str, Any]) -> Row | None:
-        """Nothing is on record."""
-        return None
-
-    def bound(self, tool: str, arguments: dict[str, Any]) -> Answer | None:
-        """Nothing is bound."""
-        return None
+    recorded = bound = shown
 
 
-def _agreed(steps: list[Step]) -> dict[Name, str]:
-    """Text of each thing that the looks of several sessions saw alike."""
+def held_out(
+    steps: list[LoggedStep], program: dict[str, Any], induced: Callable[[list[LoggedStep]], list[Rule]]
+) -> tuple[float | None, float | None]:
+    """(exact of answered, share not answered); None, None where the program has no rule that can be measured so."""
+    own = [rule["rule"] for rule in program["rules"] if rule["rule"] not in UNMEASURED]
+    if not own or not set(own) <= set(MEASURED):
+        return None, None
+    exact = answered = n = 0
+    for half in (0, 1):
+        rest = [step for step in steps if half_of(step) != half]
+        rules = [rule for rule in induced(rest) if rule["rule"] in MEASURED]
+        held_out_steps = sorted((step for step in steps if half_of(step) == half), key=lambda step: digest(step.call.event_id))
+        documents = _agreed(rest, 1)
+        n += len(held_out_steps[:MOST_HELD_OUT])
+        for step in held_out_steps[:MOST_HELD_OUT]:
+            content = _answered(program | {"rules": rules}, step, documents)
+            answered += content is not None
+            exact += content == step.call.content
+    return (exact / answered if answered else None), (1 - answered / n if n else None)
+
+
+def _answered(program: dict[str, Any], step: LoggedStep, documents: dict[Name, str]) -> str | None:
+    call = step.call
+    shown = [rule for rule in program["rules"] if rule["rule"] == "document"]
+    names = [(rule["class"], str(call.arguments.get(rule["argument"]))) for rule in shown]
+    facts = [{"class": name[0], "key": name[1], "value": text, "session": None, "from": None, "to": None}
+             for name in names if (text := step.before or documents.get(name)) is not None]
+    state = EpisodeState(World(facts, []), {program["tool"]: program}, View(None, frozenset()))
+    reply = answer(program, call.key, call.arguments, state)
+    return None if reply is None else reply.content
+
+
+def half_of(step: LoggedStep) -> int:
+    """Which half of the sessions the step belongs to: 0 or 1, by the hash of its session."""
+    return int(digest(step.call.session_id), 16) % 2
+
+
+def _agreed(steps: list[LoggedStep], least: int) -> dict[Name, str]:
+    """Text of each record that all reads, of at least so many sessions, showed alike."""
     texts: dict[Name, set[str]] = defaultdict(set)
     sessions: dict[Name, set[str]] = defaultdict(set)
     for step in steps:
         if step.shown:
             texts[step.shown[:2]].add(step.shown[2])
             sessions[step.shown[:2]].add(step.call.session_id)
-    return {name: next(iter(said)) for name, said in texts.items() if len(said) == 1 and len(sessions[name]) > 1}
+    sure = [name for name, contents in texts.items() if len(contents) == 1 and len(sessions[name]) >= least]
+    return {name: next(iter(texts[name])) for name in sure}

@@ -5,23 +5,23 @@ a logged call broke and worked all the same is none; a kind of demand that a ser
 never refused for, is not minded by that service. A wording is learnt from calls that broke one demand alone: that of the tool
 itself, or the one that all tools of the service share; never one that calls which broke nothing were refused with too.
 Sees: required arguments, types and enumerations of the top level. Does not see: what stands inside objects and lists, patterns,
-ranges, words that quote the whole call; of such it says nothing, and the room `unknown`.
+ranges, words that quote the whole call; of such it says nothing, and the environment `unknown`.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from env_builder.behaviour import templates
-from env_builder.runtime.canonical import canonical
-from env_builder.runtime.validation import KINDS, TYPES, Broken, Schema, broken, slots
-from env_builder.world import World
-from env_builder.world.replay import Step
+from env_builder.behaviour.evidence import Induced, Rule, ToolEvidence, one_or_none
+from env_builder.runtime.refusals import KINDS, Broken, broken, slots
+from env_builder.runtime.schemas import TYPES, Schema
+from env_builder.world.replay import LoggedStep
 
 MINIMUM_SEEN = 2
 """Refusals from which on their common wording is believed."""
@@ -29,7 +29,6 @@ MINIMUM_NAMES = 2
 """Different arguments from which on a wording that repeats the name is believed of any."""
 MINIMUM_TOOLS = 2
 """Tools from which on a wording that they share is believed of the others."""
-Rule = dict[str, Any]
 
 
 class Refusal(NamedTuple):
@@ -40,28 +39,32 @@ class Refusal(NamedTuple):
     content: str
 
 
-def rules(world: World, tools: pl.DataFrame) -> dict[tuple[str, str], Rule]:
-    """(service, tool) -> its `validate` rule."""
-    found: dict[tuple[str, str], Rule] = {}
-    for name, service in sorted(world.services.items()):
-        declared = tools.filter((pl.col("service") == name) & pl.col("declared"))
-        steps: dict[str, list[Step]] = defaultdict(list)
-        for step in service.steps:
-            steps[step.call.tool].append(step)
-        schemas = {tool: _schema(json.loads(text))
-                   for tool, text in declared.select("tool", "input_schema").sort("tool").iter_rows()}
-        schemas = _looked_at(schemas, steps)
-        refusals = [one for tool, schema in schemas.items() for one in _refusals(tool, schema, steps[tool])]
-        shared = list(_messages(refusals, False))
-        for tool, schema in schemas.items():
-            own = list(_messages([one for one in refusals if one.tool == tool], True))
-            if any(schema.values()):
-                found[name, tool] = {"rule": "validate", **schema, "messages": own + shared}
-    return found
+def induce(evidence: ToolEvidence) -> Induced:
+    """Induce the rule that looks at the arguments before all others but the answer on record."""
+    return one_or_none(evidence.shared.demands.get(evidence.tool))
+
+
+def rules(steps: Mapping[str, list[LoggedStep]], declared: pl.DataFrame) -> dict[str, Rule]:
+    """Tool -> its `validate` rule, of the tools of one service. `declared`: `core.tools` that were declared."""
+    parsed = {tool: _schema(json.loads(text))
+              for tool, text in declared.select("tool", "input_schema").sort("tool").iter_rows()}
+    worked, refused = Counter[str](), Counter[str]()
+    for tool, schema in parsed.items():
+        for step in steps.get(tool, ()):
+            (refused if step.call.failed else worked).update({one.kind for one in broken(schema, step.call.arguments)})
+    idle = {kind for kind in KINDS if worked[kind] and not refused[kind]}
+    nothing: Schema = {"required": [], "types": {}, "values": {}}
+    schemas = {tool: _borne_out({kind: nothing[kind] if kind in idle else schema[kind] for kind in KINDS}, steps.get(tool, []))
+            for tool, schema in parsed.items()}
+    refusals = [one for tool, schema in schemas.items() for one in _refusals(tool, schema, steps.get(tool, []))]
+    shared = list(_messages(refusals, False))
+    own = {tool: list(_messages([one for one in refusals if one.tool == tool], True)) for tool in schemas}
+    return {tool: {"rule": "validate", **schema, "messages": own[tool] + shared}
+            for tool, schema in schemas.items() if any(schema.values())}
 
 
 def _schema(declared: Any) -> Schema:
-    """What of a JSON schema is looked at."""
+    """Return what of a JSON schema is looked at."""
     fields = declared.get("properties") if isinstance(declared, dict) else None
     fields = {name: field for name, field in fields.items() if isinstance(field, dict)} if isinstance(fields, dict) else {}
     required = declared.get("required") if isinstance(declared, dict) else None
@@ -75,47 +78,24 @@ def _schema(declared: Any) -> Schema:
         "values": dict(sorted(values.items()))}
 
 
-def _looked_at(schemas: dict[str, Schema], steps: dict[str, list[Step]]) -> dict[str, Schema]:
-    """The schemas as the service minds them."""
-    worked, refused = Counter[str](), Counter[str]()
-    for tool, schema in schemas.items():
-        for step in steps[tool]:
-            (refused if step.call.failed else worked).update({one.kind for one in broken(schema, step.call.arguments)})
-    idle = {kind for kind in KINDS if worked[kind] and not refused[kind]}
-    nothing: Schema = {"required": [], "types": {}, "values": {}}
-    return {tool: _borne_out({kind: nothing[kind] if kind in idle else schema[kind] for kind in KINDS}, steps[tool])
-            for tool, schema in schemas.items()}
-
-
-def guarded(row: dict[str, Any], rule: Rule | None) -> dict[str, Any]:
-    """A behaviour that looks at its arguments before all else but the answers on record, in all its versions."""
-    if rule is None:
-        return row
-    program = json.loads(row["program"])
-    for version in (program, *program.get("versions", ())):
-        at = int(version["rules"][:1] == [{"rule": "recorded"}])
-        version["rules"] = [*version["rules"][:at], rule, *version["rules"][at:]]
-    return {**row, "program": canonical(program)}
-
-
-def _borne_out(schema: Schema, steps: list[Step]) -> Schema:
-    """The schema without the demands that a call which worked did not meet."""
+def _borne_out(schema: Schema, steps: list[LoggedStep]) -> Schema:
+    """Return the schema without the demands that a call which worked did not meet."""
     idle = {(one.kind, one.name) for step in steps if not step.call.failed for one in broken(schema, step.call.arguments)}
     return {
         "required": [name for name in schema["required"] if ("required", name) not in idle],
-        **{kind: {name: said for name, said in schema[kind].items() if (kind, name) not in idle} for kind in KINDS[1:]}}
+        **{kind: {name: limit for name, limit in schema[kind].items() if (kind, name) not in idle} for kind in KINDS[1:]}}
 
 
-def _refusals(tool: str, schema: Schema, steps: list[Step]) -> Iterator[Refusal]:
+def _refusals(tool: str, schema: Schema, steps: list[LoggedStep]) -> Iterator[Refusal]:
     failed = [(step, broken(schema, step.call.arguments)) for step in steps if step.call.failed]
-    otherwise = {step.call.content for step, found in failed if not found}
-    for step, found in failed:
-        if len(found) == 1 and step.call.content not in otherwise:
-            yield Refusal(tool, found[0], step.call.content)
+    otherwise = {step.call.content for step, is_explained in failed if not is_explained}
+    for step, is_explained in failed:
+        if len(is_explained) == 1 and step.call.content not in otherwise:
+            yield Refusal(tool, is_explained[0], step.call.content)
 
 
 def _messages(refusals: list[Refusal], own: bool) -> Iterator[dict[str, Any]]:
-    """The wordings that hold: of any argument where several were seen and each is repeated, else of those that were seen."""
+    """Yield the wordings that hold: of any argument where several repeat theirs, else of those in the log."""
     for kind in KINDS:
         alike = [one for one in refusals if one.broken.kind == kind]
         if not own and len({one.tool for one in alike}) < MINIMUM_TOOLS:
@@ -126,13 +106,13 @@ def _messages(refusals: list[Refusal], own: bool) -> Iterator[dict[str, Any]]:
             yield {"kind": kind, "names": None, **whole}
         elif own:
             for name in names:
-                found = _template([one for one in alike if one.broken.name == name])
-                if found is not None:
-                    yield {"kind": kind, "names": [name], **found}
+                template = _template([one for one in alike if one.broken.name == name])
+                if template is not None:
+                    yield {"kind": kind, "names": [name], **template}
 
 
 def _template(refusals: list[Refusal]) -> dict[str, Any] | None:
-    """The one wording of all these refusals; None where one says too little of what would change in it."""
+    """Return the one wording of all these refusals; None where one says too little of what would change in it."""
     values = {slots(one.broken, one.tool)["value"] for one in refusals}
     if len(refusals) < MINIMUM_SEEN or (refusals[0].broken.kind != "required" and len(values) < MINIMUM_SEEN):
         return None

@@ -3,7 +3,7 @@
 In: examples of a value. Out: a `now` or `fresh` expression, or None; and which paths of a document such expressions fill, so
 that comparisons leave them out. The time: every example is an instant in one form, a constant span after its call (whole
 quarters of an hour; for days, whole hours), to a minute. A fresh name: no two examples alike, all of one shape, with a digit.
-Sees: forms that `runtime/clock.py` reads; texts of fixed shape, whole numbers where a new thing's name is sought. Does not
+Sees: forms that `runtime/clock.py` reads; texts of fixed shape, whole numbers where a new record's name is sought. Does not
 see: a name computed in a way that looks like chance; a time drawn at random.
 """
 
@@ -14,10 +14,10 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
 
-from env_builder.behaviour.examples import Example, Expression
+from env_builder.behaviour.examples import Expression, WriteExample
 from env_builder.runtime import clock
-from env_builder.runtime.draws import SIGNS
 from env_builder.runtime.expressions import NOW
+from env_builder.runtime.numbering import SIGNS
 
 MINIMUM_EXAMPLES = 5
 LATE = timedelta(minutes=1)
@@ -25,19 +25,19 @@ LATE = timedelta(minutes=1)
 NEAR = timedelta(days=2)
 STEP_S, HOUR_S, DAY_S = 900, 3600, 86400
 MINIMUM_SIGNS = 4
-"""Signs that vary, at least: fewer are a counter or a code that means something."""
+"""Characters that vary, at least: fewer are a counter or a code that means something."""
 Path = list[str | None]
 """Names from the top of a document; None stands for every element of a list."""
 
 
-def explained(examples: list[Example], hint: list[str]) -> Expression | None:
-    """The time of the call, or else a text drawn at random. `hint`: path at which it stands."""
+def explained(examples: list[WriteExample], hint: list[str]) -> Expression | None:
+    """Return the time of the call, or else a text drawn at random. `hint`: path at which it stands."""
     texts = all(isinstance(one.after, str) for one in examples)
     return now(examples) or (fresh(examples, ".".join(hint)) if texts else None)
 
 
-def now(examples: list[Example]) -> Expression | None:
-    """The `now` expression of values that are the time of their call."""
+def now(examples: list[WriteExample]) -> Expression | None:
+    """Return the `now` expression of values that are the time of their call."""
     if len(examples) < MINIMUM_EXAMPLES:
         return None
     pairs: list[tuple[datetime, datetime]] = []
@@ -59,14 +59,14 @@ def now(examples: list[Example]) -> Expression | None:
 
 
 def _span(pairs: list[tuple[datetime, datetime]]) -> int | None:
-    """The constant span in seconds between calls and what was written."""
+    """Return the constant span in seconds between calls and what was written."""
     apart = sorted((written - called).total_seconds() for written, called in pairs)
     span = STEP_S * round(apart[len(apart) // 2] / STEP_S)
     return span if all(abs(one - span) <= LATE.total_seconds() for one in apart) else None
 
 
 def _days(pairs: list[tuple[datetime, datetime]]) -> int | None:
-    """The constant span, the one of fewest hours apart from whole days, after which calls fall on the days written."""
+    """Return the constant span, the one of fewest hours apart from whole days, after which calls fall on the days written."""
     written, called = pairs[0]
     whole = DAY_S * (written.date() - called.date()).days
     spans = [whole + days * DAY_S + sign * hours * HOUR_S for hours in range(15) for sign in (1, -1) for days in (0, 1, -1)]
@@ -74,8 +74,8 @@ def _days(pairs: list[tuple[datetime, datetime]]) -> int | None:
         (called + timedelta(seconds=span)).date() == written.date() for written, called in pairs)), None)
 
 
-def fresh(examples: list[Example], place: str) -> Expression | None:
-    """The `fresh` expression of values that are drawn at random. `place`: tells draws of one call apart."""
+def fresh(examples: list[WriteExample], place: str) -> Expression | None:
+    """Return the `fresh` expression of values that are drawn at random. `place`: tells draws of one call apart."""
     values = [one.after for one in examples]
     if len(values) < MINIMUM_EXAMPLES or len({(type(value), value) for value in values}) < len(values):
         return None
@@ -91,37 +91,32 @@ def fresh(examples: list[Example], place: str) -> Expression | None:
 
 
 def _shape(values: list[str]) -> list[Any] | None:
-    """Pieces that all values have in common: runs of signs, each the same text, or so many signs of one set."""
+    """Pieces that all values have in common: runs of characters, each the same text, or so many signs of one set."""
     parts = [re.findall(r"[^\W_]+|[\W_]+", value) for value in values]
-    if len({len(found) for found in parts}) > 1:
+    if len({len(drawn_parts) for drawn_parts in parts}) > 1:
         return None
     pieces: list[Any] = []
     for run in zip(*parts, strict=True):
-        found = _run(run)
-        if found is None:
+        drawn_parts = _run(run)
+        if drawn_parts is None:
             return None
-        pieces += found
+        pieces += drawn_parts
     texts = groupby(pieces, key=lambda piece: isinstance(piece, str))
     return [piece for is_text, same in texts for piece in (["".join(same)] if is_text else same)]
 
 
 def _run(values: tuple[str, ...]) -> list[Any] | None:
-    """Pieces of one run: the letters that all begin with, then signs."""
+    """Pieces of one run: the letters that all begin with, then characters."""
     if len(set(values)) == 1:
         return [values[0]]
-    start = re.match(r"[^\W\d_]*", _common(values))
-    text = start.group() if start else ""
+    columns = enumerate(zip(*values, strict=False))
+    at = next((at for at, signs in columns if len(set(signs)) > 1 or re.match(r"[\W\d_]", signs[0])), min(map(len, values)))
+    text = values[0][:at]
     rest = [value[len(text):] for value in values]
     if len({len(one) for one in rest}) > 1:
         return None
     signs = next((name for name, allowed in SIGNS.items() if all(set(one) <= set(allowed) for one in rest)), None)
     return None if signs is None else [*([text] if text else []), [signs, len(rest[0])]]
-
-
-def _common(values: tuple[str, ...]) -> str:
-    """What all begin with."""
-    low, high = min(values), max(values)
-    return low[:next((place for place, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), len(low))]
 
 
 def paths(expression: Any) -> list[Path]:
@@ -147,6 +142,6 @@ def paths(expression: Any) -> list[Path]:
 
 
 def of_fields(fields: dict[str, Any]) -> list[Path]:
-    """The same for a document made field by field, sorted."""
-    found = [[name, *path] for name, expression in fields.items() for path in paths(expression)]
-    return sorted(found, key=lambda path: [step or "" for step in path])
+    """Return the same for a document made field by field, sorted."""
+    volatile_paths = [[name, *path] for name, expression in fields.items() for path in paths(expression)]
+    return sorted(volatile_paths, key=lambda path: [step or "" for step in path])

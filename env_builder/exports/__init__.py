@@ -15,19 +15,30 @@ from typing import Any
 import polars as pl
 
 from env_builder.exports import card
-from env_builder.exports.exporter import Exported, Exporter, RoomExporter, Source
+from env_builder.exports.exporter import DatasetSource, Exported, Exporter, RoomExporter, named, of_tables, registered
 from env_builder.exports.kit import Kit
-from env_builder.exports.registry import named, of_tables, registered
 from warehouse.errors import Missing
-from warehouse.records import Verdict, empty
+from warehouse.records import Decision, empty
 
-__all__ = ["Exported", "Exporter", "Kit", "RoomExporter", "Source", "export", "export_room", "named", "of_tables", "registered",
-           "write", "write_leakage"]
+__all__ = [
+    "DatasetSource",
+    "Exported",
+    "Exporter",
+    "Kit",
+    "RoomExporter",
+    "export",
+    "export_room",
+    "named",
+    "of_tables",
+    "registered",
+    "write",
+    "write_leakage",
+]
 
 LEAKAGE = "leakage.json"
 
 
-def export(name: str, out: Path, source: Source) -> Exported:
+def export(name: str, out: Path, source: DatasetSource) -> Exported:
     """Write `source` with the exporter called `name` into the folder `out` (made where it is missing).
 
     Raises `Missing` for a name that no exporter of datasets has, with the names there are.
@@ -40,21 +51,22 @@ def export(name: str, out: Path, source: Source) -> Exported:
 
 
 def write(
-    forms: Iterable[str], out: Path, source: Source, left: pl.DataFrame | None = None, licence: str = card.UNKNOWN,
-    asked: Mapping[str, Any] = MappingProxyType({}),
+    forms: Iterable[str], out: Path, source: DatasetSource, rejected: pl.DataFrame | None = None, licence: str = card.UNKNOWN,
+    query: Mapping[str, Any] = MappingProxyType({}),
 ) -> Exported:
     """Write `source` in several forms into the folder `out`, with a dataset card and what was left.
 
-    `left`: frame of `Verdict` on what was left before any form saw it; `asked`: what was asked for of the source, as the card
-    and `left.json` tell it. Raises InputError where the folder holds an export of something else; other forms of the same stay.
+    `rejected`: frame of `Decision` on what was left before any form saw it; `query`: what was asked for of the source, as the
+    card and `left.json` tell it. Raises InputError where the folder holds an export of something else; other forms stay.
     """
     out.mkdir(parents=True, exist_ok=True)
-    about = {"environment": source.environment, "content_digest": source.content_digest, **asked}
-    known = card.known(out, about)
+    about = {"environment": source.environment, "content_digest": source.content_digest, **query}
+    earlier = card.earlier_rows(out, about)
     written = {form: export(form, out, source) for form in forms}
-    found = {card.ALL: empty(Verdict) if left is None else left, **{form: each.verdicts for form, each in written.items()}}
+    decisions = {card.ALL: empty(Decision) if rejected is None else rejected,
+                 **{form: each.decisions for form, each in written.items()}}
     paths = [path for each in written.values() for path in each.paths]
-    return Exported(sorted(paths + card.write(out, source, found, licence, about, known)), pl.concat(found.values()))
+    return Exported(sorted(paths + card.write(out, source, decisions, licence, about, earlier)), pl.concat(decisions.values()))
 
 
 def export_room(name: str, out: Path, kit: Kit) -> Exported:

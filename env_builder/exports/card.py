@@ -16,14 +16,14 @@ from typing import Any
 
 import polars as pl
 
-from env_builder.exports.exporter import Source
+from env_builder.exports.exporter import DatasetSource
 from env_builder.exports.steps import episodes
 from warehouse.errors import InputError
-from warehouse.records import SIDES
+from warehouse.records import SPLITS
 
 ALL = "all forms"
 """In the place of a form: what was left before any form saw it."""
-CARD, LEFT, STEPS = "README.md", "left.json", "trajectories"
+CARD, REJECTED, STEPS = "README.md", "left.json", "trajectories"
 UNKNOWN = "unknown"
 _FORMS = {
     "trajectories": "the table of steps that every other form is made from: one row a step",
@@ -50,59 +50,44 @@ _OF_SOURCE = ("environment", "content_digest")
 Row = dict[str, Any]
 
 
-def known(out: Path, about: Mapping[str, Any]) -> list[Row]:
-    """What an earlier export of the same into the folder left, rows of `left.json`. Raises InputError where the folder holds an
-    export of something else."""
-    place = out / LEFT
+def earlier_rows(out: Path, about: Mapping[str, Any]) -> list[Row]:
+    """Read the rejections of an earlier export into the folder; InputError if the folder holds an export of something else."""
+    place = out / REJECTED
     if not place.is_file():
         return []
     try:
-        told = json.loads(place.read_text("utf-8"))
-        asked, rows = told["asked"], told["left"]
+        document = json.loads(place.read_text("utf-8"))
+        query, rows = document["asked"], document["left"]
     except (ValueError, TypeError, KeyError):
-        asked, rows = None, []
-    if asked != json.loads(json.dumps(about)):
+        query, rows = None, []
+    if query != json.loads(json.dumps(about)):
         raise InputError("the folder holds an export of something else", str(out), "name another with --to, or remove it")
     return list(rows)
 
 
 def write(
-    out: Path, source: Source, left: Mapping[str, pl.DataFrame], licence: str, about: Mapping[str, Any], known: Sequence[Row]
+    out: Path, source: DatasetSource, rejected: Mapping[str, pl.DataFrame], licence: str, about: Mapping[str, Any],
+    earlier: Sequence[Row]
 ) -> list[Path]:
-    """Write `left.json` and the card over what the folder holds; gives both paths. `left`: by form; `known`: earlier on."""
+    """Write `left.json` and the card over what the folder holds; return both paths. `rejected`: decisions by form."""
     columns = ("form", "subject", "reason", "detail")
-    told = [each.filter(~pl.col("kept")).select(pl.lit(form).alias("form"), *columns[1:]) for form, each in left.items()]
-    rows = pl.concat([*told, pl.DataFrame(known, dict.fromkeys(columns, pl.String))]).unique().sort(columns)
+    rejections = [each.filter(~pl.col("kept")).select(pl.lit(form).alias("form"), *columns[1:])
+                  for form, each in rejected.items()]
+    rows = pl.concat([*rejections, pl.DataFrame(earlier, dict.fromkeys(columns, pl.String))]).unique().sort(columns)
     why: dict[str, dict[str, int]] = {}
     for form, reason, n in rows.group_by("form", "reason").agg(pl.col("subject").n_unique()).sort("form", "reason").iter_rows():
         why.setdefault(form, {})[reason] = n
-    said = {"asked": dict(about), "counted": why, "left": rows.to_dicts()}
-    (out / LEFT).write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n", "utf-8", newline="\n")
-    files = {form: found for form in sorted({path.name.partition(".")[0] for path in out.iterdir() if path.is_file()})
-             if (found := _files(out, form))}
-    text = "\n".join([*_front(files, licence), *_body(files | _transitions(out), source, why, about)])
+    document = {"asked": dict(about), "counted": why, "left": rows.to_dicts()}
+    (out / REJECTED).write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8", newline="\n")
+    names = sorted({path.name.partition(".")[0] for path in out.iterdir() if path.is_file()})
+    listed = {form: [(split, path.name, n_rows) for split in SPLITS for suffix in ("parquet", "jsonl")
+                     if (path := out / f"{form}.{split}.{suffix}").is_file() and (n_rows := count(path))] for form in names}
+    files = {form: of_form for form, of_form in listed.items() if of_form}
+    datasets = [(split, path.parent.parent.name, int(json.loads(path.read_text("utf-8"))["total_episodes"]))
+                for split in SPLITS for path in sorted(out.glob(f"minari/*/*-{split.replace('_', '-')}-v0/data/metadata.json"))]
+    text = "\n".join([*_front(files, licence), *_body(files | ({"minari": datasets} if datasets else {}), source, why, about)])
     (out / CARD).write_text(text + "\n", "utf-8", newline="\n")
-    return [out / LEFT, out / CARD]
-
-
-def _files(out: Path, form: str) -> list[tuple[str, str, int]]:
-    """(side, file, rows) of a form's files that hold rows."""
-    found = []
-    for side in SIDES:
-        for path in (out / f"{form}.{side}.parquet", out / f"{form}.{side}.jsonl"):
-            n_rows = count(path) if path.is_file() else 0
-            if n_rows:
-                found.append((side, path.name, n_rows))
-    return found
-
-
-def _transitions(out: Path) -> dict[str, list[tuple[str, str, int]]]:
-    """The same of Minari's datasets, whose rows are episodes."""
-    found = []
-    for side in SIDES:
-        for path in sorted(out.glob(f"minari/*/*-{side.replace('_', '-')}-v0/data/metadata.json")):
-            found.append((side, path.parent.parent.name, int(json.loads(path.read_text("utf-8"))["total_episodes"])))
-    return {"minari": found} if found else {}
+    return [out / REJECTED, out / CARD]
 
 
 def count(path: Path) -> int:
@@ -116,26 +101,27 @@ def count(path: Path) -> int:
 def _front(files: dict[str, list[tuple[str, str, int]]], licence: str) -> Iterable[str]:
     yield from ("---", f"license: {json.dumps(licence)}", "task_categories:", "- reinforcement-learning", "- text-generation",
                 "tags:", "- traceroom", "- tool-use", "- agent-trajectories", "configs:")
-    for form, sides in (((STEPS, files[STEPS]),) if STEPS in files else files.items()):
+    for form, splits in (((STEPS, files[STEPS]),) if STEPS in files else files.items()):
         yield from (f"- config_name: {form}", "  data_files:")
-        for side, name, _ in sides:
-            yield from (f"  - split: {side}", f"    path: {name}")
+        for split, name, _ in splits:
+            yield from (f"  - split: {split}", f"    path: {name}")
     if not files:
         yield "  []"
     yield "---"
 
 
-def _body(files: dict[str, list[tuple[str, str, int]]], source: Source, counted: dict[str, dict[str, int]],
+def _body(files: dict[str, list[tuple[str, str, int]]], source: DatasetSource, counted: dict[str, dict[str, int]],
           about: Mapping[str, Any]) -> Iterable[str]:
     digest = source.content_digest or "none was published"
     yield from (f"# {source.environment}", "", "What agents did in the tools of one service, and how well it went: made by "
                 f"Traceroom from logs or rollouts. Content digest of the environment: `{digest}`.", "")
-    if chosen := [f"{name} {_said(value)}" for name, value in about.items() if name not in _OF_SOURCE and value]:
+    if chosen := [f"{name} {', '.join(map(str, value)) if isinstance(value, list | tuple) else value}"
+                  for name, value in about.items() if name not in _OF_SOURCE and value]:
         yield from (f"Of all that there was, what was asked for: {'; '.join(chosen)}.", "")
     yield from ("| form | what it is | train | validation | held_out |", "|---|---|---|---|---|")
-    for form, sides in files.items():
-        n_rows = {side: n for side, _, n in sides}
-        yield _row(f"`{form}`", _FORMS.get(form, "another form"), *(n_rows.get(side, 0) for side in SIDES))
+    for form, splits in files.items():
+        n_rows = {split: n for split, _, n in splits}
+        yield _row(f"`{form}`", _FORMS.get(form, "another form"), *(n_rows.get(split, 0) for split in SPLITS))
     lines = next((form for form in sorted(files) if form != STEPS), None)
     if STEPS in files and lines is not None:
         yield from ("", "The card's configuration is the table of steps; a form of JSON lines is read by its files:", "",
@@ -145,9 +131,9 @@ def _body(files: dict[str, list[tuple[str, str, int]]], source: Source, counted:
         pl.col("task_id").n_unique().alias("tasks"), pl.len().alias("episodes"),
         pl.col("good").sum().alias("episodes known to be good"),
         pl.col("final").is_not_null().sum().alias("episodes with a label"), pl.col("final").mean().alias("mean label"))
-    told = {row["split"]: row for row in of_side.iter_rows(named=True)}
+    row_of = {row["split"]: row for row in of_side.iter_rows(named=True)}
     for figure in of_side.columns[1:]:
-        yield _row(figure, *(told.get(side, {}).get(figure) for side in SIDES))
+        yield _row(figure, *(row_of.get(split, {}).get(figure) for split in SPLITS))
     yield from ("", "## Left out, and why", "")
     for form, reasons in counted.items():
         yield f"- {form if form == ALL else f'`{form}`'}: {', '.join(f'`{reason}` {n:,}' for reason, n in reasons.items())}"
@@ -155,11 +141,7 @@ def _body(files: dict[str, list[tuple[str, str, int]]], source: Source, counted:
                 _CLEAN.format(source.privacy_policy) if source.privacy_policy else _RAW)
 
 
-def _said(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
 def _row(*cells: object) -> str:
-    told = (cell if isinstance(cell, str) else "" if cell is None else format(cell, ",.3f" if isinstance(cell, float) else ",")
-            for cell in cells)
-    return f"| {' | '.join(told)} |"
+    texts = (cell if isinstance(cell, str) else "" if cell is None else format(cell, ",.3f" if isinstance(cell, float) else ",")
+             for cell in cells)
+    return f"| {' | '.join(texts)} |"

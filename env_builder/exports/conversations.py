@@ -1,24 +1,26 @@
-"""Episodes of the table of steps as chat messages, in OpenAI's format, and who cannot be told so.
+"""Episodes of the table of steps as chat messages in OpenAI's format, and datasets of JSON lines made of them.
 
-A call joins the assistant's words just before it. Call ids are made new (`call_0`, …), as logs reuse and lose them. A tool goes
-by the name that a room shows it under (`adapters/play.py`): its own, unless no model's API would take it.
-`arguments` are JSON text: Arrow would give every tool the argument names of all others (with null) if they were objects.
-Where nobody spoke (requests of an application) the task's goal stands as the user's words. A user's own calls are not the
-policy's and are not told.
+A call joins the assistant's words just before it. Call ids are new (`call_0`, …), as logs reuse and lose them. A tool has the
+name that an environment shows it under (`adapters/play.py`): its own, unless no model's API would take it. `arguments` are JSON
+text: Arrow would give every tool the argument names of all others (with null) if they were objects. Where nobody spoke
+(requests of an application) the task's goal stands as the user's words. A user's own calls are not the policy's and are left
+out. A dataset has one file a split (`NAME.train.jsonl` …), empty where the split has no rows, and a decision on each rejected
+session.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 import polars as pl
 
 from env_builder.exports.adapters.play import callable_names, shown
-from env_builder.exports.exporter import Source
+from env_builder.exports.exporter import DatasetSource, Exported, Exporter
 from env_builder.exports.steps import batches, episodes
-from warehouse.records import Verdict, frame
+from warehouse.records import SPLITS, Decision, frame
 
 REASONS = {
     "not_known_good": "session {} is not known to have succeeded; it stays in the trajectories",
@@ -35,7 +37,7 @@ _COLUMNS = ("episode_id", "task_id", "kind", "role", "observation", "action_text
             "turn_idx", "policy_id", "happened_at", *DRAWN)
 
 
-class Episode(NamedTuple):
+class LoggedConversation(NamedTuple):
     """An episode as a conversation."""
 
     about: Row
@@ -43,29 +45,29 @@ class Episode(NamedTuple):
     messages: list[Row]
     turns: list[int]
     """Of each message the turn that it is from; -1: none."""
-    known: list[Row]
+    details: list[Row]
     """Of each message what else the log says: `happened_at`, and of the policy's own how they were drawn (`DRAWN`)."""
     policy: str | None
     """The model that the log names, of its first act that names one."""
-    left: str | None
+    reject_reason: str | None
     """Why no chat format can tell it, a key of `REASONS`."""
 
 
-def conversations(source: Source, sides: Sequence[str]) -> Iterator[Episode]:
-    """The episodes of the sides, by task and episode."""
+def conversations(source: DatasetSource, splits: Sequence[str]) -> Iterator[LoggedConversation]:
+    """Return the episodes of the sides, by task and episode."""
     names = callable_names(source.tools["tool"])
     about = {(row["task_id"], row["session_id"]): row for row in episodes(source).iter_rows(named=True)}
-    for rows in batches(source, sides):
+    for rows in batches(source, splits):
         for _, steps in rows.select(_COLUMNS).group_by("task_id", "episode_id", maintain_order=True):
-            told = steps.rows(named=True)
-            yield _episode(about[told[0]["task_id"], told[0]["episode_id"]], told, names)
+            turn_rows = steps.rows(named=True)
+            yield _episode(about[turn_rows[0]["task_id"], turn_rows[0]["episode_id"]], turn_rows, names)
 
 
-def _episode(about: Row, steps: list[Row], names: Mapping[str, str]) -> Episode:
+def _episode(about: Row, steps: list[Row], names: Mapping[str, str]) -> LoggedConversation:
     messages: list[Row] = []
     turns: list[int] = []
-    known: list[Row] = []
-    left, n_calls, acted, passed = None, 0, False, -1
+    details: list[Row] = []
+    reject_reason, n_calls, acted, passed = None, 0, False, -1
     for place, step in enumerate(steps):
         kind, mine = step["kind"], step["role"] == "assistant"
         if kind == "message":
@@ -73,44 +75,44 @@ def _episode(about: Row, steps: list[Row], names: Mapping[str, str]) -> Episode:
             if text:
                 messages.append({"role": step["role"], "content": text})
                 turns.append(step["turn_idx"])
-                known.append(_known(step))
+                details.append(_details(step))
                 acted = acted or (mine and bool(text.strip()))
         elif kind == "call" and step["role"] == "user":
             passed = step["turn_idx"]
         elif kind == "call":
             acted = True
             answered = place + 1 < len(steps) and steps[place + 1]["kind"] == "result"
-            left = left or (None if answered else "unanswered_call")
-            left = left if left or is_object(step["action_arguments"]) else "unreadable_arguments"
+            reject_reason = reject_reason or (None if answered else "unanswered_call")
+            reject_reason = reject_reason if reject_reason or is_object(step["action_arguments"]) else "unreadable_arguments"
             name = names.get(step["action_name"], step["action_name"])
             call = {"id": f"call_{n_calls}", "type": "function",
                     "function": {"name": name, "arguments": step["action_arguments"]}}
             if not messages or messages[-1]["role"] != "assistant" or "tool_calls" in messages[-1]:
                 messages.append({"role": "assistant", "content": None})
                 turns.append(step["turn_idx"])
-                known.append({})
+                details.append({})
             messages[-1]["tool_calls"] = [call]
-            known[-1] = _known(step) | known[-1]
+            details[-1] = _details(step) | details[-1]
             n_calls += 1
         elif step["turn_idx"] != passed:
             messages.append({"role": "tool", "tool_call_id": f"call_{n_calls - 1}", "content": step["observation"]})
             turns.append(step["turn_idx"])
-            known.append(_known(step))
-    told = spoken(messages, about["goal"])
-    if len(told) > len(messages):
-        turns.insert(told.index(goal := {"role": "user", "content": about["goal"]}), -1)
-        known.insert(told.index(goal), {})
+            details.append(_details(step))
+    conversation = spoken(messages, about["goal"])
+    if len(conversation) > len(messages):
+        turns.insert(conversation.index(goal := {"role": "user", "content": about["goal"]}), -1)
+        details.insert(conversation.index(goal), {})
     policy = next((step["policy_id"] for step in steps if step["policy_id"]), None)
-    return Episode(about, told, turns, known, policy, left if acted else "no_action")
+    return LoggedConversation(about, conversation, turns, details, policy, reject_reason if acted else "no_action")
 
 
-def _known(step: Row) -> Row:
-    """What the log says of a step beside its words."""
+def _details(step: Row) -> Row:
+    """Return what the log says of a step beside its words."""
     return {name: step[name] for name in ("happened_at", *DRAWN) if step[name] is not None}
 
 
 def spoken(messages: Sequence[Row], goal: str) -> list[Row]:
-    """The messages, with the goal as the user's words where no user says anything."""
+    """Return the messages, with the goal as the user's words where no user says anything."""
     if any(message["role"] == "user" for message in messages):
         return list(messages)
     n_system = sum(message["role"] in ("system", "developer") for message in messages[:1])
@@ -135,7 +137,7 @@ def acts(messages: Sequence[Row]) -> Iterator[int]:
 
 
 def functions(tools: pl.DataFrame) -> list[Row]:
-    """The tools of an environment as OpenAI function tools, by their own name; as a room shows them (`play.shown`)."""
+    """Return the tools of an environment as OpenAI function tools, by their own name; as a room shows them (`play.shown`)."""
     rows = tools.sort("tool").select("tool", "description", "input_schema").iter_rows()
     return [{"type": "function", "function": {
         "name": tool["name"], **({"description": tool["description"]} if tool["description"] else {}),
@@ -148,8 +150,51 @@ def dumps(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-def left(stage_rows: Sequence[tuple[str, str]]) -> pl.DataFrame:
-    """Verdicts on what was left: (session or task, reason)."""
-    return frame(Verdict, [
+def rejected(stage_rows: Sequence[tuple[str, str]]) -> pl.DataFrame:
+    """Decisions on what was left: (session or task, reason)."""
+    return frame(Decision, [
         {"stage": "datasets", "subject": subject, "kept": False, "reason": reason, "detail": REASONS[reason].format(subject),
          "file_id": None, "line": None} for subject, reason in sorted(set(stage_rows))])
+
+
+Rejections = list[tuple[str, str]]
+"""(session or task, reason) of what a form left out."""
+
+
+def form(name: str, rows: Callable[[DatasetSource, str, Rejections], Iterator[Any]], by_default: bool = False) -> Exporter:
+    """Make an exporter of what `rows(source, split, missed)` gives for each split; it adds to `missed` what it leaves out."""
+    def write(out: Path, source: DatasetSource) -> Exported:
+        missed: Rejections = []
+        paths = [out / f"{name}.{split}.jsonl" for split in SPLITS]
+        for split, path in zip(SPLITS, paths, strict=True):
+            with path.open("w", encoding="utf-8", newline="\n") as file:
+                file.writelines(dumps(row) + "\n" for row in rows(source, split, missed))
+        return Exported(sorted(paths), rejected(missed))
+
+    return Exporter(name, write, by_default)
+
+
+def accepted(source: DatasetSource, split: str, missed: Rejections,
+             wanted: Callable[[LoggedConversation], str | None]) -> Iterator[LoggedConversation]:
+    """Yield the episodes of a split that a chat format can tell and `wanted` has no reason against; the others are missed."""
+    for episode in conversations(source, (split,)):
+        reason = wanted(episode) or episode.reject_reason
+        if reason is None:
+            yield episode
+        else:
+            missed.append((episode.about["session_id"], reason))
+
+
+def good(episode: LoggedConversation) -> str | None:
+    """Why the episode is not known to be good, a reason; None: it is."""
+    return None if episode.about["good"] else "not_known_good"
+
+
+def labelled(episode: LoggedConversation) -> str | None:
+    """Why the episode is neither good nor bad, a reason; None: it is one of them."""
+    return None if episode.about["good"] or is_bad(episode.about) else "no_label"
+
+
+def is_bad(about: Row) -> bool:
+    """Has the episode more likely failed than not, by its reward or its probability of success?"""
+    return not about["good"] and about["final"] is not None and (about["label_source"] == "rubric" or about["final"] < 0.5)

@@ -3,12 +3,15 @@
 A dataset exporter gets `Source`, a room exporter `Kit`; both write into a folder, and say which files they made and what
 they left out. The same tables and the same room give the same bytes: rows are sorted, and no clock, host or path is
 written.
-"""
+
+Which exporters there are: the entry points of the group `traceroom.exports`, ours like anybody's."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -16,14 +19,15 @@ from typing import NamedTuple
 import polars as pl
 
 from env_builder.exports.kit import Kit
+from warehouse.errors import InputError, Missing
 
-WAYS: dict[str, pl.DataType] = {
+PUBLISHED_TASKS: dict[str, pl.DataType] = {
     "task_id": pl.String(), "family_id": pl.String(), "split": pl.String(), "goal": pl.String(), "opening": pl.String(),
     "rubric_id": pl.String(), "solution": pl.String()}
 """Of a published task: its opening as JSON messages, the digest of its rubric, and its known-good steps as JSON."""
 
 
-class Source(NamedTuple):
+class DatasetSource(NamedTuple):
     """The tables of one environment."""
 
     environment: str
@@ -40,11 +44,11 @@ class Source(NamedTuple):
     """Frame of `Tool`."""
     grades: pl.DataFrame | None = None
     """Columns session_id, reward: what the published rubric gives the session's replay; wins over the outcome. May hold `parts`
-    (JSON list of checks with their verdicts) and `cut_off` (did the episode end before it was over?)."""
+    (JSON list of checks with their decisions) and `cut_off` (did the episode end before it was over?)."""
     marks: pl.DataFrame | None = None
     """What else is known of turns, columns of `steps.MARKS` that it has: tokens, log-probabilities, state, tier."""
-    ways: pl.DataFrame | None = None
-    """The published tasks, columns of `WAYS`; None where nothing was published."""
+    published: pl.DataFrame | None = None
+    """The published tasks, columns of `PUBLISHED_TASKS`; None where nothing was published."""
     families: Mapping[str, str] = MappingProxyType({})
     """Ids of families by their names."""
     discount: float = 1.0
@@ -60,8 +64,8 @@ class Exported(NamedTuple):
 
     paths: list[Path]
     """Files written, sorted."""
-    verdicts: pl.DataFrame
-    """Frame of `Verdict`, stage `datasets`: sessions that it left out."""
+    decisions: pl.DataFrame
+    """Frame of `Decision`, stage `datasets`: sessions that it left out."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ class Exporter:
     """An exporter of datasets, as the entry points of `traceroom.exports` name it."""
 
     name: str
-    write: Callable[[Path, Source], Exported]
+    write: Callable[[Path, DatasetSource], Exported]
     """Writes into an existing folder."""
     by_default: bool = True
     """Does every run write it? What takes long, or repeats what others hold, is written where somebody asks for it."""
@@ -95,3 +99,33 @@ def members(tasks: pl.DataFrame) -> pl.DataFrame:
         .drop("good_session_ids")
         .sort("session_id", "task_id")
     )
+
+
+GROUP = "traceroom.exports"
+
+
+@cache
+def registered() -> dict[str, Exporter | RoomExporter]:
+    """All exporters by name."""
+    exporters: dict[str, Exporter | RoomExporter] = {}
+    for point in entry_points(group=GROUP):
+        loaded = point.load()
+        if not isinstance(loaded, Exporter | RoomExporter):
+            raise InputError(
+                "the entry point is no Exporter and no RoomExporter", f"{GROUP}: {point.name} = {point.value}",
+                "name an instance of env_builder.exports.Exporter or RoomExporter there")
+        exporters[loaded.name] = loaded
+    return dict(sorted(exporters.items()))
+
+
+def of_tables() -> dict[str, Exporter]:
+    """Return the exporters of datasets by name."""
+    return {name: exporter for name, exporter in registered().items() if isinstance(exporter, Exporter)}
+
+
+def named(name: str) -> Exporter | RoomExporter:
+    """Return the exporter called `name`; a miss lists what there is."""
+    exporters = registered()
+    if name not in exporters:
+        raise Missing.named("exporter", name, exporters)
+    return exporters[name]

@@ -9,7 +9,7 @@ there is one more of them than acts. The reward stands on the last step. `infos`
 with empty steps to that length (longer ones stay); these are `padded`, and come after the step that terminates. Spaces are
 texts of the characters that occur.
 
-Left out, with a verdict: episodes without a label, and those that no chat format can tell.
+Left out, with a decision: episodes without a label, and those that no chat format can tell.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from env_builder.exports.conversations import Episode, acts, dumps, left
-from env_builder.exports.exporter import Exported, Exporter, Source
-from env_builder.exports.lines import Left, told
-from warehouse.records import SIDES
+from env_builder.exports.conversations import LoggedConversation, Rejections, accepted, acts, dumps, rejected
+from env_builder.exports.exporter import DatasetSource, Exported, Exporter
+from warehouse.records import SPLITS
 
 FOLDER, NAMESPACE, VERSION = "minari", "traceroom", "0.5.4"
 _INFOS = pa.struct([("return_to_go", pa.float64()), ("weight", pa.float64()), ("padded", pa.bool_())])
@@ -47,38 +46,52 @@ class _Space:
             self.length = max(self.length, len(text))
             self.characters.update(text)
 
-    def told(self) -> str:
+    def description(self) -> str:
         return json.dumps(
             {"type": "Text", "max_length": self.length, "min_length": 0, "charset": "".join(sorted(self.characters))})
 
 
-def _write(out: Path, source: Source) -> Exported:
-    missed: Left = []
+def _write(out: Path, source: DatasetSource) -> Exported:
+    missed: Rejections = []
     places = []
-    for side in SIDES:
-        name = f"{source.environment}-{side.replace('_', '-')}-v0"
+    for split in SPLITS:
+        name = f"{source.environment}-{split.replace('_', '-')}-v0"
         place = out / FOLDER / NAMESPACE / name
-        _write_side(place / "data", f"{NAMESPACE}/{name}", source, told(source, side, missed, _unlabelled))
+        _write_side(place / "data", f"{NAMESPACE}/{name}", source, accepted(source, split, missed, _unlabelled))
         if (place / "data").is_dir():
             places.append(place)
-    return Exported(sorted(places), left(missed))
+    return Exported(sorted(places), rejected(missed))
 
 
-def _unlabelled(episode: Episode) -> str | None:
+def _unlabelled(episode: LoggedConversation) -> str | None:
     return "no_label" if episode.about["final"] is None else None
 
 
-def _write_side(data: Path, name: str, source: Source, episodes: Iterator[Episode]) -> None:
+def _write_side(data: Path, name: str, source: DatasetSource, episodes: Iterator[LoggedConversation]) -> None:
     shutil.rmtree(data, ignore_errors=True)
-    seen, done = _Space(), _Space()
+    observed, done = _Space(), _Space()
     n_episodes = n_steps = n_bytes = 0
     for place, episode in enumerate(episodes):
-        observations, actions = _steps(episode, source.pad_to)
-        seen.add(observations)
+        messages = episode.messages
+        places = [*acts(messages), len(messages)]
+        observations = [dumps(messages[:places[0]])] + [dumps(messages[place + 1:after]) for place, after in pairwise(places)]
+        actions = [_action(messages[place]) for place in places[:-1]]
+        n_padded = max(0, source.pad_to - len(actions))
+        observations, actions = (observations + ["[]"] * n_padded, actions + ["{}"] * n_padded)
+        observed.add(observations)
         done.add(actions)
         folder = data / str(place)
         folder.mkdir(parents=True)
-        columns = _columns(episode, observations, actions, source.discount)
+        final, n_acts = episode.about["final"], sum(1 for _ in acts(episode.messages))
+        last, rows = n_acts - 1, range(len(observations))
+        cut_off = bool(episode.about["cut_off"])
+        columns = {
+            "observations": observations, "actions": [*actions, None],
+            "rewards": [final if row == last else 0.0 for row in rows],
+            "terminations": [row == last and not cut_off for row in rows],
+            "truncations": [row == last and cut_off for row in rows],
+            "infos": [{"return_to_go": final * source.discount ** max(0, last - row) if row <= last else 0.0,
+                       "weight": episode.about["weight"], "padded": row > n_acts} for row in rows]}
         with pa.ipc.new_file(str(folder / "part-0.arrow"), _SCHEMA) as file:
             file.write_batch(pa.RecordBatch.from_pydict(columns, schema=_SCHEMA))
         (folder / "metadata.json").write_text(
@@ -89,41 +102,18 @@ def _write_side(data: Path, name: str, source: Source, episodes: Iterator[Episod
     if n_episodes:
         (data / "metadata.json").write_text(json.dumps({
             "total_episodes": n_episodes, "total_steps": n_steps, "data_format": "arrow", "jpeg_encoding": True,
-            "observation_space": seen.told(), "action_space": done.told(), "dataset_id": name, "code_permalink": "unknown",
+            "observation_space": observed.description(), "action_space": done.description(), "dataset_id": name,
+            "code_permalink": "unknown",
             "author": ["unknown"], "author_email": ["unknown"], "algorithm_name": "what acted in the logs or rollouts",
             "description": f"{source.environment}, environment {source.content_digest}", "minari_version": VERSION,
             "dataset_size": round(n_bytes / 1e6, 1)}), "utf-8")
 
 
-def _steps(episode: Episode, pad_to: int) -> tuple[list[str], list[str]]:
-    """Observations, one more than actions, and actions."""
-    messages = episode.messages
-    places = [*acts(messages), len(messages)]
-    observations = [dumps(messages[:places[0]])] + [dumps(messages[place + 1:after]) for place, after in pairwise(places)]
-    actions = [_action(messages[place]) for place in places[:-1]]
-    n_padded = max(0, pad_to - len(actions))
-    return observations + ["[]"] * n_padded, actions + ["{}"] * n_padded
-
-
 def _action(message: Row) -> str:
-    said = {"say": message["content"]} if message["content"] else {}
+    speech = {"say": message["content"]} if message["content"] else {}
     called = ({"tool": call["function"]["name"], "arguments": call["function"]["arguments"]}
               for call in message.get("tool_calls", ()))
-    return dumps({**said, **next(called, {})})
-
-
-def _columns(episode: Episode, observations: list[str], actions: list[str], discount: float) -> Row:
-    """The columns, each as long as there are observations: Minari drops what stands in the last row of all others."""
-    final, n_acts = episode.about["final"], sum(1 for _ in acts(episode.messages))
-    last, rows = n_acts - 1, range(len(observations))
-    cut_off = bool(episode.about["cut_off"])
-    return {
-        "observations": observations, "actions": [*actions, None],
-        "rewards": [final if row == last else 0.0 for row in rows],
-        "terminations": [row == last and not cut_off for row in rows],
-        "truncations": [row == last and cut_off for row in rows],
-        "infos": [{"return_to_go": final * discount ** max(0, last - row) if row <= last else 0.0,
-                   "weight": episode.about["weight"], "padded": row > n_acts} for row in rows]}
+    return dumps({**speech, **next(called, {})})
 
 
 EXPORTER = Exporter("minari", _write, by_default=False)

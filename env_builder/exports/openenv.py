@@ -1,6 +1,6 @@
 """Environments as OpenEnv packages: what `openenv validate` takes, and a server.
 
-In: a kit. Out: openenv.yaml, pyproject.toml, README.md, the adapter (`adapters/openenv_package/`), a Dockerfile, and the kit.
+In: a kit. Out: openenv.yaml, pyproject.toml, README.md, the package (`env_builder/openenv_package/`), a Dockerfile, the kit.
 """
 
 from __future__ import annotations
@@ -9,13 +9,12 @@ import json
 from pathlib import Path
 
 from env_builder.exports.exporter import Exported, RoomExporter
-from env_builder.exports.kit import ADAPTERS, PLAY, Kit, files_of, lay, module_name
-from env_builder.exports.pages import readme
+from env_builder.exports.kit import PLAY, Kit, files_of, lay, module_name, pyproject, readme
 from env_builder.image import DEFAULT_BASE
-from warehouse.records import Verdict, empty
+from warehouse.records import Decision, empty
 
 VERSION = "0.10.0"
-PACKAGE = ADAPTERS / "openenv_package"
+PACKAGE = Path(__file__).parent.parent / "openenv_package"
 DOCKERFILE = """\
 ARG BASE={python}
 FROM ${{BASE}}
@@ -27,24 +26,6 @@ RUN chmod -R a-w,go-rwx /app/env && chown -R 10001:10001 /app/env
 USER 10001:10001
 EXPOSE 8000
 CMD ["uvicorn", "server.app:app", "--host", "0.0.0.0", "--port", "8000"]
-"""
-PYPROJECT = """\
-[project]
-name = {name}
-version = "0.1.0"
-description = {about}
-requires-python = ">=3.11"
-dependencies = ["openenv=={version}"]
-
-[project.scripts]
-server = {server}
-
-[build-system]
-requires = ["hatchling"]
-build-backend = "hatchling.build"
-
-[tool.hatch.build.targets.wheel.sources]
-"" = {package}
 """
 RUN = """\
     pip install openenv=={version}
@@ -58,20 +39,7 @@ A WebSocket session is an episode; a step that ends it has the reward. In a cont
 def _write(out: Path, kit: Kit) -> Exported:
     package = module_name(kit)
     documents = {path.relative_to(PACKAGE).as_posix(): path.read_text("utf-8") for path in files_of(PACKAGE)}
-    documents |= {
-        "openenv.yaml": json.dumps(_manifest(kit, package), indent=1, ensure_ascii=False) + "\n",  # JSON is YAML
-        "pyproject.toml": PYPROJECT.format(
-            name=json.dumps(f"openenv-{package}"), version=VERSION, package=json.dumps(package),
-            about=json.dumps(f"The service {kit.name}, as it was found in logs: {len(kit.tasks)} tasks."),
-            server=json.dumps(f"{package}.server.app:main")),
-        "README.md": readme(kit, "OpenEnv", RUN.format(version=VERSION)),
-        "server/requirements.txt": f"openenv=={VERSION}\n",
-        "server/Dockerfile": DOCKERFILE.format(python=DEFAULT_BASE)}
-    return Exported(lay(kit, out, [PLAY], documents), empty(Verdict))
-
-
-def _manifest(kit: Kit, package: str) -> dict[str, object]:
-    return {
+    manifest = {
         "spec_version": 1, "name": package, "version": "0.1.0", "type": "space", "runtime": "fastapi", "app": "server.app:app",
         "port": 8000, "validation": {
             "reward": {"range": [0.0, 1.0], "oracle_tolerance": 0.0, "floor_margin": 0.5},
@@ -81,6 +49,15 @@ def _manifest(kit: Kit, package: str) -> dict[str, object]:
                 "verifier": {"kind": "reward_channel"}, "task_api": True, "declared_task_count": kit.figures["n_tasks"],
                 "declared_tools": [tool["name"] for tool in kit.tools]},
             "types": {"tags": ["tools", "conversation"]}}}
+    documents |= {
+        "openenv.yaml": json.dumps(manifest, indent=1, ensure_ascii=False) + "\n",  # JSON is YAML
+        "pyproject.toml": pyproject(
+            kit, f"openenv-{package}", f"openenv=={VERSION}", f'.sources]\n"" = {json.dumps(package)}',
+            scripts=f"\n[project.scripts]\nserver = {json.dumps(f'{package}.server.app:main')}\n"),
+        "README.md": readme(kit, "OpenEnv", RUN.format(version=VERSION)),
+        "server/requirements.txt": f"openenv=={VERSION}\n",
+        "server/Dockerfile": DOCKERFILE.format(python=DEFAULT_BASE)}
+    return Exported(lay(kit, out, [PLAY], documents), empty(Decision))
 
 
 EXPORTER = RoomExporter("openenv", _write)

@@ -1,9 +1,8 @@
-"""Which episodes a dataset is made of: by split, family, band, outcome, tier and policy, each once; and what was left, and
-why.
+"""Which episodes a dataset is made of: by split, family, band, outcome, tier and policy, each once; and why others are not.
 
-In: `Source` and what is wanted. Out: `Source` of the chosen episodes alone, and a verdict on each that was left. Every form
-that is written of it sees the same selection. Sees: whether two episodes are the same step for step. Does not see:
-likeness.
+In: `DatasetSource` and what is wanted. Out: the source of the chosen episodes alone, and a decision on each that was left.
+Every form that is written of it sees the same selection. Sees: whether two episodes are the same step for step.
+Does not see: likeness.
 """
 
 from __future__ import annotations
@@ -12,9 +11,9 @@ from typing import NamedTuple
 
 import polars as pl
 
-from env_builder.exports.exporter import Source
+from env_builder.exports.exporter import DatasetSource
 from env_builder.exports.steps import batches, episodes
-from warehouse.records import SIDES, Verdict, frame
+from warehouse.records import SPLITS, Decision, frame
 
 _REASONS = {
     "other_split": "stands on the side {} of the split, which was not asked for",
@@ -45,38 +44,41 @@ class Selection(NamedTuple):
     """Keep episodes that are step for step the same?"""
 
 
-def select(source: Source, wanted: Selection) -> tuple[Source, pl.DataFrame]:
-    """The source of the chosen episodes, and a frame of `Verdict` on the others."""
-    found = episodes(source).join(source.tasks.select("task_id", "band"), on="task_id", how="left")
+def select(source: DatasetSource, wanted: Selection) -> tuple[DatasetSource, pl.DataFrame]:
+    """Return the source of the chosen episodes, and a frame of `Decision` on the others."""
+    candidates = episodes(source).join(source.tasks.select("task_id", "difficulty_band"), on="task_id", how="left")
     reason = (
-        pl.when(~pl.col("split").is_in(list(wanted.splits or SIDES))).then(pl.struct(reason=pl.lit("other_split"), of="split"))
+        pl.when(~pl.col("split").is_in(list(wanted.splits or SPLITS))).then(pl.struct(reason=pl.lit("other_split"), of="split"))
         .when(_not_in("family_id", wanted.families)).then(pl.struct(reason=pl.lit("other_family"), of="family_id"))
-        .when(_not_in("band", wanted.bands))
-        .then(pl.struct(reason=pl.lit("other_band"), of=pl.col("band").fill_null("not known")))
+        .when(_not_in("difficulty_band", wanted.bands))
+        .then(pl.struct(reason=pl.lit("other_band"), of=pl.col("difficulty_band").fill_null("not known")))
         .when(_outside(wanted)).then(
             pl.struct(reason=pl.lit("outcome_outside"), of=pl.col("final").cast(pl.String).fill_null("none"))))
-    found = found.with_columns(reason.alias("why"))
-    left = [found.filter(pl.col("why").is_not_null()).select("task_id", "session_id", "why")]
-    found = found.filter(pl.col("why").is_null()).select("task_id", "session_id")
+    candidates = candidates.with_columns(reason.alias("why"))
+    rejected = [candidates.filter(pl.col("why").is_not_null()).select("task_id", "session_id", "why")]
+    candidates = candidates.filter(pl.col("why").is_null()).select("task_id", "session_id")
     if wanted.tiers or wanted.policies or not wanted.duplicates:
-        judged = _looked_at(_only(source, found), wanted)
-        left.append(judged.filter(pl.col("why").is_not_null()))
-        found = judged.filter(pl.col("why").is_null()).select("task_id", "session_id")
-    return _only(source, found)._replace(ways=_ways(source, wanted)), _verdicts(pl.concat(left, how="vertical_relaxed"))
+        judged = _by_steps(_only(source, candidates), wanted)
+        rejected.append(judged.filter(pl.col("why").is_not_null()))
+        candidates = judged.filter(pl.col("why").is_null()).select("task_id", "session_id")
+    rows = pl.concat(rejected, how="vertical_relaxed").sort("task_id", "session_id").select("session_id", "why").iter_rows()
+    return _only(source, candidates)._replace(published=_published(source, wanted)), frame(Decision, [
+        {"stage": "datasets", "subject": session, "kept": False, "reason": why["reason"], "file_id": None, "line": None,
+         "detail": f"session {session} {_REASONS[why['reason']].format(why['of'])}"} for session, why in rows])
 
 
-def _looked_at(source: Source, wanted: Selection) -> pl.DataFrame:
-    """task_id, session_id, why of each episode, which takes a look at its steps."""
-    seen = [
+def _by_steps(source: DatasetSource, wanted: Selection) -> pl.DataFrame:
+    """task_id, session_id, and why its steps exclude it (else null), of each episode."""
+    columns = [
         rows.with_columns(pl.struct(_SAME).hash(seed=7).alias("same"))
         .group_by("task_id", "episode_id", maintain_order=True).agg(
             (pl.col("same") * (2 * pl.col("step_idx").cast(pl.UInt64) + 1)).sum().alias("same"), pl.len().alias("n"),
             pl.col("policy_id").filter("loss_mask").drop_nulls().unique().sort().alias("policies"),
             pl.col("tier").drop_nulls().unique().sort().alias("tiers"))
         for rows in batches(source)]
-    if not seen:
+    if not columns:
         return pl.DataFrame(schema={"task_id": pl.String, "session_id": pl.String, "why": pl.Null})
-    every = pl.concat(seen).sort("task_id", "episode_id")
+    every = pl.concat(columns).sort("task_id", "episode_id")
     twice = ~pl.struct("same", "n").is_first_distinct() if not wanted.duplicates else pl.lit(False)
     other_policy = ~pl.col("policies").list.set_intersection(list(wanted.policies)).list.len().cast(pl.Boolean)
     other_tier = pl.col("tiers").list.set_difference(list(wanted.tiers)).list.len() > 0
@@ -100,26 +102,19 @@ def _outside(wanted: Selection) -> pl.Expr:
     return ~pl.col("final").is_between(low, high).fill_null(False)
 
 
-def _only(source: Source, found: pl.DataFrame) -> Source:
-    """The source with these sessions of these tasks alone."""
-    kept = found.group_by("task_id").agg(pl.col("session_id").alias("kept"))
+def _only(source: DatasetSource, candidates: pl.DataFrame) -> DatasetSource:
+    """Return the source with these sessions of these tasks alone."""
+    kept = candidates.group_by("task_id").agg(pl.col("session_id").alias("kept"))
     tasks = source.tasks.join(kept, on="task_id", how="inner").with_columns(
         pl.col(name).list.set_intersection("kept").list.sort() for name in ("session_ids", "good_session_ids")).drop("kept")
     return source._replace(tasks=tasks)
 
 
-def _ways(source: Source, wanted: Selection) -> pl.DataFrame | None:
-    """The published tasks that are wanted, whether anybody tried them or not."""
-    if source.ways is None:
+def _published(source: DatasetSource, wanted: Selection) -> pl.DataFrame | None:
+    """Return the published tasks that are wanted, whether anybody tried them or not."""
+    if source.published is None:
         return None
-    bands = source.tasks.select("task_id", "band")
-    return source.ways.join(bands, on="task_id", how="left").filter(
-        pl.col("split").is_in(list(wanted.splits or SIDES)), ~_not_in("family_id", wanted.families),
-        ~_not_in("band", wanted.bands)).drop("band")
-
-
-def _verdicts(left: pl.DataFrame) -> pl.DataFrame:
-    rows = left.sort("task_id", "session_id").select("session_id", "why").iter_rows()
-    return frame(Verdict, [
-        {"stage": "datasets", "subject": session, "kept": False, "reason": why["reason"], "file_id": None, "line": None,
-         "detail": f"session {session} {_REASONS[why['reason']].format(why['of'])}"} for session, why in rows])
+    bands = source.tasks.select("task_id", "difficulty_band")
+    return source.published.join(bands, on="task_id", how="left").filter(
+        pl.col("split").is_in(list(wanted.splits or SPLITS)), ~_not_in("family_id", wanted.families),
+        ~_not_in("difficulty_band", wanted.bands)).drop("difficulty_band")

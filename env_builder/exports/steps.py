@@ -1,24 +1,25 @@
-"""The one table of steps that every dataset is made from: one row a step, in batches of whole episodes.
+"""The one table of steps that every dataset is made from: one row a step, in batches of whole episodes; and as Parquet.
 
-In: `Source`. Out: frames with the columns of `COLUMNS`, by task_id, episode_id and step_idx. A call is two steps: the
-action (role assistant, or who called) and the observation (role tool). Text that the policy read is `observation`; what it,
-or a user who acted, did is `action_text` or `action_name` and `action_arguments` (JSON text as logged). `reward` stands on
-the last step: the grade where there is one, else the outcome's probability, else null; 0 before. Memory is bounded by a
-batch, whatever the source's size.
-
-Sees: what the tables say. Does not see: tokens and log-probabilities that no log holds; they are null, and none are made
-up.
+In: `DatasetSource`. Out: frames with the columns of `COLUMNS`, by task_id, episode_id and step_idx; the exporter `trajectories`
+writes them, one file a split. A call is two steps: the action (role assistant, or who called) and the observation (role tool).
+Text that the policy read is `observation`; what it, or a user who acted, did is `action_text` or `action_name` and
+`action_arguments` (JSON text as logged). `reward` stands on the last step: the grade where there is one, else the outcome's
+probability, else null; 0 before. Memory is bounded by a batch, whatever the source's size.
+Sees: what the tables say. Does not see: tokens and log-probabilities that no log holds; they are null.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import polars as pl
+from polars.io.plugins import register_io_source
 
-from env_builder.exports.exporter import Source, members
-from warehouse.records import SIDES
+from env_builder.exports.exporter import DatasetSource, Exported, Exporter, members
+from env_builder.runtime.canonical import digest
+from warehouse.records import SPLITS, Decision, empty
 
 COLUMNS: dict[str, pl.DataType] = {
     "episode_id": pl.String(), "task_id": pl.String(), "family_id": pl.String(), "split": pl.String(),
@@ -47,21 +48,32 @@ _OF_ACTION = ("sampling", "prompt_token_ids", "completion_token_ids", "behaviour
 _OF_ANSWER = ("tier", "state_hash")
 
 
-def steps(source: Source) -> pl.DataFrame:
+def steps(source: DatasetSource) -> pl.DataFrame:
     """All rows at once."""
     return pl.concat([pl.DataFrame(schema=COLUMNS), *batches(source)])
 
 
-def batches(source: Source, sides: Sequence[str] = SIDES, planned: pl.DataFrame | None = None) -> Iterator[pl.DataFrame]:
-    """The rows of the sides' episodes, whole episodes at a time. `planned`: the source's `plan`, where it was made before."""
+def batches(source: DatasetSource, splits: Sequence[str] = SPLITS,
+            planned: pl.DataFrame | None = None) -> Iterator[pl.DataFrame]:
+    """Yield the rows of the splits' episodes, whole episodes at a time. `planned`: the source's `plan`, if made before."""
     planned = plan(source) if planned is None else planned
     marks = None if source.marks is None or source.marks.is_empty() else source.marks
-    schemas = _schema_hashes(source.tools)
-    for part, turns in _parts(planned.filter(pl.col("split").is_in(list(sides))), source.turns):
-        yield _steps(part, turns, marks, schemas, source)
+    tools = source.tools.unique("tool", keep="first").select("tool", "input_schema")
+    schemas = pl.DataFrame([(tool, digest(schema)[:16]) for tool, schema in tools.iter_rows()],
+                           schema={"tool": pl.String, "tool_schema_hash": pl.String}, orient="row")
+    for part, turns in _parts(planned.filter(pl.col("split").is_in(list(splits))), source.turns):
+        own = part.with_columns(pl.int_range(pl.len()).cast(pl.Int64).alias("rank"))
+        own_turns = _halves(turns, own)
+        if marks is not None:
+            own_turns = own_turns.join(marks, on="turn_id", how="left", maintain_order="left")
+        own_turns = own_turns.with_columns(
+            pl.lit(None, kind).alias(name) for name, kind in MARKS.items() if name not in own_turns.columns
+        ).join(schemas, on="tool", how="left", maintain_order="left")
+        about = own[own_turns["rank"]].drop("session_id", "rank", "service", "goal", "good")
+        yield _with_columns(pl.concat([own_turns, about], how="horizontal"), source)
 
 
-def plan(source: Source) -> pl.DataFrame:
+def plan(source: DatasetSource) -> pl.DataFrame:
     """`episodes`, each with how many turns it has (`n`) and where they lie in the table of turns (`first`, `last`)."""
     places = (
         source.turns.lazy().select("session_id").with_row_index("row").group_by("session_id")
@@ -69,7 +81,7 @@ def plan(source: Source) -> pl.DataFrame:
     return episodes(source).join(places, on="session_id", how="inner").sort("rank")
 
 
-def episodes(source: Source) -> pl.DataFrame:
+def episodes(source: DatasetSource) -> pl.DataFrame:
     """One row an episode, by task and session: what its steps have in common, with its label."""
     judged = source.outcomes.select("session_id", pl.col("probability").alias("label_prob"), pl.col("signals").alias("parts"))
     grades = source.grades
@@ -102,28 +114,16 @@ def _parts(placed: pl.DataFrame, turns: pl.DataFrame | pl.LazyFrame) -> Iterator
     cut = (placed["n"].cast(pl.Int64).cum_sum() - 1) // TURNS_AT_ONCE
     for part in placed.with_columns(cut.alias("cut")).partition_by("cut", maintain_order=True, include_key=False):
         first, last = int(part["first"].min()), int(part["last"].max())  # type: ignore[arg-type]
-        found = lazy.slice(first, last - first + 1)
+        selected = lazy.slice(first, last - first + 1)
         if last - first + 1 > FOREIGN * part.select(pl.col("n").sum()).item():
-            found = found.filter(pl.col("session_id").is_in(part["session_id"].unique().implode()))
-        yield part.drop("n", "first", "last"), found.collect().rechunk()   # gathering from several chunks is slow
-
-
-def _steps(
-    part: pl.DataFrame, turns: pl.DataFrame, marks: pl.DataFrame | None, schemas: pl.DataFrame, source: Source
-) -> pl.DataFrame:
-    own = part.with_columns(pl.int_range(pl.len()).cast(pl.Int64).alias("rank"))
-    told = _halves(turns, own)
-    if marks is not None:
-        told = told.join(marks, on="turn_id", how="left", maintain_order="left")
-    told = told.with_columns(pl.lit(None, kind).alias(name) for name, kind in MARKS.items() if name not in told.columns)
-    told = told.join(schemas, on="tool", how="left", maintain_order="left")
-    about = own[told["rank"]].drop("session_id", "rank", "service", "goal", "good")
-    return _told(pl.concat([told, about], how="horizontal"), source)
+            selected = selected.filter(pl.col("session_id").is_in(part["session_id"].unique().implode()))
+        yield part.drop("n", "first", "last"), selected.collect().rechunk()   # gathering from several chunks is slow
 
 
 def _halves(turns: pl.DataFrame, own: pl.DataFrame) -> pl.DataFrame:
-    """The turns of episodes in order, each with its `rank`, a call with an answer twice: first it acts, then (`half`) it is
-    answered. Which rows these are is worked out of four columns, so that the texts are moved once."""
+    """Return the turns of episodes in order, each with its `rank`, a call with an answer twice: first it acts, then (`half`) it
+    is answered. Which rows these are is worked out of four columns, so that the texts are moved once.
+    """
     n_halves = 1 + ((pl.col("kind") == "call") & pl.col("content").is_not_null()).cast(pl.Int64)
     rows = (
         turns.select("session_id", "position", pl.int_range(pl.len()).alias("row"), n_halves.alias("n_halves"))
@@ -132,8 +132,8 @@ def _halves(turns: pl.DataFrame, own: pl.DataFrame) -> pl.DataFrame:
     return turns[rows["row"]].with_columns(rows["rank"], (rows["half"] == 1).alias("half"))
 
 
-def _told(halves: pl.DataFrame, source: Source) -> pl.DataFrame:
-    """The columns of `COLUMNS` from halves of turns with what is known of their episodes."""
+def _with_columns(halves: pl.DataFrame, source: DatasetSource) -> pl.DataFrame:
+    """Return the columns of `COLUMNS` from halves of turns with what is known of their episodes."""
     half, is_call = pl.col("half"), pl.col("kind") == "call"
     caller = pl.coalesce("requestor", pl.lit("assistant"))
     role = pl.when(half).then(pl.lit("tool")).when(is_call).then(caller).otherwise("role")
@@ -141,6 +141,9 @@ def _told(halves: pl.DataFrame, source: Source) -> pl.DataFrame:
         (pl.col("rank") != pl.col("rank").shift(by)).fill_null(True) for by in (1, -1))
     halves = halves.with_columns(role.alias("role"), last.alias("last")).with_columns(
         (pl.col("role") == "assistant").fill_null(False).alias("loss_mask"), (is_call & ~half).alias("acts"))
+    to_come = pl.col("loss_mask").cast(pl.Int64)  # acts of the policy, this one among them
+    later = (to_come.cum_sum(reverse=True) - to_come).over("rank")
+    worth = pl.col("final") if source.discount == 1 else pl.col("final") * pl.lit(source.discount).pow(later)
     acts, mask, ends = pl.col("acts"), pl.col("loss_mask"), pl.col("last")
     cut_off = ends & (acts | pl.col("cut_off").fill_null(False))
     return halves.select(
@@ -157,7 +160,7 @@ def _told(halves: pl.DataFrame, source: Source) -> pl.DataFrame:
         "tool_schema_hash", pl.when(half).then("is_error").alias("is_error"),
         *(pl.when(~acts).then(name).alias(name) for name in _OF_ANSWER), "loss_mask",
         pl.when(ends).then("final").otherwise(0.0).alias("reward"), pl.when(ends).then("reward_parts").alias("reward_parts"),
-        pl.when(~acts).then("shaped_reward").alias("shaped_reward"), _return_to_go(source.discount).alias("return_to_go"),
+        pl.when(~acts).then("shaped_reward").alias("shaped_reward"), worth.alias("return_to_go"),
         (ends & ~cut_off).alias("terminated"), cut_off.alias("truncated"), "label_prob", "label_source", "weight",
         pl.col("model").alias("policy_id"), *(pl.when(mask).then(name).alias(name) for name in _OF_ACTION),
         pl.when(half).then(pl.coalesce("result_id", "turn_id")).otherwise("turn_id").reshape((-1, 1)).arr.to_list()
@@ -166,16 +169,31 @@ def _told(halves: pl.DataFrame, source: Source) -> pl.DataFrame:
     ).select(pl.col(name).cast(kind) for name, kind in COLUMNS.items())
 
 
-def _return_to_go(discount: float) -> pl.Expr:
-    """What the episode's reward is worth at a step: discounted by each act of the policy that is still to come."""
-    if discount == 1:
-        return pl.col("final")
-    mask = pl.col("loss_mask").cast(pl.Int64)
-    return pl.col("final") * pl.lit(discount).pow((mask.cum_sum(reverse=True) - mask).over("rank"))
+NAME = "trajectories"
+ROW_GROUP = 50_000
+"""Rows of a row group: what a reader has to hold."""
 
 
-def _schema_hashes(tools: pl.DataFrame) -> pl.DataFrame:
-    """sha256 of each tool's input schema as the tables hold it, first 16 hex digits."""
-    rows = [(tool, hashlib.sha256(schema.encode()).hexdigest()[:16])
-            for tool, schema in tools.unique("tool", keep="first").sort("tool").select("tool", "input_schema").iter_rows()]
-    return pl.DataFrame(rows, schema={"tool": pl.String, "tool_schema_hash": pl.String}, orient="row")
+def file(out: Path, split: str) -> Path:
+    """Return the file of a side in the folder `out`."""
+    return out / f"{NAME}.{split}.parquet"
+
+
+def read(out: Path) -> pl.DataFrame:
+    """Return the rows of all sides that the folder `out` holds, in the order in which the table has them."""
+    return pl.concat([pl.read_parquet(file(out, split)) for split in SPLITS]).sort("task_id", "episode_id", "step_idx")
+
+
+def _write(out: Path, source: DatasetSource) -> Exported:
+    planned = plan(source)
+    for split in SPLITS:
+        def read_batches(columns: list[str] | None, *_: Any, split: str = split) -> Iterator[pl.DataFrame]:
+            for rows in batches(source, (split,), planned):
+                yield rows if columns is None else rows.select(columns)
+
+        register_io_source(read_batches, schema=dict(COLUMNS)).sink_parquet(
+            file(out, split), compression="zstd", compression_level=1, row_group_size=ROW_GROUP, engine="streaming")
+    return Exported(sorted(file(out, split) for split in SPLITS), empty(Decision))
+
+
+EXPORTER = Exporter(NAME, _write)

@@ -13,18 +13,29 @@ import base64
 import contextlib
 import json
 import os
+import shutil
+import subprocess
 import tempfile
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from env_builder import debian
-from env_builder.agents import Agent
-from env_builder.archive import AGENT_WAY, ROOM_WAY, Way, write_base, write_on_top
-from env_builder.image.containers import AGENT_LIMITS, DEFAULT_LIMITS, ContainerCarrier, Limits
-from env_builder.layers import Compiled, agent_layer, layers_of, read_manifest, room_digest
-from env_builder.room import Room, Tasks, arguments, begun
+from env_builder.agents import AgentContainer
+from env_builder.image.containers import AGENT_LIMITS, DEFAULT_LIMITS, ContainerLimits, ContainerTransport
+from env_builder.layers import (
+    AGENT_WAY,
+    ROOM_WAY,
+    Compiled,
+    Way,
+    agent_layer,
+    layers_of,
+    read_manifest,
+    room_digest,
+    write_base,
+    write_on_top,
+)
+from env_builder.process import EnvironmentProcess, TaskLookup, episode_options
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.files import TASKS
 from warehouse.errors import InputError, TraceroomError, Unavailable
@@ -34,8 +45,8 @@ if TYPE_CHECKING:
     from docker.models.images import Image
 
 __all__ = [
-    "AGENT_LIMITS", "DEFAULT_BASE", "DEFAULT_LIMITS", "LOCAL_BASE", "ContainerCarrier", "ImageResult", "Limits", "agent",
-    "build", "engine", "has", "image_of", "make_base", "save", "start", "tasks_of"]
+    "AGENT_LIMITS", "DEFAULT_BASE", "DEFAULT_LIMITS", "LOCAL_BASE", "ContainerLimits", "ContainerTransport", "ImageResult",
+    "agent", "build", "engine", "has", "image_of", "make_base", "save", "start", "task_lookup"]
 
 DEFAULT_BASE = (
     "docker.io/library/python:3.11-slim-bookworm"
@@ -46,7 +57,9 @@ LOCAL_BASE = "traceroom-base:bookworm"
 """Name of the base that `traceroom base-image` makes."""
 COMPILE_S = 120.0
 """Seconds that compiling a runtime may take."""
-_NO_ENGINE_MEND = "start one (Debian: apt-get install docker.io), or go on without images"
+_EPOCH = "1767225600"
+_PACKAGES = "python3-minimal,libpython3-stdlib,busybox-static"
+_NO_ENGINE_HINT = "start one (Debian: apt-get install docker.io), or go on without images"
 
 
 class ImageResult(NamedTuple):
@@ -56,12 +69,12 @@ class ImageResult(NamedTuple):
     """`sha256:…` in the engine; None: none was made."""
     base: str | None
     """Base with its digest."""
-    left: str | None
+    skip_reason: str | None
     """Why there is none, in one sentence."""
 
 
 def engine() -> DockerClient:
-    """A client of the engine at DOCKER_HOST (or the usual socket); Unavailable within seconds where none answers."""
+    """Connect to the engine at DOCKER_HOST (or the usual socket); Unavailable within seconds if none answers."""
     import docker
     from docker.errors import DockerException
 
@@ -69,13 +82,13 @@ def engine() -> DockerClient:
         client = docker.from_env(timeout=5)
         client.ping()
     except (DockerException, OSError) as error:
-        raise Unavailable("no Docker engine answers", os.environ.get("DOCKER_HOST", ""), _NO_ENGINE_MEND) from error
+        raise Unavailable("no Docker engine answers", os.environ.get("DOCKER_HOST", ""), _NO_ENGINE_HINT) from error
     client.api.timeout = 600
     return client
 
 
 def has(name: str) -> bool:
-    """Whether the engine has the image; Unavailable where no engine answers."""
+    """Return whether the engine has the image; Unavailable if no engine answers."""
     from docker.errors import ImageNotFound
 
     with contextlib.closing(engine()) as client:
@@ -87,7 +100,7 @@ def has(name: str) -> bool:
 
 
 def build(directory: Path, base: str | None = None) -> ImageResult:
-    """Image of the environment in `directory`; where no engine or no base is there, why it was left.
+    """Build the image of the environment in `directory`; without an engine or a base, return why it was skipped.
 
     `base` names the base image; without it the engine's own DEFAULT_BASE, else LOCAL_BASE, else DEFAULT_BASE pulled.
     """
@@ -101,9 +114,9 @@ def build(directory: Path, base: str | None = None) -> ImageResult:
 
 
 def save(directory: Path, archive: Path, base: str | None = None) -> str:
-    """Write the image of the environment in `directory` to `archive`, for another engine or a registry; gives its id.
+    """Write the image of the environment in `directory` to `archive`, for another engine or a registry; return its id.
 
-    Both `docker load` and tools that copy OCI archives to registries read it. Unavailable where no engine has the base.
+    Both `docker load` and tools that copy OCI archives to registries read it. Unavailable if no engine has the base.
     """
     with contextlib.closing(engine()) as client, tempfile.TemporaryDirectory() as scratch:
         below, name = _base(client, base)
@@ -112,37 +125,37 @@ def save(directory: Path, archive: Path, base: str | None = None) -> str:
 
 
 def image_of(directory: Path) -> str:
-    """Id of the image that an environment's manifest names; InputError where none was made."""
+    """Return the id of the image that an environment's manifest names; InputError if there is none."""
     made = read_manifest(directory).get("image") or {}
     if made.get("image_id") is None:
-        what = f"the environment has no image ({made.get('left', 'none was made')})"
+        what = f"the environment has no image ({made.get('skip_reason', 'none was made')})"
         raise InputError(what, str(directory), "run `traceroom run` with an engine, or do without containers")
     return str(made["image_id"])
 
 
 def start(
-    directory: Path, task_id: str | None = None, seed: int = 0, limits: Limits = DEFAULT_LIMITS, image_id: str | None = None,
-    tasks: Tasks | None = None,
-) -> Room:
-    """A room with control, in a container that goes when the room is closed; its tasks are those of `directory`, and its
-    image that of the manifest where `image_id` names no other. Unavailable where it does not begin, InputError where it has no
-    such task. `tasks`: what `tasks_of(directory)` gave, for who starts many."""
-    image_id, tasks = image_id or image_of(directory), tasks or tasks_of(directory)
+    directory: Path, task_id: str | None = None, seed: int = 0, limits: ContainerLimits = DEFAULT_LIMITS,
+    image_id: str | None = None, tasks: TaskLookup | None = None,
+) -> EnvironmentProcess:
+    """Start an environment process with control, in a container that ends when the process is closed; its tasks are those of
+    `directory`, its image is `image_id` or the manifest's. Unavailable if it does not start, InputError if there is no such
+    task. `tasks`: the result of `task_lookup(directory)`, for callers that start many."""
+    image_id, tasks = image_id or image_of(directory), tasks or task_lookup(directory)
     if task_id is not None:
         tasks(task_id)
-    carrier = ContainerCarrier(engine(), image_id, arguments(None), limits)
-    room = begun(Room(carrier, image_id[:19], tasks))
+    transport = ContainerTransport(engine(), image_id, episode_options(None), limits)
+    process = EnvironmentProcess(transport, image_id[:19], tasks).open()
     if task_id is not None:
         try:
-            room.reset(task_id, seed)
+            process.reset(task_id, seed)
         except TraceroomError:
-            room.close()
+            process.close()
             raise
-    return room
+    return process
 
 
-def tasks_of(directory: Path) -> Tasks:
-    """What hands a room in a container its tasks: the lines are read once, and a task's when it is asked for."""
+def task_lookup(directory: Path) -> TaskLookup:
+    """Return a lookup of the tasks for containers: lines are read once, a task's line is parsed when it is needed."""
     lines = (directory / TASKS).read_text("utf-8").split("\n")
 
     def task(task_id: str) -> dict[str, Any]:
@@ -157,16 +170,16 @@ def tasks_of(directory: Path) -> Tasks:
     return task
 
 
-def agent(room: Room, base: str | None = None, limits: Limits = AGENT_LIMITS) -> Agent:
-    """A container for an agent's own programs, from the image `base` with the way to the room's tools on top.
+def agent(process: EnvironmentProcess, base: str | None = None, limits: ContainerLimits = AGENT_LIMITS) -> AgentContainer:
+    """Start a container for an agent's own programs, from the image `base` with the client of the environment's tools on top.
 
-    Nothing reaches it but what its programs are given and what the room answers. Unavailable where it does not begin.
+    Only what its programs are given and what the environment answers reaches it. Unavailable if it does not start.
     """
     client = engine()
     below, name = _base(client, base)
     image_id = _on_top(client, below, f"traceroom/agent:{digest(name)[:12]}", [agent_layer()], AGENT_WAY)
-    carrier = ContainerCarrier(client, image_id, [], limits, AGENT_WAY)
-    return Agent(carrier, carrier.run, room).begun()
+    transport = ContainerTransport(client, image_id, [], limits, AGENT_WAY)
+    return AgentContainer(transport, transport.run, process).wait_until_ready()
 
 
 def make_base(name: str = LOCAL_BASE, suite: str = "bookworm") -> str:
@@ -176,14 +189,22 @@ def make_base(name: str = LOCAL_BASE, suite: str = "bookworm") -> str:
     """
     with tempfile.TemporaryDirectory() as scratch:
         layer, archive = Path(scratch, "layer.tar"), Path(scratch, "image.tar")
-        debian.layer(layer, suite)
+        if shutil.which("mmdebstrap") is None:
+            raise Unavailable("mmdebstrap is not installed", hint="apt-get install mmdebstrap, or name another base image")
+        hook = 'chroot "$1" /bin/busybox --install -s /bin'
+        done = subprocess.run(
+            ["mmdebstrap", "--quiet", "--variant=extract", f"--include={_PACKAGES}", f"--extract-hook={hook}", suite,
+             str(layer)], env={**os.environ, "SOURCE_DATE_EPOCH": _EPOCH}, capture_output=True, text=True, check=False)
+        if done.returncode:
+            reason = (done.stderr.strip().splitlines() or [""])[-1]
+            raise Unavailable(f"mmdebstrap failed ({reason})", suite, "it needs root and a Debian mirror that answers")
         write_base(archive, layer, name)
         with contextlib.closing(engine()) as client:
             return _load(client, archive)
 
 
 def _base(client: DockerClient, name: str | None) -> tuple[Image, str]:
-    """The base image, pulled where it is not here, and its name with its digest."""
+    """Return the base image, pulled if it is not here, and its name with its digest."""
     from docker.errors import DockerException, ImageNotFound
 
     for candidate in [name] if name else [DEFAULT_BASE, LOCAL_BASE]:
@@ -194,9 +215,9 @@ def _base(client: DockerClient, name: str | None) -> tuple[Image, str]:
     try:
         image = client.images.pull(wanted)
     except (DockerException, OSError) as error:
-        mend = "run `traceroom base-image` to make one from Debian packages, or name one that is here"
+        hint = "run `traceroom base-image` to make one from Debian packages, or name one that is here"
         what = f"the base image {wanted.partition('@')[0]} is not here and cannot be pulled"
-        raise Unavailable(what, mend=mend) from error
+        raise Unavailable(what, hint=hint) from error
     if "@sha256:" not in wanted:
         digests = image.attrs.get("RepoDigests") or [f"{wanted}@{image.id}"]
         wanted = str(digests[0])
@@ -211,21 +232,21 @@ def _compiler(below: Image) -> Compiled:
 @lru_cache(maxsize=4)
 def _compile(image_id: str, sources: str) -> dict[str, bytes]:
     program = Path(__file__).with_name("compiling.py").read_text("utf-8")
-    carrier = ContainerCarrier(engine(), image_id, ["python3", "-I", "-S", "-B", "-c", program])
-    with contextlib.closing(carrier):
+    transport = ContainerTransport(engine(), image_id, ["python3", "-I", "-S", "-B", "-c", program])
+    with contextlib.closing(transport):
         try:
-            carrier.send(sources.encode() + b"\n")
-            said = b""
-            while not said.endswith(b"\n") and (data := carrier.receive(COMPILE_S)):
-                said += data
-            return {path: base64.b64decode(text) for path, text in json.loads(said).items()}
+            transport.send(sources.encode() + b"\n")
+            output = b""
+            while not output.endswith(b"\n") and (data := transport.receive(COMPILE_S)):
+                output += data
+            return {path: base64.b64decode(text) for path, text in json.loads(output).items()}
         except (OSError, ValueError) as error:
-            what = f"the base image's Python does not compile the runtime ({carrier.last_words() or error})"
+            what = f"the base image's Python does not compile the runtime ({transport.last_error_line() or error})"
             raise Unavailable(what, image_id, "name a base image with python3 3.11 or newer") from error
 
 
 def _tag(directory: Path, base: str) -> str:
-    """What the image is called in an engine: by the room's content, and the base."""
+    """Return the image's name in an engine, by the environment's content and the base."""
     return f"traceroom/{room_digest(read_manifest(directory)['files'])[:32]}:{digest(base)[:12]}"
 
 
@@ -256,7 +277,7 @@ def _standing(client: DockerClient, tag: str, below: Image, layers: Sequence[byt
 
 
 def _saved(image: Image, folder: Path) -> Path:
-    """The image's archive as the engine gives it."""
+    """Save the image's archive as the engine gives it."""
     archive = folder / "base.tar"
     with archive.open("wb") as stream:
         stream.writelines(image.save())

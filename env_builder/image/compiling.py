@@ -43,13 +43,10 @@ def main() -> None:
         library = sorted(file for file in files if file.endswith(".py") and not file.startswith(folder))
     texts = {path: Path(path).read_bytes() for path in library}
     texts |= {f"{ROOM}/{path}": text.encode() for path, text in sources.items()}
-    made = {_place(path): base64.b64encode(_compiled(path, text)).decode() for path, text in texts.items()}
+    cached = {path: f"{Path(path).stem}.{sys.implementation.cache_tag}.pyc" for path in texts}  # below `-X pycache_prefix`
+    made = {str(Path(path.lstrip("/")).with_name(cached[path])): base64.b64encode(_compiled(path, text)).decode()
+            for path, text in texts.items()}
     print(json.dumps(made), flush=True)
-
-
-def _place(path: str) -> str:
-    """Below the folder that `-X pycache_prefix` names."""
-    return str(Path(path.lstrip("/")).with_name(f"{Path(path).stem}.{sys.implementation.cache_tag}.pyc"))
 
 
 def _compiled(path: str, source: bytes) -> bytes:

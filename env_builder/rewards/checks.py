@@ -16,18 +16,12 @@ from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from env_builder.rewards.bearing import Bears, Role, check
+from env_builder.rewards import witness as witnessed
 from env_builder.rewards.loose import FreeText
-from env_builder.rewards.witness import (
-    Difference,
-    Witness,
-    changes_nothing,
-    ends_alike,
-    without_aside,
-)
+from env_builder.rewards.witness import Bears, Difference, Role, Witness, check, ends_alike
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.words import Fact
-from env_builder.world.calls import Call
+from env_builder.world.calls import LoggedCall
 from warehouse.records import Check
 
 Item = TypeVar("Item", Fact, tuple[str, str])
@@ -44,7 +38,7 @@ Ends = list[tuple[Difference, list[Witness]]]
 
 
 def agreed(good: list[Witness], free: FreeText) -> list[Witness]:
-    """The good sessions whose end states are accepted, in their order; none where they disagree and nothing decides.
+    """Return the good sessions whose end states are accepted, in their order; none where they disagree and nothing decides.
 
     Sessions of one task that end differently cannot all be right unless there are several right answers, and that takes
     more than a likely success to believe.
@@ -59,7 +53,7 @@ def agreed(good: list[Witness], free: FreeText) -> list[Witness]:
 
 
 def _alone(ends: list[list[Witness]]) -> list[list[Witness]]:
-    """The end that is likely enough right, with all others wrong; none where there is no such end.
+    """Return the end that is likely enough right, with all others wrong; none where there is no such end.
 
     Sessions that end alike do not bear each other out here: an end is as likely right as its likeliest session. At most one
     is right, so the chances go as the odds of each, and 1 for none.
@@ -71,11 +65,11 @@ def _alone(ends: list[list[Witness]]) -> list[list[Witness]]:
 def nothing_to_reward(good: list[Witness], free: FreeText) -> bool:
     """Did the good sessions change nothing and say nothing? Then any look around would be worth as much."""
     ends = _ends(good, _loose(good, free))
-    return all(changes_nothing(end, _loose(good, free)) for end, _ in ends) and not any(one.spoke for one in good)
+    return all(witnessed.changes_nothing(end, _loose(good, free)) for end, _ in ends) and not any(one.words for one in good)
 
 
 def fooled_by(good: list[Witness], bad: list[Witness], free: FreeText) -> list[Witness]:
-    """The bad sessions that reached an accepted end too."""
+    """Return the bad sessions that reached an accepted end too."""
     parameters = _loose([*good, *bad], free)
     ends = _ends(good, parameters)
     return [one for one in bad if one.difference is not None
@@ -85,36 +79,41 @@ def fooled_by(good: list[Witness], bad: list[Witness], free: FreeText) -> list[W
 def checks_of(
     good: list[Witness], bad: list[Witness], fooled: list[Witness], free: FreeText, acting: Iterable[str] = ()
 ) -> list[Check]:
-    """The checks of a task by its own sessions. `good` is not empty, and each of them has a difference.
+    """Return the checks of a task by its own sessions. `good` is not empty, and each of them has a difference.
 
     `acting`: tools that are known to change the world.
     """
     parameters = _loose([*good, *bad], free)
     ends = _ends(good, parameters)
-    idle = [changes_nothing(end, parameters) for end, _ in ends]
+    idle = [witnessed.changes_nothing(end, parameters) for end, _ in ends]
     checks = _end_checks(ends, good, fooled, parameters, all(idle))
-    checks += _told_checks(good, fooled, any(idle))
-    if all(idle):
-        checks += _untried(good, fooled, sorted(set(acting).difference(free.aside)))
+    checks += _fact_checks(good, fooled, any(idle))
+    tools = sorted(set(acting).difference(free.ignored_tools))
+    if all(idle) and tools:
+        # A call of which nobody knows whether it would be refused is none to try: good sessions that tried something were
+        # refused on record, and `must_not_write` alone leaves an unknown answer unscored.
+        description = "Nothing is tried that changes something, unless it is known to be refused."
+        tried = {"calls": [{"tool": tools, "outcome": "done"}]}
+        checks.append(check("honeypot", "gate", description, tried, good, fooled, attrgetter("ended")))
     if any(idle):
         checks += _idle_checks(good, free)
     return checks
 
 
 def _loose(sessions: list[Witness], free: FreeText) -> dict[str, Any]:
-    """What of the sessions' acts is free text, as parameters of a check."""
+    """Return what of the sessions' acts is free text, as parameters of a check."""
     return free.parameters(one.difference or {} for one in sessions)
 
 
 def _ends(good: list[Witness], parameters: dict[str, Any]) -> Ends:
     ends: Ends = []
     for one in good:
-        reached = without_aside(one.difference or {}, parameters.get("aside", []))
-        known = next((who for end, who in ends if ends_alike(end, reached, parameters)), None)
-        if known is None:
+        reached = witnessed.without_ignored(one.difference or {}, parameters.get("ignored_tools", []))
+        group = next((who for end, who in ends if ends_alike(end, reached, parameters)), None)
+        if group is None:
             ends.append((reached, [one]))
         else:
-            known.append(one)
+            group.append(one)
     return ends
 
 
@@ -133,69 +132,53 @@ def _end_checks(
     ]
 
 
-def _told_checks(good: list[Witness], fooled: list[Witness], idle: bool) -> list[Check]:
+def _fact_checks(good: list[Witness], fooled: list[Witness], idle: bool) -> list[Check]:
     """Facts the user has to be told: a gate where only they tell good from bad or from idle, else a diagnostic."""
     if fooled:
-        apart = frozenset.intersection(*(one.told for one in good)).difference(*(one.told for one in fooled))
+        apart = frozenset.intersection(*(one.reported for one in good)).difference(*(one.reported for one in fooled))
         if apart:
-            return [_told("gate", sorted(apart), good, fooled)]
-    facts = _common(good, lambda one: one.told) if len(good) > 1 else sorted(good[0].told_last)
+            return [_fact_check("gate", sorted(apart), good, fooled)]
+    facts = _common(good, lambda one: one.reported) if len(good) > 1 else sorted(good[0].reported_last)
     if not facts:
         return []
-    told_by_all = all(one.told.intersection(facts) for one in good)
-    return [_told("gate" if idle and told_by_all else "diagnostic", facts, good, fooled)]
+    reported_by_all = all(one.reported.intersection(facts) for one in good)
+    return [_fact_check("gate" if idle and reported_by_all else "diagnostic", facts, good, fooled)]
 
 
-def _told(role: Role, facts: list[Fact], good: list[Witness], fooled: list[Witness]) -> Check:
+def _fact_check(role: Role, facts: list[Fact], good: list[Witness], fooled: list[Witness]) -> Check:
     """One of `facts` is enough: sessions that were as good told other parts of what they had looked up."""
     named = facts[:MOST_ITEMS]
     parameters = {"facts": [{"type": kind, "value": value} for kind, value in named], "at_least": 1}
-    supporting = [one for one in good if one.told.intersection(named)]
-    contrary = [one for one in good if one not in supporting] + [one for one in fooled if one.told.intersection(named)]
-    says = f"The user is told one of {len(named)} facts that good sessions told."
-    return check("said", role, says, parameters, supporting, contrary, lambda one: one.told_by(named))
-
-
-def _untried(good: list[Witness], fooled: list[Witness], acting: list[str]) -> list[Check]:
-    """Where nothing may change, an act of which nobody knows whether it would be refused is none to try.
-
-    Good sessions that tried something were refused on record; `must_not_write` alone leaves an unknown answer unscored.
-    """
-    if not acting:
-        return []
-    parameters = {"calls": [{"tool": acting, "outcome": "done"}]}
-    says = "Nothing is tried that changes something, unless it is known to be refused."
-    return [check("honeypot", "gate", says, parameters, good, fooled, attrgetter("ended"))]
+    supporting = [one for one in good if one.reported.intersection(named)]
+    contrary = [one for one in good if one not in supporting] + [one for one in fooled if one.reported.intersection(named)]
+    description = f"The user is told one of {len(named)} facts that good sessions told."
+    return check("said", role, description, parameters, supporting, contrary, lambda one: one.stating(named))
 
 
 def _idle_checks(good: list[Witness], free: FreeText) -> list[Check]:
-    """What has to be done where changing nothing may be right: doing nothing at all is not."""
-    spoke = [one for one in good if one.spoke]
-    silent = [one for one in good if not one.spoke]
-    says = "The agent tells the user something."
-    checks = [check("spoke", "gate", says, {"at_least": 1}, spoke, silent, attrgetter("ended"))] if good[0].spoke else []
+    """Return what has to be done where changing nothing may be right: doing nothing at all is not."""
+    spoke = [one for one in good if one.words]
+    silent = [one for one in good if not one.words]
+    description = "The agent tells the user something."
+    checks = [check("spoke", "gate", description, {"at_least": 1}, spoke, silent, attrgetter("ended"))] if good[0].words else []
     looked_up = _common(good, lambda one: one.looked_up)
     patterns = [{"tool": tool, "arguments": json.loads(text)} for tool, text in looked_up]
-    handed = sorted({call.tool for one in good for call in one.calls if call.tool in free.aside and not call.failed})
+    handed = sorted({call.tool for one in good for call in one.calls if call.tool in free.ignored_tools and not call.failed})
     calls = patterns[:MOST_ITEMS] + [{"tool": tool, "arguments": {}} for tool in handed]
     if calls:
-        supporting = [one for one in good if any(_made(pattern, one) for pattern in calls)]
+        supporting = [one for one in good if any(_is(pattern, call) for call in one.calls for pattern in calls)]
         contrary = [one for one in good if one not in supporting]
-        says = f"One of {len(calls)} things that good sessions looked up or handed over is."
+        description = f"One of {len(calls)} things that good sessions looked up or handed over is."
         role: Role = "gate" if good[0] in supporting and len(contrary) <= len(supporting) else "diagnostic"
-        checks.append(check("call", role, says, {"calls": calls, "at_least": 1}, supporting, contrary, _makers(calls)))
+        checks.append(check("call", role, description, {"calls": calls, "at_least": 1}, supporting, contrary, _makers(calls)))
     return checks
-
-
-def _made(pattern: dict[str, Any], one: Witness) -> bool:
-    return any(_is(pattern, call) for call in one.calls)
 
 
 def _makers(patterns: list[dict[str, Any]]) -> Bears:
     return lambda one: [call.event_id for call in one.calls if any(_is(pattern, call) for pattern in patterns)]
 
 
-def _is(pattern: dict[str, Any], call: Call) -> bool:
+def _is(pattern: dict[str, Any], call: LoggedCall) -> bool:
     return call.tool == pattern["tool"] and not call.failed and pattern["arguments"] in ({}, call.arguments)
 
 

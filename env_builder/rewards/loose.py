@@ -10,12 +10,12 @@ is the agent's own too, and right or wrong), and a service whose tasks were all 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from env_builder.world.calls import Call, calls_of
+from env_builder.world.calls import LoggedCall, calls_of
 
 FREE_TEXT_WORDS = 8
 """Mean number of words from which an argument's values count as free text: longer than a name or an address."""
@@ -34,26 +34,26 @@ Difference = dict[str, Any]
 class FreeText(NamedTuple):
     """Where a service's tools take free text: what two good sessions never write the same way."""
 
-    masked: dict[str, list[str]]
+    ignored_arguments: dict[str, list[str]]
     """Tool -> arguments that are free text."""
-    aside: list[str]
+    ignored_tools: list[str]
     """Tools that take nothing but free text: notes and hand-overs."""
 
     def parameters(self, differences: Iterable[Difference]) -> dict[str, Any]:
-        """The part that speaks of the tools in `differences`, as parameters of a check."""
-        tools = {tool for difference in differences for tool, _ in difference.get("acts", ())}
-        masked = {tool: names for tool, names in self.masked.items() if tool in tools and tool not in self.aside}
-        parts: dict[str, Any] = {"masked": masked, "aside": self.aside}
+        """Return the part that speaks of the tools in `differences`, as parameters of a check."""
+        tools = {tool for difference in differences for tool, _ in difference.get("write_calls", ())}
+        ignored_arguments = {
+            tool: names for tool, names in self.ignored_arguments.items() if tool in tools and tool not in self.ignored_tools
+        }
+        parts: dict[str, Any] = {"ignored_arguments": ignored_arguments, "ignored_tools": self.ignored_tools}
         return {name: part for name, part in parts.items() if part}
 
 
 def free_text(turns: pl.DataFrame, tasks: pl.DataFrame, effects: pl.DataFrame) -> dict[str, FreeText]:
     """Where each service's tools take free text, by service."""
     task_of = dict(tasks.select("task_id", "session_ids").explode("session_ids").select("session_ids", "task_id").iter_rows())
-    reads: dict[str, set[str]] = {}
-    for service, tool in effects.filter(pl.col("effect") == "read").select("service", "tool").iter_rows():
-        reads.setdefault(service, set()).add(tool)
-    found: dict[str, FreeText] = {}
+    reads = tools_by_service(effects.filter(pl.col("effect") == "read"))
+    by_service: dict[str, FreeText] = {}
     for (name,), own in sorted(turns.group_by("service")):
         service, calls = str(name), calls_of(own.filter(pl.col("kind") == "call"))
         lengths: dict[Argument, list[int]] = {}
@@ -62,25 +62,39 @@ def free_text(turns: pl.DataFrame, tasks: pl.DataFrame, effects: pl.DataFrame) -
                 words = len(value.split()) if isinstance(value, str) else 0
                 lengths.setdefault((call.tool, argument), []).append(words)
         free = {where for where, words in lengths.items() if sum(words) >= FREE_TEXT_WORDS * len(words)}
-        aside = {tool for tool, _ in free if not any(t == tool and (t, n) not in free for t, n in lengths)}
+        ignored_tools = {tool for tool, _ in free if not any(t == tool and (t, n) not in free for t, n in lengths)}
         acts = [call for call in calls if call.tool not in reads.get(service, ()) and not call.failed]
-        masked: dict[str, list[str]] = {}
+        ignored_arguments: dict[str, list[str]] = {}
         for tool, argument in sorted(free | _made_up(acts, own, task_of)):
-            masked.setdefault(tool, []).append(argument)
-        found[service] = FreeText(masked, sorted(aside))
-    return found
+            ignored_arguments.setdefault(tool, []).append(argument)
+        by_service[service] = FreeText(ignored_arguments, sorted(ignored_tools))
+    return by_service
 
 
-def _made_up(acts: list[Call], turns: pl.DataFrame, task_of: dict[str, str]) -> set[Argument]:
+def tools_by_service(effects: pl.DataFrame) -> dict[str, frozenset[str]]:
+    """Service -> its tools."""
+    by_service: dict[str, set[str]] = {}
+    for service, tool in effects.select("service", "tool").iter_rows():
+        by_service.setdefault(service, set()).add(tool)
+    return {service: frozenset(tools) for service, tools in by_service.items()}
+
+
+def _made_up(acts: list[LoggedCall], turns: pl.DataFrame, task_of: dict[str, str]) -> set[Argument]:
     """Arguments whose values are mostly the agent's own, and mostly others in each session of a task."""
     n_own: dict[Argument, list[bool]] = {}
     by_task: dict[Argument, dict[str, dict[str, str]]] = {}
-    before = _Before(turns)
+    before: dict[str, list[tuple[int, str]]] = {}  # what was said and answered in a session: all but the agent's own words
+    by_others = ((pl.col("kind") == "call") | (pl.col("role") != "assistant").fill_null(True)) & pl.col("content").is_not_null()
+    said_by_others = turns.filter(by_others).sort("session_id", "position").select("session_id", "position", "content")
+    for session_id, position, text in said_by_others.iter_rows():
+        before.setdefault(session_id, []).append((position, text.casefold()))
     for call in acts:
         for argument, value in call.arguments.items():
             if isinstance(value, str) and value:
                 where = (call.tool, argument)
-                n_own.setdefault(where, []).append(not before.holds(call, value))
+                plain = value.casefold()
+                given = any(plain in text for at, text in before.get(call.session_id, ()) if at < call.position)
+                n_own.setdefault(where, []).append(not given)
                 task = task_of.get(call.session_id, call.session_id)
                 by_task.setdefault(where, {}).setdefault(task, {})[call.session_id] = value
     return {where for where, own in n_own.items() if sum(own) >= OWN * len(own) and _disagree(by_task[where])}
@@ -94,24 +108,3 @@ def _disagree(by_task: dict[str, dict[str, str]]) -> bool:
         alike = sum(times * (times - 1) for times in Counter(values.values()).values())
         shares += [alike / (n * (n - 1))] if n > 1 else []
     return len(shares) >= FEWEST_TASKS and sum(shares) < AGREE * len(shares)
-
-
-class _Before:
-    """What had been said and answered in a session before a call: all but the agent's own words."""
-
-    def __init__(self, turns: pl.DataFrame) -> None:
-        self._texts: dict[str, list[tuple[int, str]]] = {}
-        for session_id, position, text in _others(turns):
-            self._texts.setdefault(session_id, []).append((position, text.casefold()))
-
-    def holds(self, call: Call, value: str) -> bool:
-        """Did somebody say it, or a tool give it?"""
-        plain = value.casefold()
-        return any(plain in text for position, text in self._texts.get(call.session_id, ()) if position < call.position)
-
-
-def _others(turns: pl.DataFrame) -> Iterator[tuple[str, int, str]]:
-    """(session_id, position, text) of everything that the agent did not write."""
-    by_others = (pl.col("kind") == "call") | (pl.col("role") != "assistant").fill_null(True)
-    rows = turns.filter(by_others & pl.col("content").is_not_null()).sort("session_id", "position")
-    yield from rows.select("session_id", "position", "content").iter_rows()

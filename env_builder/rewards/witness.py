@@ -1,24 +1,26 @@
-"""What one session bears witness to: the end it reached, what it told its user, what it looked up.
+"""What one session bears witness to: its end, the facts it reported, what it looked up; and checks with their provenance.
 
-In: a session's turns, parsed calls and difference. Out: a `Witness` whose parts are worked out when they are asked for.
-Sees: facts that `runtime/words.py` finds in words and answers. Does not see: facts that the agent worked out itself
-(a count, a sum) unless a tool gave them.
+In: a session's turns, parsed calls and difference. Out: a `Witness`, whose parts are computed when they are needed; for a
+check, sessions and events that support and contradict it (event ids of the log, first ones first), and the supporting sessions'
+mean probability of success. Sees: facts that `runtime/words.py` finds in words and answers. Does not see: facts that the agent
+worked out itself (a count, a sum) unless a tool gave them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-from env_builder.runtime.canonical import canonical
+from env_builder.rewards.loose import tools_by_service
+from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.ends import end_state, unreached
 from env_builder.runtime.words import Fact, facts_in, number_forms
-from env_builder.world.calls import Call, calls_of
-from warehouse.records import Remember, anew
+from env_builder.world.calls import LoggedCall, calls_of
+from warehouse.records import Check, Memoize, recompute
 
 SMALLEST_NUMBER = 10
 """Whole numbers below are said in every other sentence, and say nothing."""
@@ -29,7 +31,7 @@ SAY = ""
 """Stands for words of the agent among the names of tools."""
 
 
-class Step(NamedTuple):
+class WitnessStep(NamedTuple):
     """Something that the agent did and that worked."""
 
     position: int
@@ -41,6 +43,8 @@ class Step(NamedTuple):
     arguments: dict[str, Any]
     acts: bool
     """May it have changed the world?"""
+
+
 Difference = dict[str, Any]
 
 
@@ -48,17 +52,15 @@ class Witness:
     """One session as evidence."""
 
     def __init__(
-        self, session_id: str, rows: list[Row], calls: list[Call], difference: Difference | None,
-        probability: float | None, reads: frozenset[str], remember: Remember = anew,
+        self, session_id: str, rows: list[Row], calls: list[LoggedCall], difference: Difference | None,
+        probability: float | None, reads: frozenset[str], memoize: Memoize = recompute,
     ) -> None:
         self.session_id = session_id
         self.difference = difference
         """None: the room could not tell what the session changed."""
         self.probability = probability
         self.calls = calls
-        self._rows = rows
-        self._reads = reads
-        self._remember = remember
+        self._rows, self._reads, self._memoize = rows, reads, memoize
 
     @cached_property
     def looked_up(self) -> frozenset[tuple[str, str]]:
@@ -67,25 +69,20 @@ class Witness:
                          if call.tool in self._reads and call.arguments and not call.failed)
 
     @cached_property
-    def spoke(self) -> bool:
-        """Did the agent say anything?"""
-        return bool(self.words)
-
-    @cached_property
     def words(self) -> list[tuple[str, str]]:
         """(event id, text) of what the agent said."""
         return [(step.event_id, step.text) for step in self.steps if step.tool == SAY]
 
     @cached_property
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[WitnessStep]:
         """Its words and the calls that succeeded, in order."""
-        said = [Step(position, event_id, SAY, text, {}, False) for kind, role, text, event_id, position in self._rows
+        spoken = [WitnessStep(position, event_id, SAY, text, {}, False) for kind, role, text, event_id, position in self._rows
                 if kind == "message" and role == "assistant" and text and text.strip()]
-        done = [Step(call.position, call.event_id, call.tool, "", call.arguments, call.tool not in self._reads)
+        done = [WitnessStep(call.position, call.event_id, call.tool, "", call.arguments, call.tool not in self._reads)
                 for call in self.calls if not call.failed]
-        return sorted([*said, *done], key=lambda step: step.position)
+        return sorted([*spoken, *done], key=lambda step: step.position)
 
-    def told_by(self, facts: Iterable[Fact]) -> list[str]:
+    def stating(self, facts: Iterable[Fact]) -> list[str]:
         """Event ids of the words that state one of `facts`."""
         wanted = frozenset(facts)
         return [event_id for event_id, text in self.words if wanted & _forms(facts_in(text))]
@@ -93,10 +90,10 @@ class Witness:
     @cached_property
     def places(self) -> dict[str, list[int]]:
         """Tool -> positions of its steps, in order."""
-        found: dict[str, list[int]] = {}
+        by_tool: dict[str, list[int]] = {}
         for step in self.steps:
-            found.setdefault(step.tool, []).append(step.position)
-        return found
+            by_tool.setdefault(step.tool, []).append(step.position)
+        return by_tool
 
     @property
     def ended(self) -> list[str]:
@@ -109,61 +106,60 @@ class Witness:
         return [step.event_id for step in self.steps if step.acts]
 
     @cached_property
-    def told(self) -> frozenset[Fact]:
+    def reported(self) -> frozenset[Fact]:
         """Facts that the agent told before its user did and after a tool gave them; dates without their year."""
-        return frozenset[Fact]().union(*self._told)
+        return frozenset[Fact]().union(*self._reported)
 
     @cached_property
-    def told_last(self) -> frozenset[Fact]:
+    def reported_last(self) -> frozenset[Fact]:
         """Those of the agent's last words."""
-        return self._told[-1] if self._told else frozenset()
+        return self._reported[-1] if self._reported else frozenset()
 
     @cached_property
-    def _told(self) -> list[frozenset[Fact]]:
+    def _reported(self) -> list[frozenset[Fact]]:
         drawn = [key for _, key in (self.difference or {}).get("made", ())]
         rows = [row[:3] for row in self._rows]
-        told = self._remember(["told", drawn, rows], partial(_telling, drawn, rows))
-        return [frozenset((kind, value) for kind, value in facts) for facts in told]
+        reported = self._memoize(["told", drawn, rows], partial(_telling, drawn, rows))
+        return [frozenset((kind, value) for kind, value in facts) for facts in reported]
 
 
 def _telling(drawn: list[str], rows: list[tuple[str, str | None, str | None]]) -> list[list[Fact]]:
     """Facts that each of the agent's words was the first to tell, sorted. `drawn`: names of what the session made."""
     given: set[Fact] = set()
-    known = set(_forms(facts_in(" ".join(drawn))))  # another episode's names are others
-    told: list[list[Fact]] = []
+    own_facts = set(_forms(facts_in(" ".join(drawn))))  # another episode's names are others
+    reported: list[list[Fact]] = []
     for kind, role, text in rows:
         facts = _forms(facts_in(text or ""))
         if kind == "call":
             given |= facts
         elif role == "assistant" and (text or "").strip():
-            told.append(sorted(fact for fact in facts & given - known if _weighs(fact)))
+            reported.append(sorted((form, value) for form, value in facts & given - own_facts
+                                   if form != "number" or "." in value or int(value) >= SMALLEST_NUMBER))
         else:
-            known |= facts
-    return told
+            own_facts |= facts
+    return reported
 
 
 def witnesses(
     session_ids: pl.Series, turns: pl.DataFrame, outcomes: pl.DataFrame, differences: pl.DataFrame,
-    effects: pl.DataFrame, remember: Remember = anew,
+    effects: pl.DataFrame, memoize: Memoize = recompute,
 ) -> dict[str, Witness]:
     """Every session of `session_ids` that has turns, by its id."""
     own = turns.filter(pl.col("session_id").is_in(session_ids.implode())).sort("session_id", "position")
-    calls: dict[str, list[Call]] = {}
+    calls: dict[str, list[LoggedCall]] = {}
     for call in calls_of(own):
         calls.setdefault(call.session_id, []).append(call)
     rows: dict[str, list[Row]] = {}
     for session_id, *row in own.select("session_id", "kind", "role", "content", "turn_id", "position").iter_rows():
         rows.setdefault(session_id, []).append((row[0], row[1], row[2], row[3], row[4]))
     service = dict(own.select("session_id", "service").unique().iter_rows())
-    reads: dict[str, set[str]] = {}
-    for name, tool in effects.filter(pl.col("effect") == "read").select("service", "tool").iter_rows():
-        reads.setdefault(name, set()).add(tool)
+    reads = tools_by_service(effects.filter(pl.col("effect") == "read"))
     probability = dict(outcomes.select("session_id", "probability").iter_rows())
     changed = dict(differences.select("session_id", "difference").iter_rows())
     return {
         session_id: Witness(
-            session_id, own_rows, calls.get(session_id, []), _difference(changed.get(session_id)),
-            probability.get(session_id), frozenset(reads.get(service[session_id], ())), remember)
+            session_id, own_rows, calls.get(session_id, []), json.loads(changed.get(session_id) or "null"),
+            probability.get(session_id), reads.get(service[session_id], frozenset()), memoize)
         for session_id, own_rows in rows.items()
     }
 
@@ -179,17 +175,10 @@ def changes_nothing(difference: Difference, parameters: dict[str, Any]) -> bool:
     return not unreached(end_state(difference, parameters), ({}, {}))
 
 
-def without_aside(difference: Difference, aside: list[str]) -> Difference:
+def without_ignored(difference: Difference, ignored_tools: list[str]) -> Difference:
     """`difference` without notes and hand-overs, sorted."""
-    acts = sorted(([tool, text] for tool, text in difference.get("acts", ()) if tool not in aside), key=canonical)
-    return {**difference, "documents": difference.get("documents", {}), "acts": acts}
-
-
-def _difference(text: str | None) -> Difference | None:
-    if text is None:
-        return None
-    value: Difference = json.loads(text)
-    return value
+    calls = ([tool, text] for tool, text in difference.get("write_calls", ()) if tool not in ignored_tools)
+    return {**difference, "documents": difference.get("documents", {}), "write_calls": sorted(calls, key=canonical)}
 
 
 def _forms(facts: frozenset[Fact]) -> frozenset[Fact]:
@@ -203,7 +192,43 @@ def _forms(facts: frozenset[Fact]) -> frozenset[Fact]:
     return frozenset(forms)
 
 
-def _weighs(fact: Fact) -> bool:
-    """Whether a fact says something by itself."""
-    kind, value = fact
-    return kind != "number" or "." in value or int(value) >= SMALLEST_NUMBER
+Role = Literal["gate", "score", "penalty", "shaping", "diagnostic"]
+Bears = Callable[[Witness], Iterable[str]]
+"""Event ids in a session that a check stands on."""
+MOST_EVENTS = 20
+"""Events that a side of a check's provenance names."""
+
+
+def check(
+    kind: str, role: Role, description: str, parameters: dict[str, Any], supporting: Iterable[Witness],
+    contrary: Iterable[Witness], bears: Bears,
+) -> Check:
+    """Make a check; the same kind, role and parameters have the same id."""
+    return Check(check_id=check_id(kind, role, parameters), kind=kind, role=role, description=description,
+                 parameters=parameters, weight=1.0, provenance=provenance(supporting, contrary, bears))
+
+
+def check_id(kind: str, role: str, parameters: dict[str, Any]) -> str:
+    """Id of a check: of what it asks for, whoever says so."""
+    return digest(canonical([kind, role, parameters]))[:16]
+
+
+def provenance(supporting: Iterable[Witness], contrary: Iterable[Witness], bears: Bears) -> dict[str, Any]:
+    """Return what speaks for and against, whatever the order of the witnesses."""
+    sides = {name: sorted(who, key=lambda one: one.session_id) for name, who in (
+        ("supporting", supporting), ("contrary", contrary))}
+    probabilities = [one.probability for one in sides["supporting"] if one.probability is not None]
+    return {
+        **{name: [one.session_id for one in who] for name, who in sides.items()},
+        "support": len(sides["supporting"]),
+        "confidence": round(sum(probabilities) / len(probabilities), 6) if probabilities else None,
+        "events": {name: _events(who, bears) for name, who in sides.items()},
+    }
+
+
+def _events(who: list[Witness], bears: Bears) -> list[str]:
+    """One event of each session, then the next of each, as many as are named."""
+    event_ids = [list(bears(one)) for one in who]
+    longest = max(map(len, event_ids), default=0)
+    rows = [events[n] for n in range(min(longest, MOST_EVENTS)) for events in event_ids if n < len(events)]
+    return list(dict.fromkeys(rows))[:MOST_EVENTS]

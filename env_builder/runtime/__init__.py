@@ -1,4 +1,4 @@
-"""The room at run time: ships inside every environment, standard library only, imports nothing of ours."""
+"""The environment at run time: ships inside every environment, standard library only, imports nothing of ours."""
 
 from .bindings import Ask, Reply
 from .environment import Environment

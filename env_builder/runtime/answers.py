@@ -15,7 +15,7 @@ _REQUEST = frozenset(("status", "headers", "body"))
 
 
 def parse(content: str) -> Any:
-    """The content as JSON object or list, or None."""
+    """Return the content as JSON object or list, or None."""
     if content[:1] not in ("{", "["):
         return None
     try:
@@ -32,7 +32,7 @@ class Document(str):
 
     @classmethod
     def of(cls, text: str, value: Any) -> Document:
-        """A text whose value is at hand."""
+        """Return a text whose value is at hand."""
         document = cls(text)
         document._value = value
         return document
@@ -52,7 +52,7 @@ class Document(str):
 
 
 def parsed(text: str) -> Any:
-    """The same, kept: whoever asks again gets the same value, which nobody may change."""
+    """Return the same, kept: whoever asks again gets the same value, which nobody may change."""
     return text.value if type(text) is Document else _parsed(text)
 
 

@@ -1,10 +1,10 @@
-"""The real thing as a tool's behaviour: a Python function, an HTTP service or an MCP server that a user binds to a tool.
+"""Bind the real tool behind a tool's name: a Python function, an HTTP service or an MCP server.
 
 In: a source `KIND:WHAT`, or a callable that takes an `Ask`. Out: a binding: a callable that takes an `Ask` and gives a `Reply`,
 text, or None where it does not know. Kinds are `python`, `http`, `mcp`, and the entry points of the group `traceroom.bindings`:
-each a function from WHAT to a binding. What a kind needs is imported where it is bound: a room without starts sooner. What a
-binding answers has the tier `bound`. It is no data of the log: whether two
-rollouts are the same is up to it, and the grader, who replays a journal, asks it again.
+each a function from WHAT to a binding. What a kind needs is imported when it is bound, so an environment without it starts
+sooner. A binding's answer has the tier `bound`. It is not from the log: whether two rollouts are the same is up to the binding,
+and the grader, who replays a journal, calls it again.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ import inspect
 import json
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
 
-    from .mcp_client import Connection
+    from .mcp_client import McpClient
 
 GROUP = "traceroom.bindings"
 TIMEOUT_S = 30.0
@@ -33,27 +32,27 @@ class Ask(NamedTuple):
     tool: str
     arguments: dict[str, Any]
     look: Callable[[str, str], Any]
-    """(class, key) -> the thing as the episode has it now, as JSON value not to be changed, or None."""
-    acts: tuple[tuple[str, str], ...]
+    """(class, key) -> the entity as the episode has it now, as JSON value not to be changed, or None."""
+    write_calls: tuple[tuple[str, str], ...]
     """(tool, canonical arguments) of what was done in the episode."""
     instant: str | None
     """ISO instant of the world, None where it has no clock."""
 
 
 class Reply(NamedTuple):
-    """What the real thing answers."""
+    """What the real tool answers."""
 
     content: str
     is_error: bool = False
     documents: tuple[tuple[tuple[str, str], str], ...] = ()
-    """((class, key), JSON text) of things that the call changed, where they are known."""
+    """((class, key), JSON text) of entities that the call changed, where they are known."""
 
 
 Binding = Callable[[Ask], "Reply | str | None"]
 
 
 def binding(source: str | Binding) -> Binding:
-    """The binding that a source names; ValueError where its kind is not known."""
+    """Return the binding that a source names; ValueError if its kind is not known."""
     if callable(source):
         return source
     kind, _, what = source.partition(":")
@@ -67,7 +66,7 @@ def binding(source: str | Binding) -> Binding:
 
 
 def kinds() -> tuple[str, ...]:
-    """The kinds of sources that there are, those of installed packages among them."""
+    """Return the kinds of sources, those of installed packages included."""
     return tuple(sorted({"http", "mcp", "python", *(point.name for point in _points())}))
 
 
@@ -80,9 +79,16 @@ def _points() -> EntryPoints:
 def python(what: str) -> Binding:
     """`module:function` or `file.py:function`, called with the arguments by name. Text is answered as it is, other values as
     JSON; a ValueError or LookupError is the tool's failure, and so are arguments that it does not take."""
-    module, _, name = what.rpartition(":")
-    function = getattr(_file(module) if module.endswith(".py") else importlib.import_module(module), name)
-
+    path, _, name = what.rpartition(":")
+    if path.endswith(".py"):
+        spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+        if spec is None or spec.loader is None:
+            raise ImportError(f"{path} is no Python file")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    else:
+        module = importlib.import_module(path)
+    function = getattr(module, name)
     signature = inspect.signature(function)
 
     def call(ask: Ask) -> Reply:
@@ -99,18 +105,8 @@ def python(what: str) -> Binding:
     return call
 
 
-def _file(path: str) -> ModuleType:
-    """The module in a file of its own."""
-    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def http(what: str) -> Binding:
-    """An address that takes POST {"tool", "arguments"} and answers with the content; a status from 400 on is a failure.
+    """Bind an address that takes POST {"tool", "arguments"} and answers with the content; a status from 400 on is a failure.
     OSError where it cannot be reached."""
     import urllib.error
     import urllib.request
@@ -128,11 +124,11 @@ def http(what: str) -> Binding:
 
 
 def mcp(what: str) -> Binding:
-    """A tool of the same name on an MCP server: its address (streamable HTTP), or the command that starts it (stdio).
+    """Bind a tool of the same name on an MCP server: its address (streamable HTTP), or the command that starts it (stdio).
     OSError where the server is gone or refuses."""
     from .mcp_client import connect
 
-    connection: list[Connection] = []
+    connection: list[McpClient] = []
 
     def call(ask: Ask) -> Reply:
         if not connection:

@@ -1,4 +1,5 @@
-"""Canonical JSON: one text for one value, so that equal things have equal bytes and digests."""
+"""Canonical JSON: one text for one value, so that equal values have equal bytes and digests; and what is made of values once.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +7,32 @@ import hashlib
 import json
 from collections.abc import Callable
 from json import encoder
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from .kept import Kept
+V = TypeVar("V")
+MOST = 16384
+
+
+class IdentityCache(Generic[V]):
+    """A function of JSON lists and objects that keeps what it made of each, by identity; all is dropped when it is too much."""
+
+    def __init__(self, make: Callable[[Any], V], most: int = MOST) -> None:
+        self._make = make
+        self._most = most
+        self._made: dict[int, tuple[Any, V]] = {}
+        """Identity -> the value itself, which so lives as long, and what was made of it."""
+
+    def __call__(self, value: Any) -> V:
+        kept = self._made.get(id(value))
+        if kept is None or kept[0] is not value:
+            if len(self._made) >= self._most:
+                self._made.clear()
+            kept = self._made[id(value)] = (value, self._make(value))
+        return kept[1]
 
 
 def _encoding(style: dict[str, Any]) -> Callable[[Any], str]:
-    """What `json.dumps` does with these options. The standard library makes its encoder in C anew for each text; here it is
+    """Encode as `json.dumps` does with these options. The standard library makes its encoder in C for each text; here it is
     made once, where the options are such as it takes."""
     options = json.JSONEncoder(**style)
     make = getattr(encoder, "c_make_encoder", None)
@@ -41,14 +61,14 @@ def canonical(value: Any) -> str:
 
 
 def written(value: Any) -> str | None:
-    """The same, None where it cannot be written: a number that is not finite cannot, nor what is nested too deep."""
+    """Return the canonical text, None if there is none: a number that is not finite has none, nor what is nested too deep."""
     try:
         return canonical(value)
     except UNWRITABLE:
         return None
 
 
-encoding = Kept(_encoding)
+encoding = IdentityCache(_encoding)
 """What `json.dumps` does with these options, kept: they may not change."""
 
 

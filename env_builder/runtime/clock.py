@@ -1,6 +1,6 @@
 """Instants as tools write them: which form a value has, and an instant in that form.
 
-A form is a template of what is written: `YYYY-MM-DD`, then maybe `T` or a space, `hh:mm`, `:ss`, `.mmm` or `.uuuuuu`,
+A form is a template of what is written: `YYYY-MM-DD`, then perhaps `T` or a space, `hh:mm`, `:ss`, `.mmm` or `.uuuuuu`,
 and `Z` or a fixed offset such as `+02:00`; or `seconds` or `milliseconds` since 1970 (whole numbers), or `seconds.` (with
 a fraction).
 Sees: ISO 8601 and Unix time between 2001 and 2100. Does not see: names of months, day before month, clocks of twelve hours.
@@ -22,7 +22,16 @@ _EARLIEST, _LATEST = timedelta(seconds=978_307_200), timedelta(seconds=4_102_444
 def read(value: Any) -> tuple[str, datetime] | None:
     """(form, what is written, in UTC as if it were written there) of a value that looks like an instant."""
     if isinstance(value, str):
-        return _text(value)
+        match = _ISO.fullmatch(value)
+        if match is None:
+            return None
+        day, between, minutes, seconds, fraction, zone = (part or "" for part in match.groups())
+        digits = "" if not fraction else ".mmm" if len(fraction) == 4 else ".uuuuuu"
+        try:
+            at = datetime.fromisoformat(f"{day}T{minutes or '00:00'}{seconds}{fraction}").replace(tzinfo=UTC)
+        except ValueError:
+            return None
+        return f"{DAY}{between}hh:mm{':ss' if seconds else ''}{digits}{zone}" if between else DAY, at
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     for form, unit in _UNIX.items():
@@ -33,25 +42,8 @@ def read(value: Any) -> tuple[str, datetime] | None:
     return "seconds.", datetime.fromtimestamp(value, UTC)
 
 
-def _text(value: str) -> tuple[str, datetime] | None:
-    found = _ISO.fullmatch(value)
-    if found is None:
-        return None
-    day, between, minutes, seconds, fraction, zone = (part or "" for part in found.groups())
-    if not between:
-        form = DAY
-    else:
-        parts = "mmm" if len(fraction) == 4 else "uuuuuu"
-        form = f"{DAY}{between}hh:mm{':ss' if seconds else ''}{'.' + parts if fraction else ''}{zone}"
-    try:
-        at = datetime.fromisoformat(f"{day}T{minutes or '00:00'}{seconds}{fraction}")
-    except ValueError:
-        return None
-    return form, at.replace(tzinfo=UTC)
-
-
 def write(form: str, at: datetime) -> str | int | float:
-    """The instant in this form; no zone is counted in."""
+    """Write the instant in this form; no time zone is applied."""
     if form in _UNIX:
         return (at - _EPOCH) // _UNIX[form]
     if form == "seconds.":
@@ -65,6 +57,6 @@ def write(form: str, at: datetime) -> str | int | float:
 
 
 def after(instant: str, seconds: float) -> datetime:
-    """An ISO instant (UTC where it names no zone), so many seconds later."""
+    """Return an ISO instant (UTC if it names no zone), so many seconds later."""
     at = datetime.fromisoformat(instant)
     return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC) + timedelta(seconds=seconds)

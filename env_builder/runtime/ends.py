@@ -1,11 +1,11 @@
 """End states: what an episode changed, in a form that can be compared.
 
-In: a difference {"documents": {name: JSON text or None}, "acts": [[tool, canonical arguments]]}, maybe with "made" [[class,
-key], …] (new things whose names hang on chance or others: they go by what they are) and "volatile" {class: [path, …]}
+In: a difference {"documents": {name: JSON text or None}, "write_calls": [[tool, canonical arguments]]}, maybe with "made"
+[[class, key], …] (new entities whose names depend on chance: they go by what they are) and "volatile" {class: [path, …]}
 (what nobody could foretell is left out).
-Out: (documents by their meaning, acts counted), and what one end state lacks of another.
+Out: (documents by their meaning, write calls counted), and what one end state lacks of another.
 Sees: values, not the order of keys or of writes, and not how a number was written (1 is 1.0).
-Does not see: arguments of acts that a rubric masks because they are free text.
+Does not see: arguments of calls that a rubric masks because they are free text.
 """
 
 from __future__ import annotations
@@ -22,42 +22,42 @@ EndState = tuple[dict[str, str | None], Mapping[tuple[str, str], int]]
 
 
 def end_state(difference: Mapping[str, Any], parameters: Mapping[str, Any]) -> EndState:
-    """Documents by name, acts in a normal form, counted; `unreached` compares documents by what they mean.
+    """Documents by name, write calls in a normal form, counted; `unreached` compares documents by what they mean.
 
-    Of `parameters`: "masked" (tool -> names of arguments that do not count), "aside" (tools that change nothing that
-    counts: notes and hand-overs).
+    Of `parameters`: "ignored_arguments" (tool -> names of arguments that do not count), "ignored_tools" (tools
+    that change nothing that counts: notes and hand-overs).
     """
     if difference.get("made") or difference.get("volatile"):
         difference = _lasting(difference)
-    free, aside = parameters.get("masked", {}), parameters.get("aside", ())
+    free, ignored_tools = parameters.get("ignored_arguments", {}), parameters.get("ignored_tools", ())
     documents = dict(difference.get("documents", {}))
     acts: dict[tuple[str, str], int] = {}
-    for tool, arguments in difference.get("acts", ()):
-        if tool not in aside:
+    for tool, arguments in difference.get("write_calls", ()):
+        if tool not in ignored_tools:
             act = tool, _masked(arguments, tuple(free.get(tool, ())))
             acts[act] = acts.get(act, 0) + 1
     return documents, acts
 
 
-def unreached(wanted: EndState, found: EndState) -> list[list[str]]:
-    """What of `wanted` is not in `found`: names of documents, and acts with their arguments, sorted."""
-    there, done = found
+def unreached(wanted: EndState, actual: EndState) -> list[list[str]]:
+    """Return what of `wanted` is not in `actual`: names of documents, and write calls with their arguments, sorted."""
+    there, done = actual
     documents = [["document", name] for name, value in wanted[0].items()
                  if name not in there or (there[name] != value and _meaning(there[name]) != _meaning(value))]
     acts = [["act", *act] for act, times in wanted[1].items() if done.get(act, 0) < times] if wanted[1] else []
     return (sorted(documents) if len(documents) > 1 else documents) + (sorted(acts) if len(acts) > 1 else acts)
 
 
-def beyond(found: EndState, wanted: EndState) -> list[list[str]]:
-    """What was changed that `wanted` does not speak of, sorted: documents it does not name, and acts that are too many."""
+def beyond(actual: EndState, wanted: EndState) -> list[list[str]]:
+    """Return what changed that `wanted` does not allow, sorted: documents it does not name, and excess write calls."""
     named, counted = wanted
-    documents = [["document", name] for name in found[0] if name not in named]
-    acts = [["act", *act] for act, times in found[1].items() if counted.get(act, 0) < times] if found[1] else []
+    documents = [["document", name] for name in actual[0] if name not in named]
+    acts = [["act", *act] for act, times in actual[1].items() if counted.get(act, 0) < times] if actual[1] else []
     return (sorted(documents) if len(documents) > 1 else documents) + (sorted(acts) if len(acts) > 1 else acts)
 
 
 def _lasting(difference: Mapping[str, Any]) -> dict[str, Any]:
-    """The difference as it would be whatever names were drawn, and whenever it was done."""
+    """Return the difference as it would be whatever names were drawn, and whenever it was done."""
     loose = difference.get("volatile", {})
     documents = {
         name: text and masked(text, loose.get(name.partition("/")[0], ())) for name, text in difference["documents"].items()}
@@ -69,11 +69,11 @@ def _lasting(difference: Mapping[str, Any]) -> dict[str, Any]:
         names[key] = f"#{mark}.{sum(other.startswith('#' + mark) for other in names.values())}"
     plain = {name: f"{name.partition('/')[0]}/{names[key]}" for key, name in drawn.items()}
     return {"documents": {plain.get(name, name): text and _renamed(text, names) for name, text in documents.items()},
-            "acts": [[tool, _renamed(arguments, names)] for tool, arguments in difference["acts"]]}
+            "write_calls": [[tool, _renamed(arguments, names)] for tool, arguments in difference["write_calls"]]}
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:
-    """The JSON text with other texts and numbers in the place of these, as values and as names of fields."""
+    """Return the JSON text with other texts and numbers in the place of these, as values and as names of fields."""
     return canonical(_exchanged(json.loads(text), names)) if names else text
 
 
@@ -86,7 +86,7 @@ def _exchanged(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def masked(text: str, loose: Sequence[Path]) -> str:
-    """A document's JSON text without what stands at these paths (names; None: every element of a list)."""
+    """Return a document's JSON text without what stands at these paths (names; None: every element of a list)."""
     return json.dumps(_without(json.loads(text), loose)) if loose else text
 
 

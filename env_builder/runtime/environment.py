@@ -1,316 +1,545 @@
-"""The room as a Python object: load it, reset it to a task, act, fork, grade (docs/environment.md).
+"""Play and grade the tasks of an environment: load it, reset it to a task, call tools, fork, grade (docs/environment.md).
 
-Loads room and grader into one process: for trusted policies only.
+An environment is a set of apps (apps/) with one clock, one journal and one rubric per task. This module loads environment and
+grader into one process: for trusted policies only.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from . import live
-from .acts import Mark
+from .apps import App, AppState, CompositeApp, Start, load_app
 from .bindings import Binding, binding
 from .canonical import UNWRITABLE, canonical, digest
-from .conditions import Conditions
-from .episode import Room
-from .files import TASKS, named_rows, rows_of, task_of
-from .judged import Judged
-from .known import Memory
-from .programs import Program, Programs
-from .records import Ended, Limits, Observation, Result, Task
-from .talking import CHARACTERS
-from .user import Said
-from .world import View, World
+from .files import TASKS, rows_of, task_of
+from .grading import RubricGrader
+from .perturbations import Perturbations
+from .records import Ended, Episode, Grade, Limits, Observation, Result, Task
+from .relabelling import SWITCHES as RELABELLINGS
+from .relabelling import Relabelling
+from .user import CHARACTERS, ScriptedUser, UserConversation, UserProgress
 
-FORMAT = "traceroom-environment/1"
+
+class MemoryNode(dict[tuple[str, str], tuple[Result, Any, "MemoryNode"]]):
+    """One state: call (tool, canonical arguments) made from it -> answer, snapshot of the state after it, and its node."""
+
+    __slots__ = ()
+
+
+class Memory:
+    """The calls of all episodes, so that forks of one episode and the rollouts of a group do not compute them again.
+
+    An app answers one way from one state, and its state follows from its start and the calls so far. So the calls are kept as
+    a tree: a call that was made from the same node before gives the same answer and leads to the same state (an answer that
+    repeats an argument has its fields in the order of the first caller). Bounded, and dropped whole when it is full.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._starts: dict[Any, MemoryNode] = {}
+        self._n_calls = 0
+
+    def begin(self, start: Any) -> MemoryNode:
+        """Return the node where all episodes with the same start begin."""
+        if self._n_calls >= self._most:
+            self._starts, self._n_calls = {}, 0
+        return self._starts.setdefault(start, MemoryNode())
+
+    def call(self, node: MemoryNode, state: AppState, tool: str, arguments: Any, key: str) -> tuple[Result, MemoryNode]:
+        """Take a call that was made from this node before from memory; let `state` answer any other, and keep it."""
+        reached = node.get((tool, key))
+        if reached is not None:
+            state.restore(reached[1])
+        else:
+            result = state.call(tool, arguments, key)
+            self._n_calls += 1
+            reached = node[tool, key] = result, state.snapshot(), MemoryNode()
+        return reached[0], reached[2]
+
+
+LONGEST, LATEST = 2000, 20
+"""Characters of each answer, and steps of the episode, that a model is shown that stands in for a tool."""
+
+_ASKS = """\
+You stand in for one tool of a service. Answer the last call as the real tool would: in the form of its answers on record, in
+agreement with what the episode has shown so far, and with an error in the tool's own words where it would refuse.
+
+The tool:
+{tool}
+
+Calls of it on record, the nearest first, each with its answer:
+{examples}
+
+The episode so far:
+{journal}
+
+The call to answer:
+{call}
+
+Reply with one JSON object and nothing else: {{"content": "the answer as the text that the tool would send", "is_error": false}}
+"""
+
+
+def model_answer(reply: str) -> Result | None:
+    """Parse a model's answer in the place of a tool's, None if its reply is no such object.
+
+    Such an answer stands in the journal alone: what the call may have changed stays unknown, and the grader, which replays
+    without a model, treats the episode as one that depends on an unknown answer.
+    """
+    begin, end = reply.find("{"), reply.rfind("}")
+    try:
+        parsed = json.loads(reply[begin:end + 1])
+    except (ValueError, RecursionError):
+        return None
+    content, is_error = (parsed.get("content"), parsed.get("is_error", False)) if isinstance(parsed, dict) else (None, None)
+    return Result(content, is_error, "model") if isinstance(content, str) and isinstance(is_error, bool) else None
+
+
+def _step(row: dict[str, Any]) -> str:
+    if row["kind"] != "call":
+        return canonical({name: row[name] for name in ("kind", "content", "reply") if name in row})
+    return f"{row['tool']} {canonical(row['arguments'])}\n-> {row['content'][:LONGEST]}"
+
+
+FORMAT = "traceroom-environment/2"
+_FORMAT_1 = "traceroom-environment/1"
 _OVER = Result("the episode has ended; reset the environment to begin another", True, "unknown")
 
 
-class Environment(Judged):
-    """One room with many tasks; an instance plays one episode at a time."""
+class Environment:
+    """One environment with many tasks; an instance plays one episode at a time."""
+
+    _task: Task | None
+    _state: AppState
+    _talk: UserConversation
+    _relabelling: Relabelling | None
+    _node: MemoryNode | None
+    """Where in memory the episode stands; None: it is not remembered."""
+    _journal: list[dict[str, Any]]
+    _marks: list[tuple[Any, MemoryNode | None, UserProgress, int]]
+    """How it was before each step of the journal."""
+    _ended: Ended | None
+    _began: float
 
     def __init__(
-        self, manifest: dict[str, Any], tasks: Iterable[Task], tools: list[dict[str, Any]], programs: dict[str, Program],
-        world: World, rubrics: dict[str, dict[str, Any]], conditions: Conditions | None = None,
+        self, manifest: dict[str, Any], tasks: Iterable[Task], tools: list[dict[str, Any]], apps: Sequence[App],
+        rubrics: dict[str, dict[str, Any]], perturbations: Perturbations | None = None,
     ) -> None:
         self.manifest = manifest
         self.tasks = tuple(tasks)
         self.tools = tools
+        self.apps = tuple(apps)
         self._by_id = {task.task_id: task for task in self.tasks}
-        self._programs = Programs(programs)
-        self._writes = frozenset(tool for tool, program in self._programs.items() if program.acting)
-        self._world = world
-        self._rubrics = rubrics
-        self._read_rubrics = {}
-        self._conditions = conditions or Conditions()
+        self._app: App = self.apps[0] if len(self.apps) == 1 else CompositeApp(self.apps)
+        self._grader = RubricGrader(rubrics)
+        self._perturbations = perturbations or Perturbations()
         self._bound: dict[str, Binding] = {}
         self._memory: Memory | None = None
         self._limits: Limits | None = None
         self._ask: Callable[[str], str] | None = None
-        self._users, self._forms = {}, []
-        self._ended: Ended | None = None
-        self._begin(None, View(None, frozenset()))
+        self._reword: Callable[[str], str] | None = None
+        self._users: dict[str, tuple[Task, ScriptedUser]] = {}
+        """By task, made once and shared by all episodes and forks."""
+        self._id_forms: list[frozenset[str]] = []
+        """The forms of the apps' ids, once they were computed; shared by all forks."""
+        self._begin(None, Start(None))
 
     @classmethod
-    def load(cls, path: str | Path, rewards: str | Path | None = None) -> Environment:
-        """Read a room's directory; rewards from `rewards`, else from OUT/rewards/<name> where that is.
+    def load(cls, path: str | Path, rewards: str | Path | None = None) -> Self:
+        """Load an environment's directory; rewards from `rewards`, else from OUT/rewards/<name> if that exists.
 
-        Raises ValueError where the directory holds no environment of this format, OSError where it cannot be read.
+        Raises ValueError if the directory holds no environment of this format, OSError if it cannot be read.
         """
         directory = Path(path).absolute()
-        beside = directory.parent.parent / "rewards" / directory.name
-        grader = Path(rewards) if rewards is not None else beside
-        there = rewards is not None or grader.is_dir()
-        return cls._read(directory, {row["task_id"]: row for row in rows_of(grader / "rubrics.jsonl")} if there else {})
+        default = directory.parent.parent / "rewards" / directory.name
+        grader = Path(rewards) if rewards is not None else default
+        is_there = rewards is not None or grader.is_dir()
+        return cls._read(directory, {row["task_id"]: row for row in rows_of(grader / "rubrics.jsonl")} if is_there else {})
 
     @classmethod
-    def load_room(cls, path: str | Path) -> Environment:
-        """The room alone, as a process or container of its own loads it: it never looks for the grader's side."""
+    def load_room(cls, path: str | Path) -> Self:
+        """Load the environment without a grader's side, as a process or container of its own does."""
         return cls._read(Path(path), {})
 
     @classmethod
-    def _read(cls, directory: Path, rubrics: dict[str, dict[str, Any]]) -> Environment:
+    def _read(cls, directory: Path, rubrics: dict[str, dict[str, Any]]) -> Self:
         manifest = json.loads((directory / "manifest.json").read_text("utf-8"))
-        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        written = manifest.get("format") if isinstance(manifest, dict) else None
+        if written == _FORMAT_1:
+            raise ValueError(f"{directory} has the format {_FORMAT_1}, this runtime reads {FORMAT}; hint: build it again with "
+                             f"traceroom run, or serve it with its own runtime: python3 {directory / 'runtime'} "
+                             f"--environment {directory}")
+        if written != FORMAT:
             raise ValueError(f"{directory} is not an environment: manifest.json has no format {FORMAT!r}")
+        tasks, perturbations = directory / TASKS, directory / "perturbations.jsonl"
         return cls(
             manifest,
-            map(task_of, rows_of(directory / TASKS) if (directory / TASKS).exists() else ()),  # in an image there are none
+            map(task_of, rows_of(tasks) if tasks.exists() else ()),  # an image has none
             list(rows_of(directory / "tools.jsonl")),
-            {row["tool"]: row for row in rows_of(directory / "behaviour.jsonl")},
-            World(named_rows(directory / "world.jsonl"), named_rows(directory / "recorded.jsonl")),
+            [load_app(row, directory) for row in manifest["apps"]],
             rubrics,
-            Conditions(rows_of(directory / "conditions.jsonl")) if (directory / "conditions.jsonl").exists() else None,
+            Perturbations(rows_of(perturbations)) if perturbations.exists() else None,
         )
 
     def reset(
-        self, task_id: str | Task | None, seed: int = 0, at: str | None = None, conditions: Iterable[str] = (),
+        self, task_id: str | Task | None, seed: int = 0, at: str | None = None, perturbations: Iterable[str] = (),
         limits: Limits | None = None,
     ) -> Observation:
-        """Begin an episode of a task, or with None the open room as of the ISO instant `at`.
+        """Begin an episode of a task, or with None an open episode as of the ISO instant `at`.
 
-        A `Task` in the place of an id is one that the room need not have: a host hands it to a room in a container.
+        A `Task` instead of an id need not be one of the environment's: a host hands it to an environment in a container.
 
-        `conditions` switches on, for a task, what tools do in production beside answering, drawn by `seed`: `expiry`,
+        `perturbations` switches on, for a task, what tools do in production beside answering, sampled by `seed`: `expiry`,
         `faults`, `fresh`, `latency`, `pages`, `rebound`, `shuffled`. Without them every seed plays exactly as recorded.
-        `limits`: in the place of the task's own.
-        An open room that follows an open room still knows what it was taught: of the state that every session begins
-        from, or, where all work on one, of how the world was left (unless `at` goes back in time, or stays while acts were
-        played that no real tool answered: what was only played begins anew).
+        `limits`: instead of the task's own.
+        An open episode after an open episode still has what it was taught: of the state that every session begins from, or,
+        where all sessions work on one state, of how it was left (unless `at` goes back in time, or stays while write calls were
+        played that no real tool answered: then only the answers on record count).
         """
-        self._conditions = self._conditions.switched(seed, () if task_id is None else conditions)
+        self._perturbations = self._perturbations.switched(seed, () if task_id is None else perturbations)
         if task_id is None:
-            self._open_again(at)
+            start = Start(at)
+            from_reset = self.manifest.get("starts_from") == "reset"
+            self._begin(None, start, self._app.next_episode(self._state, start, from_reset) if self._task is None else None)
             return Observation([], self.tools, None)
         task = task_id if isinstance(task_id, Task) else self._by_id.get(task_id)
         if task is None:
             there = "see Environment.tasks" if self.tasks else "in an image tasks.jsonl is mounted, or a host hands it over"
             raise KeyError(f"no task {task_id!r} in this environment; it has {len(self.tasks)}, {there}")
-        self._begin(task, View(task.starts_at, frozenset(task.session_ids)))
+        fresh = self._perturbations.seed if "fresh" in self._perturbations.switches else None
+        self._begin(task, Start(task.starts_at, frozenset(task.session_ids), fresh))
         self._limits = limits or task.limits
-        self._guise = self._conditions.guise(self._ids) if self._conditions.switches else None
         opening = [*map(dict, task.opening)]
-        if self._guise:
+        if self._perturbations.switches and not set(RELABELLINGS).isdisjoint(self._perturbations.switches):
+            if not self._id_forms:
+                self._id_forms.append(self._app.id_forms(self.tools))
+            self._relabelling = self._perturbations.relabelling(self._id_forms[0])
             for message in opening:
-                message["content"] = self._guise.text(message["content"])
+                message["content"] = self._relabelling.text(message["content"])
         return Observation(opening, self.tools, self._limits)
 
     def bind(self, tool: str, source: str | Binding) -> None:
-        """From now on let the real thing answer what is not on record: `python:module:function`, `http:ADDRESS`,
-        `mcp:ADDRESS`, `mcp:COMMAND`, the name of an entry point with what it takes, or a callable (bindings.py).
+        """From now on let the real tool answer what is not on record: `python:module:function`, `http:ADDRESS`,
+        `mcp:ADDRESS`, `mcp:COMMAND`, the name of an entry point with its argument, or a callable (bindings.py).
         """
-        if tool not in self._programs:
-            raise KeyError(f"no tool {tool!r} to bind in this environment; there are: {', '.join(sorted(self._programs))}")
-        self._bound = {**self._bound, tool: binding(source)}
-        self._room.bind(self._bound)
+        if tool not in self._app.answers:
+            raise KeyError(f"no tool {tool!r} to bind in this environment; there are: {', '.join(sorted(self._app.answers))}")
+        bound = {**self._bound, tool: binding(source)}
+        self._state.bind(bound)
+        self._bound, self._node = bound, None
 
     def remember(self, n_calls: int = 1_000_000) -> None:
-        """From now on take what was answered in the same state before, in any episode or fork, from memory (known.py).
+        """From now on take calls that were made in the same state before, in any episode or fork, from memory.
 
         The answers are the same, and faster. `n_calls`: how many are kept, a few KB each; 0: none any more.
         """
         self._memory = Memory(n_calls) if n_calls else None
+        self._node = None
 
     def live(self, ask: Callable[[str], str] | None) -> None:
         """From now on let a model answer what would be `unknown`: a prompt in, its text out; None: no longer.
 
-        Such answers have the tier `model`; nothing is learnt of them, and who grades replays without one (live.py).
+        Such answers have the tier `model`; nothing is learnt from them, and the grader replays without a model.
         """
         self._ask = ask
 
+    def reword(self, ask: Callable[[str], str] | None) -> None:
+        """From now on let a model put the user's words into its own, in every episode; None: the script's words again.
+
+        They count only if they state the same facts, names, yes or no (`user.agrees`); else the script's words are said.
+        """
+        self._reword = ask
+
     def prompt(self) -> str | None:
-        """What to ask a model in the place of the last call, None where that was answered or the room has no such tool."""
+        """Return what to ask a model instead of the last call; None if that was answered or there is no such tool."""
         row = self._journal[-1] if self._journal else {}
         descriptor = next((each for each in self.tools if each["name"] == row.get("tool")), None)
         if row.get("tier") != "unknown" or descriptor is None or not isinstance(row["arguments"], dict):
             return None
-        examples = self._room.examples(row["tool"], row["arguments"])
-        return live.question(descriptor, row["arguments"], examples, self._journal[:-1])
+        examples = self._state.examples(row["tool"], row["arguments"])
+        shown = [f"{key}\n-> {content[:LONGEST]}" for key, content in examples]
+        steps = [_step(step) for step in self._journal[:-1][-LATEST:]]
+        return _ASKS.format(
+            tool=canonical(descriptor), examples="\n".join(shown) or "none", journal="\n".join(steps) or "nothing was done yet",
+            call=f"{descriptor['name']} {canonical(row['arguments'])}")
 
     def supply(self, reply: str) -> Result | None:
-        """Put a model's reply to `prompt` in the place of the last answer; None where it is none: the call stays `unknown`."""
-        result = live.answer(reply) if self.prompt() is not None else None
+        """Put a model's reply to `prompt` in the place of the last answer; None if it is none: the call stays `unknown`."""
+        result = model_answer(reply) if self.prompt() is not None else None
         if result is not None:
-            self._signs += len(result.content) - len(self._journal[-1]["content"])
+            self._talk.n_chars += len(result.content) - len(self._journal[-1]["content"])
             self._journal[-1] = self._journal[-1] | result._asdict()
-            result = result._replace(content=self._guise.text(result.content)) if self._guise else result
+            result = result._replace(content=self._relabelling.text(result.content)) if self._relabelling else result
         return result
 
     def call(self, tool: str, arguments: Any) -> Result:
-        """The tool's answer; arguments that are no JSON object are answered `unknown`."""
-        if self._guise is not None:
-            return self._in_guise(self._guise, tool, arguments)
-        if not self._open():
+        """Return the tool's answer; arguments that are no JSON object are answered `unknown`."""
+        if self._relabelling is not None:
+            return self._call_relabelled(self._relabelling, tool, arguments)
+        if not self._is_open():
             return _OVER
-        room = self._room
-        self._marks.append((room.mark, self._turn, self._signs))
+        self._mark()
         key: str | None
         try:
             key = canonical(arguments)
         except UNWRITABLE:
-            key = arguments = None  # what cannot be written down is nothing that a tool was given
-        drawn: dict[str, Any] | None = None
+            key = arguments = None  # what cannot be written as JSON was not given to a tool
+        answer = self._state.call if self._node is None else self._from_memory
+        sampled: dict[str, Any] | None = None
         if not isinstance(arguments, dict):
             result = Result("the arguments are no JSON object", True, "unknown")
-        elif self._conditions.switches:
-            result, drawn = self._conditions.answer(self._journal, tool, arguments, room.call)
+        elif self._perturbations.switches:
+            result, sampled = self._perturbations.answer(self._journal, tool, arguments, answer)
         else:
-            result = room.call(tool, arguments, key)
+            result = answer(tool, arguments, key)
         content, is_error, tier = result
-        if tier == "unknown" and self._task is None and isinstance(arguments, dict) and tool in self._programs:
-            content += self._nearest(tool, arguments)  # in a task the answer would be told
+        if tier == "unknown" and self._task is None and isinstance(arguments, dict) and tool in self._app.answers:
+            # for those who build the environment: in a task this would give recorded arguments away
+            near = [on_record for on_record, _ in self._state.examples(tool, arguments)]
+            content += "; nearest calls on record: " + ", ".join(near) if near else "; no call of it is on record"
             result = Result(content, is_error, tier)
-        self._signs += len(tool) + len(key or "") + len(content)
-        row = {
-            "kind": "call", "tool": tool, "arguments": arguments, "content": content, "is_error": is_error, "tier": tier}
-        self._journal.append(row | drawn if drawn else row)
+        self._talk.n_chars += len(tool) + len(key or "") + len(content)
+        row = {"kind": "call", "tool": tool, "arguments": arguments, "content": content, "is_error": is_error, "tier": tier}
+        self._journal.append(row | sampled if sampled else row)
         if self._ask is None:
             return result
         prompt = self.prompt()
         return (self.supply(self._ask(prompt)) if prompt else None) or result
 
+    def say(self, text: str) -> str | None:
+        """Say something to the user; return the answer, or None if the user waits, has no more to say or has left."""
+        if not self._is_open():
+            return None
+        self._mark()
+        if self._relabelling is not None:
+            text = str(self._relabelling.meant(text))
+        reply = self._talk.reply(text, self._reword)
+        self._journal.append({"kind": "say", "content": text, "reply": reply})
+        return self._relabelling.text(reply) if self._relabelling is not None and reply is not None else reply
+
     def learn(self, tool: str, arguments: dict[str, Any], content: str) -> None:
-        """In an open room: take in what the real tool answered to a call that was just asked here."""
+        """Take in what the real tool answered to the last call of an open episode."""
         if self._task is not None:
             raise ValueError("a task's room does not learn: reset(None, at=…) opens one that does")
-        self._room.learn(tool, arguments, content, self._conditions.passes(tool, arguments, content))
+        self._state.learn(tool, arguments, content, self._perturbations.passes(tool, arguments, content))
 
-    def fork(self) -> Environment:
-        """The same state, independent from here on; the world is shared."""
-        twin = object.__new__(Environment)
+    def fork(self) -> Self:
+        """Return the same state, independent from here on; the apps are shared."""
+        twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
-        twin._room = self._room.fork()
+        twin._state = self._state.fork()
+        twin._talk = self._talk.fork()
         twin._journal = list(self._journal)
         twin._marks = list(self._marks)
         return twin
 
     def rollback(self, n_steps: int) -> None:
-        """Back to where the episode stood after its first `n_steps` steps; the time that has passed stays passed.
+        """Return to where the episode stood after its first `n_steps` steps; the time that has passed stays passed.
 
-        ValueError: it has not come so far, or the room is open (what it was taught cannot be taken back).
+        ValueError: it has not come so far, or the episode is open (what it was taught cannot be taken back).
         """
         if self._task is None or not 0 <= n_steps <= len(self._journal):
             here = "the open room" if self._task is None else f"an episode of {len(self._journal)} steps"
             raise ValueError(f"{here} cannot be rolled back to step {n_steps}")
         if n_steps < len(self._journal):
-            mark, self._turn, self._signs = self._marks[n_steps]
-            self._room.back(mark)
+            snapshot, node, self._talk.progress, self._talk.n_chars = self._marks[n_steps]
+            self._state.restore(snapshot)
+            self._node = None if self._bound else node
             del self._journal[n_steps:], self._marks[n_steps:]
             self._ended = None
 
     def state_hash(self) -> str:
-        """What the state is, as 64 hex digits: the task, what of the world has changed since it began, and how much the user
-        has said. Two ways to the same state give the same; looking changes nothing.
+        """Return the state as 64 hex digits: the task, what has changed since it began, and how far the user has come.
+
+        Two sequences of calls that lead to the same state give the same; a read changes nothing.
         """
         task_id = self._task.task_id if self._task else None
-        room = self.manifest.get("room_digest") or self.manifest["content_digest"]
-        return digest(canonical([room, task_id, self._room.difference(), self._turn]))
+        environment = self.manifest.get("room_digest") or self.manifest["content_digest"]
+        return digest(canonical([environment, task_id, self._state.difference(), self._talk.progress]))
 
     def finish(self) -> None:
-        """The agent is done."""
-        if self._open():
+        """End the episode: the agent is done."""
+        if self._is_open():
             self._ended = "terminated"
             self._mark()
             self._journal.append({"kind": "finish"})
 
     @property
     def ended(self) -> Ended | None:
-        """None while the episode runs."""
-        self._open()
+        """Return how the episode ended, None while it runs."""
+        self._is_open()
         return self._ended
 
-    def difference(self) -> dict[str, Any]:
-        """What the episode changed."""
-        return self._room.difference()
+    @property
+    def user_left(self) -> bool:
+        """Return whether the user has left, so that nothing will be answered any more."""
+        return self._talk.progress.idle < 0
 
-    def replaying(self, task_id: str, seed: int = 0, conditions: Iterable[str] = ()) -> Environment:
-        """A twin at the beginning of a task, for who plays a journal again: without limits, and without a model."""
-        twin = self.fork()
-        twin.reset(task_id, seed, conditions=conditions)
-        twin._limits = None  # the journal was written under them
-        twin._ask = twin._guise = twin._reword = None  # it is in the room's own names and words
-        return twin
+    @property
+    def tokens(self) -> int:
+        """Return the tokens that the agent wrote and was shown: as `used` last reported, and estimated since."""
+        return -(-self._talk.n_chars // CHARACTERS)
+
+    def used(self, tokens: int) -> None:
+        """Report how many tokens were written and shown up to here, as the caller that runs the model counted them."""
+        self._talk.n_chars = CHARACTERS * tokens
+
+    def carried(self, steps: Any) -> Any:
+        """Return steps that are written in the environment's own names as an agent has to make them in this episode."""
+        return self._relabelling.carried(steps) if self._relabelling else steps
+
+    def difference(self) -> dict[str, Any]:
+        """Return what the episode changed (docs/environment.md)."""
+        return self._state.difference()
+
+    def read(self, name: str) -> tuple[str | None, str | None]:
+        """Return the JSON text of the entity "class/key" at the start of the episode and now, None where there is none."""
+        entity_class, _, key = name.partition("/")
+        return self._state.read((entity_class, key))
 
     @property
     def writes(self) -> frozenset[str]:
-        """Names of the tools that may change the world."""
-        return self._writes
+        """Return the names of the tools that may change the state."""
+        return self._app.writes
 
     @property
-    def world(self) -> World:
-        """What the room knows: facts and answers on record, shared by all its episodes and changed by none."""
-        return self._world
+    def journal(self) -> tuple[dict[str, Any], ...]:
+        """Return everything that happened, all that a grader gets."""
+        return tuple(self._journal)
 
-    def _nearest(self, tool: str, arguments: dict[str, Any]) -> str:
-        """What to add to an unknown answer for who builds: the calls on record that are most like it."""
-        near = [asked for asked, _ in self._room.examples(tool, arguments)]
-        return "; nearest calls on record: " + ", ".join(near) if near else "; no call of it is on record"
+    @property
+    def unknown_writes(self) -> tuple[dict[str, Any], ...]:
+        """Return the journal rows of tools that may write that were answered `unknown`, or by a model."""
+        tiers = [row.get("tier") for row in self._journal]
+        if "unknown" not in tiers and "model" not in tiers:
+            return ()
+        return tuple([row for row, tier in zip(self._journal, tiers, strict=True)
+                      if tier in ("unknown", "model") and self._state.may_write(row["tool"])])
 
-    def _begin(self, task: Task | None, view: View) -> None:
+    def grade(self, mode: str = "eval", ask: Callable[[str], str] | None = None) -> Grade:
+        """Grade this episode; unscored if the task has no verified reward.
+
+        `mode`: `eval` or `train` (grading.py); `ask`: the model that judges ask, without one they are unscored.
+        A replay of the journal would reach what this episode has reached, unless something else than the apps answered.
+        """
+        if self._task is None:
+            raise KeyError("the open room has no task to grade; reset to one")
+        task_id, perturbations = self._task.task_id, self._perturbations
+        if self._bound or "model" in [row.get("tier") for row in self._journal]:
+            return self.grade_journal(task_id, self.journal, perturbations.seed, perturbations.switches, mode, ask)
+        return self._grader.grade(task_id, lambda: self._episode_of(self._state), mode, ask, perturbations.seed)
+
+    def grade_journal(
+        self, task_id: str, journal: Iterable[dict[str, Any]], seed: int = 0, perturbations: Iterable[str] = (),
+        mode: str = "eval", ask: Callable[[str], str] | None = None,
+    ) -> Grade:
+        """Replay a journal's calls in an environment of the grader's own, and grade the episode that comes of it.
+
+        `seed`, `perturbations`: of the rollout, as its runner states them; the journal is not asked.
+        """
+        return self._grader.grade(task_id, lambda: self.replay(task_id, journal, seed, perturbations), mode, ask, seed)
+
+    def shaped(
+        self, task_id: str, journal: Iterable[dict[str, Any]], seed: int = 0, perturbations: Iterable[str] = (),
+        discount: float = 1.0, ask: Callable[[str], str] | None = None,
+    ) -> tuple[float, ...] | None:
+        """Return the reward of each step of the journal, for training (`grading.shaped`); None if it is unscored."""
+        return self._grader.shaped(
+            task_id, lambda: [twin.episode() for twin in self._replayed(task_id, journal, seed, perturbations)], discount, ask,
+            seed)
+
+    def replay(
+        self, task_id: str, journal: Iterable[dict[str, Any]], seed: int = 0, perturbations: Iterable[str] = ()
+    ) -> Episode:
+        """Return the episode that a journal's calls and words make of this environment."""
+        *_, twin = self._replayed(task_id, journal, seed, perturbations)
+        return twin.episode()
+
+    def replaying(self, task_id: str, seed: int = 0, perturbations: Iterable[str] = ()) -> Self:
+        """Return a twin at the start of a task in which a journal can be replayed: without limits and without a model."""
+        twin = self.fork()
+        twin.reset(task_id, seed, perturbations=perturbations)
+        twin._limits = None  # the journal was written under them
+        twin._ask = twin._relabelling = twin._reword = None  # it has the environment's own names and words
+        return twin
+
+    def episode(self) -> Episode:
+        """Return the episode so far as a grader sees it, as far as the apps themselves answered it."""
+        return self._episode_of(self._state.fork())
+
+    def _episode_of(self, state: AppState) -> Episode:
+        """Return the episode of a state that nobody changes while it is graded."""
+        return Episode(self.journal, state.difference(), self.unknown_writes, self.writes,
+                       lambda name: state.read((name.partition("/")[0], name.partition("/")[2])))
+
+    def _replayed(
+        self, task_id: str, journal: Iterable[dict[str, Any]], seed: int, perturbations: Iterable[str]
+    ) -> Iterator[Self]:
+        """Yield one twin that replays the journal: before its first step and after each."""
+        twin = self.replaying(task_id, seed, perturbations)
+        yield twin
+        for row in journal:  # from the untrusted side: a row that is no step is none
+            row = row if isinstance(row, dict) else {}
+            kind, tool, content = row.get("kind"), row.get("tool"), row.get("content")
+            if kind == "call" and isinstance(tool, str):
+                twin.call(tool, row.get("arguments"))
+            elif kind == "say" and isinstance(content, str):
+                twin.say(content)
+            yield twin
+
+    def _user_of(self, task: Task) -> ScriptedUser:
+        """Return the user of a task, made again where another task of the same id was handed over."""
+        cached = self._users.get(task.task_id)
+        if cached is None or cached[0] is not task:
+            cached = self._users[task.task_id] = (task, ScriptedUser(task.user, task.opening))
+        return cached[1]
+
+    def _call_relabelled(self, relabelling: Relabelling, tool: str, arguments: Any) -> Result:
+        """Answer an agent that sees other names and orders than the environment's own."""
+        self._relabelling = None
+        try:
+            meant = relabelling.meant(arguments)
+            return relabelling.shown(tool, meant, self.call(tool, meant))
+        finally:
+            self._relabelling = relabelling
+
+    def _from_memory(self, tool: str, arguments: dict[str, Any], key: str | None = None) -> Result:
+        assert self._memory is not None and self._node is not None
+        result, self._node = self._memory.call(
+            self._node, self._state, tool, arguments, canonical(arguments) if key is None else key)
+        return result
+
+    def _begin(self, task: Task | None, start: Start, state: AppState | None = None) -> None:
         self._task = task
         self._limits = task.limits if task else None
-        self._room = Room(self._world, self._programs, view)
+        self._state = state or self._app.reset(start)
         if self._bound:
-            self._room.bind(self._bound)
-        drawn = self._conditions.seed if "fresh" in self._conditions.switches else None
-        if drawn is not None:
-            self._room.drawing(drawn)
-        if self._memory is not None and task is not None and not self._bound:
-            self._room.remember(self._memory, (view, drawn))
-        self._guise = None
-        self._talk(task)
-        self._journal = []
-        self._marks: list[tuple[Mark, Said, int]] = []
-        """How it was before each step of the journal."""
+            self._state.bind(self._bound)
+        remembers = task is not None and not self._bound
+        self._node = self._memory.begin(start) if self._memory is not None and remembers else None
+        self._relabelling = None
+        self._talk = UserConversation(task, self._user_of(task)) if task else UserConversation()
+        self._journal, self._marks = [], []
         self._ended = None
         self._began = time.monotonic()
 
-    def _open_again(self, at: str | None) -> None:
-        """Begin in the open room: what it was taught before stays known, as it was before any act of its sessions."""
-        room, was_open, before = self._room, self._task is None, self._room.view.instant
-        view = View(at, frozenset())
-        self._begin(None, view)
-        anew = self.manifest.get("starts_from") == "reset"
-        since = at is not None and before is not None and (before < at or (before == at and all(act.told for act in room.acts)))
-        if was_open and (anew or since):
-            self._room = room.again(view, anew)
-
     def _mark(self) -> None:
-        """Note how it is before a step."""
-        self._marks.append((self._room.mark, self._turn, self._signs))
+        """Note the state before a step."""
+        talk = self._talk
+        self._marks.append((self._state.snapshot(), self._node, talk.progress, talk.n_chars))
 
-    def _open(self) -> bool:
-        """May the agent still act? A limit truncates."""
+    def _is_open(self) -> bool:
+        """Return whether the agent may still act; a limit truncates the episode."""
         if self._ended is not None:
             return False
         limits = self._limits
         if limits is not None and (
             len(self._journal) >= limits.steps or time.monotonic() - self._began >= limits.seconds
-            or (limits.tokens is not None and self._signs > CHARACTERS * (limits.tokens - 1))
+            or (limits.tokens is not None and self._talk.n_chars > CHARACTERS * (limits.tokens - 1))
         ):
             self._ended = "truncated"
             return False

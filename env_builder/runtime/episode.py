@@ -1,96 +1,241 @@
-"""One episode on top of a world: what was done, what it changed, and what of the world is still known because of that.
+"""Hold the state of one episode on top of a world: its write calls, what they changed, and what is still known after them.
 
-An act is a call that may have changed the world and did not fail. What an act may have touched in a way that was not seen
-is unknown from then on: a document whose key the act names, an answer whose question shares a name with it; unless the two
-tools were seen to leave each other alone.
+In: a world, its programs, an instant, calls. Out: answers, and the difference to the start. A write call is a call that may
+have changed the world and did not fail. What it may have touched in an unseen way is unknown from then on: a document whose key
+it names, an answer whose question shares a name with it; unless the log shows that the two tools leave each other alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-from .acts import NOTHING_NAMED, UNKNOWN, Act, Mark
-from .answers import failed, parse
-from .behaviour import answer, completed, unmoved
+from .answers import failed, parse, parsed
 from .bindings import Ask, Binding, Reply
 from .canonical import canonical
-from .implied import Origin
-from .programs import Program, Programs, Ready, open_to_bound, rows_rules, shown_by, unknown
-from .recall import Recalling
-from .records import Answer, Result
-from .relevance import ids, names
-from .taught import UNTAUGHT, Taught
-from .world import Name, Overlay, View, World, answering
+from .clock import after
+from .expressions import DONE, FRESH, LAST, NOW, Scope
+from .numbering import Form, drawn, number_of
+from .programs import (
+    Program,
+    Programs,
+    Ready,
+    answer,
+    completed,
+    open_to_bound,
+    shown_by,
+    unknown,
+    unmoved,
+)
+from .records import Result, ToolAnswer
+from .relevance import ids, ids_in, listed_in, may_hold, names, names_in
+from .tables import ROWS, Origin, Table, Wanted, agreed, rows_in
+from .tables import Row as TableRow
+from .world import Name, Overlay, Row, View, World, agreed_on, answering
+
+UNKNOWN = Ready({"effect": "unknown", "rules": [], "relation": {}})
 
 
-class Room(Recalling):
+class WriteCall(NamedTuple):
+    """A call that may have changed the world."""
+
+    tool: str
+    key: str
+    touched: str | frozenset[str]
+    """Its answer; of one that was not answered, what it may have touched."""
+    documents: frozenset[Name]
+    """Documents whose new text is known."""
+    answered: bool
+    """Was it answered? An unanswered write call may have done anything to what it names."""
+    is_real: bool = False
+    """Did the real tool answer it?"""
+    named: Name | None = None
+    """The new entity that it made under a name that depends on chance, or on what others made before."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What it names, in its arguments and its answer; of one that was not answered, what it may have touched."""
+        return names_in(self.key) | ids_in(self.touched) if isinstance(self.touched, str) else self.touched
+
+    def may_name(self, words: frozenset[str]) -> bool:
+        """Return whether it may name one of the words, by its text before parsing."""
+        if not isinstance(self.touched, str):
+            return not words.isdisjoint(self.touched)
+        return may_hold(self.key, words) or may_hold(self.touched, words)
+
+    def matters(self, relation: str | None, words: frozenset[str]) -> bool:
+        """May it change what names these words? `relation`: what was seen of the two: keeps, changes or None (nothing)."""
+        if relation == "keeps":
+            return False
+        if not words:
+            return True
+        if not isinstance(self.touched, str):
+            return not words.isdisjoint(self.touched)
+        return not words.isdisjoint(names_in(self.key)) or not words.isdisjoint(ids_in(self.touched))  # parsed only if needed
+
+
+LastCall = tuple[str, str, tuple[WriteCall, ...], Overlay]
+"""The call that was answered last: tool, canonical arguments; and what stood before it: calls, overlay."""
+
+
+class Naming(NamedTuple):
+    """Which calls name what, of those that were gone through."""
+
+    places: dict[str, tuple[int, ...]]
+    """Word -> places among the calls."""
+    n_calls: int
+
+    def through(self, calls: tuple[WriteCall, ...]) -> Naming:
+        """Return the index with the calls since then."""
+        if self.n_calls == len(calls):
+            return self
+        places = dict(self.places)
+        for place in range(self.n_calls, len(calls)):
+            for word in calls[place].names:
+                places[word] = (*places.get(word, ()), place)
+        return Naming(places, len(calls))
+
+    def of(self, words: frozenset[str]) -> list[int]:
+        """Places of the calls that may name one of the words, in order."""
+        return sorted({place for word in words for place in self.places.get(word, ())})
+
+
+NOTHING_NAMED = Naming({}, 0)
+FEW = 16
+"""Write calls that are gone through one by one; of more an index is made."""
+Snapshot = tuple[Overlay, tuple[WriteCall, ...], Naming, LastCall | None, int]
+"""All of an episode's state that a call changes: overlay, write calls, naming, the last call, and the number of calls."""
+
+
+class Taught:
+    """What an episode without a task was told by the real tools."""
+
+    def __init__(self) -> None:
+        self.answers: dict[Name, list[Row]] = {}
+        """(tool, canonical arguments) -> answers, each after the write calls that mattered to it; the latest last."""
+        self.documents: dict[Name, tuple[str, int]] = {}
+        """Entity -> its text, and how many write calls came before that."""
+        self.begun: dict[Name, str] = {}
+        """Entity -> its text before any write call that matters to it."""
+        self.tables: dict[str, Table] = {}
+        """Class of rows -> those that answers showed."""
+        self.made: dict[Name, Origin] = {}
+        """Entity -> the call that made it."""
+        self.implied: dict[str, Table] = {}
+        """Class of entities -> parts of them that entities made from them showed."""
+        self.session_answers: dict[str, list[tuple[dict[str, Any], str]]] = {}
+        """Tool -> (arguments, answer) of its calls of this session that worked."""
+
+    def copy(self) -> Taught:
+        """Return a copy that is independent from here on."""
+        twin = Taught()
+        twin.answers = {name: list(rows) for name, rows in self.answers.items()}
+        twin.documents, twin.begun = dict(self.documents), dict(self.begun)
+        twin.session_answers = {tool: list(answers) for tool, answers in self.session_answers.items()}
+        twin.made = dict(self.made)
+        twin.tables = {name: table.copy() for name, table in self.tables.items()}
+        twin.implied = {name: table.copy() for name, table in self.implied.items()}
+        return twin
+
+    def trace(self, origin: Origin | None, shown: dict[Name, Any]) -> None:
+        """Note what a call made (`origin`, if its tool makes entities), and what the entities it shows tell of others."""
+        made = origin.made() if origin else None
+        if origin is not None and made is not None:
+            self.made[made] = origin
+        for name, document in shown.items():
+            for kind, row in self.made[name].rows(document) if name in self.made else ():
+                self.implied.setdefault(kind, Table()).add(row)
+
+    def see(self, shown: dict[Name, str], n_writes: int, untouched: bool) -> None:
+        """Take in entities that a read showed after so many write calls. `untouched`: none of these matters to them."""
+        for name, text in shown.items():
+            self.documents[name] = (text, n_writes)
+            self.tables.setdefault(name[0], Table()).add({"key": name[1], "document": parse(text)})
+            if untouched:
+                self.begun[name] = text
+
+    def begin_anew(self) -> None:
+        """Forget what write calls made of entities; what was answered speaks for another session from now on."""
+        self.documents = {name: (text, 0) for name, text in self.begun.items()}
+        for rows in self.answers.values():
+            if rows[-1]["session"] is None:
+                rows[:] = [{**row, "session": "", "n_write_calls": 0} for row in rows]
+        self.session_answers, self.made = {}, {}
+
+
+UNTAUGHT = Taught()
+"""What an environment was told before anybody tells it anything; shared by all, and so never changed."""
+NEVER: tuple[str | None, int] = (None, -1)
+"""Text of a document, and after how many write calls it was set: of one that no call changed."""
+DERIVED = frozenset((DONE, FRESH, LAST, NOW))
+"""Classes under which a read gives a derived value instead of a document."""
+ONLY_KEEPS = {"keeps"}
+"""All relations between the write calls and a tool, where none of them ever matters to it."""
+SHARED = ("_world", "_programs", "_affixes", "_overlay", "_taught", "_last", "_bound", "_seed", "_n_calls", "view", "_begun",
+          "_now", "write_calls", "_naming")
+"""What a fork copies by reference: nothing of it is changed in place."""
+
+
+class EpisodeState:
     """The state of one episode."""
 
-    __slots__ = ("_bound", "_taught_is_shared")
+    __slots__ = (*SHARED, "_scope", "_taught_is_shared")
 
-    def __init__(self, world: World, programs: Mapping[str, Program], view: View) -> None:
+    def __init__(self, world: World, programs: Mapping[str, Program], view: View, seed: int | None = None) -> None:
+        """`seed`: draws the names and times that the log cannot tell, one second per call; None: they are unknown."""
         self._world = world
         self._programs = programs if isinstance(programs, Programs) else Programs(programs)
-        self._affixes = self._programs.affixes
+        self._affixes: dict[str, tuple[str, str]] = self._programs.affixes
         self._overlay = Overlay()
-        self._taught = UNTAUGHT
+        self._taught: Taught = UNTAUGHT
         self._taught_is_shared = True
-        self._last = None
+        self._last: LastCall | None = None
         self._bound: dict[str, Binding] = {}
-        self._seed = None
+        self._seed = seed
         self._n_calls = 0
         self.view = view
-        self._begun = {}
-        self._now = {}
-        self._scope = None
-        self.acts = ()
-        self._naming = NOTHING_NAMED
-        self._place = None
+        self._begun: dict[Name, str | None] = {}
+        """Document -> its text at the start, of those that were read."""
+        self._now: dict[Name, str | None] = {}
+        """Document -> its text after the write calls so far, of those that were read since the last one."""
+        self._scope: Scope | None = None
+        """Scope of the expressions that were evaluated last in this call."""
+        self.write_calls: tuple[WriteCall, ...] = ()
+        self._naming: Naming = NOTHING_NAMED
 
-    def bind(self, bound: dict[str, Binding]) -> Room:
-        """Answer these tools by what is bound to them where no answer is on record; gives itself."""
+    def bind(self, bound: dict[str, Binding]) -> None:
+        """Answer these tools by their bindings where no answer is on record."""
         self._bound = bound
-        if bound:
-            self._place = None
-            self._programs = Programs(self._programs | {tool: open_to_bound(self._programs[tool]) for tool in bound})
-        return self
+        self._programs = Programs(self._programs | {tool: open_to_bound(self._programs[tool]) for tool in bound})
 
-    def drawing(self, seed: int) -> Room:
-        """Draw the names and times that nobody can know, by this seed, a second a call; gives itself."""
-        self._seed = seed
-        return self
-
-    def fork(self, view: View | None = None) -> Room:
-        """The same state, or that of another view, independent from here on. What is shared is never changed in place."""
+    def fork(self, view: View | None = None) -> EpisodeState:
+        """Return the same state, or that of another view, independent from here on."""
         self._taught_is_shared = True
-        twin = object.__new__(Room)
-        for name in _STATE:
+        twin = object.__new__(EpisodeState)
+        twin._taught_is_shared = True
+        for name in SHARED:
             setattr(twin, name, getattr(self, name))
         twin._scope = None
         if view is not None:
             twin.view, twin._begun, twin._now = view, {}, {}
         return twin
 
-    @property
-    def mark(self) -> Mark:
-        """The state as it is now, to come back to."""
-        return self._overlay, self.acts, self._naming, self._last, self._n_calls, self._place
+    def snapshot(self) -> Snapshot:
+        """Return the state as a value that `restore` takes."""
+        return self._overlay, self.write_calls, self._naming, self._last, self._n_calls
 
-    def back(self, mark: Mark) -> None:
-        """The state as it was."""
-        self._overlay, self.acts, self._naming, self._last, self._n_calls, place = mark
-        self._place = None if self._bound else place
+    def restore(self, snapshot: Snapshot) -> None:
+        """Return to an earlier state of this episode."""
+        self._overlay, self.write_calls, self._naming, self._last, self._n_calls = snapshot
         self._now = {}
 
-    def again(self, view: View, anew: bool) -> Room:
-        """The next episode, which takes over what this one was taught. `anew`: from the state that this one began from."""
+    def next_episode(self, view: View, from_reset: bool) -> EpisodeState:
+        """Return the next episode, with what this one was taught. `from_reset`: at the state that this one began with."""
         taught, self._taught = self._taught.copy() if self._taught_is_shared else self._taught, Taught()
         twin = self.fork(view)
         twin._taught, twin._taught_is_shared = taught, False
-        if anew:
-            twin._overlay, twin.acts, twin._last, twin._naming = Overlay(), (), None, NOTHING_NAMED
-            twin._now = {}
+        if from_reset:
+            twin._overlay, twin.write_calls, twin._last, twin._naming, twin._now = Overlay(), (), None, NOTHING_NAMED, {}
             twin._taught.begin_anew()
         return twin
 
@@ -98,120 +243,310 @@ class Room(Recalling):
         """Answer a call and take on what it changes. `key`: the canonical arguments, where they are at hand."""
         if key is None:
             key = canonical(arguments)
-        if self._place is not None:
-            return self._from_memory(self._place, tool, arguments, key)
         program = self._programs.get(tool)
         if program is None:
             return Result(f"unknown tool {tool!r}; there are: {', '.join(sorted(self._programs))}", True, "unknown")
         if program.has_versions:
             program = program.at(self.view.instant)
         self._n_calls += 1
-        self._last = tool, key, self.acts, self._overlay
-        found = answer(program, key, arguments, self)
+        self._last = tool, key, self.write_calls, self._overlay
+        answered = answer(program, key, arguments, self)
         self._scope = None
-        if found is None:
-            self._act(program, key, arguments, None, unmoved(program, arguments, self))
+        if answered is None:
+            self._note_write(program, key, arguments, None, unmoved(program, arguments, self))
             return Result(unknown(program, key, self._seed is not None), True, "unknown")
-        if not found.is_error and (program.acting or found.documents):
-            self._act(program, key, arguments, found)
-        return tuple.__new__(Result, found[:3])
+        if not answered.is_error and (program.acting or answered.documents):
+            self._note_write(program, key, arguments, answered)
+        return tuple.__new__(Result, answered[:3])
 
     def learn(self, tool: str, arguments: dict[str, Any], content: str, passing: bool = False) -> None:
         """Take in what the real tool answered to a call that was just asked here. `passing`: it failed by itself."""
-        self._place, self._now = None, {}
+        self._now = {}
         program = self._programs.get(tool, Ready(UNKNOWN | {"tool": tool})).at(self.view.instant)
         key = canonical(arguments)
         if self._taught_is_shared:
             self._taught, self._taught_is_shared = self._taught.copy(), False
         if self._last is not None and self._last[:2] == (tool, key):  # as it was before it was asked
-            _, _, self.acts, self._overlay = self._last
+            _, _, self.write_calls, self._overlay = self._last
             self._last, self._naming = None, NOTHING_NAMED
         answered = parse(content)
         is_error = failed(content, answered)
         if is_error and passing:
             return
-        if not is_error:
-            self._taught.add_rows(rows_rules(program), arguments, answered)
-            self._taught.said.setdefault(tool, []).append((arguments, content))
         documents = () if is_error else shown_by(program, arguments, content)
         if not is_error:
+            for rule in program["rules"]:
+                for shown in rows_in(rule, arguments, answered) if rule["rule"] == "rows" else ():
+                    self._taught.tables.setdefault(rule["class"], Table()).add(shown)
+            self._taught.session_answers.setdefault(tool, []).append((arguments, content))
             makes = next((rule for rule in program["rules"] if rule["rule"] == "makes"), None)
             origin = Origin(makes, arguments, answered, self._programs.bare) if makes else None
             self._taught.trace(origin, {self._programs.bare(name): parse(text) for name, text in documents})
-        acting = program.acting
         after = self.after(tool, arguments)
         if after is not None:
-            row = {"content": content, "is_error": is_error, "session": None, "after": after, "acts": len(self.acts)}
-            self._taught.answers.setdefault((tool, key), []).append(answering(row, documents if acting else ()))
-        if not acting:
-            self._taught.see({self._programs.bare(name): text for name, text in documents}, len(self.acts), after == [])
+            row = {"content": content, "is_error": is_error, "session": None, "after": after,
+                   "n_write_calls": len(self.write_calls)}
+            self._taught.answers.setdefault((tool, key), []).append(answering(row, documents if program.acting else ()))
+        if not program.acting:
+            self._taught.see({self._programs.bare(name): text for name, text in documents}, len(self.write_calls), after == [])
         elif not is_error:
-            told = Answer(content, False, "recorded", documents)
-            self._act(program, key, arguments, completed(told, program, key, arguments, self), real=True)
+            real_answer = ToolAnswer(content, False, "recorded", documents)
+            self._note_write(program, key, arguments, completed(real_answer, program, key, arguments, self), real=True)
 
     def take(self, tool: str, arguments: dict[str, Any], content: str, documents: tuple[tuple[Name, str], ...]) -> None:
         """Take on a call that was answered elsewhere, and what it left behind."""
-        self._act(self._programs[tool], canonical(arguments), arguments, Answer(content, False, "recorded", documents))
+        answered = ToolAnswer(content, False, "recorded", documents)
+        self._note_write(self._programs[tool], canonical(arguments), arguments, answered)
 
-    def bound(self, tool: str, arguments: dict[str, Any]) -> Answer | None:
-        """What the real thing that is bound to the tool answers, or None."""
-        done = tuple((act.tool, act.key) for act in self.acts)
+    def bound(self, tool: str, arguments: dict[str, Any]) -> ToolAnswer | None:
+        """Return what the binding of the tool answers, or None."""
+        done = tuple((write.tool, write.key) for write in self.write_calls)
         reply = self._bound[tool](Ask(tool, arguments, self.look, done, self.view.instant)) if tool in self._bound else None
         if reply is None:
             return None
         reply = Reply(reply) if isinstance(reply, str) else reply
-        shown = shown_by(self._programs[tool], arguments, reply.content) if self.acts_of(tool) and not reply.is_error else ()
-        return Answer(reply.content, reply.is_error, "bound", reply.documents or shown)
+        shown = shown_by(self._programs[tool], arguments, reply.content) if self.may_write(tool) and not reply.is_error else ()
+        return ToolAnswer(reply.content, reply.is_error, "bound", reply.documents or shown)
 
-    def acts_of(self, tool: str) -> bool:
+    def may_write(self, tool: str) -> bool:
         """May the tool change the world, as far as anybody knows?"""
         return bool(self._programs.get(tool, UNKNOWN).acting)
 
     def difference(self) -> dict[str, Any]:
-        """What the episode changed (docs/environment.md)."""
+        """Return what the episode changed (docs/environment.md)."""
         documents = {}
         for name, (text, _) in self.changed().items():
             if text != self._at_first(name):
                 documents["/".join(name)] = text
-        acts = sorted([act.tool, act.key] for act in self.acts if act.known and not act.documents)
-        drawn_names = sorted(act.named for act in self.acts if act.named and "/".join(act.named) in documents)
-        return {"documents": documents, "acts": acts, **({"made": drawn_names} if drawn_names else {}),
+        calls = sorted([write.tool, write.key] for write in self.write_calls if write.answered and not write.documents)
+        drawn_names = sorted(write.named for write in self.write_calls if write.named and "/".join(write.named) in documents)
+        return {"documents": documents, "write_calls": calls, **({"made": drawn_names} if drawn_names else {}),
                 **self._programs.volatile_of(documents)}
 
+    def read(self, name: Name) -> tuple[str | None, str | None]:
+        """Return the JSON text of a document at the start and now, None where it is not known."""
+        return self._at_first(self._programs.plain(name)[0] if name[0] in self._affixes else name), self.document(name)
+
+    def close(self) -> None:
+        """Hold nothing that must be released."""
+
     def changed(self) -> dict[Name, tuple[str | None, int]]:
-        """Thing -> its text, and since how many acts, of all things whose text the episode's acts told."""
+        """Entity -> its text, and since how many write calls, of all entities whose text the episode's write calls told."""
         return self._overlay.items()
 
-    def _act(
-        self, program: Ready, key: str, arguments: dict[str, Any], found: Answer | None,
-        left: tuple[tuple[Name, str], ...] = (), real: bool = False,
+    def document(self, name: Name) -> str | None:
+        """JSON text of an entity as the episode has it now, or None where it is not known."""
+        words = None
+        if name[0] in self._affixes:
+            name, words = self._programs.plain(name)
+        if not self.write_calls and not self._taught.documents:
+            return self._begun[name] if name in self._begun else self._at_first(name)
+        if name not in self._now:
+            self._now[name] = self._after_writes(name, words or frozenset((name[1],)))
+        return self._now[name]
+
+    def _after_writes(self, name: Name, words: frozenset[str]) -> str | None:
+        """Return a document's text after the write calls. `words`: those that name it."""
+        text, since = self._overlay.get(name, NEVER)
+        taught_text, at = self._taught.documents.get(name, NEVER)
+        if at >= since:
+            text, since = (taught_text, at) if at >= 0 else (self._at_first(name), 0)
+        if since >= len(self.write_calls):
+            return text
+        for write in self._writes_naming(words, since):
+            if name not in write.documents and write.matters(self._programs.relation(write.tool, name[0]), words):
+                return None
+        return text
+
+    def _at_first(self, name: Name) -> str | None:
+        begun = self._begun
+        if name not in begun:
+            begun[name] = self._world.document(name, self.view)
+        return begun[name]
+
+    def look(self, entity_class: str, key: str) -> Any:
+        """Return a document as JSON value, None where it is not known; it is shared, so it must not be changed."""
+        if entity_class in DERIVED:
+            if entity_class == LAST:
+                return self._highest(*parsed(key))
+            if entity_class == DONE:
+                done = [write for write in self.write_calls if write.tool == key]
+                return len(done) if all(write.answered for write in done) else None
+            if entity_class == FRESH:
+                return None if self._seed is None else drawn(parsed(key)[1], self._seed, self._n_calls, key)
+            if key == "day" or self._seed is None or self.view.instant is None:
+                return self.view.instant if key == "day" else None
+            return after(self.view.instant, self._n_calls).isoformat()
+        if entity_class.endswith(ROWS):
+            columns = parsed(key)
+            kind, named = entity_class.removesuffix(ROWS), columns if isinstance(columns, dict) else {}
+            bare = self._programs.bare
+            wanted: Wanted = [((name,), bare((kind, value))[1] if name == "key" and isinstance(value, str) else value)
+                              for name, value in named.items()]
+            return agreed(self._rows(entity_class, wanted))
+        text = self.document((entity_class, key))
+        return None if text is None else parsed(text)
+
+    def scope(self, before: Any, arguments: dict[str, Any]) -> Scope:
+        """Return what expressions may refer to in this call; it caches their values as long as the rules ask alike."""
+        kept = self._scope
+        if kept is None or kept.before is not before or kept.arguments is not arguments:
+            kept = self._scope = Scope(before, arguments, self.look, None, {})
+        return kept
+
+    def _highest(self, kind: str, form: Form | None) -> int | None:
+        """Return the highest number in names of this form, None if an unanswered write call may have made one."""
+        making = (write for write in self.write_calls for rule in self._programs.get(write.tool, UNKNOWN)["rules"]
+                  if rule["rule"] == "create" and rule["class"] == kind)
+        if self.view.instant is None or not all(write.answered for write in making):
+            return None
+        before, after = self._affixes.get(kind, ("", ""))
+        form = form and [form[0].removeprefix(before), form[1], form[2].removesuffix(after)]
+        on_record = self._world.highest(kind, form, self.view.instant)
+        own = [number_of(key, form) for entity_class, key in self._overlay.items() if entity_class == kind]
+        return None if on_record is None else max([on_record, *(number for number in own if number is not None)])
+
+    def absent(self, entity_class: str, key: str, since: str) -> bool:
+        """Is it known that there is no such entity? `since`: from when all entities of the class are known."""
+        here = self.view.instant is not None and self.view.instant >= since
+        return here and self.document((entity_class, key)) is None and not any(key in write.names for write in self.write_calls)
+
+    def things(self, entity_class: str, wanted: Wanted, stable: bool) -> list[tuple[str, Any]]:
+        """(key, document) of the entities, or the row, that hold these values. `stable`: such values never change."""
+        if entity_class.endswith(ROWS):
+            row = agreed(self._rows(entity_class, wanted))
+            return [] if row is None else [("", row)]
+        within: Wanted = [(("document", *one[0]), *one[1:]) for one in wanted]
+        rows_within = self._rows(entity_class, within)
+        if stable:
+            if not rows_within:  # parts of entities that nobody may have read, as entities made from them showed them
+                tables = (self._world.implied(entity_class, self._programs.making, self._programs.bare),
+                          self._taught.implied.get(entity_class))
+                rows_within = [row for table in tables if table for row in table.matching(within)]
+            return list({row["key"]: row["document"] for row in rows_within}.items())
+        documents = ((key, self.look(entity_class, key)) for key in sorted({row["key"] for row in rows_within}))
+        return [(key, value) for key, value in documents if value is not None and Table([value]).matching(wanted)]
+
+    def _rows(self, entity_class: str, wanted: Wanted) -> list[TableRow]:
+        rules = self._programs.listing.get(entity_class, {})
+        if not rules:  # all reads of entities, as rows of `key` and `document`
+            entity_class = entity_class.removesuffix(ROWS)
+        base = self._world.table(entity_class, rules)
+        taught = self._taught.tables.get(entity_class)
+        return base.matching(wanted) + (taught.matching(wanted) if taught else [])
+
+    def _writes_naming(self, words: frozenset[str], since: int = 0) -> list[WriteCall]:
+        """Acts that may name one of the words, in order; all of them where there is none."""
+        calls = self.write_calls
+        if not words:
+            return list(calls[since:])
+        if len(calls) <= FEW:
+            return [write for write in calls[since:] if write.may_name(words)]
+        self._naming = self._naming.through(self.write_calls)
+        return [self.write_calls[place] for place in self._naming.of(words) if place >= since]
+
+    def taught_answers(self, tool: str) -> list[tuple[dict[str, Any], str]]:
+        """(arguments, answer) of the tool's calls that the real one answered in this session."""
+        return self._taught.session_answers.get(tool, [])
+
+    def answered(self, tool: str, arguments: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
+        """(arguments, answer) of all known questions to the tool; none if a write call of the episode matters to it."""
+        if self.after(tool, arguments) != []:
+            return []
+        taught = (key for who, key in self._taught.answers if who == tool)
+        questions = dict.fromkeys((*self._world.questions.get(tool, ()), *taught))
+        answers = ((key, self._answer_after((tool, key), [])) for key in questions)
+        return [(parsed(key), row["content"]) for key, row in answers if row is not None]
+
+    def shown(self, tool: str, arguments: dict[str, Any]) -> str | None:
+        """Return the known answer to the question now, None if it is not on record or fails."""
+        row = self.recorded(tool, canonical(arguments), arguments)
+        return None if row is None or row["is_error"] else str(row["content"])
+
+    def recorded(self, tool: str, key: str, arguments: dict[str, Any]) -> Row | None:
+        """Return the answer on record, after the write calls of this episode that matter to it."""
+        if not self.write_calls and self._taught is UNTAUGHT:
+            return self._world.answer((tool, key), self.view, [])
+        after = self.after(tool, arguments)
+        if after is None:
+            return None
+        row = self._answer_after((tool, key), after) or (self._repeated((tool, key), after) if after else None)
+        return None if row is None or (self.write_calls and self._outdated(tool, row)) else row
+
+    def _outdated(self, tool: str, row: Row) -> bool:
+        """Did a write call since then name something that the answer shows, of a tool that is known to change such answers?"""
+        if self._programs.get(tool, UNKNOWN).get("class") is not None:
+            return False
+        shown = listed_in(row["content"])
+        return any(
+            self._programs.relation(write.tool, tool) == "changes" and [write.tool, write.key] not in row["after"]
+            for write in (self._writes_naming(shown, row.get("n_write_calls", 0)) if shown else ())
+            if not write.names.isdisjoint(shown))
+
+    def _answer_after(self, question: Name, after: list[list[str]]) -> Row | None:
+        """Return what was answered to the question after just these write calls."""
+        taught = self._taught.answers.get(question)
+        if taught is None:
+            return self._world.answer(question, self.view, after)
+        taught = [row for row in taught if row["after"] == after]
+        own = [row for row in taught if row["session"] is None]
+        if own:
+            return own[-1]
+        on_record = self._world.answer(question, self.view, after)
+        if on_record is not None or not taught:
+            return on_record
+        return agreed_on(taught + self._world.session_answers(question, after))
+
+    def _repeated(self, question: Name, after: list[list[str]]) -> Row | None:
+        """Return what a call that was made several times answers once more, if repeating it changed nothing before."""
+        own = list(question)
+        others = [write for write in after if write != own]
+        for n in range(len(after) - len(others) - 1, 0, -1):
+            last, before = (self._answer_after(question, sorted(others + [own] * count)) for count in (n, n - 1))
+            if last is not None:
+                return last if before is not None and before["content"] == last["content"] else None
+        return None
+
+    def examples(self, tool: str, arguments: dict[str, Any]) -> list[tuple[str, str]]:
+        """(canonical arguments, answer) of the nearest calls on record."""
+        near = self._world.nearest(tool, canonical(arguments))
+        return [(key, self._world.answers[tool, key][0]["content"]) for key in near]
+
+    def after(self, tool: str, arguments: dict[str, Any]) -> list[list[str]] | None:
+        """Return the write calls so far that matter to this call, sorted; None if one of them was not answered."""
+        if not self.write_calls:
+            return []
+        bearing = self._programs.bearing
+        if len(self.write_calls) <= FEW and {bearing(write.tool, tool) for write in self.write_calls} == ONLY_KEEPS:
+            return []
+        words = names(arguments)
+        relevant = [write for write in self._writes_naming(words) if write.matters(bearing(write.tool, tool), words)]
+        return sorted([write.tool, write.key] for write in relevant) if all(write.answered for write in relevant) else None
+
+    def _note_write(
+        self, program: Ready, key: str, arguments: dict[str, Any], answered: ToolAnswer | None,
+        unchanged: tuple[tuple[Name, str], ...] = (), real: bool = False,
     ) -> None:
         """Note what the call did, where it may have done something. `left`: what it did not change, though unanswered.
         `real`: the real tool answered it."""
         self._scope = None
-        given = found.documents if found else left
+        given = answered.documents if answered else unchanged
         if not program.acting and not given:
             return
         documents = {self._programs.bare(name): text for name, text in given} if self._affixes else dict(given)
         if program.acting or documents:
-            said = found.content if found else self._reach(arguments)
-            made = self._made(program, documents) if program.drawing else None
+            touched: str | frozenset[str]
+            if answered:
+                touched = answered.content
+            else:  # what the arguments name, and what those entities name
+                named = names(arguments)
+                texts = (self.document((kind, name)) for kind in self._programs.classes for name in sorted(named))
+                touched = named.union(*(ids(parse(text)) for text in texts if text is not None))
+            made = None if not program.drawing else next(
+                (name for name in documents if name[0] in program.drawing and self.document(name) is None), None)
             self._now = {}
-            self.acts += (Act(program["tool"], key, said, frozenset(documents), found is not None, real, made),)
+            done = WriteCall(program["tool"], key, touched, frozenset(documents), answered is not None, real, made)
+            self.write_calls += (done,)
         if documents:
-            n_acts = len(self.acts)
-            self._overlay = self._overlay.over({name: (text, n_acts) for name, text in documents.items()})
-
-    def _made(self, program: Ready, documents: Iterable[Name]) -> Name | None:
-        """The thing among these that the tool's program makes under a name drawn at random."""
-        return next((name for name in documents if name[0] in program.drawing and self.document(name) is None), None)
-
-    def _reach(self, arguments: dict[str, Any]) -> frozenset[str]:
-        """What an unanswered act may have touched: what its arguments name, and what the things so named name."""
-        named = names(arguments)
-        texts = (self.document((kind, name)) for kind in self._programs.classes for name in sorted(named))
-        return named.union(*(ids(parse(text)) for text in texts if text is not None))
-
-
-_STATE = tuple(name for kind in (Room, *Room.__mro__[1:]) for name in getattr(kind, "__slots__", ()))
-"""Names of all that a room holds."""
+            n_writes = len(self.write_calls)
+            self._overlay = self._overlay.over({name: (text, n_writes) for name, text in documents.items()})

@@ -3,7 +3,7 @@
     ["before", name, …]        value at a path of the document before
     ["argument", name, …]      value at a path of the arguments
     ["constant", value]        the value itself
-    ["document", class, e]     the document of the thing of this class that e names, as known just before
+    ["document", class, e]     the document of the entity of this class that e names, as known just before
     ["at", e, step, …]         value at a path inside e; a step is a name, a position, or an expression that gives one
     ["find", e, name, e2]      the first object of the list e whose field `name` is e2
     ["agree", e, e2, …]        what all of them say that have a value; none where they differ
@@ -31,65 +31,134 @@
     ["last", e]                in `replace` and `rows`: e at the last position of the arguments
     ["nth", tool, [value, …]]  the value for the n-th call of the tool in this episode that worked
     ["following", class, form]
-                               the name after the highest one of this form (`numbering`) that a thing of the class has
+                               the name after the highest one of this form (`numbering`) that an entity of the class has
     ["now", form, seconds]     the instant of the call, so many seconds later, in this form (`clock`)
-    ["fresh", place, shape]    a value of this shape (`draws`) that nothing has yet; `place` tells draws of one call apart
+    ["fresh", place, shape]    a value of this shape (`numbering`) that nothing has yet; `place` tells draws of one call apart
     ["append_above", e, n, item] ["append_unless_zero", e, n, item]    the list e with item at its end where the number n
                                is above zero, is not zero; else the list e
 
 An expression is made into a function of its scope once (`compiled`), however often it is asked: nobody may change it then.
-Parts that cost more than a look in a dictionary are worked out once in a scope that keeps them, wherever they stand (`shared`).
+Parts that cost more than a dictionary read are worked out once in a scope that keeps them, wherever they stand (`shared`).
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import clock
-from .amounts import AMOUNTS, list_of
-from .canonical import canonical
-from .kept import Kept
+from .canonical import IdentityCache, canonical
 from .numbering import named
-from .scopes import (
-    DONE,
-    FRESH,
-    LAST,
-    NAMES,
-    NOW,
-    SCALARS,
-    Expression,
-    Look,
-    Make,
-    Missing,
-    Nowhere,
-    Run,
-    Scope,
-    at,
-    nothing,
-    positions,
-    rows,
-)
 
-__all__ = [
-    "DONE", "FRESH", "LAST", "NOW", "OPERATORS", "Expression", "Look", "Missing", "Nowhere", "Run", "Scope", "compiled",
-    "evaluate", "nothing", "path_of", "positions", "shared", "value_of"]
+Expression = list[Any]
+Look = Callable[[str, str], Any]
+"""(class, key) -> document as JSON value, None where it is not known."""
+DONE = "#done"
+"""The class under which a read tells how many calls of a tool worked in this episode."""
+NOW = "#now"
+"""The class under which a read tells the ISO instant: by `day` to the day, by `exact` as a clock would; None: unknown."""
+LAST = "#last"
+"""The class under which a read at [class, form] tells the highest number in names, None where it is unknown."""
+FRESH = "#fresh"
+"""The class under which a read at [place, shape] tells a sampled value, None where nothing is sampled."""
+
+NAMES = (str, int)
+SCALARS = (str, int, float)
+NUMBERS = (int, float)
+
+
+class NoValue(Exception):
+    """A path leads nowhere, or a value has another type than the operator needs: the rule does not answer."""
+
+
+class Nowhere(NoValue):
+    """A path leads nowhere in a value that is known: whatever the tool does there, it is not what the expression says."""
+
+
+def nothing(entity_class: str, key: str) -> Any:
+    """Look at a world of which nothing is known."""
+    return None
+
+
+class Scope:
+    """What an expression may speak of."""
+
+    __slots__ = ("arguments", "before", "last", "look", "worked")
+
+    def __init__(
+        self, before: Any, arguments: Any, look: Look = nothing, last: Any = None, worked: dict[Any, Any] | None = None,
+    ) -> None:
+        self.before = before
+        self.arguments = arguments
+        self.look = look
+        self.last = last
+        """Where one position of list arguments is meant: the arguments at the last."""
+        self.worked = worked
+        """What was worked out in it, by what was asked; None: nothing is kept."""
+
+
+Run = Callable[[Scope], Any]
+"""Value of an expression in a scope; raises NoValue where it has none."""
+Make = Callable[[Expression], Run]
+"""What makes a function of an expression."""
+Operator = Callable[[list[Any], Make], Run]
+"""What makes a function of an operator's operands."""
+
+
+def at(value: Any, path: list[Any]) -> Any:
+    """Return the value at the path; raises Nowhere."""
+    for step in path:
+        if isinstance(value, dict):
+            if not isinstance(step, str) or step not in value:
+                raise Nowhere(step)
+        elif not (isinstance(value, list) and isinstance(step, int) and -len(value) <= step < len(value)):
+            raise Nowhere(step)
+        value = value[step]
+    return value
+
+
+def amount(value: Any) -> Any:
+    """Return the value, which has to be a number; raises NoValue."""
+    if isinstance(value, bool) or not isinstance(value, NUMBERS):
+        raise NoValue("number")
+    return value
+
+
+def positions(names: list[str], scope: Scope) -> list[Scope]:
+    """Return the scope once for each position of these arguments; raises NoValue if they are not lists of one length."""
+    worked, question = scope.worked, tuple(names)
+    if worked is not None and question in worked:
+        kept: list[Scope] = worked[question]
+        return kept
+    before, given, look = scope.before, scope.arguments, scope.look
+    lists = [rows(at(given, [name])) for name in names]
+    if len({len(scopes) for scopes in lists}) != 1:
+        raise NoValue("rows")
+    each = [{**given, **dict(zip(names, row, strict=True))} for row in zip(*lists, strict=True)]
+    if worked is None:
+        return [Scope(before, arguments, look, each[-1]) for arguments in each]
+    scopes = worked[question] = [Scope(before, arguments, look, each[-1], {}) for arguments in each]
+    return scopes
+
+
+def rows(value: Any) -> list[Any]:
+    """Return the value, which has to be a list; raises NoValue."""
+    if not isinstance(value, list):
+        raise NoValue("list")
+    return value
+
 
 def evaluate(expression: Expression, before: Any, arguments: Any, look: Look = nothing) -> Any:
-    """Value of the expression; raises Missing where it has none."""
+    """Value of the expression; raises NoValue where it has none."""
     return compiled(expression)(Scope(before, arguments, look))
-
-
-def value_of(expression: Expression, scope: Scope) -> Any:
-    """The same in a scope at hand."""
-    return compiled(expression)(scope)
 
 
 def _run(expression: Expression) -> Run:
     return OPERATORS[expression[0]](expression[1:], _run)
 
 
-compiled = Kept(_run)
+compiled = IdentityCache(_run)
 """The expression as a function, kept: from now on nobody may change it."""
 COSTLY = ("document", "find", "match", "row", "rows", "sum", "total")
 
@@ -98,20 +167,20 @@ def _shared(expression: Expression) -> Run:
     run = OPERATORS[expression[0]](expression[1:], _shared)
     if expression[0] not in COSTLY:
         return run
-    asked = canonical(expression)
+    text = canonical(expression)
 
     def once(scope: Scope) -> Any:
         worked = scope.worked
         if worked is None:
             return run(scope)
-        if asked not in worked:
-            worked[asked] = run(scope)
-        return worked[asked]
+        if text not in worked:
+            worked[text] = run(scope)
+        return worked[text]
 
     return once
 
 
-shared = Kept(_shared)
+shared = IdentityCache(_shared)
 """The same of a rule that answers calls: equal parts of its expressions are worked out once in a scope that keeps them."""
 
 
@@ -119,40 +188,81 @@ def _fields(pairs: Iterable[tuple[str, Expression]], make: Make) -> list[tuple[s
     return [(name, make(expression)) for name, expression in pairs]
 
 
-def _before(path: list[Any], make: Make) -> Run:
+def _argument(path: list[Any], make: Make, holder: Callable[[Scope], Any] = operator.attrgetter("arguments")) -> Run:
+    """Give the value at a path of the arguments, or of what else of the scope the `holder` gives."""
     if len(path) != 1:
-        return lambda scope: at(scope.before, path)
+        return lambda scope: at(holder(scope), path)
     name = path[0]
 
     def run(scope: Scope) -> Any:
-        before = scope.before
-        return before[name] if type(before) is dict and type(name) is str and name in before else at(before, path)
-
-    return run
-
-
-def _argument(path: list[Any], make: Make) -> Run:
-    if len(path) != 1:
-        return lambda scope: at(scope.arguments, path)
-    name = path[0]
-
-    def run(scope: Scope) -> Any:
-        given = scope.arguments
+        given = holder(scope)
         return given[name] if type(given) is dict and type(name) is str and name in given else at(given, path)
 
     return run
 
 
-def _constant(operands: list[Any], make: Make) -> Run:
-    value = operands[0]
+def _typed(work: Callable[..., Any], *kinds: Callable[[Any, Make], Run]) -> Operator:
+    """Return an operator that works on the values of its operands, each of a kind."""
+    def operator_of(operands: list[Any], make: Make) -> Run:
+        runs = [kind(operands[place], make) for place, kind in enumerate(kinds)]
+        return lambda scope: work(*[run(scope) for run in runs])
+
+    return operator_of
+
+
+def _list(expression: Expression, make: Make) -> Run:
+    e = make(expression)
+    return lambda scope: rows(e(scope))
+
+
+def _number(expression: Expression, make: Make) -> Run:
+    e = make(expression)
+    return lambda scope: amount(e(scope))
+
+
+def _written(value: Any, make: Make) -> Run:
+    """Take an operand as it is written."""
     return lambda scope: value
 
 
+def _append(operands: list[Any], make: Make) -> Run:
+    runs = list(map(make, operands))
+
+    def run(scope: Scope) -> Any:
+        first, *items = [one(scope) for one in runs]
+        return [*rows(first), *items]
+
+    return run
+
+
+def _append_where(holds: Callable[[Any], bool]) -> Operator:
+    """Return the list with the item at its end where this holds of the number."""
+    def operator_of(operands: list[Any], make: Make) -> Run:
+        e, number, item = operands
+        with_it, without, n = _append([e, item], make), _append([e], make), _number(number, make)
+        return lambda scope: (with_it if holds(n(scope)) else without)(scope)
+
+    return operator_of
+
+
+def total(values: list[Any]) -> Any:
+    """Sum from left to right, as a loop adds (the built-in sum compensates for rounding since Python 3.12)."""
+    sum_so_far: Any = 0
+    for value in values:
+        sum_so_far += amount(value)
+    return sum_so_far
+
+
+def _sign(operands: list[Any], make: Make) -> Run:
+    number, (above, other) = _number(operands[0], make), list(map(make, operands[1:]))
+    return lambda scope: above(scope) if number(scope) > 0 else other(scope)
+
+
 def path_of(steps: list[Any], make: Make) -> Callable[[Scope], list[Any]]:
-    """Steps, those that are expressions worked out."""
+    """Return steps, those that are expressions worked out."""
     if not any(type(step) is list for step in steps):
         return lambda scope: steps
-    runs = [make(step) if type(step) is list else _constant([step], make) for step in steps]
+    runs = [make(step) if type(step) is list else _written(step, make) for step in steps]
     return lambda scope: [run(scope) for run in runs]
 
 
@@ -166,26 +276,26 @@ def _document(operands: list[Any], make: Make) -> Run:
 
     def run(scope: Scope) -> Any:
         key = named(scope)
-        found = scope.look(kind, str(key)) if isinstance(key, NAMES) else None
-        if found is None:
-            raise Missing(key)
-        return found
+        text = scope.look(kind, str(key)) if isinstance(key, NAMES) else None
+        if text is None:
+            raise NoValue(key)
+        return text
 
     return run
 
 
 def _find(operands: list[Any], make: Make) -> Run:
-    e, field, sought = list_of(operands[0], make), operands[1], make(operands[2])
+    e, field, sought = _list(operands[0], make), operands[1], make(operands[2])
 
     def run(scope: Scope) -> Any:
-        found = e(scope)
-        return found[_place(found, field, sought(scope))]
+        items = e(scope)
+        return items[_place(items, field, sought(scope))]
 
     return run
 
 
-def _place(found: list[Any], field: str, wanted: Any) -> int:
-    for place, row in enumerate(found):
+def _place(items: list[Any], field: str, wanted: Any) -> int:
+    for place, row in enumerate(items):
         if isinstance(row, dict) and field in row and row[field] == wanted:
             return place
     raise Nowhere(field)
@@ -199,13 +309,13 @@ def _agree(operands: list[Any], make: Make) -> Run:
         for one in runs:
             try:
                 value = one(scope)
-            except Missing:
+            except NoValue:
                 continue
             if values and (type(value) is not type(values[0]) or value != values[0]):
-                raise Missing("agree")
+                raise NoValue("agree")
             values.append(value)
         if not values:
-            raise Missing("agree")
+            raise NoValue("agree")
         return values[0]
 
     return run
@@ -216,25 +326,14 @@ def _object(operands: list[Any], make: Make) -> Run:
     return lambda scope: {name: run(scope) for name, run in fields}
 
 
-def _sorted(operands: list[Any], make: Make) -> Run:
-    e = list_of(operands[0], make)
-
-    def run(scope: Scope) -> Any:
-        value = e(scope)
-        if not all(isinstance(item, str) for item in value):
-            raise Missing("sorted")
-        return sorted(value)
-
-    return run
-
-
-def _concat(operands: list[Any], make: Make) -> Run:
-    one, other = list_of(operands[0], make), list_of(operands[1], make)
-    return lambda scope: one(scope) + other(scope)
+def _sorted(items: list[Any]) -> list[str]:
+    if not all(isinstance(item, str) for item in items):
+        raise NoValue("sorted")
+    return sorted(items)
 
 
 def _each(operands: list[Any], make: Make) -> Run:
-    e, item = list_of(operands[0], make), make(operands[1])
+    e, item = _list(operands[0], make), make(operands[1])
 
     def run(scope: Scope) -> Any:
         arguments, look, last = scope.arguments, scope.look, scope.last
@@ -243,21 +342,16 @@ def _each(operands: list[Any], make: Make) -> Run:
     return run
 
 
-def _each_position(operands: list[Any], make: Make) -> Run:
-    names, item = operands[0], make(operands[1])
-    return lambda scope: [item(inner) for inner in positions(names, scope)]
-
-
 def _replace(operands: list[Any], make: Make) -> Run:
-    e, field, names = list_of(operands[0], make), *operands[1:3]
+    e, field, names = _list(operands[0], make), *operands[1:3]
     key, changes = make(operands[3]), _fields(operands[4], make)
 
     def run(scope: Scope) -> Any:
-        found = list(e(scope))
+        items = list(e(scope))
         for inner in positions(names, scope):
-            place = _place(found, field, key(inner))
-            found[place] = {**found[place], **{name: change(inner) for name, change in changes}}
-        return found
+            place = _place(items, field, key(inner))
+            items[place] = {**items[place], **{name: change(inner) for name, change in changes}}
+        return items
 
     return run
 
@@ -268,10 +362,10 @@ def _row(operands: list[Any], make: Make) -> Run:
     def run(scope: Scope) -> Any:
         wanted = {column: value(scope) for column, value in columns}
         if not all(isinstance(value, SCALARS) for value in wanted.values()):
-            raise Missing("row")
+            raise NoValue("row")
         row = scope.look(kind, canonical(wanted))
         if row is None:
-            raise Missing("row")
+            raise NoValue("row")
         return at(row, path(scope))
 
     return run
@@ -285,7 +379,7 @@ def _match(operands: list[Any], make: Make) -> Run:
         for row in rows(e(scope)):
             if isinstance(row, dict) and all(name in row and row[name] == value for name, value in wanted.items()):
                 return row
-        raise Missing("match")
+        raise NoValue("match")
 
     return run
 
@@ -296,7 +390,7 @@ def _with(operands: list[Any], make: Make) -> Run:
     def run(scope: Scope) -> Any:
         value = e(scope)
         if not isinstance(value, dict):
-            raise Missing("with")
+            raise NoValue("with")
         return {**value, **{name: one(scope) for name, one in fields}}
 
     return run
@@ -309,9 +403,9 @@ def _first(operands: list[Any], make: Make) -> Run:
         for one in runs:
             try:
                 return one(scope)
-            except Missing:
+            except NoValue:
                 continue
-        raise Missing("first")
+        raise NoValue("first")
 
     return run
 
@@ -321,7 +415,7 @@ def _same(operands: list[Any], make: Make) -> Run:
 
     def run(scope: Scope) -> Any:
         if one(scope) != other(scope):
-            raise Missing("same")
+            raise NoValue("same")
         return value(scope)
 
     return run
@@ -332,19 +426,19 @@ def _last(operands: list[Any], make: Make) -> Run:
 
     def run(scope: Scope) -> Any:
         if scope.last is None:
-            raise Missing("last")
+            raise NoValue("last")
         return e(Scope(scope.before, scope.last, scope.look, scope.last))
 
     return run
 
 
-def _told(kind: str, key: str, such: type | tuple[type, ...], made: Callable[[Any], Any]) -> Run:
-    """What is made of what a look tells under one of the names above, where that is such."""
+def _external(kind: str, key: str, such: type | tuple[type, ...], made: Callable[[Any], Any]) -> Run:
+    """Return what is made of what a look tells under one of the names above, where that is such."""
     def run(scope: Scope) -> Any:
-        found = scope.look(kind, key)
-        if found is None or not isinstance(found, such):
-            raise Missing(kind)
-        return made(found)
+        given = scope.look(kind, key)
+        if given is None or not isinstance(given, such):
+            raise NoValue(kind)
+        return made(given)
 
     return run
 
@@ -352,32 +446,28 @@ def _told(kind: str, key: str, such: type | tuple[type, ...], made: Callable[[An
 def _now(operands: list[Any], make: Make) -> Run:
     form, seconds = operands
     exactness = "day" if form == clock.DAY else "exact"
-    return _told(NOW, exactness, str, lambda found: clock.write(form, clock.after(found, seconds)))
+    return _external(NOW, exactness, str, lambda instant: clock.write(form, clock.after(instant, seconds)))
 
 
-OPERATORS: dict[str, Callable[[list[Any], Make], Run]] = {
-    "before": _before,
-    "argument": _argument,
-    "constant": _constant,
-    "document": _document,
-    "at": _inside,
-    "find": _find,
-    "agree": _agree,
-    "object": _object,
-    "sorted": _sorted,
-    "concat": _concat,
-    "each": _each,
-    "rows": _each_position,
-    "row": _row,
-    "match": _match,
-    "with": _with,
-    "first": _first,
-    "same": _same,
-    "replace": _replace,
-    "last": _last,
-    "nth": lambda operands, make: _told(DONE, operands[0], int, lambda done: at(operands[1], [done])),
-    "following": lambda operands, make: _told(LAST, canonical(operands), int, lambda last: named(last + 1, operands[1])),
+def _rows(operands: list[Any], make: Make) -> Run:
+    names, item = operands[0], make(operands[1])
+    return lambda scope: [item(inner) for inner in positions(names, scope)]
+
+
+OPERATORS: dict[str, Operator] = {
+    "before": lambda path, make: _argument(path, make, operator.attrgetter("before")), "argument": _argument,
+    "constant": lambda operands, make: _written(operands[0], make), "document": _document, "at": _inside, "find": _find,
+    "agree": _agree, "object": _object, "sorted": _typed(_sorted, _list), "concat": _typed(operator.add, _list, _list),
+    "each": _each, "rows": _rows, "row": _row, "match": _match, "with": _with, "first": _first, "same": _same,
+    "replace": _replace, "last": _last,
+    "nth": lambda operands, make: _external(DONE, operands[0], int, lambda done: at(operands[1], [done])),
+    "following": lambda operands, make: _external(LAST, canonical(operands), int, lambda last: named(last + 1, operands[1])),
     "now": _now,
-    "fresh": lambda operands, make: _told(FRESH, canonical(operands), object, lambda found: found),
-    **AMOUNTS,
-}
+    "fresh": lambda operands, make: _external(FRESH, canonical(operands), object, lambda given: given),
+    "append": _append, "append_above": _append_where(lambda number: bool(number > 0)),
+    "append_unless_zero": _append_where(lambda number: bool(number != 0)),
+    "times": _typed(operator.mul, _number, _number), "plus": _typed(operator.add, _number, _number),
+    "minus": _typed(operator.sub, _number, _number), "negative": _typed(operator.neg, _number),
+    "absolute": _typed(abs, _number), "round": _typed(round, _number, _written), "length": _typed(len, _list),
+    "sum": _typed(total, _list),
+    "total": _typed(lambda items, name: total([at(row, [name]) for row in items]), _list, _written), "sign": _sign}

@@ -1,4 +1,4 @@
-"""The files of a room: rows of JSON lines, the same rows packed for a quick start, and tasks (docs/environment.md)."""
+"""The files of an environment: rows of JSON lines, the same rows packed for a quick start, and tasks (docs/environment.md)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ V = TypeVar("V")
 PACKED = ".packed"
 """Ending of a file that holds the rows of the JSON lines of the same name: in an image, in their place."""
 NAMED_BY = {"world.jsonl": ("class", "key"), "recorded.jsonl": ("tool", "arguments")}
-"""Files that are packed, and the fields by which their rows are looked up."""
+"""Files that are packed, and the fields by which their rows are found."""
 TASKS = "tasks.jsonl"
 _HEAD = 8
 _VERSION = 2
@@ -24,7 +24,7 @@ _VERSION = 2
 
 
 class Later(dict[K, V]):
-    """A dict with all its keys, whose values are made when they are first looked up."""
+    """A dict with all its keys, whose values are made when they are first read."""
 
     def __init__(self, keys: dict[K, Any], make: Callable[[K], V]) -> None:
         """`keys`: what these are, in order; their values do not matter."""
@@ -39,7 +39,7 @@ class Later(dict[K, V]):
         return value
 
     def get(self, key: K, otherwise: Any = None) -> Any:
-        """The value, made where it is not yet; `otherwise` where the key is none of these."""
+        """Return the value, computed if it is not yet; `otherwise` if the key is none of these."""
         try:
             return self[key]
         except KeyError:
@@ -55,11 +55,11 @@ class Later(dict[K, V]):
 
 
 def named_rows(path: Path) -> Iterable[dict[str, Any]] | Later[tuple[str, str], list[dict[str, Any]]]:
-    """Rows of a file in `NAMED_BY`; where it is packed, by their names, each read when it is looked up."""
+    """Rows of a file in `NAMED_BY`; where it is packed, by their names, each read when it is needed."""
     packed = path.with_suffix(PACKED)
     if path.exists() or not packed.exists():
         return rows_of(path)
-    opened = os.open(packed, os.O_RDONLY | os.O_CLOEXEC)  # as long as the room lives
+    opened = os.open(packed, os.O_RDONLY | os.O_CLOEXEC)  # as long as the environment lives
     size = int.from_bytes(os.pread(opened, _HEAD, 0), "big")
     places: dict[tuple[str, str], int] = {}
     at = _HEAD + size
@@ -88,22 +88,20 @@ def rows_of(path: Path) -> Iterable[dict[str, Any]]:
 def pack(lines: str, by: tuple[str, str]) -> bytes:
     """Rows of JSON lines as `named_rows` reads them: the size of an index in 8 bytes, the index [[first part of names, their
     second parts, how many bytes their rows have], …], and the rows of each name; index and rows in marshal's format."""
-    held: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    by_first: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for line in lines.split("\n"):
         if line:
             row = json.loads(line)
-            held.setdefault(row[by[0]], {}).setdefault(row[by[1]], []).append(row)
-    texts = [[marshal.dumps(rows, _VERSION) for rows in named.values()] for named in held.values()]
-    index = marshal.dumps(
-        [[first, list(named), list(map(len, own))] for (first, named), own in zip(held.items(), texts, strict=True)], _VERSION)
+            by_first.setdefault(row[by[0]], {}).setdefault(row[by[1]], []).append(row)
+    texts = [[marshal.dumps(rows, _VERSION) for rows in named.values()] for named in by_first.values()]
+    index = marshal.dumps([
+        [first, list(named), list(map(len, own))]
+        for (first, named), own in zip(by_first.items(), texts, strict=True)], _VERSION)
     return b"".join((len(index).to_bytes(_HEAD, "big"), index, *(text for own in texts for text in own)))
 
 
 def task_of(row: dict[str, Any]) -> Task:
-    """A row of tasks.jsonl as a `Task`."""
-    return Task(
-        task_id=row["task_id"], session_ids=tuple(row["session_ids"]), split=row["split"], limits=Limits(**row["limits"]),
-        family=row["family"], goal=row["goal"], starts_at=row["starts_at"], opening=tuple(row["opening"]),
-        user=row["user"], slots=row["slots"], segment_of=row["segment_of"],
-        derived_from=row["derived_from"],
-    )
+    """Return a row of tasks.jsonl as a `Task`."""
+    fields = {name: row[name] for name in Task._fields}
+    return Task(**fields | {
+        "session_ids": tuple(row["session_ids"]), "limits": Limits(**row["limits"]), "opening": tuple(row["opening"])})

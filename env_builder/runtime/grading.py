@@ -8,61 +8,87 @@ that `words.py` finds. The agent's text is searched for facts, never run and nev
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from .checks import Ask, Found, Seen
+from .checks import Ask, EpisodeView
 from .records import Episode, Grade
-from .rubrics import Check, Rubric
+from .rubrics import ParsedRubric
 
 MODES = ("eval", "train")
 """`eval`: in [0, 1]. `train`: in [-1, 1], penalties go below 0."""
 
-Judged = tuple[tuple[Check, Found], ...]
-"""Each check with what it found."""
+
+class RubricGrader:
+    """The rubrics of an environment's tasks, each parsed once, and what episodes are worth by them."""
+
+    def __init__(self, documents: Mapping[str, dict[str, Any]]) -> None:
+        self._documents = documents
+        self._parsed: dict[str, ParsedRubric] = {}
+
+    def rubric(self, task_id: str) -> ParsedRubric | None:
+        """Return the task's rubric; None where it has no verified one here."""
+        if task_id not in self._parsed and task_id in self._documents:
+            self._parsed[task_id] = ParsedRubric.read(self._documents[task_id])
+        return self._parsed.get(task_id)
+
+    def grade(
+        self, task_id: str, episode: Callable[[], Episode], mode: str = "eval", ask: Ask | None = None, seed: int = 0
+    ) -> Grade:
+        """Grade an episode, which is made only where the task has a rubric; else it is unscored."""
+        rubric = self.rubric(task_id)
+        return Grade(None, ()) if rubric is None else grade(rubric, episode(), mode, ask, seed)
+
+    def shaped(
+        self, task_id: str, episodes: Callable[[], Sequence[Episode]], discount: float = 1.0, ask: Ask | None = None,
+        seed: int = 0,
+    ) -> tuple[float, ...] | None:
+        """Reward each step (`shaped` below); None where the task has no rubric, or the episode is unscored."""
+        rubric = self.rubric(task_id)
+        return None if rubric is None else shaped(rubric, episodes(), discount, ask, seed)
 
 
 def grade(
-    rubric: Rubric | dict[str, Any], episode: Episode, mode: str = "eval", ask: Ask | None = None, seed: int = 0
+    rubric: ParsedRubric | dict[str, Any], episode: Episode, mode: str = "eval", ask: Ask | None = None, seed: int = 0
 ) -> Grade:
     """Reward of `episode` by `rubric`, each check with its verdict and evidence.
 
     A failed gate gives 0; else the reward is the weighted share of passed `score` checks (1 where there are none);
     failed penalties subtract their weight; the sum is clamped to [0, 1], or to [-1, 1] in the mode `train`. A rubric without
-    gates and scores gives 0 at most. None (unscored) where the answers that the room did not know, or a judge that failed,
+    gates and scores gives 0 at most. None (unscored) where answers that the environment did not know, or a failed judge,
     could have turned the reward. `ask`: the model that judges ask, `seed`: of what they are asked.
     ValueError: an unknown mode, or a rubric that is none (one sentence).
     """
     if mode not in MODES:
         raise ValueError(f"no mode {mode!r}; there are: {', '.join(MODES)}")
-    read = rubric if isinstance(rubric, Rubric) else Rubric.read(rubric)
-    seen = Seen(episode, ask, seed)
-    found = [check.judge(check.parameters, seen) for check in read.checks]
-    swayed = [one.swayed for one in found]
-    held = [one.passed for one in found]
-    if any(swayed):  # what hangs on what nobody knows: had it passed, had it failed
-        both = [[sure if sway else one for one, sway in zip(held, swayed, strict=True)] for sure in (True, False)]
+    read = rubric if isinstance(rubric, ParsedRubric) else ParsedRubric.read(rubric)
+    view = EpisodeView(episode, ask, seed)
+    results = [check.judge(view) for check in read.checks]
+    doubtful = [one.depends_on_unknown for one in results]
+    passed = [one.passed for one in results]
+    if any(doubtful):  # what hangs on what nobody knows: had it passed, had it failed
+        both = [[sure if sway else one for one, sway in zip(passed, doubtful, strict=True)] for sure in (True, False)]
         best, worst = (reward_of(read, one, mode) for one in both)
     else:
-        best = worst = reward_of(read, held, mode)
-    return Grade(best if best == worst else None, tuple(zip(read.checks, found, strict=True)))
+        best = worst = reward_of(read, passed, mode)
+    return Grade(best if best == worst else None, tuple(zip(read.checks, results, strict=True)))
 
 
-def reward_of(rubric: Rubric, held: Sequence[bool | None], mode: str) -> float:
-    """The reward where each of the rubric's checks held or not."""
+def reward_of(rubric: ParsedRubric, passed: Sequence[bool | None], mode: str) -> float:
+    """Return the reward where each of the rubric's checks held or not."""
     total = reached = lost = reward = 0.0
     for at, weight in rubric.scores:
         total += weight
-        reached += weight if held[at] else 0.0
-    if all(map(held.__getitem__, rubric.gates)) and (rubric.gates or rubric.scores):
+        reached += weight if passed[at] else 0.0
+    if all(map(passed.__getitem__, rubric.gates)) and (rubric.gates or rubric.scores):
         reward = reached / total if total else float(not rubric.scores)
     for at, weight in rubric.penalties:
-        lost += 0.0 if held[at] else weight
+        lost += 0.0 if passed[at] else weight
     return max(0.0 if mode == "eval" else -1.0, min(1.0, reward - lost))
 
 
-def potential(rubric: Rubric, episode: Episode) -> float:
+def potential(rubric: ParsedRubric, episode: Episode) -> float:
     """How far an episode has come, in [0, 1]: the weighted share of `shaping` checks; where none is, of gates and scores.
 
     A check that can tell counts by how far it has come (2 of 3 facts told); a judge is not asked and counts as nothing.
@@ -72,13 +98,15 @@ def potential(rubric: Rubric, episode: Episode) -> float:
     total = sum(check.weight for check in checks)
     if not total:
         return 0.0
-    seen = Seen(episode)
-    founds = ((check.weight, check.judge(check.parameters, seen)) for check in checks)
-    return sum(weight * (float(bool(found.passed)) if found.share is None else found.share) for weight, found in founds) / total
+    view = EpisodeView(episode)
+    founds = ((check.weight, check.judge(view)) for check in checks)
+    return sum(weight * (float(bool(result.passed)) if result.share is None else result.share) for weight,
+               result in founds) / total
 
 
 def shaped(
-    rubric: Rubric | dict[str, Any], episodes: Sequence[Episode], discount: float = 1.0, ask: Ask | None = None, seed: int = 0
+    rubric: ParsedRubric | dict[str, Any], episodes: Sequence[Episode], discount: float = 1.0, ask: Ask | None = None,
+    seed: int = 0
 ) -> tuple[float, ...] | None:
     """Reward of each step, for training: `episodes` before the first step and after each; None where it is unscored.
 
@@ -91,7 +119,7 @@ def shaped(
         raise ValueError(f"the discount must be above 0 and at most 1, not {discount}")
     if len(episodes) < 2:
         raise ValueError("an episode without a step has no rewards of steps")
-    read = rubric if isinstance(rubric, Rubric) else Rubric.read(rubric)
+    read = rubric if isinstance(rubric, ParsedRubric) else ParsedRubric.read(rubric)
     reward = grade(read, episodes[-1], "train", ask, seed).reward
     if reward is None:
         return None
@@ -99,3 +127,14 @@ def shaped(
     steps = [discount * after - before for before, after in pairwise(heights)]
     return (*steps[:-1], steps[-1] + reward)
 
+
+def lost(rubric: ParsedRubric, episode: Episode) -> str | None:
+    """Return the id of the first gate that no continuation of the episode can pass, None where every gate can still be passed.
+
+    What the episode may yet come to is a reward of 0, or none where the agent goes on to ask what nobody knows. Each kind says
+    what it takes (`CheckKind.is_lost`). Where an answer that the environment did not know leaves a doubt, nothing is lost. Does
+    not see: an end state that is out of reach because an entity is used up; a document that nobody can change back.
+    """
+    view = EpisodeView(episode)
+    gates = (check for check in rubric.checks if check.role == "gate")
+    return next((check.check_id for check in gates if check.rule.is_lost(check.parameters, view)), None)

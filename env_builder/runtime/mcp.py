@@ -1,30 +1,31 @@
-"""The room speaks the Model Context Protocol over stdio: newline-delimited JSON-RPC 2.0, standard library only.
+"""The server's side of the Model Context Protocol: newline-delimited JSON-RPC 2.0, standard library only.
 
 What goes in: lines of JSON on a binary stream. What comes out: one line of JSON per request, nothing per notification.
-Both eras of the protocol are spoken, as the client's first request decides: the `initialize` handshake (2024-11-05 to
-2025-11-25) and the envelope that every request carries (`server/discover`, 2026-07-28).
-Specification: https://modelcontextprotocol.io/specification.
+Both eras of the protocol are supported, as the client's first request decides: the `initialize` handshake (2024-11-05 to
+2025-11-25) and the envelope that every request carries (`server/discover`, 2026-07-28). A server over HTTP answers
+`initialize` itself, with `handshake`, and forwards the rest. Specification: https://modelcontextprotocol.io/specification.
 
 The agent's side is `tools/list` and `tools/call`. With `control=True` there is a second side for the host that runs the
-episodes, under the prefix `traceroom/`: reset, say, learn, prompt, supply, finish, state, journal, close, tasks. A host
-between an agent and the room forwards `tools/*` alone: journal and user are its own.
+episodes, under the prefix `traceroom/`: reset, say, learn, prompt, supply, finish, state, journal, close, tasks
+(docs/containers.md). Who can call these can end or read any episode: a host between an agent and the environment forwards
+`tools/*` alone, and keeps journal and user to itself.
 
-One server holds one episode, and any number beside it over the same world: a request whose `_meta` has `traceroom/episode`
-is about the episode of that name, which `traceroom/reset` begins and `traceroom/close` ends. None sees another.
+A server holds one episode without a name, and any number of named episodes over the same world: a request whose `_meta` has
+`traceroom/episode` is about the episode of that name, which `traceroom/reset` begins and `traceroom/close` ends.
 
-Sees: one line at a time, up to `MAX_LINE` bytes. Does not see: who sends it; whoever holds the stream holds its episodes.
+Sees: one line at a time, up to `MAX_LINE` bytes. Does not see: who sends it; any client of the stream controls its episodes.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import BufferedIOBase
 from typing import Any, BinaryIO
 
-from .control import CLOSE, HANDLERS, INVALID_PARAMS, RESET, Handler, Played, Refused
 from .environment import Environment
+from .files import task_of
 from .records import Observation, Result, Task
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -32,14 +33,15 @@ HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 STRUCTURED_SINCE = "2025-06-18"
 """The first revision whose results may also be structured."""
 ENVELOPE_VERSIONS = ("2026-07-28",)
-"""Protocol revisions whose every request says its version in `_meta`."""
+"""Protocol revisions in which every request names its version in `_meta`."""
 MAX_LINE = 16 * 1024 * 1024
 """Bytes of the longest line that is read; a longer one is answered with an error and skipped."""
 CHUNK = 64 * 1024
-"""Bytes that are read at a time; what they ask is answered together."""
+"""Bytes that are read at a time; their requests are answered together."""
 
-PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INTERNAL_ERROR = -32700, -32600, -32601, -32603
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 UNSUPPORTED_VERSION = -32022
+RESET, CLOSE = "traceroom/reset", "traceroom/close"
 EPISODE_KEY = "traceroom/episode"
 """Names in a request's `_meta` the episode that it is about."""
 _VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
@@ -49,219 +51,330 @@ _CAPABILITIES = {"tools": {"listChanged": False}}
 _NEVER_CACHE = {"ttlMs": 0, "cacheScope": "private"}
 
 
-def _no_json(constant: str) -> Any:
+def _reject_constant(constant: str) -> Any:
     raise ValueError(f"{constant} is not JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_json)
+_DECODER = json.JSONDecoder(parse_constant=_reject_constant)
 _ENCODER = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))
 
 
-class Server:
+class RequestError(Exception):
+    """A request that is answered with a JSON-RPC error."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.data = data
+
+
+class ServedEpisode:
+    """An episode that a server holds."""
+
+    __slots__ = ("environment", "tools")
+
+    def __init__(self, environment: Environment) -> None:
+        self.environment = environment
+        self.tools: dict[str, dict[str, Any]] = {}
+        """Name -> descriptor of the tools that the agent sees, none before the episode has begun."""
+
+    def begin(self, task_id: str | Task | None, seed: int, at: str | None, perturbations: Sequence[str]) -> Observation:
+        """Reset to a task, or with None to the environment without one; KeyError or ValueError if that is not possible."""
+        reset = self.environment.reset
+        observation = reset(None, at=at) if task_id is None else reset(task_id, seed=seed, perturbations=perturbations)
+        self.tools = {tool["name"]: tool for tool in observation.tools}
+        return observation
+
+
+Handler = Callable[[ServedEpisode, dict[str, Any]], dict[str, Any]]
+
+
+class LineReader:
+    """Splits a stream of bytes into lines."""
+
+    def __init__(self) -> None:
+        self._rest: list[bytes] = []
+        self._n_rest = 0
+        self._skipping = False
+
+    def split(self, data: bytes) -> list[bytes | None]:
+        """Return the lines that are complete now and not blank; None in the place of one that is longer than `MAX_LINE`."""
+        *ends, rest = data.split(b"\n")
+        lines: list[bytes | None] = []
+        for end in ends:
+            if not self._skipping:
+                line = b"".join((*self._rest, end)) if self._rest else end
+                if line.strip():
+                    lines.append(line if len(line) < MAX_LINE else None)
+            self._rest, self._n_rest, self._skipping = [], 0, False
+        if rest and not self._skipping:
+            self._rest.append(rest)
+            self._n_rest += len(rest)
+            if self._n_rest >= MAX_LINE:
+                lines.append(None)
+                self._rest, self._n_rest, self._skipping = [], 0, True
+        return lines
+
+
+class McpServer:
     """Answers the requests of one client about one environment."""
 
     def __init__(self, environment: Environment, control: bool = False) -> None:
-        self._fresh = environment.fork()
-        """The environment as it was loaded: what every further episode begins from."""
-        self._episode = Played(environment)
-        self._episodes: dict[str, Played] = {}
+        self._initial = environment.fork()
+        """The environment as it was loaded: every named episode begins from it."""
+        self._episode = ServedEpisode(environment)
+        self._episodes: dict[str, ServedEpisode] = {}
         self._enveloped: bool | None = None
         self._structured = False
-        self._rest: list[bytes] = []
-        """What has come of a line that is not whole."""
-        self._n_rest = 0
-        self._skipping = False
-        agent: dict[str, Handler] = {
+        self._methods: dict[str, Handler] = {
             "initialize": self._initialize,
             "server/discover": self._discover,
-            "ping": lambda played, params: {},
+            "ping": lambda episode, params: {},
             "tools/list": self._list_tools,
             "tools/call": self._call_tool,
         }
-        self._methods = {**agent, **(HANDLERS | {"traceroom/supply": self._supply} if control else {})}
+        if control:
+            self._methods |= _CONTROL | {"traceroom/supply": self._supply}
 
     def begin(
-        self, task_id: str | Task | None, seed: int = 0, at: str | None = None, conditions: Sequence[str] = ()
+        self, task_id: str | Task | None, seed: int = 0, at: str | None = None, perturbations: Sequence[str] = ()
     ) -> Observation:
-        """Begin the episode without a name; KeyError or ValueError where that cannot be."""
-        return self._episode.begin(task_id, seed, at, conditions)
+        """Begin the episode without a name; KeyError or ValueError if that is not possible."""
+        return self._episode.begin(task_id, seed, at, perturbations)
 
     def serve(self, source: BufferedIOBase, sink: BinaryIO) -> None:
         """Answer line after line until `source` ends."""
-        data = source.read1(CHUNK)
+        reader, data = LineReader(), b"\n"
         while data:
-            self._give(sink, self.take(data))
             data = source.read1(CHUNK)
-        self._give(sink, self.take(b"\n"))
+            replies = b""
+            for line in reader.split(data or b"\n"):
+                reply = self.reply(parse_line(line))
+                if reply is not None:
+                    replies += encode(reply)
+            if replies:
+                sink.write(replies)
+                sink.flush()
 
-    def _give(self, sink: BinaryIO, replies: bytes) -> None:
-        if replies:
-            sink.write(replies)
-            sink.flush()
+    def answer(self, line: bytes | None) -> Any:
+        """Return the reply to one line, None if there is none."""
+        return self.reply(parse_line(line)) if line is None or line.strip() else None
 
-    def take(self, data: bytes) -> bytes:
-        """Replies to the lines that are whole with these bytes; what comes after the last of them waits for more."""
-        *ends, rest = data.split(b"\n")
-        replies = []
-        for end in ends:
-            replies.append(self._line(end))
-            self._rest, self._n_rest, self._skipping = [], 0, False
-        self._rest.append(rest)
-        self._n_rest += len(rest)
-        if self._n_rest >= MAX_LINE and not self._skipping:
-            replies.append(self._line(b""))
-            self._skipping = True
-        if self._skipping:
-            self._rest, self._n_rest = [], 0
-        return b"".join(replies)
-
-    def _line(self, end: bytes) -> bytes:
-        """Reply to the line that has this end; one that is too long is answered once, and skipped."""
-        if self._skipping:
-            return b""
-        if self._n_rest + len(end) >= MAX_LINE:
-            return written(_error(None, INVALID_REQUEST, f"a line is longer than {MAX_LINE} bytes"))
-        reply = self.answer(b"".join((*self._rest, end)))
-        return b"" if reply is None else written(reply)
-
-    def answer(self, line: bytes) -> Any:
-        """Reply to one line: an object, a list of them for a batch, or None where nothing is to be said."""
-        if not line.strip():
-            return None
+    def reply(self, message: Any) -> Any:
+        """Return the reply to a message: an object, a list for a batch, or None if there is none."""
+        if isinstance(message, list) and message:
+            return [reply for each in message if (reply := self.reply(each)) is not None] or None
+        refusal = invalid_request(message)
+        if refusal is not None or "id" not in message:  # a notification is never answered, not even a wrong one
+            return refusal
+        identity, method, params = message["id"], message.get("method"), message.get("params", {})
+        if method is None:
+            return None  # the reply to a request that this server never makes
         try:
-            message = _DECODER.decode(line.decode())
-        except (ValueError, RecursionError):
-            return _error(None, PARSE_ERROR, "the line is not JSON")
-        if isinstance(message, list):
-            if not message:
-                return _error(None, INVALID_REQUEST, "an empty batch")
-            replies = [reply for reply in map(self._answer, message) if reply is not None]
-            return replies or None
-        return self._answer(message)
-
-    def _answer(self, message: Any) -> dict[str, Any] | None:
-        if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-            return _error(None, INVALID_REQUEST, 'not a JSON-RPC 2.0 object ("jsonrpc": "2.0" is missing)')
-        identity = message.get("id")
-        if "method" not in message and ("result" in message or "error" in message):
-            return None  # an answer to something that we never ask
-        if "id" in message and (isinstance(identity, bool) or not isinstance(identity, str | int | float)):
-            return _error(None, INVALID_REQUEST, "the id is neither a string nor a number")
-        method, params = message.get("method"), message.get("params", {})
-        if not isinstance(method, str):
-            return _error(identity, INVALID_REQUEST, "the method is not a string")
-        if "id" not in message:
-            return None  # a notification is never answered, not even a wrong one
-        try:
+            handler = self._methods.get(method)
+            if handler is None:
+                raise RequestError(METHOD_NOT_FOUND, f"no method {method!r}; there are: {', '.join(sorted(self._methods))}")
             if not isinstance(params, dict):
-                raise Refused(INVALID_PARAMS, "params is not an object")
-            return {"jsonrpc": "2.0", "id": identity, "result": self._dispatch(method, params)}
-        except Refused as refused:
-            return _error(identity, refused.code, str(refused), refused.data)
-        except (KeyError, ValueError, RecursionError) as error:  # the environment's own way to say that it cannot be
-            return _error(identity, INVALID_PARAMS, str(error.args[0] if error.args else error))
-        except OSError as error:  # what is bound to a tool is gone
-            return _error(identity, INTERNAL_ERROR, f"what is bound to a tool does not answer ({error})")
+                raise RequestError(INVALID_PARAMS, "params is not an object")
+            meta = params.get("_meta")
+            meta = meta if isinstance(meta, dict) else {}
+            name = meta.get(EPISODE_KEY)
+            episode = self._episode if name is None else self._named(name, method)
+            is_control = method.startswith("traceroom/")
+            if not is_control:
+                self._check_version(method, params, meta.get(_VERSION_KEY))
+            result = handler(episode, params)
+        except RequestError as error:
+            return error_reply(identity, error.code, str(error), error.data)
+        except (KeyError, ValueError, RecursionError) as error:  # the environment rejects the request
+            return error_reply(identity, INVALID_PARAMS, str(error.args[0] if error.args else error))
+        except OSError as error:
+            return error_reply(identity, INTERNAL_ERROR, f"what is bound to a tool does not answer ({error})")
+        if name is not None and method == RESET:
+            self._episodes[name] = episode
+        elif name is not None and method == CLOSE:
+            del self._episodes[name]
+        if self._enveloped and not is_control:
+            result = {**result, "resultType": "complete", "_meta": {**result.get("_meta", {}), _SERVER_KEY: _SERVER}}
+        return {"jsonrpc": "2.0", "id": identity, "result": result}
 
-    def _dispatch(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        handler = self._methods.get(method)
-        if handler is None:
-            raise Refused(METHOD_NOT_FOUND, f"no method {method!r}; there are: {', '.join(sorted(self._methods))}")
-        meta = params.get("_meta")
-        meta = meta if isinstance(meta, dict) else {}
-        version, name = meta.get(_VERSION_KEY), meta.get(EPISODE_KEY)
-        played = self._episode if name is None else self._named(name, method)
-        if method.startswith("traceroom/"):
-            result = handler(played, params)
-            if name is not None and method == RESET:
-                self._episodes[name] = played
-            elif name is not None and method == CLOSE:
-                del self._episodes[name]
-            return result
+    def _check_version(self, method: str, params: dict[str, Any], version: Any) -> None:
+        """Let the first request decide the era, and reject requests of the other one."""
         if self._enveloped is None:
-            self._enveloped = version is not None and method != "initialize"
-            self._structured = self._enveloped
-        if not self._enveloped:
-            if version is not None and method != "initialize":
-                raise Refused(INVALID_REQUEST, "this connection began without the envelope of newer revisions")
-            return handler(played, params)
-        if method == "initialize" or version not in ENVELOPE_VERSIONS:
-            asked = params.get("protocolVersion") if method == "initialize" else version
-            raise Refused(
+            self._enveloped = self._structured = version is not None and method != "initialize"
+        if not self._enveloped and version is not None and method != "initialize":
+            raise RequestError(INVALID_REQUEST, "this connection began without the envelope of newer revisions")
+        if self._enveloped and (method == "initialize" or version not in ENVELOPE_VERSIONS):
+            requested = params.get("protocolVersion") if method == "initialize" else version
+            raise RequestError(
                 UNSUPPORTED_VERSION,
-                f"this connection speaks {', '.join(ENVELOPE_VERSIONS)}, not {asked!r}",
-                {"supported": list(ENVELOPE_VERSIONS), "requested": str(asked)},
+                f"this connection supports {', '.join(ENVELOPE_VERSIONS)}, not {requested!r}",
+                {"supported": list(ENVELOPE_VERSIONS), "requested": str(requested)},
             )
-        result = handler(played, params)
-        return {**result, "resultType": "complete", "_meta": {**result.get("_meta", {}), _SERVER_KEY: _SERVER}}
 
-    def _named(self, name: Any, method: str) -> Played:
-        """The episode of that name, a fresh one where it is to begin."""
-        played = self._episodes.get(name) if isinstance(name, str) else None
-        if played is None and method == RESET and isinstance(name, str):
-            return Played(self._fresh.fork())
-        if played is None:
-            raise Refused(INVALID_PARAMS, f"no episode {name!r} here; {RESET} begins one")
-        return played
+    def _named(self, name: Any, method: str) -> ServedEpisode:
+        """Return the episode of that name, a new one for a reset."""
+        episode = self._episodes.get(name) if isinstance(name, str) else None
+        if episode is None and method == RESET and isinstance(name, str):
+            return ServedEpisode(self._initial.fork())
+        if episode is None:
+            raise RequestError(INVALID_PARAMS, f"no episode {name!r} here; {RESET} begins one")
+        return episode
 
-    def _initialize(self, played: Played, params: dict[str, Any]) -> dict[str, Any]:
-        asked = params.get("protocolVersion")
-        if not isinstance(asked, str):
-            raise Refused(INVALID_PARAMS, "initialize needs protocolVersion")
-        version = asked if asked in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
-        self._structured = version >= STRUCTURED_SINCE
-        return {"protocolVersion": version, "capabilities": _CAPABILITIES, "serverInfo": _SERVER}
+    def _initialize(self, episode: ServedEpisode, params: dict[str, Any]) -> dict[str, Any]:
+        result = handshake(params)
+        self._structured = result["protocolVersion"] >= STRUCTURED_SINCE
+        return result
 
-    def _discover(self, played: Played, params: dict[str, Any]) -> dict[str, Any]:
+    def _discover(self, episode: ServedEpisode, params: dict[str, Any]) -> dict[str, Any]:
         if not self._enveloped:
-            raise Refused(INVALID_PARAMS, f"server/discover needs params._meta[{_VERSION_KEY!r}]")
+            raise RequestError(INVALID_PARAMS, f"server/discover needs params._meta[{_VERSION_KEY!r}]")
         return {"supportedVersions": list(ENVELOPE_VERSIONS), "capabilities": _CAPABILITIES, **_NEVER_CACHE}
 
-    def _list_tools(self, played: Played, params: dict[str, Any]) -> dict[str, Any]:
-        return {"tools": list(played.tools.values()), **(_NEVER_CACHE if self._enveloped else {})}
+    def _list_tools(self, episode: ServedEpisode, params: dict[str, Any]) -> dict[str, Any]:
+        return {"tools": list(episode.tools.values()), **(_NEVER_CACHE if self._enveloped else {})}
 
-    def _call_tool(self, played: Played, params: dict[str, Any]) -> dict[str, Any]:
+    def _call_tool(self, episode: ServedEpisode, params: dict[str, Any]) -> dict[str, Any]:
         name, arguments = params.get("name"), params.get("arguments")
-        if not isinstance(name, str) or name not in played.tools:
-            raise Refused(INVALID_PARAMS, f"no tool {name!r}; there are: {', '.join(played.tools)}")
+        if not isinstance(name, str) or name not in episode.tools:
+            raise RequestError(INVALID_PARAMS, f"no tool {name!r}; there are: {', '.join(episode.tools)}")
         if not isinstance(arguments, dict | None):
-            raise Refused(INVALID_PARAMS, "arguments is not an object")
-        room = played.room
-        if room.ended is not None:
-            return _text(f"The episode has ended ({room.ended}).", True, {"ended": room.ended})
-        return self._answered(room, room.call(name, arguments or {}))
+            raise RequestError(INVALID_PARAMS, "arguments is not an object")
+        environment = episode.environment
+        if environment.ended is not None:
+            return _text(f"The episode has ended ({environment.ended}).", True, {"traceroom/ended": environment.ended})
+        return self._call_result(environment, environment.call(name, arguments or {}))
 
-    def _answered(self, room: Environment, result: Result) -> dict[str, Any]:
-        took = room.journal[-1].get("latency_ms")
-        marks = {"tier": result.tier, "ended": room.ended, **({} if took is None else {"latency_ms": took})}
-        shown = _text(result.content, result.is_error, marks)
-        if self._structured and result.content[:1] == "{":
-            with contextlib.suppress(ValueError, RecursionError):
-                shown["structuredContent"] = _DECODER.decode(result.content)
-        return shown
+    def _call_result(self, environment: Environment, result: Result) -> dict[str, Any]:
+        meta = {"traceroom/tier": result.tier, "traceroom/ended": environment.ended}
+        latency = environment.journal[-1].get("latency_ms")
+        if latency is not None:
+            meta["traceroom/latency_ms"] = latency
+        shown = _text(result.content, result.is_error, meta)
+        return add_structure(shown) if self._structured else shown
 
-    def _supply(self, played: Played, params: dict[str, Any]) -> dict[str, Any]:
-        result = played.room.supply(params["reply"]) if isinstance(params.get("reply"), str) else None
+    def _supply(self, episode: ServedEpisode, params: dict[str, Any]) -> dict[str, Any]:
+        result = episode.environment.supply(params["reply"]) if isinstance(params.get("reply"), str) else None
         if result is None:
-            raise Refused(INVALID_PARAMS, "supply takes reply: a model's answer to the prompt of the last call")
-        return self._answered(played.room, result)
+            raise RequestError(INVALID_PARAMS, "supply takes reply: a model's answer to the prompt of the last call")
+        return self._call_result(episode.environment, result)
 
 
-def written(reply: Any) -> bytes:
-    """A reply as it goes over the stream: one line."""
+def parse_line(line: bytes | None) -> Any:
+    """Parse a line (None: it is too long); a RequestError is returned in the place of a message, to be answered."""
+    if line is None:
+        return RequestError(INVALID_REQUEST, f"a line is longer than {MAX_LINE} bytes")
+    try:
+        return _DECODER.decode(line.decode())
+    except (ValueError, RecursionError):
+        return RequestError(PARSE_ERROR, "the line is not JSON")
+
+
+def invalid_request(message: Any) -> dict[str, Any] | None:
+    """Return the error reply to a message that is no JSON-RPC 2.0 request, notification or reply; None if it is one."""
+    if isinstance(message, RequestError):
+        return error_reply(None, message.code, str(message))
+    if message == []:
+        return error_reply(None, INVALID_REQUEST, "an empty batch")
+    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+        return error_reply(None, INVALID_REQUEST, 'not a JSON-RPC 2.0 object ("jsonrpc": "2.0" is missing)')
+    identity = message.get("id")
+    if "method" not in message and ("result" in message or "error" in message):
+        return None
+    if "id" in message and (isinstance(identity, bool) or not isinstance(identity, str | int | float)):
+        return error_reply(None, INVALID_REQUEST, "the id is neither a string nor a number")
+    if not isinstance(message.get("method"), str):
+        return error_reply(identity, INVALID_REQUEST, "the method is not a string")
+    return None
+
+
+def handshake(params: dict[str, Any], name: str = _SERVER["name"]) -> dict[str, Any]:
+    """Return the result of `initialize`: the client's revision, or the newest one with a handshake."""
+    requested = params.get("protocolVersion")
+    if not isinstance(requested, str):
+        raise RequestError(INVALID_PARAMS, "initialize needs protocolVersion")
+    version = requested if requested in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
+    return {"protocolVersion": version, "capabilities": _CAPABILITIES, "serverInfo": {**_SERVER, "name": name}}
+
+
+def add_structure(result: dict[str, Any]) -> dict[str, Any]:
+    """Add `structuredContent` to the result of a call whose text is a JSON object."""
+    text: str = result["content"][0]["text"]
+    if text[:1] == "{":
+        with contextlib.suppress(ValueError, RecursionError):
+            result["structuredContent"] = _DECODER.decode(text)
+    return result
+
+
+def encode(reply: Any) -> bytes:
+    """Return a reply as one line of the stream."""
     try:
         text = _ENCODER.encode(reply)
     except RecursionError:
         identity = reply.get("id") if isinstance(reply, dict) else None
-        text = json.dumps(_error(identity, INTERNAL_ERROR, "the answer is nested too deep to be written"))
+        text = json.dumps(error_reply(identity, INTERNAL_ERROR, "the answer is nested too deep to be written"))
     return text.encode("ascii") + b"\n"
 
 
-def _text(content: str, is_error: bool, meta: dict[str, Any]) -> dict[str, Any]:
-    marks = {f"traceroom/{name}": value for name, value in meta.items()}
-    return {"content": [{"type": "text", "text": content}], "isError": is_error, "_meta": marks}
-
-
-def _error(identity: Any, code: int, message: str, data: Any = None) -> dict[str, Any]:
+def error_reply(identity: Any, code: int, message: str, data: Any = None) -> dict[str, Any]:
+    """Return a JSON-RPC error."""
     error = {"code": code, "message": message, **({} if data is None else {"data": data})}
     return {"jsonrpc": "2.0", "id": identity, "error": error}
+
+
+def _text(content: str, is_error: bool, meta: dict[str, Any]) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": content}], "isError": is_error, "_meta": meta}
+
+
+def _reset(episode: ServedEpisode, params: dict[str, Any]) -> dict[str, Any]:
+    task_id, row, seed, at = params.get("task_id"), params.get("task"), params.get("seed", 0), params.get("at")
+    names = params.get("perturbations", [])
+    texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if not (isinstance(task_id, str | None) and isinstance(row, dict | None) and isinstance(seed, int)
+            and isinstance(at, str | None) and texts):
+        raise RequestError(INVALID_PARAMS, "reset takes task_id (text or null), task (a row of tasks.jsonl or null), seed "
+                                           "(whole number), at (text or null), perturbations (a list of texts)")
+    try:
+        task = task_id if row is None else task_of(row)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise RequestError(INVALID_PARAMS, f"the task is not a row of tasks.jsonl ({error})") from error
+    observation = episode.begin(task, seed, at, names)
+    limits = observation.limits
+    shown = {name: value for name, value in limits._asdict().items() if value is not None} if limits else None
+    return {"messages": observation.messages, "tools": observation.tools, "limits": shown}
+
+
+def _say(episode: ServedEpisode, params: dict[str, Any]) -> dict[str, Any]:
+    """Reply null if the user waits, has nothing more to say, or has left."""
+    if not isinstance(params.get("text"), str):
+        raise RequestError(INVALID_PARAMS, "say takes text")
+    reply = episode.environment.say(params["text"])
+    return {"reply": reply, "ended": episode.environment.ended, "user_left": episode.environment.user_left}
+
+
+def _learn(episode: ServedEpisode, params: dict[str, Any]) -> dict[str, Any]:
+    name, arguments, content = params.get("name"), params.get("arguments"), params.get("content")
+    if not (isinstance(name, str) and isinstance(arguments, dict) and isinstance(content, str)):
+        raise RequestError(INVALID_PARAMS, "learn takes name, arguments (an object) and content (text)")
+    episode.environment.learn(name, arguments, content)
+    return {}
+
+
+def _journal(episode: ServedEpisode, params: dict[str, Any]) -> dict[str, Any]:
+    return {"journal": list(episode.environment.journal), "ended": episode.environment.ended}
+
+
+def _finish(episode: ServedEpisode, params: dict[str, Any]) -> dict[str, Any]:
+    episode.environment.finish()
+    return {"ended": episode.environment.ended}
+
+
+_CONTROL: dict[str, Handler] = {
+    RESET: _reset, CLOSE: _journal, "traceroom/journal": _journal, "traceroom/say": _say, "traceroom/learn": _learn,
+    "traceroom/finish": _finish,
+    "traceroom/state": lambda episode, params: {
+        "ended": episode.environment.ended, "state_hash": episode.environment.state_hash()},
+    "traceroom/prompt": lambda episode, params: {"prompt": episode.environment.prompt()},
+    "traceroom/tasks": lambda episode, params: {
+        "tasks": [{"task_id": task.task_id, "split": task.split} for task in episode.environment.tasks]},
+}

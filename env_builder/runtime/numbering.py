@@ -1,29 +1,33 @@
-"""Names with a number that counts up: `T-1041` after `T-1040`.
+"""Names that tools give to new entities: with a number that counts up (`T-1041` after `T-1040`), or sampled.
 
 A form is [before, width, after]: the texts around the number, and the digits to which it is filled up with zeros (0: not);
-null: the name is a whole number itself.
+null: the name is a whole number itself. A shape is a list of pieces: a text, or [characters, length]: so many of these
+characters, by chance. A shape of the one piece ["number", length] gives a whole number of so many digits.
 """
 
 from __future__ import annotations
 
+import random
 import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from itertools import accumulate
 from typing import Any
 
+from .canonical import canonical
+
 Form = list[Any]
 
 
 def number_of(name: str, form: Form | None) -> int | None:
-    """The number in a name of this form, None where it has another one."""
+    """Return the number in a name of this form, None where it has another one."""
     before, width, after = form or ("", 0, "")
-    found = re.fullmatch(f"{re.escape(before)}(\\d+){re.escape(after)}", name)
-    return int(found[1]) if found and (not width or len(found[1]) >= width) else None
+    matched = re.fullmatch(f"{re.escape(before)}(\\d+){re.escape(after)}", name)
+    return int(matched[1]) if matched and (not width or len(matched[1]) >= width) else None
 
 
 def named(number: int, form: Form | None) -> str | int:
-    """The name with this number."""
+    """Return the name with this number."""
     return number if form is None else f"{form[0]}{number:0{form[1]}}{form[2]}"
 
 
@@ -40,3 +44,20 @@ class Highest:
         """None where there is none yet."""
         place = bisect_right(self._instants, instant)
         return self._highest[place - 1] if place else None
+
+
+SIGNS = {
+    "digits": "0123456789", "hex": "0123456789abcdef", "HEX": "0123456789ABCDEF",
+    "letters": "abcdefghijklmnopqrstuvwxyz", "LETTERS": "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+    "signs": "abcdefghijklmnopqrstuvwxyz0123456789", "SIGNS": "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789",
+    "any": "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"}
+"""Name of a set of signs -> the signs; in the order in which they are tried on what was seen."""
+
+
+def drawn(shape: list[Any], *moment: Any) -> str | int:
+    """Return a value of this shape. `moment`: JSON values that tell this draw from all others."""
+    draw = random.Random(canonical(list(moment)))
+    if shape and shape[0][0] == "number":
+        length = shape[0][1]
+        return draw.randrange(10 ** (length - 1), 10 ** length)
+    return "".join(piece if isinstance(piece, str) else "".join(draw.choices(SIGNS[piece[0]], k=piece[1])) for piece in shape)

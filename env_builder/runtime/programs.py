@@ -1,4 +1,8 @@
-"""What the rules of programs say about things, beside answering: rows, documents, values that nobody could foretell."""
+"""The interpreter of behaviour programs: what a tool answers and what it changes, as data (docs/behaviour.md).
+
+In: a tool's row of behaviour.jsonl, arguments, and the state of the episode. Out: a `ToolAnswer`, or None: unknown.
+Rules are tried in order; the first that can answer does. A rule that lacks a fact it needs does not answer.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,14 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
-from .answers import parse
-from .effects import Effect, effects_of
-from .rules import RULES, Run
+from .answers import parse, parsed
+from .canonical import styled
+from .expressions import NoValue, Nowhere, evaluate
+from .records import ToolAnswer
+from .refusals import State, Untold
+from .rules import RULES, Run, written
 from .world import Name
-from .writing import Writing
+from .writing import Effect, Writing, consequences, effects_of
 
 Program = dict[str, Any]
 Rule = dict[str, Any]
@@ -46,7 +53,7 @@ class Ready(Program):
 
     @cached_property
     def drawing(self) -> frozenset[str]:
-        """Classes of which it makes new things under names that hang on chance, or on what others made before."""
+        """Classes of which it makes new entities under names that depend on chance, or on what others made before."""
         return frozenset(rule["class"] for rule in self["rules"]
                          if rule["rule"] == "create" and rule["fields"][rule["field"]][0] in ("fresh", "following"))
 
@@ -56,7 +63,7 @@ class Ready(Program):
         return tuple((version["until"], Ready({**self, "rules": version["rules"]})) for version in self.get("versions", ()))
 
     def at(self, instant: str | None) -> Ready:
-        """The program with the rules that were in force at the instant; the last ones where there is no clock."""
+        """Return the program with the rules that were in force at the instant; the last ones where there is no clock."""
         if instant is not None and self.has_versions:
             for until, version in self.versions:
                 if instant < until:
@@ -65,12 +72,12 @@ class Ready(Program):
 
 
 def ready(program: Program) -> Ready:
-    """The program with what follows from its rules."""
+    """Return the program with what follows from its rules."""
     return program if isinstance(program, Ready) else Ready(program)
 
 
 class Programs(dict[str, Ready]):
-    """The programs of a room by their tools, and what follows from all of them together, worked out once."""
+    """The programs of an environment by their tools, and what follows from all of them together, worked out once."""
 
     def __init__(self, programs: Mapping[str, Program]) -> None:
         super().__init__({tool: ready(program) for tool, program in programs.items()})
@@ -78,41 +85,42 @@ class Programs(dict[str, Ready]):
 
     @cached_property
     def affixes(self) -> dict[str, tuple[str, str]]:
-        """Class -> what stands before and after a thing's bare key in its full name."""
+        """Class -> what stands before and after an entity's bare key in its full name."""
         return {program["class"]: program["affix"] for program in self.values() if "affix" in program}
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
-        """Classes of things that tools speak of, sorted."""
+        """Classes of entities that tools name, sorted."""
         return tuple(sorted({str(program["class"]) for program in self.values() if program.get("class")}))
 
     @cached_property
     def making(self) -> dict[str, Rule]:
-        """Tool -> its rule that says what its acts make."""
+        """Tool -> its rule that says what its calls make."""
         return {tool: rule for tool, program in self.items() for rule in program["rules"] if rule["rule"] == "makes"}
 
     @cached_property
     def listing(self) -> dict[str, dict[str, Rule]]:
         """Class -> tool -> its rule that says which rows its answers list."""
-        found: dict[str, dict[str, Rule]] = {}
+        rules_by_tool: dict[str, dict[str, Rule]] = {}
         for tool, program in self.items():
-            for rule in rows_rules(program):
-                found.setdefault(rule["class"], {})[tool] = rule
-        return found
+            for rule in program["rules"]:
+                if rule["rule"] == "rows":
+                    rules_by_tool.setdefault(rule["class"], {})[tool] = rule
+        return rules_by_tool
 
     @cached_property
     def volatile(self) -> dict[str, list[Any]]:
         """Class -> paths of values in its documents that nobody could foretell."""
-        found: dict[str, list[Any]] = {}
+        paths_by_class: dict[str, list[Any]] = {}
         for _, program in sorted(self.items()):
             for rule in program["rules"]:
                 if "volatile" in rule and rule.get("class") is not None:
-                    known = found.setdefault(rule["class"], [])
-                    known += [path for path in rule["volatile"] if path not in known]
-        return found
+                    paths = paths_by_class.setdefault(rule["class"], [])
+                    paths += [path for path in rule["volatile"] if path not in paths]
+        return paths_by_class
 
     def plain(self, name: Name) -> tuple[Name, frozenset[str]]:
-        """The thing by its bare key, and the words that name it."""
+        """Return the entity by its bare key, and the words that name it."""
         kind, key = name
         if kind not in self.affixes:
             return name, frozenset((key,))
@@ -121,11 +129,11 @@ class Programs(dict[str, Ready]):
         return (kind, bare), frozenset((bare, before + bare + after))
 
     def bare(self, name: Name) -> Name:
-        """The thing by its bare key."""
+        """Return the entity by its bare key."""
         return self.plain(name)[0] if name[0] in self.affixes else name
 
     def relation(self, acting: str, *looking: str | None) -> str | None:
-        """What was seen of an acting tool and the first of those that look: keeps, changes or None (nothing)."""
+        """Return what was seen of an acting tool and the first of those that look: keeps, changes or None (nothing)."""
         program = self.get(acting)
         if program is None:
             return None
@@ -134,28 +142,23 @@ class Programs(dict[str, Ready]):
         relation: dict[str, str] = program.get("relation", {})
         return next((relation[name] for name in looking if name in relation), None)
 
-    def bearing(self, acting: str, asked: str) -> str | None:
-        """The same of two tools: the one that is asked, or else what it speaks of, is looked at."""
-        names = acting, asked
+    def bearing(self, acting: str, reading: str) -> str | None:
+        """Return the same of two tools: the one that is asked, or else the class that it names."""
+        names = acting, reading
         if names not in self._bearings:
-            program = self.get(asked)
-            self._bearings[names] = self.relation(acting, asked, program.get("class") if program else None)
+            program = self.get(reading)
+            self._bearings[names] = self.relation(acting, reading, program.get("class") if program else None)
         return self._bearings[names]
 
     def volatile_of(self, documents: Iterable[str]) -> dict[str, Any]:
         """{"volatile": {class: [path, ...]}} of the classes of these documents (class/key); empty where there are none."""
         kinds = {name.partition("/")[0] for name in documents} if self.volatile else set()
-        found = {kind: paths for kind, paths in self.volatile.items() if kind in kinds}
-        return {"volatile": found} if found else {}
-
-
-def rows_rules(program: Program) -> list[dict[str, Any]]:
-    """Its rules that say which rows its answers list."""
-    return [rule for rule in program["rules"] if rule["rule"] == "rows"]
+        paths_by_class = {kind: paths for kind, paths in self.volatile.items() if kind in kinds}
+        return {"volatile": paths_by_class} if paths_by_class else {}
 
 
 def open_to_bound(program: Program) -> Program:
-    """The program of a tool to which something is bound, in all its versions."""
+    """Return the program of a tool to which something is bound, in all its versions."""
     def rules(row: Program) -> Program:
         others = [rule for rule in row["rules"] if rule["rule"] not in ("recorded", "bound")]
         return {**row, "rules": [{"rule": "recorded"}, {"rule": "bound"}, *others]}
@@ -164,7 +167,7 @@ def open_to_bound(program: Program) -> Program:
 
 
 def shown_by(program: Program, arguments: dict[str, Any], content: str) -> tuple[tuple[Name, str], ...]:
-    """The document that an answer shows, by the tool's own rules."""
+    """Return the document that an answer shows, by the tool's own rules."""
     for rule in program["rules"]:
         if rule["rule"] not in ("document", "write", "create", "shows"):
             continue
@@ -178,13 +181,98 @@ def shown_by(program: Program, arguments: dict[str, Any], content: str) -> tuple
     return ()
 
 
-def made_by(program: Program) -> frozenset[str]:
-    """Classes of which it makes new things."""
-    return frozenset(rule["class"] for rule in program["rules"] if rule["rule"] == "create")
-
-
 def unknown(program: Program, key: str, draws: bool) -> str:
-    """What is said to a call that nobody knows the answer to. `draws`: are names and times drawn here?"""
+    """Return what is said to a call that nobody knows the answer to. `draws`: are names and times drawn here?"""
     could = not draws and any("volatile" in rule for rule in program["rules"])
-    mend = "; it draws names or tells the time: the condition `fresh` lets it answer with others" if could else ""
-    return f"unknown: no evidence of what {program['tool']} answers to {key} here{mend}"
+    hint = "; it draws names or tells the time: the perturbation `fresh` lets it answer with others" if could else ""
+    return f"unknown: no evidence of what {program['tool']} answers to {key} here{hint}"
+
+
+Documents = tuple[tuple[Name, str], ...]
+
+
+def answer(program: Program, key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
+    """Return the tool's answer by its first rule that can give one; `key`: canonical arguments."""
+    ready = program if isinstance(program, Ready) else Ready(program)
+    for run, is_whole in ready.answering:
+        try:
+            reply = run(key, arguments, state)
+        except Untold:
+            return None
+        if reply is not None:
+            whole = is_whole or reply.is_error or not ready.completing
+            return reply if whole else completed(reply, ready, key, arguments, state)
+    return None
+
+
+def completed(reply: ToolAnswer, program: Program, key: str, arguments: dict[str, Any], state: State) -> ToolAnswer:
+    """Return a real answer with all the documents that the tool's own program knows it to leave behind."""
+    rules = () if reply.is_error else ready(program).completing
+    if not rules:
+        return reply
+    documents: dict[Name, str] = {}
+    shown = dict(reply.documents)
+    for rule, writing, also in rules:
+        if writing is not None:
+            documents |= _also(writing, reply.content, shown, arguments, state)
+        elif rule["rule"] == "makes":
+            documents |= _new(rule, reply.content, arguments, state)
+        else:
+            made = next((text for name, text in reply.documents if name[0] == rule.get("class")), None)
+            before = parse(reply.content if rule["rule"] == "changes" else made or "")
+            if rule["rule"] == "changes" or before is not None:
+                spoken = before if isinstance(before, dict) else {}
+                documents |= consequences(also, state.scope(spoken, arguments))
+    return ToolAnswer(*reply[:3], tuple((documents | shown).items())) if documents else reply
+
+
+def _also(writing: Writing, content: str, shown: dict[Name, str], arguments: dict[str, Any], state: State) -> Documents:
+    """Return what a write leaves behind whose answer is known, where its rule explains this answer."""
+    name = writing.named(arguments)
+    if name is None or name not in shown:
+        same = written(writing, "", arguments, state)
+        return same.documents if same is not None and same.content == content else ()
+    before = state.look(*name) if writing.also else None
+    if before is None:
+        return ()
+    scope = state.scope(before, arguments)
+    try:
+        explained = writing.after(scope) == parsed(shown[name])
+    except NoValue:
+        explained = False
+    return consequences(writing.also, scope) if explained else ()
+
+
+def _new(rule: dict[str, Any], content: str, arguments: dict[str, Any], state: State) -> Documents:
+    """Return the entity that a call with this answer made, where all its fields are known."""
+    answer = parse(content)
+    try:
+        key = evaluate(rule["key"], answer, arguments, state.look)
+        made = {field: evaluate(rule["fields"][field], answer, arguments, state.look) for field in rule["order"]}
+    except NoValue:
+        return ()
+    return (((rule["class"], str(key)), styled(made, rule["style"])),)
+
+
+def unmoved(program: Program, arguments: dict[str, Any], state: State) -> Documents:
+    """Documents that a call leaves as they are whether it works, as its tool's program says, or is refused.
+
+    Where the program speaks of what is not there, or what it does is `done`, the call did not do what every call that worked
+    was seen to do.
+    """
+    documents: list[tuple[Name, str]] = []
+    for _, writing, _ in ready(program).completing:
+        name = None if writing is None else writing.named(arguments)
+        text = None if name is None else state.document(name)
+        if writing is None or name is None or text is None:
+            continue
+        scope = state.scope(parsed(text), arguments)
+        others = consequences(writing.also, scope)
+        try:
+            made = writing.unless_done(scope)
+        except Nowhere:
+            return ((name, text), *((other, there) for other, _ in others if (there := state.document(other)) is not None))
+        except NoValue:
+            continue
+        documents += [(other, same) for other, same in ((name, made), *others) if same == state.document(other)]
+    return tuple(documents)

@@ -1,4 +1,4 @@
-"""What goes in and out of a room: small frozen records, standard library only."""
+"""What goes in and out of an environment: small frozen records, standard library only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Limits(NamedTuple):
     seconds: float
     """Wall time since reset."""
     tokens: int | None = None
-    """What the agent wrote and was shown, together (usage.py); None: no limit."""
+    """What the agent wrote and was shown, together (user.py); None: no limit."""
 
 
 class Task(NamedTuple):
@@ -63,14 +63,14 @@ class Result(NamedTuple):
     tier: Tier
 
 
-class Answer(NamedTuple):
+class ToolAnswer(NamedTuple):
     """What a rule gives back."""
 
     content: str
     is_error: bool
     tier: Tier
     documents: tuple[tuple[tuple[str, str], str], ...] = ()
-    """((class, key), JSON text) of things that the call leaves behind."""
+    """((class, key), JSON text) of entities that the call leaves behind."""
 
 
 class Episode(NamedTuple):
@@ -79,8 +79,8 @@ class Episode(NamedTuple):
     journal: tuple[dict[str, Any], ...]
     """Rows as docs/environment.md defines them, contents as the grader's own replay gave them."""
     difference: dict[str, Any]
-    """{"documents": {"class/key": text or None}, "acts": [[tool, canonical arguments], …]}"""
-    leaned: tuple[dict[str, Any], ...]
+    """{"documents": {"class/key": text or None}, "write_calls": [[tool, canonical arguments], …]}"""
+    unknown_writes: tuple[dict[str, Any], ...]
     """Rows answered `unknown` by tools that may write."""
     writes: frozenset[str]
     """Names of the tools that may change the world."""
@@ -97,7 +97,7 @@ class CheckVerdict(NamedTuple):
     weight: float
     passed: bool | None
     """None: nobody can say."""
-    says: str
+    description: str
     evidence: Any
     """What was found: JSON value."""
 
@@ -114,8 +114,11 @@ class Grade(NamedTuple):
     def checks(self) -> tuple[CheckVerdict, ...]:
         """What each check says."""
         return tuple(
-            CheckVerdict(check.check_id, check.kind, check.role, check.weight, found.passed, check.says, found.evidence)
-            for check, found in self.judged)
+            CheckVerdict(
+                check.check_id, check.kind, check.role, check.weight, result.passed, check.description, result.evidence
+            )
+            for check, result in self.judged
+        )
 
     @property
     def tally(self) -> str:

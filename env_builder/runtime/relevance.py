@@ -1,7 +1,7 @@
-"""Which earlier act can matter to which later call: by the ids they share and by what was seen of the tools.
+"""Which earlier write call can matter to which later call: by the ids they share and by what was seen of the tools.
 
-Sees: scalar values of arguments and answers that look like ids (they hold a digit, or are keys of known things).
-Does not see: an act on a thing that neither its arguments nor its answer names.
+Sees: scalar values of arguments and answers that look like ids (they hold a digit, or are keys of known entities).
+Does not see: a write call on an entity that neither its arguments nor its answer names.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _WORD = re.compile(r"[^\s,;:!?\"'()\[\]{}]+")
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """The scalars of a JSON value, depth first."""
-    left = [value]
-    while left:
-        one = left.pop()
+    """Yield the scalars of a JSON value, depth first."""
+    stack = [value]
+    while stack:
+        one = stack.pop()
         if isinstance(one, dict):
-            left += reversed(one.values())
+            stack += reversed(one.values())
         elif isinstance(one, list):
-            left += reversed(one)
+            stack += reversed(one)
         else:
             yield one
 
@@ -47,28 +47,28 @@ def _has_digit(word: str) -> bool:
 
 def names(arguments: dict[str, Any]) -> frozenset[str]:
     """All words of the arguments that may name something: ids, and whole scalars that are no prose."""
-    found: set[str] = set()
-    _name(arguments, found)
-    found.discard("")
-    return frozenset(found)
+    words: set[str] = set()
+    _name(arguments, words)
+    words.discard("")
+    return frozenset(words)
 
 
-def _name(value: Any, found: set[str]) -> None:
+def _name(value: Any, words: set[str]) -> None:
     """Put what may name something into the set: ids, and whole scalars that are no prose."""
     if isinstance(value, str):
         if len(value) <= NAME_LENGTH or _has_digit(value):
-            found.add(value)
+            words.add(value)
         if " " in value and _has_digit(value):
-            found.update([word for one in _WORD.findall(value) if _is_id(word := one.rstrip("."))])
+            words.update([word for one in _WORD.findall(value) if _is_id(word := one.rstrip("."))])
     elif isinstance(value, dict):
-        found.update([word for word in value if _is_id(word)])
+        words.update([word for word in value if _is_id(word)])
         for item in value.values():
-            _name(item, found)
+            _name(item, words)
     elif isinstance(value, list):
         for item in value:
-            _name(item, found)
+            _name(item, words)
     elif isinstance(value, int):
-        found.add(str(value))
+        words.add(str(value))
 
 
 def _is_id(word: str) -> bool:
@@ -93,7 +93,7 @@ def _gather(value: Any, words: set[str]) -> None:
 
 
 def act_names(arguments: dict[str, Any], content: str) -> frozenset[str]:
-    """All words that an act names, in its arguments and its answer."""
+    """All words that a write call names, in its arguments and its answer."""
     return names(arguments) | ids_in(content)
 
 
@@ -132,5 +132,5 @@ def _rows(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def matters(relation: str | None, act_names: frozenset[str], call_names: frozenset[str]) -> bool:
-    """May the act change the call's answer? `relation`: what was seen of the two tools: keeps, changes or None (nothing)."""
+    """Return whether the write call may change the answer. `relation`: of the two tools: keeps, changes or None (unknown)."""
     return relation != "keeps" and (not call_names or not call_names.isdisjoint(act_names))

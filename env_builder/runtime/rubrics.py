@@ -1,16 +1,15 @@
 """Rubrics: the published document, and what the grader makes of it once.
 
-`{"format": "traceroom-rubric/1", "rubric_id", "task_id", "checks": [{"check_id", "kind", "role", "weight", "says",
+`{"format": "traceroom-rubric/1", "rubric_id", "task_id", "checks": [{"check_id", "kind", "role", "weight", "description",
 "parameters", "provenance"}]}`; `schema()` is its JSON Schema (docs/rubric.schema.json, and
 rubric.schema.json beside every rubrics.jsonl).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .checks import OWN, Found, Seen, kind_of, prepared
+from .checks import OWN, CheckKind, CheckResult, EpisodeView, kind_of, prepared
 from .schemas import fields, refusal
 
 FORMAT = "traceroom-rubric/1"
@@ -23,31 +22,35 @@ CHECK = fields(
     kind={"type": "string", "description": "one of those below, or of the entry point group traceroom.checks"},
     role={"enum": list(ROLES)},
     weight={"type": "number", "minimum": 0},
-    says={"type": "string", "description": "one sentence for a person"},
+    description={"type": "string", "description": "one sentence for a person"},
     parameters={"type": "object"},
     provenance={"type": "object", "description": "supporting and contrary session ids, confidence, or who says so"},
 )
 RUBRIC = fields("checks", format={"enum": [FORMAT]}, rubric_id=IDS, task_id=IDS, checks={"type": "array", "items": CHECK})
 
 
-class Check(NamedTuple):
+class ParsedCheck(NamedTuple):
     """A check, read once."""
 
     check_id: str
     kind: str
     role: str
     weight: float
-    says: str
-    judge: Callable[[Any, Seen], Found]
-    """That of its kind."""
+    description: str
+    rule: CheckKind
     parameters: Any
+    """As `prepare` of its kind gives them."""
+
+    def judge(self, view: EpisodeView) -> CheckResult:
+        """Return what the check finds in an episode."""
+        return self.rule.judge(self.parameters, view)
 
 
-class Rubric(NamedTuple):
+class ParsedRubric(NamedTuple):
     """A rubric, read once: what `grade` takes beside the document itself, and faster."""
 
     rubric_id: str
-    checks: tuple[Check, ...]
+    checks: tuple[ParsedCheck, ...]
     gates: tuple[int, ...]
     """Places of the checks that must hold."""
     scores: tuple[tuple[int, float], ...]
@@ -56,8 +59,8 @@ class Rubric(NamedTuple):
     """Place and weight of each check that costs where it fails."""
 
     @classmethod
-    def read(cls, document: dict[str, Any]) -> Rubric:
-        """The rubric of a document. ValueError with one sentence: which rubric, which check, what is wrong."""
+    def read(cls, document: dict[str, Any]) -> ParsedRubric:
+        """Return the rubric of a document. ValueError with one sentence: which rubric, which check, what is wrong."""
         name = document.get("rubric_id", "") if isinstance(document, dict) else ""
         wrong = refusal(RUBRIC, document, f"rubric {name}".rstrip())
         if wrong:
@@ -68,14 +71,14 @@ class Rubric(NamedTuple):
         return cls(str(name), checks, gates, weighed["score"], weighed["penalty"])
 
 
-def _check(check: dict[str, Any]) -> Check:
+def _check(check: dict[str, Any]) -> ParsedCheck:
     name = check["kind"]
     try:
         kind, parameters = prepared(name, check["parameters"])
     except ValueError as error:
         raise ValueError(f"check {check['check_id']} ({name}): {error}") from error
-    weight, says = float(check.get("weight", 1.0)), check.get("says", "")
-    return Check(check["check_id"], name, check["role"], weight, says, kind.judge, parameters)
+    weight, description = float(check.get("weight", 1.0)), check.get("description", "")
+    return ParsedCheck(check["check_id"], name, check["role"], weight, description, kind, parameters)
 
 
 def schema() -> Schema:
@@ -84,13 +87,10 @@ def schema() -> Schema:
     of_kind = [
         {"if": {"properties": {"kind": {"const": name}}},
          "then": {"properties": {"parameters": {"$ref": f"#/$defs/{name}"}}}} for name in kinds]
-    described = {name: {"description": kind.says, **kind.parameters} for name, kind in kinds.items()}
-    items = described["combine"]["properties"]["checks"]
-    nested = {**described["combine"], "properties": {
-        **described["combine"]["properties"], "checks": {**items, "items": {**items["items"], "allOf": of_kind}}}}
+    described = {name: kind.schema(of_kind) for name, kind in kinds.items()}
     checks = {"type": "array", "items": {**CHECK, "allOf": of_kind}}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema", "title": FORMAT, **RUBRIC,
         "required": ["format", "rubric_id", "task_id", "checks"], "properties": {**RUBRIC["properties"], "checks": checks},
-        "$defs": {**described, "combine": nested},
+        "$defs": described,
     }

@@ -1,7 +1,7 @@
 """The kinds of rules of behaviour programs: what each answers (docs/behaviour.md).
 
 In: a rule and its tool, made ready once (`RULES`); then canonical arguments, the arguments, and the state of the episode. Out:
-an `Answer`, or None where the rule does not answer: it lacks a fact that it needs.
+a `ToolAnswer`, or None where the rule does not answer: it lacks a fact that it needs.
 """
 
 from __future__ import annotations
@@ -9,214 +9,126 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from .answers import parsed
-from .arithmetic import written as calculated
-from .effects import consequences
-from .expressions import DONE, Missing, Scope, evaluate
-from .guards import usual
-from .linked import refusal
-from .lists import read
-from .misses import finds_nothing
-from .parts import put_together
-from .records import Answer
-from .refusals import asks_of_document, refused
-from .scopes import NAMES
-from .selections import is_unlisted, selected
+from .expressions import DONE, NAMES, NoValue, evaluate
+from .lists import Listing, put_together, read
+from .records import Tier, ToolAnswer
+from .refusals import State, asks_of_document, invalid, refusal, refusing
+from .selections import finds_nothing, is_unlisted, selected
 from .tables import Wanted
-from .texts import admits, filled
-from .validation import invalid
-from .world import Name, Row
-from .writing import Writing
+from .texts import admits, calculated, filled
+from .world import Name
+from .writing import Writing, consequences, usual
 
-
-class State(Protocol):
-    """What rules may ask of the episode."""
-
-    def document(self, name: Name) -> str | None:
-        """JSON text of a thing as the episode has it now, or None where not known."""
-
-    def look(self, entity_class: str, key: str) -> Any:
-        """The same as JSON value; not to be changed."""
-
-    def scope(self, before: Any, arguments: dict[str, Any]) -> Scope:
-        """What expressions may speak of in this call."""
-
-    def absent(self, entity_class: str, key: str, since: str) -> bool:
-        """Is it known that there is no such thing?"""
-
-    def things(self, entity_class: str, wanted: Wanted, stable: bool) -> list[tuple[str, Any]]:
-        """(key, document) of the things, or the row, that hold these values; `stable`: such values never change."""
-
-    def said(self, tool: str) -> list[tuple[dict[str, Any], str]]:
-        """(arguments, answer) of the tool's calls that the real one answered in this session."""
-
-    def answered(self, tool: str, arguments: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
-        """(arguments, answer) of all known questions to the tool; none where an act of the episode matters to this one."""
-
-    def shown(self, tool: str, arguments: dict[str, Any]) -> str | None:
-        """What the question is known to answer now, None where it is not on record or fails."""
-
-    def recorded(self, tool: str, key: str, arguments: dict[str, Any]) -> Row | None:
-        """The answer on record, after the acts of this episode that matter to it."""
-
-    def bound(self, tool: str, arguments: dict[str, Any]) -> Answer | None:
-        """What the real thing that a user bound to the tool answers, or None."""
-
-
-Run = Callable[[str, dict[str, Any], State], Answer | None]
+Run = Callable[[str, dict[str, Any], State], ToolAnswer | None]
 """What a rule answers to canonical arguments, arguments, in a state; raises Untold where something speaks for a refusal."""
-Make = Callable[[dict[str, Any], str], Run]
+Rule = dict[str, Any]
+Make = Callable[[Rule, str], Run]
 
 
-def _bound(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
-    return state.bound(tool, arguments)
-
-
-def _constant(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
-    return Answer(rule["content"], False, "derived")
-
-
-def _arithmetic(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
+def _arithmetic(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:
     """Calculate what the one argument says."""
-    asked = arguments.get(rule["argument"])
-    text = calculated(asked, rule["styles"]) if isinstance(asked, str) and len(arguments) == 1 else None
-    return None if text is None else Answer(text, False, "derived")
+    formula = arguments.get(rule["argument"])
+    return calculated(formula, rule["styles"]) if isinstance(formula, str) and len(arguments) == 1 else None
 
 
-def _text(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
+def _text(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:
     """Say the sentence that all its answers have in common."""
-    known = admits(rule["when"], arguments) and not (rule.get("first") and state.look(DONE, tool) != 0)
-    text = filled(rule, {}, arguments, state.said(tool)) if known else None
-    return None if text is None else Answer(text, False, "induced")
+    applies = admits(rule["when"], arguments) and not (rule.get("first") and state.look(DONE, tool) != 0)
+    return filled(rule, {}, arguments, state.taught_answers(tool)) if applies else None
 
 
-def _value(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
-    """Give the value of an expression over the arguments and the things that they name."""
+def _value(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:
+    """Give the value of an expression over the arguments and the entities that they name."""
     if not admits(rule["when"], arguments):
         return None
     try:
         value = evaluate(rule["value"], {}, arguments, state.look)
-    except Missing:
+    except NoValue:
         return None
-    plain = rule["style"] is None and isinstance(value, str)
-    return Answer(value if plain else json.dumps(value, **(rule["style"] or {})), False, "induced")
+    return value if rule["style"] is None and isinstance(value, str) else json.dumps(value, **(rule["style"] or {}))
 
 
-def _validate(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
-    """Refuse arguments that the declared schema forbids, in the words in which the tool does."""
-    message = invalid(rule, tool, arguments)
-    return None if message is None else Answer(message, True, "induced")
-
-
-def _nothing(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
+def _nothing(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:
     """Say that there is nothing, where other questions show it."""
-    asked = ((given, content != rule["content"]) for given, content in state.answered(tool, arguments))
-    return Answer(rule["content"], rule["is_error"], "derived") if finds_nothing(rule, arguments, asked) else None
+    outcomes = ((given, content != rule["content"]) for given, content in state.answered(tool, arguments))
+    return rule["content"] if finds_nothing(rule, arguments, outcomes) else None
 
 
-def _parts(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
-    """Say of each name what answers to other questions say of it."""
-    text = put_together(rule, arguments, state.answered(tool, arguments))
-    return None if text is None else Answer(text, False, "derived")
-
-
-def _select(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
-    """Show what the arguments select from a list that is known whole."""
+def _whole(rule: Rule, state: State) -> Listing | None:
+    """Return the list that is known whole."""
     content = state.shown(*rule["source"])
-    whole = None if content is None else read(content)
-    text = None if whole is None else selected(rule, whole, arguments)
-    return None if text is None else Answer(text, False, "derived")
+    return None if content is None else read(content)
 
 
-def _unlisted(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
+def _select(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:
+    """Show what the arguments select from a list that is known whole."""
+    whole = _whole(rule, state)
+    return None if whole is None else selected(rule, whole, arguments)
+
+
+def _unlisted(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:
     """Say that the argument is none of those in a list that is known whole."""
-    content = state.shown(*rule["source"]) if rule["argument"] in arguments else None
-    whole = None if content is None else read(content)
-    if whole is None or not is_unlisted(rule, whole, arguments):
-        return None
-    text = filled(rule, {}, arguments)
-    return None if text is None else Answer(text, rule["is_error"], "derived")
+    whole = _whole(rule, state) if rule["argument"] in arguments else None
+    return filled(rule, {}, arguments) if whole is not None and is_unlisted(rule, whole, arguments) else None
 
 
-def _silent(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
-    """Says which rows or which thing the tool's answers show; answers nothing."""
-    return None
-
-
-def _find(rule: dict[str, Any], tool: str, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
-    """Say what is known of the one thing, or the row, that holds the arguments."""
+def _find(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:
+    """Say what is known of the one entity, or the row, that holds the arguments."""
     if set(arguments) != {name for _, name, *_ in rule["by"]}:
         return None
     wanted: Wanted = [(tuple(path), arguments[name], *how) for path, name, *how in rule["by"]]
-    found = state.things(rule["class"], wanted, rule["stable"])
-    texts = {
-        filled(rule, {"key": name, "document": document}, arguments)
-        for name, document in found}
-    text = texts.pop() if len(texts) == 1 else None
-    return None if text is None else Answer(text, False, "derived")
+    matches = state.things(rule["class"], wanted, rule["stable"])
+    texts = {filled(rule, {"key": name, "document": document}, arguments) for name, document in matches}
+    return texts.pop() if len(texts) == 1 else None
 
 
-def _named(rule: dict[str, Any], arguments: dict[str, Any]) -> Name | None:
+def _named(rule: Rule, arguments: dict[str, Any]) -> Name | None:
     value = arguments.get(rule["argument"])
     return (rule["class"], str(value)) if isinstance(value, NAMES) else None
 
 
-def _recorded(rule: dict[str, Any], tool: str) -> Run:
-    """Give the answer on record."""
-    def run(key: str, arguments: dict[str, Any], state: State) -> Answer | None:
-        row = state.recorded(tool, key, arguments)
-        found: Answer | None = None if row is None else row["answer"]
-        return found
-
-    return run
-
-
-def _document(rule: dict[str, Any], tool: str) -> Run:
-    """Show the thing that an argument names."""
+def _document(rule: Rule, tool: str) -> Run:
+    """Show the entity that an argument names."""
     argument, kind, before, after = rule["argument"], rule["class"], rule["before"], rule["after"]
 
-    def run(key: str, arguments: dict[str, Any], state: State) -> Answer | None:
+    def run(key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
         value = arguments.get(argument)
         text = state.document((kind, str(value))) if isinstance(value, NAMES) else None
-        return None if text is None else tuple.__new__(Answer, (before + text + after, False, "derived", ()))  # as it is made
+        return None if text is None else tuple.__new__(ToolAnswer, (before + text + after, False, "derived", ()))  # quicker
 
     return run
 
 
-def _refuse(rule: dict[str, Any], tool: str) -> Run:
+def _refuse(rule: Rule, tool: str) -> Run:
     """Say no in the words in which the tool says it."""
-    asks = asks_of_document(rule)
+    asks, refuse = asks_of_document(rule), refusing(rule)
 
-    def run(key: str, arguments: dict[str, Any], state: State) -> Answer | None:
+    def run(key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
         name = _named(rule, arguments) if asks else None
-        message = refused(rule, None if name is None else state.look(*name), arguments, state)
-        return None if message is None else Answer(message, True, "induced")
+        message = refuse(None if name is None else state.look(*name), arguments, state)
+        return None if message is None else ToolAnswer(message, True, "induced")
 
     return run
 
 
-def _check(rule: dict[str, Any], tool: str) -> Run:
-    """Say no for what hangs together with the call: other documents, rows, sums."""
-    known, refuse = usual(rule["when"]), refusal(rule["messages"])
+def _check(rule: Rule, tool: str) -> Run:
+    """Say no for what depends on the call: other documents, rows, sums."""
+    is_usual, refuse = usual(rule["when"]), refusal(rule["messages"])
 
-    def run(key: str, arguments: dict[str, Any], state: State) -> Answer | None:
+    def run(key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
         name = _named(rule, arguments)
         before = {} if name is None else state.look(*name)
-        message = refuse(state.scope(before, arguments)) if before is not None and known(arguments) else None
-        return None if message is None else Answer(message, True, "induced")
+        message = refuse(state.scope(before, arguments)) if before is not None and is_usual(arguments) else None
+        return None if message is None else ToolAnswer(message, True, "induced")
 
     return run
 
 
-def _write(rule: dict[str, Any], tool: str) -> Run:
-    """Change the thing that an argument names, field by field, and show it; and change what hangs together with it."""
-    return partial(written, Writing(rule))
-
-
-def written(writing: Writing, key: str, arguments: dict[str, Any], state: State) -> Answer | None:
-    """The answer of a write, and what it leaves behind."""
+def written(writing: Writing, key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
+    """Return the answer of a write, and what it leaves behind."""
     name = writing.named(arguments)
     text = None if name is None else state.document(name)
     if name is None or text is None:
@@ -227,34 +139,59 @@ def written(writing: Writing, key: str, arguments: dict[str, Any], state: State)
         return None
     others = consequences(writing.also, scope) if writing.also else ()
     first, last = writing.framed
-    return Answer(first + new + last, False, "induced", ((name, new), *others))
+    return ToolAnswer(first + new + last, False, "induced", ((name, new), *others))
 
 
-def _create(rule: dict[str, Any], tool: str) -> Run:
-    """Make a new thing, field by field, and show it; and change what hangs together with it."""
+def _create(rule: Rule, tool: str) -> Run:
+    """Make a new entity, field by field, and show it; and change what depends on it."""
     writing, field = Writing(rule), rule["field"]
 
-    def run(key: str, arguments: dict[str, Any], state: State) -> Answer | None:
+    def run(key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
         new = writing.document(state.scope({}, arguments))
         named = None if new is None else new.value[field]
         if new is None or not isinstance(named, NAMES) or state.look(writing.kind, str(named)) is not None:
             return None
         others = consequences(writing.also, state.scope(new.value, arguments))
         first, last = writing.framed
-        return Answer(first + new + last, False, "induced", (((writing.kind, str(named)), new), *others))
+        return ToolAnswer(first + new + last, False, "induced", (((writing.kind, str(named)), new), *others))
 
     return run
 
 
-def _plain(kind: Callable[[dict[str, Any], str, str, dict[str, Any], State], Answer | None]) -> Make:
-    """A kind of rule that has nothing to make ready."""
-    return lambda rule, tool: partial(kind, rule, tool)
+def _recorded(rule: Rule, tool: str) -> Run:
+    """Give the answer on record."""
+    def run(key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
+        row = state.recorded(tool, key, arguments)
+        reply: ToolAnswer | None = None if row is None else row["answer"]
+        return reply
+
+    return run
+
+
+def _texting(text_of: Callable[[Rule, str, dict[str, Any], State], str | None], tier: Tier, is_error: bool = False) -> Make:
+    """Return a kind of rule that answers with a text, where there is one."""
+    def make(rule: Rule, tool: str) -> Run:
+        fails = rule["is_error"] if rule["rule"] in ("nothing", "unlisted") else is_error
+
+        def run(key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
+            text = text_of(rule, tool, arguments, state)
+            return None if text is None else ToolAnswer(text, fails, tier)
+
+        return run
+
+    return make
 
 
 RULES: dict[str, Make] = {
-    "recorded": _recorded, "document": _document, "write": _write, "create": _create, "check": _check, "refuse": _refuse,
-    **{name: _plain(kind) for name, kind in (
-        ("bound", _bound), ("constant", _constant), ("arithmetic", _arithmetic), ("text", _text), ("value", _value),
-        ("validate", _validate), ("rows", _silent), ("shows", _silent), ("makes", _silent), ("changes", _silent),
-        ("find", _find), ("nothing", _nothing), ("select", _select), ("unlisted", _unlisted), ("parts", _parts))}}
-"""Kind of rule -> what makes a rule of it ready."""
+    "recorded": _recorded, "document": _document, "create": _create, "check": _check, "refuse": _refuse,
+    "write": lambda rule, tool: partial(written, Writing(rule)),
+    "bound": lambda rule, tool: lambda key, arguments, state: state.bound(tool, arguments),
+    **dict.fromkeys(("rows", "shows", "makes", "changes"), lambda rule, tool: lambda key, arguments, state: None),
+    "constant": _texting(lambda rule, tool, arguments, state: rule["content"], "derived"),
+    "arithmetic": _texting(_arithmetic, "derived"), "text": _texting(_text, "induced"), "value": _texting(_value, "induced"),
+    "validate": _texting(lambda rule, tool, arguments, state: invalid(rule, tool, arguments), "induced", True),
+    "find": _texting(_find, "derived"), "nothing": _texting(_nothing, "derived"), "select": _texting(_select, "derived"),
+    "unlisted": _texting(_unlisted, "derived"),
+    "parts": _texting(
+        lambda rule, tool, arguments, state: put_together(rule, arguments, state.answered(tool, arguments)), "derived")}
+"""Kind of rule -> what makes a rule of it ready; `rows`, `shows`, `makes`, `changes` only say what answers show."""

@@ -10,24 +10,32 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .validation import is_of
-
 Schema = dict[str, Any]
+TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,), "array": (list,), "object": (dict,),
+    "null": (type(None),)}
 BOUNDS = (("minItems", "items", True), ("maxItems", "items", False), ("minLength", "characters", True))
 
 
+def is_of(value: Any, kind: str) -> bool:
+    """Is the value of this JSON type? A number without a fraction is an integer."""
+    if isinstance(value, bool):
+        return kind == "boolean"
+    return isinstance(value, TYPES[kind]) or (kind == "integer" and isinstance(value, float) and value.is_integer())
+
+
 def fields(*required: str, **properties: Schema) -> Schema:
-    """Schema of an object with these fields and no others, the `required` ones among them."""
+    """Return the schema of an object with these fields and no others, the `required` ones among them."""
     return {"type": "object", "required": list(required), "additionalProperties": False, "properties": properties}
 
 
 def mapping(values: Schema) -> Schema:
-    """Schema of an object whatever its fields' names, with such values."""
+    """Return the schema of an object with any field names and such values."""
     return {"type": "object", "additionalProperties": values}
 
 
 def refusal(schema: Schema, value: Any, at: str) -> str | None:
-    """What is wrong with `value`, found at `at`, as a sentence without its full stop; None where nothing is."""
+    """Return what is wrong with `value` at the path `at`, as a sentence without its full stop, or None."""
     kinds = schema.get("type")
     named = [kinds] if isinstance(kinds, str) else kinds
     if named and not any(is_of(value, kind) for kind in named):
@@ -39,24 +47,32 @@ def refusal(schema: Schema, value: Any, at: str) -> str | None:
     if isinstance(value, list):
         items = schema.get("items") or {}
         inner = (refusal(items, item, f"{at}[{index}]") for index, item in enumerate(value if items else ()))
-        return _size(schema, value, at) or next((found for found in inner if found), None)
+        return _size(schema, value, at) or next((reason for reason in inner if reason), None)
     if isinstance(value, str):
         return _size(schema, value, at)
-    return _number(schema, value, at)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{at} must be a finite number"
+    if "minimum" in schema and value < schema["minimum"]:
+        return f"{at} must be {schema['minimum']} or more, not {value}"
+    if "maximum" in schema and value > schema["maximum"]:
+        return f"{at} must be {schema['maximum']} or less, not {value}"
+    return None
 
 
 def _object(schema: Schema, value: dict[str, Any], at: str) -> str | None:
     for name in schema.get("required", ()):
         if name not in value:
             return f"{at} has no {name!r}"
-    known, others = schema.get("properties", {}), schema.get("additionalProperties", {})
+    properties, others = schema.get("properties", {}), schema.get("additionalProperties", {})
     for name, item in value.items():
-        if name not in known and others is False:
-            return f"{at} has {name!r}, which is not known; there are: {', '.join(sorted(known))}"
-        inner = known.get(name, others)
-        found = refusal(inner, item, f"{at}.{name}") if inner else None
-        if found:
-            return found
+        if name not in properties and others is False:
+            return f"{at} has {name!r}, which is not known; there are: {', '.join(sorted(properties))}"
+        inner = properties.get(name, others)
+        reason = refusal(inner, item, f"{at}.{name}") if inner else None
+        if reason:
+            return reason
     return None
 
 
@@ -66,18 +82,6 @@ def _size(schema: Schema, value: list[Any] | str, at: str) -> str | None:
             bound = schema[word]
             if (len(value) < bound) if least else (len(value) > bound):
                 return f"{at} must have {'at least' if least else 'at most'} {bound} {what}"
-    return None
-
-
-def _number(schema: Schema, value: Any, at: str) -> str | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    if isinstance(value, float) and not math.isfinite(value):
-        return f"{at} must be a finite number"
-    if "minimum" in schema and value < schema["minimum"]:
-        return f"{at} must be {schema['minimum']} or more, not {value}"
-    if "maximum" in schema and value > schema["maximum"]:
-        return f"{at} must be {schema['maximum']} or less, not {value}"
     return None
 
 

@@ -1,4 +1,4 @@
-"""What a search selects from a list that is known whole: a `select` rule and an `unlisted` rule, as data.
+"""What a search finds in a list that is known whole, or that there is nothing: `select`, `unlisted`, `nothing` rules, as data.
 
     select      source      [tool, arguments]: the question whose answer is the whole list
                 ways        [[[operator, path, argument], …], …]: all conditions of one way must hold of an element; the ways
@@ -10,45 +10,98 @@
                 empty       what is said where nothing is selected; null: not known
     unlisted    source, path, argument, and a template (texts.py): said where the argument is none of the values at the path of
                 the elements; `is_error`
+    nothing     content, is_error   what the tool says where there is nothing
+                names       the arguments of the questions it was learnt from
+                beyond      arguments with an order (numbers, ISO dates): questions beyond all values at which anything was
+                            found find nothing, where so many questions beyond, no further out than this one, found nothing
+                            that it is no chance (`CHANCE`, as often as questions within the range find nothing)
+                by          sets of arguments that alone decide whether there is anything: where a question with the same
+                            values of one of them found nothing, and none found something, there is nothing
 
-A condition on an argument that is not given, or null, holds. An argument that no condition speaks of makes it silent.
+A condition on an argument that is not given, or null, holds. An argument that no condition speaks of makes it silent. A
+`nothing` rule sees what was answered to other questions in the state of the moment; where both kinds were seen, it is silent.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import operator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .lists import Listing, written
-from .misses import order as ordered
+
+LEAST = 3
+"""Questions beyond that must have found nothing at the least: what lies just outside of what was seen is not known."""
+CHANCE = 0.01
+"""Probability up to which it is no chance that all questions beyond found nothing."""
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?")
+Outcome = tuple[dict[str, Any], bool]
+"""(arguments of a question, did it find something?)"""
+Ordered = tuple[int, float | str]
+
+
+def finds_nothing(rule: dict[str, Any], arguments: dict[str, Any], outcomes: Iterable[Outcome]) -> bool:
+    """Is it known that the question finds nothing? `asked`: questions to the same tool and whether they found something."""
+    if sorted(arguments) != rule["names"]:
+        return False
+    same = [(given, has_content) for given, has_content in outcomes if sorted(given) == rule["names"]]
+    return any(is_beyond(arguments, name, same) for name in rule["beyond"]) or any(
+        is_empty(arguments, names, same) for names in rule["by"])
+
+
+def is_beyond(arguments: dict[str, Any], name: str, outcomes: list[Outcome]) -> bool:
+    """Return whether the value lies beyond all with a match, and beyond enough without one."""
+    value = order(arguments[name])
+    if value is None:
+        return False
+    places = ((order(given[name]), has_content) for given, has_content in outcomes)
+    ordered = [(at, has_content) for at, has_content in places if at is not None and at[0] == value[0]]
+    full = [at for at, has_content in ordered if has_content]
+    if not full:
+        return False
+    first, last = min(full), max(full)
+    within = [has_content for at, has_content in ordered if first <= at <= last]
+    above = sum(last < at <= value for at, _ in ordered)
+    below = sum(value <= at < first for at, _ in ordered)
+    rate = (within.count(False) + 1) / (len(within) + 2)
+    return max(above, below) >= LEAST and bool(rate ** max(above, below) < CHANCE)
+
+
+def is_empty(arguments: dict[str, Any], names: list[str], outcomes: list[Outcome]) -> bool:
+    """Did questions with the same values of these arguments find nothing, and none of them something?"""
+    alike = [has_content for given, has_content in outcomes if all(given[name] == arguments[name] for name in names)]
+    return bool(alike) and not any(alike)
+
+
+def order(value: Any) -> Ordered | None:
+    """Return a value with an order, so that equal kinds compare: a number, an ISO date or instant; None for anything else."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return (0, float(value))
+    if isinstance(value, str) and _DATE.fullmatch(value):
+        return (len(value), value)
+    return None
+
 
 Path = list[str]
 Condition = tuple[str, Path, str]
 
 
 def selected(rule: dict[str, Any], listing: Listing, arguments: dict[str, Any]) -> str | None:
-    """The text that the rule gives of the list, None where it does not answer."""
+    """Return the text that the rule gives of the list, None where it does not answer."""
     given = {name: value for name, value in arguments.items() if value is not None}
     limit = rule["limit"]
-    found: list[list[int]] = []
+    groups: list[list[int]] = []
     for way in rule["ways"]:
         if not set(given) <= {name for _, _, name in way} | ({limit[0]} if limit else set()):
             return None
         places = [place for place, value in enumerate(listing.values) if all(
-            holds(operator, at(value, path), given[name]) for operator, path, name in way if name in given)]
-        found.append(limited(limit, arranged(rule["order"], listing.values, places), given))
-    if any(places != found[0] for places in found):
+            holds(kind, at(value, path), given[name]) for kind, path, name in way if name in given)]
+        groups.append(limited(limit, arranged(rule["order"], listing.values, places), given))
+    if any(places != groups[0] for places in groups):
         return None
-    return _said(rule, listing, found[0])
-
-
-def is_unlisted(rule: dict[str, Any], listing: Listing, arguments: dict[str, Any]) -> bool:
-    """Is the argument none of the values in the list?"""
-    return arguments[rule["argument"]] not in [at(value, rule["path"]) for value in listing.values]
-
-
-def _said(rule: dict[str, Any], listing: Listing, places: list[int]) -> str | None:
+    places = groups[0]
     values = [listing.values[place] for place in places]
     texts = [listing.texts[place] for place in places] if listing.texts else []
     if not values:
@@ -64,8 +117,13 @@ def _said(rule: dict[str, Any], listing: Listing, places: list[int]) -> str | No
     return written(rule["form"], values, texts)
 
 
+def is_unlisted(rule: dict[str, Any], listing: Listing, arguments: dict[str, Any]) -> bool:
+    """Is the argument none of the values in the list?"""
+    return arguments[rule["argument"]] not in [at(value, rule["path"]) for value in listing.values]
+
+
 def arranged(order: Any, values: list[Any], places: list[int]) -> list[int]:
-    """The places in the order of the rule."""
+    """Return the places in the order of the rule."""
     if order is None:
         return places
     if order == "reversed":
@@ -78,7 +136,7 @@ def arranged(order: Any, values: list[Any], places: list[int]) -> list[int]:
 
 
 def limited(limit: Any, places: list[int], given: dict[str, Any]) -> list[int]:
-    """The first or last so many of them."""
+    """Return the first or last so many of them."""
     if limit is None or limit[0] not in given:
         return places
     n = int(given[limit[0]])
@@ -92,9 +150,9 @@ def at(value: Any, path: Path) -> Any:
     return value
 
 
-def holds(operator: str, there: Any, given: Any) -> bool:
-    """Does the condition hold of the value there?"""
-    return OPERATORS[operator](there, given)
+def holds(kind: str, there: Any, given: Any) -> bool:
+    """Return whether the condition holds of the value there."""
+    return OPERATORS[kind](there, given)
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -105,53 +163,35 @@ def _texts(value: Any) -> Iterator[str]:
         yield str(value)
 
 
-def _is(there: Any, given: Any) -> bool:
-    return bool(there == given) and isinstance(there, bool) == isinstance(given, bool)
-
-
-def _folded(there: Any, given: Any) -> bool:
-    return isinstance(there, str) and isinstance(given, str) and there.casefold() == given.casefold()
-
-
-def _part(there: Any, given: Any) -> bool:
-    return isinstance(there, str) and isinstance(given, str) and given in there
-
-
-def _part_folded(there: Any, given: Any) -> bool:
-    return isinstance(there, str) and isinstance(given, str) and given.casefold() in there.casefold()
-
-
 def _anywhere(there: Any, given: Any) -> bool:
     return isinstance(given, str) and any(given.casefold() in text.casefold() for text in _texts(there))
 
 
-def _element(there: Any, given: Any) -> bool:
-    return isinstance(there, list) and given in there
+def _of_texts(holds: Callable[[str, str], bool]) -> Callable[[Any, Any], bool]:
+    return lambda there, given: isinstance(there, str) and isinstance(given, str) and holds(there, given)
 
 
-def _one_of(there: Any, given: Any) -> bool:
-    return isinstance(given, list) and there in given
+def _ordered(holds: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    """Compare numbers, or dates and instants to the exactness of what is given."""
+    def compared(there: Any, given: Any) -> bool:
+        one, other = order(there), order(given)
+        if one is None or other is None or bool(one[0]) != bool(other[0]):
+            return False
+        if not one[0]:
+            return holds(one[1], other[1])
+        return holds(str(one[1])[:len(str(given))].replace("T", " "), str(other[1]).replace("T", " "))
 
-
-def _starts(there: Any, given: Any) -> bool:
-    return isinstance(there, str) and isinstance(given, str) and bool(given) and there.startswith(given)
-
-
-def _compared(there: Any, given: Any, holds: Callable[[Any, Any], bool]) -> bool:
-    """Numbers, or dates and instants to the exactness of what is given."""
-    one, other = ordered(there), ordered(given)
-    if one is None or other is None or bool(one[0]) != bool(other[0]):
-        return False
-    exact = len(str(given)) if one[0] else None
-    return holds(one[1] if exact is None else str(one[1])[:exact].replace("T", " "), other[1] if exact is None
-                 else str(other[1]).replace("T", " "))
+    return compared
 
 
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
-    "is": _is, "element": _element, "one_of": _one_of, "is_folded": _folded, "starts": _starts, "part": _part,
-    "part_folded": _part_folded, "anywhere": _anywhere,
-    "from": lambda there, given: _compared(there, given, lambda one, other: one >= other),
-    "until": lambda there, given: _compared(there, given, lambda one, other: one <= other),
-    "above": lambda there, given: _compared(there, given, lambda one, other: one > other),
-    "below": lambda there, given: _compared(there, given, lambda one, other: one < other)}
+    "is": lambda there, given: bool(there == given) and isinstance(there, bool) == isinstance(given, bool),
+    "element": lambda there, given: isinstance(there, list) and given in there,
+    "one_of": lambda there, given: isinstance(given, list) and there in given,
+    "is_folded": _of_texts(lambda there, given: there.casefold() == given.casefold()),
+    "starts": _of_texts(lambda there, given: bool(given) and there.startswith(given)),
+    "part": _of_texts(lambda there, given: given in there),
+    "part_folded": _of_texts(lambda there, given: given.casefold() in there.casefold()),
+    "anywhere": _anywhere, "from": _ordered(operator.ge), "until": _ordered(operator.le), "above": _ordered(operator.gt),
+    "below": _ordered(operator.lt)}
 """In the order of their simplicity."""

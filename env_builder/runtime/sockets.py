@@ -1,8 +1,8 @@
-"""A room that listens on a Unix socket: each connection is a client of its own, all are answered by one thread.
+"""An environment that listens on a Unix socket: each connection is a client of its own, one thread answers all.
 
-In: a path, and how a connection's server is begun. Out: a line for each request (mcp.py), in the order of the connection's.
-A connection that does not read what it is told is not read from any longer; one that ends takes its episodes with it.
-Sees: bytes of who may open the socket (mode 600: this user). Does not see: how many they are; the system's limit holds.
+In: a path, and how a connection's server begins. Out: a reply to each request (mcp.py), in the order of the connection's
+requests. A connection that does not read its replies is not read from any longer; its end ends its episodes.
+Sees: bytes of this user's processes (the socket has mode 600). Does not limit their number; the system does.
 """
 
 from __future__ import annotations
@@ -14,60 +14,55 @@ import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
-CHUNK = 64 * 1024
-"""Bytes that are read at a time."""
+from .mcp import CHUNK, LineReader, McpServer, encode
+
 FULL_S = 0.01
-"""What is waited where nobody can be let in, since the system gives no more open files."""
+"""Seconds to wait before accepting again when the system has no more open files."""
 STDIN = 0
 UNREAD = 1024 * 1024
-"""Bytes of answers that may wait for a client that does not read."""
+"""Bytes of replies that may wait for a client that does not read."""
 
 
-class Answering(Protocol):
-    """Takes bytes as they come and gives those to send back."""
-
-    def take(self, data: bytes) -> bytes:
-        """Answers to the lines that are whole now."""
-
-
-class _Client:
+class _SocketClient:
     """One connection."""
 
-    def __init__(self, stream: socket.socket, answering: Answering) -> None:
+    def __init__(self, stream: socket.socket, server: McpServer) -> None:
         self.stream = stream
-        self._answering = answering
+        self._server = server
+        self._reader = LineReader()
         self._unsent = b""
-        self._heard = True
-        """Does it say more?"""
+        self._readable = True
+        """False after the client has closed its side."""
 
-    def ready(self, events: int) -> bool:
-        """Read and answer, or send what is left; False once it is over."""
+    def handle(self, events: int) -> bool:
+        """Read and answer, or send the rest; False once the connection is over."""
         try:
             if events & selectors.EVENT_READ:
                 data = self.stream.recv(CHUNK)
-                self._heard = bool(data)
-                self._unsent += self._answering.take(data or b"\n")
+                self._readable = bool(data)
+                for line in self._reader.split(data or b"\n"):
+                    reply = self._server.answer(line)
+                    self._unsent += b"" if reply is None else encode(reply)
             if self._unsent:
                 self._unsent = self._unsent[self.stream.send(self._unsent):]
         except BlockingIOError:
             return True
         except OSError:
             return False
-        return self._heard or bool(self._unsent)
+        return self._readable or bool(self._unsent)
 
     @property
-    def wanted(self) -> int:
-        """Events to wait for."""
-        reading = selectors.EVENT_READ if self._heard and len(self._unsent) < UNREAD else 0
+    def events(self) -> int:
+        """Return the events to wait for."""
+        reading = selectors.EVENT_READ if self._readable and len(self._unsent) < UNREAD else 0
         return reading | (selectors.EVENT_WRITE if self._unsent else 0)
 
 
-def listen(path: Path, begin: Callable[[], Answering], ready: Callable[[], None]) -> None:
-    """Answer everybody who connects until stdin ends, where that can be waited for. `ready`: called once it listens.
+def listen(path: Path, begin: Callable[[], McpServer], ready: Callable[[], None]) -> None:
+    """Answer all clients until stdin ends, if stdin can be waited for. Calls `ready` once the socket listens.
 
-    OSError where the path cannot be listened at. What stands there as a socket is replaced.
+    OSError if the path cannot be listened on. An existing socket is replaced.
     """
     if path.is_socket():
         path.unlink()
@@ -89,7 +84,7 @@ def listen(path: Path, begin: Callable[[], Answering], ready: Callable[[], None]
             path.unlink(missing_ok=True)
 
 
-def _answer_all(listening: socket.socket, waiting: selectors.BaseSelector, begin: Callable[[], Answering]) -> None:
+def _answer_all(listening: socket.socket, waiting: selectors.BaseSelector, begin: Callable[[], McpServer]) -> None:
     while True:
         for key, events in waiting.select():
             client = key.data
@@ -103,10 +98,10 @@ def _answer_all(listening: socket.socket, waiting: selectors.BaseSelector, begin
                     time.sleep(FULL_S)
                     continue
                 stream.setblocking(False)
-                waiting.register(stream, selectors.EVENT_READ, _Client(stream, begin()))
-            elif client.ready(events):
-                if key.events != client.wanted:
-                    waiting.modify(client.stream, client.wanted, client)
+                waiting.register(stream, selectors.EVENT_READ, _SocketClient(stream, begin()))
+            elif client.handle(events):
+                if key.events != client.events:
+                    waiting.modify(client.stream, client.events, client)
             else:
                 waiting.unregister(client.stream)
                 client.stream.close()

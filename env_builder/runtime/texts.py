@@ -1,16 +1,19 @@
-"""Sentences with slots: a template's pieces, filled in as tools write values into their answers.
+"""Texts that tools write: sentences with slots, filled in as tools write values into their answers, and calculated numbers.
 
 A template is a list of pieces: a text stands for itself, a list is an expression whose value is written there. `form` says
 how texts are written: `plain` (as they are), `json` and `json_ascii` (as inside a JSON string); `numbers` names the ways in
-which numbers were seen written: where they differ, nothing is said.
+which numbers were seen written: where they differ, nothing is said. Arithmetic: numbers, + - * / and brackets.
 """
 
 from __future__ import annotations
 
 import json
+import operator
+import re
+from collections.abc import Callable
 from typing import Any
 
-from .expressions import Missing, evaluate
+from .expressions import NoValue, evaluate
 
 Piece = str | list[Any]
 Limits = dict[str, Any]
@@ -18,33 +21,32 @@ NUMBERS = ("as_given", "whole", "float")
 
 
 def filled(
-    rule: dict[str, Any], before: Any, arguments: dict[str, Any], said: list[tuple[dict[str, Any], str]] | None = None
+    rule: dict[str, Any], before: Any, arguments: dict[str, Any], answered: list[tuple[dict[str, Any], str]] | None = None
 ) -> str | None:
-    """The rule's sentence, None where a slot has no value that can be written, or where the ways of writing it differ.
+    """Return the rule's sentence, None where a slot has no value that can be written, or where the ways of writing it differ.
 
     What the tool `said` in this session (arguments, answer) tells which of them is in force.
     """
     pieces, form = rule["pieces"], rule["form"]
     ways = [
         way for way in rule["numbers"]
-        if all(filled_one_way(pieces, form, way, before, given) == answer for given, answer in said or ())]
-    found = {filled_one_way(pieces, form, way, before, arguments) for way in ways or rule["numbers"]}
-    return found.pop() if len(found) == 1 else None
+        if all(filled_one_way(pieces, form, way, before, given) == answer for given, answer in answered or ())]
+    texts = {filled_one_way(pieces, form, way, before, arguments) for way in ways or rule["numbers"]}
+    return texts.pop() if len(texts) == 1 else None
 
 
 def filled_one_way(pieces: list[Piece], form: str, numbers: str, before: Any, arguments: dict[str, Any]) -> str | None:
-    """The sentence with its numbers written in one way."""
-    texts: list[str | None] = []
-    for piece in pieces:
-        try:
-            texts.append(piece if isinstance(piece, str) else written(evaluate(piece, before, arguments), form, numbers))
-        except Missing:
-            return None
-    return None if None in texts else "".join(text for text in texts if text is not None)
+    """Return the sentence with its numbers written in one way."""
+    try:
+        texts = [piece if isinstance(piece, str) else written(evaluate(piece, before, arguments), form, numbers)
+                 for piece in pieces]
+    except NoValue:
+        return None
+    return None if None in texts else "".join(map(str, texts))
 
 
 def written(value: Any, form: str, numbers: str) -> str | None:
-    """A text or a number as it is written, None for anything else."""
+    """Return a text or a number as it is written, None for anything else."""
     if isinstance(value, str):
         return value if form == "plain" else json.dumps(value, ensure_ascii=form == "json_ascii")[1:-1]
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -68,3 +70,75 @@ def type_of(value: Any) -> str:
     """Type of a JSON value: null, boolean, number, text, list or object."""
     names = {bool: "boolean", int: "number", float: "number", str: "text", list: "list", dict: "object"}
     return names.get(type(value), "null")
+
+
+Number = int | float
+_TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d*)?|\.\d+)|([-+*/()]))")
+MAXIMUM_LENGTH = 1000
+
+FORMATS: dict[str, Callable[[Number], str]] = {
+    "plain": str,
+    "float": lambda value: str(float(value)),
+    "rounded": lambda value: str(round(float(value), 2)),
+    "two_places": lambda value: f"{value:.2f}",
+    "short": lambda value: str(int(value)) if value == int(value) else str(value),
+}
+
+
+def calculated(text: str, styles: list[str]) -> str | None:
+    """Return the expression's value as all these styles write it, None where they differ or there is no value."""
+    try:
+        value = arithmetic_value(text)
+        texts = {FORMATS[style](value) for style in styles}
+    except (ValueError, OverflowError):
+        return None
+    return texts.pop() if len(texts) == 1 else None
+
+
+def arithmetic_value(text: str) -> Number:
+    """Value of an arithmetic expression; ValueError where it is none, or divides by nothing."""
+    if len(text) > MAXIMUM_LENGTH:
+        raise ValueError("too long")
+    tokens, at, text = list[str](), 0, text.rstrip()
+    while at < len(text):
+        token = _TOKEN.match(text, at)
+        if token is None:
+            raise ValueError(text)
+        tokens.append(token.group(1) or token.group(2))
+        at = token.end()
+    try:
+        value, rest = _combined(tokens, 0, _SUMS)
+    except (IndexError, ZeroDivisionError, OverflowError, RecursionError) as error:
+        raise ValueError(text) from error
+    if rest != len(tokens):
+        raise ValueError(text)
+    return value
+
+
+_PRODUCTS: dict[str, Callable[[Number, Number], Number]] = {"*": operator.mul, "/": operator.truediv}
+_SUMS: dict[str, Callable[[Number, Number], Number]] = {"+": operator.add, "-": operator.sub}
+
+
+def _combined(tokens: list[str], at: int, operators: dict[str, Callable[[Number, Number], Number]]) -> tuple[Number, int]:
+    """Return the value of a sum of products, or of a product of factors, and where it ends."""
+    value, at = _combined(tokens, at, _PRODUCTS) if operators is _SUMS else _factor(tokens, at)
+    while at < len(tokens) and tokens[at] in operators:
+        work = operators[tokens[at]]
+        other, at = _combined(tokens, at + 1, _PRODUCTS) if operators is _SUMS else _factor(tokens, at + 1)
+        value = work(value, other)
+    return value, at
+
+
+def _factor(tokens: list[str], at: int) -> tuple[Number, int]:
+    token = tokens[at]
+    if token in "+-":
+        value, at = _factor(tokens, at + 1)
+        return (-value if token == "-" else value), at
+    if token == "(":
+        value, at = _combined(tokens, at + 1, _SUMS)
+        if tokens[at] != ")":
+            raise ValueError(token)
+        return value, at + 1
+    if token in "*/)":
+        raise ValueError(token)
+    return (float(token) if "." in token else int(token)), at + 1

@@ -1,11 +1,11 @@
 """An episode as a trajectory in the Agent Trajectory Interchange Format (ATIF v1.8), recorded step by step.
 
-In: a room in which an agent acts, and where the room is apart (a process, a container) a witness: an `Environment` in which
+In: an environment in which an agent acts, and where it is apart (a process, a container) a witness: an `Environment` in which
 each move is made again. Out: one JSON object that ATIF's own models accept; what they have no field for (tier, latency, state
-hash, reward) stands in `extra`. Where a rollout gives the agent other names than the room's own (guises.py) a step holds what
-the agent saw and gave, and `own` in its `extra` what the journal holds.
+hash, reward) stands in `extra`. Where a rollout gives the agent other names than its own (relabelling.py) a step holds
+what the agent saw and gave, and `own` in its `extra` what the journal holds.
 Sees: moves, answers, how long each took by the clock, the state after each. Does not see: what the agent thought, unless it is
-told by `turn`. A room that nobody records is as fast as before: nothing in it knows of this module.
+told by `turn`. An environment that nobody records is as fast as before: nothing in it knows of this module.
 """
 
 from __future__ import annotations
@@ -21,27 +21,25 @@ VERSION = "ATIF-v1.8"
 OWN = "traceroom"
 """The key under which our own stands in `extra` of a trajectory."""
 DRAWN = ("fault", "expired", "paged", "latency_ms")
-"""What a journal row of a call says beside the answer, where a condition drew it."""
+"""What a journal row of a call says beside the answer, where a perturbation drew it."""
 _SOURCES = {"assistant": "agent", "user": "user"}
 Row = dict[str, Any]
 Value = TypeVar("Value")
 
 
 class Acting(Protocol):
-    """What is recorded: an `Environment`, or the host's end of a room apart."""
+    """What is recorded: an `Environment`, or the host's end of one that is apart."""
 
     def call(self, tool: str, arguments: Any) -> Any:
-        """The tool's answer: content, is_error, tier."""
-
+        """Return the tool's answer: content, is_error, tier."""
     def say(self, text: str) -> str | None:
-        """The user's answer."""
-
+        """Return the user's answer."""
     def finish(self) -> Any:
-        """The agent is done."""
+        """End the episode: the agent is done."""
 
 
 class Recorder:
-    """Passes moves on to a room, and keeps what came of each and how long it took."""
+    """Passes moves on to an environment, and keeps what came of each and how long it took."""
 
     def __init__(self, room: Acting, witness: Environment | None = None) -> None:
         if witness is None and not isinstance(room, Environment):
@@ -57,17 +55,17 @@ class Recorder:
         self._n_calls = 0
 
     def begin(self, messages: Iterable[Row]) -> None:
-        """What stands before the agent's first move: [{"role", "content"}]."""
+        """Set what stands before the agent's first move: [{"role", "content"}]."""
         self._opening = [
             {"source": _SOURCES.get(message["role"], "system"), "message": message["content"] or ""} for message in messages]
 
     def turn(self, model: str | None = None, reasoning: str | None = None, usage: Row | None = None, n_asked: int = 0) -> None:
-        """The moves until the next turn are one answer of the agent: its words, then its calls side by side.
+        """Begin a turn: the moves until the next one are one answer of the agent, its words, then its calls side by side.
 
         `usage`: token counts as ATIF's metrics name them; `n_asked`: how many inferences of a model it took.
         """
-        told = {"model_name": model, "reasoning_content": reasoning or None, "metrics": usage or None}
-        self._turn = {"source": "agent", "message": "", **{name: value for name, value in told.items() if value is not None},
+        fields = {"model_name": model, "reasoning_content": reasoning or None, "metrics": usage or None}
+        self._turn = {"source": "agent", "message": "", **{name: value for name, value in fields.items() if value is not None},
                       "llm_call_count": n_asked}
         self._steps.append(self._turn)
 
@@ -88,7 +86,7 @@ class Recorder:
         return reply
 
     def call(self, tool: str, arguments: Any, call_id: str | None = None) -> Any:
-        """The tool's answer, as the room gave it; where the episode has ended it is no move."""
+        """Return the tool's answer, as the environment gave it; where the episode has ended it is no move."""
         over = self._witness.ended is not None
         result, took = _timed(lambda: self._room.call(tool, arguments))
         if over or result.tier is None:
@@ -98,8 +96,8 @@ class Recorder:
             self._witness.call(tool, arguments)
         row = self._witness.journal[-1]
         drawn = {name: row[name] for name in DRAWN if name in row}
-        told = (("arguments", arguments), ("content", result.content))
-        own = {name: row[name] for name, shown in told if row[name] != shown}
+        pairs = (("arguments", arguments), ("content", result.content))
+        own = {name: row[name] for name, shown in pairs if row[name] != shown}
         move = self._move(took)
         move |= {"is_error": result.is_error, "tier": result.tier,
                  **({"drawn": drawn} if drawn else {}), **({"own": own} if own else {})}
@@ -107,13 +105,13 @@ class Recorder:
         return result
 
     def refuse(self, tool: str, arguments: Any, call_id: str | None, content: str) -> None:
-        """A call that never reaches the room (no such tool, arguments that are no object), and what the agent is told."""
-        told = {} if isinstance(arguments, dict) else {"arguments": arguments}
+        """Record a call that never reaches the environment (no such tool, arguments that are no object), and its answer."""
+        details = {} if isinstance(arguments, dict) else {"arguments": arguments}
         self._answered(tool, arguments if isinstance(arguments, dict) else {}, call_id, content,
-                       {"is_error": True, "refused": True, **told})
+                       {"is_error": True, "refused": True, **details})
 
     def finish(self) -> None:
-        """The agent is done."""
+        """End the episode: the agent is done."""
         if self._witness.ended is not None:
             return
         _, took = _timed(self._room.finish)
@@ -130,7 +128,7 @@ class Recorder:
         return self._witness
 
     def trajectory(self, agent: str, about: Row, grade: Grade | None = None, rewards: Sequence[float] | None = None) -> Row:
-        """The episode so far as one ATIF trajectory.
+        """Return the episode so far as one ATIF trajectory.
 
         `agent`: who acted; `about`: what else is known of the episode, `episode_id` among it; `grade`: of the mode `eval`;
         `rewards`: of each move of the journal, for training (`Environment.shaped`).
@@ -139,17 +137,20 @@ class Recorder:
             move["reward"] = rewards[place] if rewards is not None and place < len(rewards) else None
         graded = {} if grade is None else {
             "reward": grade.reward, "tally": grade.tally, "checks": [check._asdict() for check in grade.checks]}
-        steps = list(self._told())
+        steps = list(self._all_steps())
+        metrics = [step["metrics"] for step in steps if step.get("metrics")]
+        tokens = {f"total_{name}": sum(each.get(name) or 0 for each in metrics)
+                  for name in ("prompt_tokens", "completion_tokens", "cached_tokens") if any(name in each for each in metrics)}
         return {
             "schema_version": VERSION, "session_id": about.get("episode_id"), "trajectory_id": about.get("episode_id"),
             "agent": {"name": agent, "version": "1", "tool_definitions": functions(self._witness.tools)},
             "steps": [{"step_id": place, **step} for place, step in enumerate(steps, 1)],
-            "final_metrics": {**_tokens(steps), "total_steps": len(steps)},
+            "final_metrics": {**tokens, "total_steps": len(steps)},
             "extra": {OWN: {**about, **graded}},
         }
 
-    def _told(self) -> Iterator[Row]:
-        """Steps as ATIF has them: what the user answers is a step of its own, after what the agent did."""
+    def _all_steps(self) -> Iterator[Row]:
+        """Return steps as ATIF has them: what the user answers is a step of its own, after what the agent did."""
         yield from self._opening
         for step in self._steps:
             yield {name: value for name, value in step.items() if name != "replies"}
@@ -159,7 +160,7 @@ class Recorder:
             yield {"source": "agent", "message": ""}
 
     def _step(self, kind: str) -> Row:
-        """The step that a move belongs to: the turn that was begun, else one of its own."""
+        """Return the step that a move belongs to: the turn that was begun, else one of its own."""
         step = self._turn if self._turn is not None and self._steps[-1] is self._turn else None
         late = step is not None and kind == "say" and ("extra" in step or "tool_calls" in step)
         if step is None or late or "finish" in step.get("extra", {}):
@@ -181,7 +182,7 @@ class Recorder:
 
 
 def journal(trajectory: Row) -> list[Row]:
-    """The moves of a recorded trajectory as rows of a journal, as far as a grader needs them: it replays them."""
+    """Return the moves of a recorded trajectory as rows of a journal, as far as a grader needs them: it replays them."""
     rows: list[Row] = []
     steps = trajectory["steps"]
     for step, after in zip(steps, [*steps[1:], {}], strict=True):
@@ -212,14 +213,7 @@ def functions(tools: Iterable[Row]) -> list[Row]:
 
 
 def _timed(act: Callable[[], Value]) -> tuple[Value, float]:
-    """What it gives, and how many milliseconds it took."""
+    """Return what it gives, and how many milliseconds it took."""
     begun = time.perf_counter()
     value = act()
     return value, round((time.perf_counter() - begun) * 1000, 3)
-
-
-def _tokens(steps: list[Row]) -> Row:
-    """Sums of the token counts that the steps tell."""
-    told = [step["metrics"] for step in steps if step.get("metrics")]
-    return {f"total_{name}": sum(each.get(name) or 0 for each in told)
-            for name in ("prompt_tokens", "completion_tokens", "cached_tokens") if any(name in each for each in told)}

@@ -50,58 +50,53 @@ _GROUP_SPACE = re.compile(r"(?<=\d)[\u00a0\u202f](?=\d{3}(?!\d))", re.ASCII)
 @lru_cache(maxsize=256)
 def facts_in(text: str) -> frozenset[Fact]:
     """Facts that `text` states: ("number", "1234.5"), ("date", "2024-05-15" or "--05-15"), ("id", "hat123")."""
-    found: set[Fact] = set()
+    facts: set[Fact] = set()
     rest = text[:LONGEST_TEXT]
     if "\u00a0" in rest or "\u202f" in rest:
         rest = _GROUP_SPACE.sub(",", rest)
     if any(map(rest.lower().__contains__, _MONTHS)):
-        rest = _without_months(found, rest)
+        small = rest.lower()
+        if len(small) != len(rest):  # a letter that is two small ones
+            small = "".join(c.lower() if len(c.lower()) == 1 else c for c in rest)
+        parts, done = [], 0
+        for begin, end in _about_months(small):
+            part = rest[begin:end]
+            if _DIGIT.search(part):
+                part = _ISO.sub(lambda m: _take(facts, [(m[1], m[2], m[3])]), part)
+                part = _MONTH_FIRST.sub(lambda m: _take(facts, [(m[3], _month(m[1]), m[2])]), part)
+                part = _DAY_FIRST.sub(lambda m: _take(facts, [(m[3], _month(m[2]), m[1])]), part)
+                parts += [rest[done:begin], part]
+                done = end
+        rest = "".join((*parts, rest[done:])) if parts else rest
     numbered = [word for word in rest.split() if not word.isalpha() and not _TEN.isdisjoint(word)]
-    rest = " ".join([word for word in numbered if not _taken(found, word)])
+    rest = " ".join([word for word in numbered if not _taken(facts, word)])
     if not rest:
-        return frozenset(found)
+        return frozenset(facts)
     if rest.count("-") > 1:
-        rest = _ISO.sub(lambda m: _take(found, [(m[1], m[2], m[3])]), rest)
+        rest = _ISO.sub(lambda m: _take(facts, [(m[1], m[2], m[3])]), rest)
     if "/" in rest or rest.count(".") > 1:
-        rest = _PARTS.sub(lambda m: _take(found, [(_year(m[4]), m[1], m[3]), (_year(m[4]), m[3], m[1])]), rest)
+        rest = _PARTS.sub(lambda m: _take(facts, [(_year(m[4]), m[1], m[3]), (_year(m[4]), m[3], m[1])]), rest)
     rest = _CLOCK.sub(" ", rest) if ":" in rest else rest
-    rest = _ID.sub(lambda m: _take_id(found, m[0]), rest)
+    rest = _ID.sub(lambda m: _take_id(facts, m[0]), rest)
     for token in _NUMBER.findall(rest):
-        found.update([("number", value) for value in _values(token)])
-    return frozenset(found)
+        facts.update([("number", value) for value in _values(token)])
+    return frozenset(facts)
 
 
-def _taken(found: set[Fact], word: str) -> bool:
+def _taken(facts: set[Fact], word: str) -> bool:
     """Take the facts of a word that needs no search: one number or one id, with marks about it. False: it may be more."""
     token = word.strip(_ABOUT)
     if not token.isascii():
         return False
     one = token.isalnum()
     if token.isdigit() if one else _AMOUNT.fullmatch(token):
-        _take_id(found, token)
-        found.update([("number", value) for value in _values(token)])
+        _take_id(facts, token)
+        facts.update([("number", value) for value in _values(token)])
         return True
     if one:
-        _take_id(found, token)
+        _take_id(facts, token)
         return True
-    return _NAME.fullmatch(token) is not None and _take_id(found, token) == " "
-
-
-def _without_months(found: set[Fact], text: str) -> str:
-    """The text without the dates that name a month, which are taken: only what stands about such a name is searched."""
-    small = text.lower()
-    if len(small) != len(text):  # a letter that is two small ones
-        small = "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
-    parts, done = [], 0
-    for begin, end in _about_months(small):
-        part = text[begin:end]
-        if _DIGIT.search(part):
-            part = _ISO.sub(lambda m: _take(found, [(m[1], m[2], m[3])]), part)
-            part = _MONTH_FIRST.sub(lambda m: _take(found, [(m[3], _month(m[1]), m[2])]), part)
-            part = _DAY_FIRST.sub(lambda m: _take(found, [(m[3], _month(m[2]), m[1])]), part)
-            parts += [text[done:begin], part]
-            done = end
-    return "".join((*parts, text[done:])) if parts else text
+    return _NAME.fullmatch(token) is not None and _take_id(facts, token) == " "
 
 
 def _about_months(small: str) -> list[tuple[int, int]]:
@@ -118,25 +113,24 @@ def _about_months(small: str) -> list[tuple[int, int]]:
 
 
 def heard_in(text: str) -> frozenset[Fact]:
-    """The same, beside each date its day of the year: ("day", "05-15")."""
+    """Return the same, beside each date its day of the year: ("day", "05-15")."""
     facts = facts_in(text)
     return facts.union([("day", value[-5:]) for kind, value in facts if kind == "date"])
 
 
 def bare(text: str) -> str:
-    """The text as `hints_of` speaks of it: in small letters, without the marks that part the digits of a number."""
+    """Return the text as `hints_of` speaks of it: in small letters, without the marks that part the digits of a number."""
     plain = text[:LONGEST_TEXT].casefold().replace(",", "").replace(".", "")
     return plain if plain.isascii() else plain.replace("\u00a0", "").replace("\u202f", "")
 
 
 def hints_of(facts: frozenset[Fact]) -> tuple[str, ...]:
-    """What of it a bare text holds that states one of the facts: an id, the digits of a number, the day of a date."""
-    return tuple(sorted({
-        value[-2:].lstrip("0") if kind in ("date", "day") else bare(value) for kind, value in facts}))
+    """Return what of it a bare text holds that states one of the facts: an id, the digits of a number, the day of a date."""
+    return tuple(sorted({value[-2:].lstrip("0") if kind in ("date", "day") else bare(value) for kind, value in facts}))
 
 
 def forms_of(fact: Fact) -> frozenset[Fact]:
-    """What of `heard_in` states the fact, any of them: a date may be told without its year, a number without its sign or
+    """Return what of `heard_in` states the fact, any of them: a date may be told without its year, a number without its sign or
     rounded to cents; a fact --05-15 names no year and is told by a date of any year; words are no fact and stated by none.
     """
     kind, value = fact
@@ -148,13 +142,13 @@ def forms_of(fact: Fact) -> frozenset[Fact]:
 
 
 def number_forms(value: str) -> tuple[str, ...]:
-    """Normal forms in which a number may be told: as it is, without its sign, rounded to two decimals."""
+    """Return normal forms in which a number may be told: as it is, without its sign, rounded to two decimals."""
     number = abs(Decimal(value))
     return _normal(number), _normal(number.quantize(Decimal("0.01"), ROUND_HALF_UP))
 
 
 def fact_of(kind: str, value: str) -> Fact:
-    """The normal form of a value that a rubric names; an unknown kind or unreadable value is a ValueError."""
+    """Return the normal form of a value that a rubric names; an unknown kind or unreadable value is a ValueError."""
     if kind == "number":
         if not re.fullmatch(r"[-+]?[\d.,]{1,24}", value) or not (values := _values(value.lstrip("+-"))):
             raise ValueError(f"a fact says number, but {value!r} is none: write it as 1234.5")
@@ -168,23 +162,23 @@ def fact_of(kind: str, value: str) -> Fact:
     raise ValueError(f"no fact of type {kind!r}; there are: date, id, number, words")
 
 
-def _take(found: set[Fact], readings: list[tuple[str | None, str, str]]) -> str:
+def _take(facts: set[Fact], readings: list[tuple[str | None, str, str]]) -> str:
     """Keep the readings that are days of the calendar, and blank the span."""
     for year, month, day in readings:
         try:
             read = date(int(year) if year else 2000, int(month), int(day))
         except ValueError:
             continue
-        found.add(("date", read.isoformat() if year else f"--{read.isoformat()[5:]}"))
+        facts.add(("date", read.isoformat() if year else f"--{read.isoformat()[5:]}"))
     return " "
 
 
-def _take_id(found: set[Fact], token: str) -> str:
+def _take_id(facts: set[Fact], token: str) -> str:
     if token.isdigit():
         if len(token) >= 7:
-            found.add(("id", token))
+            facts.add(("id", token))
     elif len(token) >= 4 and token.lower() != token.upper() and not _TEN.isdisjoint(token) and not _MEASURE.fullmatch(token):
-        found.add(("id", token.casefold()))
+        facts.add(("id", token.casefold()))
         return " "
     return token
 
@@ -198,7 +192,7 @@ def _year(text: str) -> str:
 
 
 def _values(token: str) -> list[str]:
-    """Readings of digits with marks, the likeliest first: 1,234.50 and 1.234,50 are both 1234.5."""
+    """Return readings of digits with marks, the likeliest first: 1,234.50 and 1.234,50 are both 1234.5."""
     if len(token) > LONGEST_NUMBER:
         return []
     commas, dots = token.count(","), token.count(".")
@@ -222,7 +216,7 @@ def _values(token: str) -> list[str]:
 
 
 def _written(whole: str, fraction: str = "") -> str:
-    """The normal form of digits, without zeros that say nothing."""
+    """Return the normal form of digits, without zeros that say nothing."""
     whole, fraction = whole.lstrip("0") or "0", fraction.rstrip("0")
     return f"{whole}.{fraction}" if fraction else whole
 

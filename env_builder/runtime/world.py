@@ -1,7 +1,8 @@
-"""The world of a room: an immutable base of facts over time, and what one episode changed on top of it.
+"""Hold the world of an app: an immutable base of facts over time, and what one episode changed on top of it.
 
-Goes in: rows of world.jsonl and recorded.jsonl. Comes out: the document of a thing, or an answer on record, as of an instant
-and in the view of a task's sessions. What is not known is absent (None), never defaulted.
+In: rows of world.jsonl and recorded.jsonl, each of all sessions or of one, some with the time for which they hold. Out: the
+document of an entity, or an answer on record, as of an instant and in the view of a task's sessions. What is not known is
+absent (None), never defaulted.
 """
 
 from __future__ import annotations
@@ -11,20 +12,18 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from .answers import Document, parse, parsed
 from .files import Later
-from .implied import Origin
 from .numbering import Form, Highest, number_of
-from .records import Answer
-from .tables import Table, rows_in
-from .views import Held, Row, View, text_of
+from .records import ToolAnswer
+from .tables import Origin, Table, rows_in
 
 __all__ = ["SURE", "Name", "Overlay", "Row", "View", "World", "agreed_on", "answering"]
 
 MAXIMUM_DEPTH = 16
-"""Layers of overlay above which the next one flattens them, so that a look stays cheap."""
+"""Layers of overlay above which the next one flattens them, so that a read stays cheap."""
 
 NEARBY = 200
 """Questions on record, before and after a new one by alphabet, that are compared with it."""
@@ -34,16 +33,17 @@ SURE = 0.85
 
 V = TypeVar("V")
 Name = tuple[str, str]
-"""(class, key) of a thing, or (tool, canonical arguments) of a question."""
+"""(class, key) of an entity, or (tool, canonical arguments) of a question."""
 
 
 class World:
     """Facts and answers on record, indexed at load; never changed by an episode."""
 
     def __init__(self, facts: Iterable[Row] | Later[Name, list[Row]], recorded: Iterable[Row] | Later[Name, list[Row]]) -> None:
-        self.facts = _each(_named(facts, "class", "key"), _documented)
+        self.facts = _each(
+            _named(facts, "class", "key"), lambda rows: [{**row, "value": Document(row["value"])} for row in rows])
         self.answers = _each(_named(recorded, "tool", "arguments"), _answering)
-        self.asked: dict[str, list[str]] = defaultdict(list)
+        self.questions: dict[str, list[str]] = defaultdict(list)
         self._tables: dict[str, Table] = {}
         self._implied: dict[str, Table] = {}
         self._keys: dict[str, list[Name]] = defaultdict(list)
@@ -51,35 +51,35 @@ class World:
         for name in self.facts:
             self._keys[name[0]].append(name)
         for tool, arguments in sorted(self.answers):
-            self.asked[tool].append(arguments)
-        self._documents = _each(self.facts, Held)
-        self._told = _each(self.answers, _by_acts)
-        """Question -> acts before it, as text -> what was told."""
+            self.questions[tool].append(arguments)
+        self._documents = _each(self.facts, RowHistory)
+        self._answers_after = _each(self.answers, _by_calls)
+        """Question -> write calls before it, as text -> what was told."""
 
     def document(self, name: Name, view: View) -> str | None:
-        """JSON text of the thing as of the view's instant, or None where it is not known."""
-        held = self._documents.get(name)
-        row = None if held is None else held.at(view)
+        """JSON text of the entity as of the view's instant, or None where it is not known."""
+        rows = self._documents.get(name)
+        row = None if rows is None else rows.at(view)
         return None if row is None else row["value"]
 
     def answer(self, name: Name, view: View, after: list[list[str]]) -> Row | None:
-        """The answer on record to this question after just these acts, or None."""
-        told = self._told.get(name)
-        held = None if told is None else told.get(str(after) if after else "[]")
-        return None if held is None else held.at(view)
+        """Return the answer on record to this question after just these write calls, or None."""
+        by_write_calls = self._answers_after.get(name)
+        rows = None if by_write_calls is None else by_write_calls.get(str(after) if after else "[]")
+        return None if rows is None else rows.at(view)
 
-    def told_once(self, name: Name, after: list[list[str]]) -> list[Row]:
-        """Answers to this question after just these acts that speak for one session each."""
-        told = self._told.get(name)
-        held = None if told is None else told.get(str(after))
-        return [] if held is None else held.own
+    def session_answers(self, name: Name, after: list[list[str]]) -> list[Row]:
+        """Answers to this question after just these write calls that speak for one session each."""
+        by_write_calls = self._answers_after.get(name)
+        rows = None if by_write_calls is None else by_write_calls.get(str(after))
+        return [] if rows is None else rows.own
 
     def table(self, entity_class: str, rules: dict[str, dict[str, Any]]) -> Table:
-        """All rows of a class at any time. `rules`: tool -> its rule for it; for things, rows of `key` and `document`."""
+        """All rows of a class at any time. `rules`: tool -> its rule for it; for entities, rows of `key` and `document`."""
         if entity_class not in self._tables:
             table = self._tables[entity_class] = Table()
             for tool, rule in sorted(rules.items()):
-                for arguments in self.asked.get(tool, ()):
+                for arguments in self.questions.get(tool, ()):
                     for answer in self.answers[tool, arguments]:
                         for row in () if answer["is_error"] else rows_in(rule, parse(arguments), parse(answer["content"])):
                             table.add(row)
@@ -89,12 +89,13 @@ class World:
         return self._tables[entity_class]
 
     def implied(self, entity_class: str, makes: dict[str, dict[str, Any]], plain: Callable[[Name], Name]) -> Table:
-        """Parts of things of a class, as things made from them showed them. `makes`: tool -> its rule that makes things;
-        `plain`: a thing by its bare key."""
+        """Parts of entities of a class, as entities made from them showed them. `makes`: tool -> its rule that makes entities;
+        `plain`: an entity by its bare key."""
         if not self._implied:
             origins = (
                 Origin(rule, parse(arguments), parse(answer["content"]), plain) for tool, rule in sorted(makes.items())
-                for arguments in self.asked.get(tool, ()) for answer in self.answers[tool, arguments] if not answer["is_error"])
+                for arguments in self.questions.get(tool, ()) for answer in self.answers[tool, arguments]
+                if not answer["is_error"])
             for origin in origins:
                 name = origin.made()
                 for fact in self.facts.get(name, ()) if name else ():
@@ -103,44 +104,40 @@ class World:
         return self._implied.setdefault(entity_class, Table())
 
     def highest(self, entity_class: str, form: Form | None, instant: str) -> int | None:
-        """The highest number in names of this form that things of the class had at the instant; None: nobody knows any."""
-        asked = (entity_class, str(form))
-        if asked not in self._highest:
+        """Return the highest number in names of this form that entities of the class had at the instant; None: unknown."""
+        numbered = (entity_class, str(form))
+        if numbered not in self._highest:
             numbers = ((name, number_of(name[1], form)) for name in self._keys[entity_class])
-            self._highest[asked] = Highest(
+            self._highest[numbered] = Highest(
                 (min(row["from"] or "" for row in self.facts[name]), n) for name, n in numbers if n is not None)
-        return self._highest[asked].at(instant)
+        return self._highest[numbered].at(instant)
 
     def nearest(self, tool: str, arguments: str, n: int = 3) -> list[str]:
         """Arguments on record for the tool that share most values with these; of equals those nearest by alphabet."""
-        asked = self.asked.get(tool, [])
-        at = bisect_left(asked, arguments)
-        near = asked[max(0, at - NEARBY):at + NEARBY]
+        on_record = self.questions.get(tool, [])
+        at = bisect_left(on_record, arguments)
+        near = on_record[max(0, at - NEARBY):at + NEARBY]
         own, here = _values(arguments), min(at, NEARBY)
         ranked = sorted(range(len(near)), key=lambda index: (-len(own & _values(near[index])), abs(index - here), index))
         return [near[index] for index in ranked[:n]]
 
 
 def _named(rows: Iterable[Row] | Later[Name, list[Row]], *by: str) -> dict[Name, list[Row]]:
-    """Rows by their names; those of a packed file as they are, each read when it is looked up."""
+    """Rows by their names; those of a packed file as they are, each read when it is first needed."""
     if isinstance(rows, Later):
         return rows
-    held: dict[Name, list[Row]] = defaultdict(list)
+    named: dict[Name, list[Row]] = defaultdict(list)
     first, second = by
     for row in rows:
-        held[row[first], row[second]].append(row)
-    return held
+        named[row[first], row[second]].append(row)
+    return named
 
 
-def _each(held: dict[Name, list[Row]], made: Callable[[list[Row]], V]) -> dict[Name, V]:
-    """What is made of the rows of each name: at once, or when it is looked up where the rows are read so."""
-    if isinstance(held, Later):
-        return Later(held, lambda name: made(held[name]))
-    return {name: made(rows) for name, rows in held.items()}
-
-
-def _documented(rows: list[Row]) -> list[Row]:
-    return [{**row, "value": Document(row["value"])} for row in rows]
+def _each(rows_by_name: dict[Name, list[Row]], made: Callable[[list[Row]], V]) -> dict[Name, V]:
+    """Convert the rows of each name: at once, or lazily where the rows are read lazily."""
+    if isinstance(rows_by_name, Later):
+        return Later(rows_by_name, lambda name: made(rows_by_name[name]))
+    return {name: made(rows) for name, rows in rows_by_name.items()}
 
 
 def _answering(rows: list[Row]) -> list[Row]:
@@ -149,15 +146,15 @@ def _answering(rows: list[Row]) -> list[Row]:
 
 
 def answering(row: Row, documents: tuple[tuple[Name, str], ...]) -> Row:
-    """An answer on record, with what a rule gives back of it. `documents`: those that it left behind."""
-    return {**row, "answer": Answer(row["content"], row["is_error"], "recorded", documents)}
+    """Return an answer on record with the `ToolAnswer` of it. `documents`: those that it changed."""
+    return {**row, "answer": ToolAnswer(row["content"], row["is_error"], "recorded", documents)}
 
 
-def _by_acts(rows: list[Row]) -> dict[str, Held]:
-    by_acts: dict[str, list[Row]] = {}
+def _by_calls(rows: list[Row]) -> dict[str, RowHistory]:
+    by_calls: dict[str, list[Row]] = {}
     for row in rows:
-        by_acts.setdefault(str(row["after"]), []).append(row)
-    return {acts: Held(alike) for acts, alike in by_acts.items()}
+        by_calls.setdefault(str(row["after"]), []).append(row)
+    return {calls: RowHistory(alike) for calls, alike in by_calls.items()}
 
 
 @lru_cache(16384)
@@ -167,7 +164,7 @@ def _values(arguments: str) -> frozenset[tuple[str, str]]:
 
 
 def agreed_on(rows: list[Row]) -> Row | None:
-    """A row that says what (nearly) all of them say, None where they differ."""
+    """Return a row that agrees with (nearly) all of them, None if they differ."""
     counts = Counter(map(text_of, rows))
     text, n = counts.most_common(1)[0] if rows else ("", 0)
     return next(row for row in rows if text_of(row) == text) if rows and n >= SURE * len(rows) else None
@@ -184,7 +181,7 @@ class Overlay:
         self._depth: int = parent._depth + 1 if parent else 0
 
     def get(self, name: Name, otherwise: V) -> V:
-        """What the episode set last, or `otherwise` where it left the thing alone."""
+        """Return what the episode set last, or `otherwise` if it did not change the entity."""
         layer: Overlay | None = self
         while layer is not None:
             if name in layer._own:
@@ -194,7 +191,7 @@ class Overlay:
         return otherwise
 
     def over(self, new: dict[Name, Any]) -> Overlay:
-        """An overlay with these new values on top of this one."""
+        """Return an overlay with these new values on top of this one."""
         if self._depth < MAXIMUM_DEPTH:
             return Overlay(new, self)
         return Overlay(self.items() | new)
@@ -203,3 +200,64 @@ class Overlay:
         """All that was changed."""
         merged = dict(self._parent.items()) if self._parent else {}
         return merged | self._own
+
+
+Row = dict[str, Any]
+NOBODY: dict[str, list[Row]] = {}
+"""Rows by session where there are none; shared, so never changed."""
+
+
+class View(NamedTuple):
+    """From where the world is seen."""
+
+    instant: str | None
+    """ISO instant; None: the world has no clock."""
+    session_ids: frozenset[str]
+    """Sessions of which most see alike: what they saw counts first."""
+
+
+class RowHistory:
+    """What is known of one entity, or told after the same write calls to one question."""
+
+    __slots__ = ("_by_all", "_own_by_session", "own")
+
+    def __init__(self, rows: list[Row]) -> None:
+        self._by_all = [(row["from"], row["to"], row) for row in rows if row["session"] is None]
+        """(from, to, row) of rows that speak for everybody."""
+        self.own = [row for row in rows if row["session"] is not None]
+        """Rows that speak for one session each."""
+        self._own_by_session: dict[str, list[Row]] = {} if self.own else NOBODY
+        for row in self.own:
+            self._own_by_session.setdefault(row["session"], []).append(row)
+
+    def at(self, view: View) -> Row | None:
+        """Return the row that holds at the view's instant; what most of the view's sessions saw themselves comes first.
+
+        One of many sessions that saw something else (its answer was cut, wrapped, withheld) does not speak for the others.
+        """
+        sessions = view.session_ids
+        own: list[Row] | None
+        if len(sessions) == 1:
+            (session,) = sessions
+            own = self._own_by_session.get(session)
+            if own is not None and len(own) == 1:
+                return own[0]
+        elif self._own_by_session.keys().isdisjoint(sessions):
+            own = None
+        else:
+            own = [row for row in self.own if row["session"] in sessions]
+        instant, shared = view.instant, None
+        for since, until, row in self._by_all:
+            if instant is None or ((since is None or since <= instant) and (until is None or instant < until)):
+                shared = row
+                break
+        if own is None or (len(own) == 1 and shared is not None):  # one of many sessions
+            return shared
+        text, n = Counter(map(text_of, own)).most_common(1)[0]
+        return next(row for row in own if text_of(row) == text) if shared is None or 2 * n > len(sessions) else shared
+
+
+def text_of(row: Row) -> str:
+    """Return the text of the row."""
+    text: str = row["content"] if "content" in row else row["value"]
+    return text

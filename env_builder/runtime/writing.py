@@ -1,27 +1,225 @@
-"""How a `write` or a `create` rule makes a document, ready to be done: its expressions as functions, its guards asked once.
+"""How a `write` or a `create` rule makes a document: when it may answer, what it makes, and what else it changes, as data.
 
-In: the rule; then a scope: the document before (of a new thing an empty one), the arguments, a look at other things. Out: the
-document after, as JSON text and value.
+Guards (`when`), on the document before and the arguments:
+
+    names       sets of argument names that were seen to work
+    document    field -> values that were seen to work, for fields that take few
+    arguments   argument -> values that were seen to work, for arguments that take few
+    lengths     field -> lengths that were seen to work, for lists of the document that have few
+    within      arguments whose every value stands somewhere in the document
+    alike       pairs of arguments that are lists of one length
+    differs     (argument, path in the document): the value is not the one there
+    items       argument that is an object or a list of them -> [fields that such always had, all fields that they ever had]
+
+A consequence changes values inside another document: `class` and `key` (expression: which entity), `path` (names, positions, or
+expressions that give them), `by` (expression: what is added to the number there) with `digits` (to which the sum is rounded,
+null: not), `more` (expression: what comes to the end of the list there), or `to` (expression: what is put there); `over`
+(expression of a list, null: none): once for each of its elements, in which `before` is the element. Where the path leads
+nowhere nothing changes. `style`: how the document is written as JSON.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .answers import Document
-from .canonical import encoding
-from .effects import effects_of
-from .expressions import Missing, Nowhere, Scope, shared
-from .guards import allowed
-from .scopes import NAMES
+from .canonical import IdentityCache, encoding
+from .expressions import NAMES, Look, NoValue, Nowhere, Scope, amount, at, nothing, path_of, rows, shared
+from .relevance import leaves
 from .world import Name
+
+Guards = dict[str, Any]
+INNER = (dict, list)
+
+
+def allowed(when: Guards | None) -> Callable[[dict[str, Any], dict[str, Any]], bool]:
+    """Whether all guards hold, of the document before and the arguments. None: there are none."""
+    if when is None:
+        return lambda before, arguments: True
+    is_usual = usual(when)
+    values, lengths = list(when["document"].items()), list(when["lengths"].items())
+    within, alike, others = when["within"], when["alike"], when["differs"]
+
+    def hold(before: dict[str, Any], arguments: dict[str, Any]) -> bool:
+        if not is_usual(arguments):
+            return False
+        for name, value_sets in values:
+            if before.get(name) not in value_sets:
+                return False
+        for name, value_sets in lengths:
+            if length_of(before.get(name)) not in value_sets:
+                return False
+        if within:  # mostly what names the entity, which stands at the top of its document
+            top = before.values() if isinstance(before, dict) else ()
+            inner = [value for name in within if type(value := arguments.get(name)) is not str or value not in top]
+            if inner and not is_within(before, inner):
+                return False
+        for one, other in alike:
+            if not is_alike(arguments.get(one), arguments.get(other)):
+                return False
+        return not others or all(differs(arguments.get(name), before, path) for name, path in others)
+
+    return hold
+
+
+def usual(when: Guards) -> Callable[[dict[str, Any]], bool]:
+    """Whether the guards hold that speak of nothing but the arguments."""
+    names, values = list(map(frozenset, when["names"])), list(when["arguments"].items())
+    items = [(name, *fields) for name, fields in when.get("items", {}).items()]
+
+    def hold(arguments: dict[str, Any]) -> bool:
+        if not any(map(arguments.keys().__eq__, names)):
+            return False
+        for name, value_sets in values:
+            if arguments.get(name) not in value_sets:
+                return False
+        return not items or all(has_fields(arguments.get(name), always, ever) for name, always, ever in items)
+
+    return hold
+
+
+def length_of(value: Any) -> int | None:
+    """Length of a list, None for anything else."""
+    return len(value) if isinstance(value, list) else None
+
+
+def is_within(before: dict[str, Any], value: Any) -> bool:
+    """Return whether every scalar of the value is somewhere in the document."""
+    sought = set(leaves(value))
+    pending: list[Any] = [[before]]
+    for one in pending if sought else ():  # what is nearest to the top first
+        for item in one.values() if isinstance(one, dict) else one:
+            if type(item) is not str and isinstance(item, INNER):
+                pending.append(item)
+            elif item in sought:
+                sought.remove(item)
+                if not sought:
+                    return True
+    return not sought
+
+
+def is_alike(one: Any, other: Any) -> bool:
+    """Are both lists, and of one length?"""
+    return isinstance(one, list) and isinstance(other, list) and len(one) == len(other)
+
+
+def has_fields(value: Any, always: list[str], ever: list[str]) -> bool:
+    """Is it an object, or a list of objects, with all the fields that such always had and no others than such ever had?"""
+    items = value if isinstance(value, list) else [value]
+    return all(isinstance(item, dict) and set(always) <= item.keys() <= set(ever) for item in items)
+
+
+def differs(value: Any, before: dict[str, Any], path: list[Any]) -> bool:
+    """Is the value another than the document's at the path?"""
+    try:
+        return bool(at(before, path) != value)
+    except NoValue:
+        return True
+
+
+Consequence = dict[str, Any]
+
+
+class Unknowable(Exception):
+    """What is put there is not known, so neither is the document from then on."""
+
+
+class Effect:
+    """One consequence, ready to be worked out."""
+
+    __slots__ = ("_adds", "_change", "_digits", "_over", "_path", "_puts", "encode", "key", "kind")
+
+    def __init__(self, one: Consequence) -> None:
+        self.kind: str = one["class"]
+        self.key = shared(one["key"])
+        self.encode = encoding(one["style"])
+        self._over = None if one["over"] is None else shared(one["over"])
+        self._path = path_of(one["path"], shared)
+        self._puts, self._adds = "to" in one, "more" in one
+        self._change = shared(one["to"] if self._puts else one["more"] if self._adds else one["by"])
+        self._digits: int | None = one["digits"] if not (self._puts or self._adds) else None
+
+    def applied(self, there: Any, scope: Scope) -> Any:
+        """Return the other document after it; `there` itself is left as it is. Raises Unknowable."""
+        if self._over is None:
+            return self._once(there, scope)
+        try:
+            elements = self._over(scope)
+        except NoValue:
+            raise Unknowable from None
+        for element in elements:
+            there = self._once(there, Scope(element, scope.arguments, scope.look))
+        return there
+
+    def _once(self, there: Any, scope: Scope) -> Any:
+        try:
+            path = self._path(scope)
+            old = at(there, path)
+        except NoValue:
+            return there
+        try:
+            if self._puts:
+                new = self._change(scope)
+            elif self._adds:
+                more = self._change(scope)
+                new = [*rows(old), more]
+            else:
+                number = amount(old) + amount(self._change(scope))
+                new = number if self._digits is None else round(number, self._digits)
+        except NoValue:
+            raise Unknowable from None
+        return _put(there, path, new)
+
+
+def consequences(also: Sequence[Effect], scope: Scope) -> tuple[tuple[Name, str], ...]:
+    """Texts of all other documents that the write is known to change or to leave alone; those not known are left out."""
+    documents: dict[Name, Any] = {}
+    encoders: dict[Name, Callable[[Any], str]] = {}
+    for effect in also:
+        try:
+            name = (effect.kind, str(effect.key(scope)))
+        except NoValue:
+            continue
+        there = documents[name] if name in documents else scope.look(*name)
+        encoders[name] = effect.encode
+        try:
+            documents[name] = None if there is None else effect.applied(there, scope)
+        except Unknowable:
+            documents[name] = None
+    return tuple([(name, Document.of(encoders[name](value), value)) for name, value in documents.items() if value is not None])
+
+
+def effects_of(rule: dict[str, Any]) -> tuple[Effect, ...]:
+    """Return what a rule says of other documents."""
+    return tuple(map(Effect, rule.get("also", ())))
+
+
+def applied(one: Consequence, there: Any, before: Any, arguments: dict[str, Any], look: Look = nothing) -> Any:
+    """Return the other document after one consequence, which from now on nobody may change; `there` is left as it is.
+
+    Raises Unknowable."""
+    return _ready(one).applied(there, Scope(before, arguments, look))
+
+
+_ready = IdentityCache(Effect)
+
+
+def _put(value: Any, path: list[Any], new: Any) -> Any:
+    """Return a copy of the value with `new` at the path."""
+    if not path:
+        return new
+    step, *rest = path
+    if isinstance(value, dict):
+        return {**value, step: _put(value[step], rest, new)}
+    place = step % len(value)
+    return [*value[:place], _put(value[place], rest, new), *value[place + 1:]]
 
 
 class Writing:
     """A rule that writes."""
 
-    __slots__ = (
-        "_allowed", "_argument", "_copied", "_done", "_encode", "_fields", "_order", "also", "framed", "kind", "rule")
+    __slots__ = ("_allowed", "_argument", "_copied", "_done", "_encode", "_fields", "_order", "also", "framed", "kind", "rule")
 
     def __init__(self, rule: dict[str, Any]) -> None:
         self.rule = rule
@@ -40,31 +238,31 @@ class Writing:
         self._order: list[str] = rule["order"]
 
     def named(self, arguments: dict[str, Any]) -> Name | None:
-        """The thing that the call speaks of."""
+        """Return the entity that the call names."""
         value = arguments.get(self._argument)
         return (self.kind, str(value)) if isinstance(value, NAMES) else None
 
     def document(self, scope: Scope) -> Document | None:
-        """The document that it makes of the one before, None where it does not answer."""
+        """Return the document that it makes of the one before, None where it does not answer."""
         try:
             return self.made(scope) if self._allowed(scope.before, scope.arguments) else None
-        except Missing:
+        except NoValue:
             return None
 
     def unless_done(self, scope: Scope) -> Document:
-        """The document that it makes of the one before, whatever its guards say. Raises Missing; Nowhere also where what it
+        """Return the document that it makes of the one before, whatever its guards say. Raises NoValue; Nowhere also if what it
         does is done already."""
         if any(scope.before.get(field) == value for field, value in self._done):
             raise Nowhere
         return self.made(scope)
 
     def made(self, scope: Scope) -> Document:
-        """The document that it makes of the one before, whatever its guards say. Raises Missing."""
+        """Return the document that it makes of the one before, whatever its guards say. Raises NoValue."""
         after = self.after(scope)
         return Document.of(self._encode(after), after)
 
     def after(self, scope: Scope) -> dict[str, Any]:
-        """The value of it: fields from before that the rule keeps, in their order, then the new ones. Raises Missing."""
+        """Return the value of it: fields from before that the rule keeps, in their order, then the new ones. Raises NoValue."""
         before, fields = scope.before, self._fields
         copied = self._copied if type(before) is dict else ()
         after = {field: before[field] if field in copied else fields[field](scope) for field in before if field in fields}

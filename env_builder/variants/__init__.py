@@ -1,7 +1,7 @@
-"""New tasks: failures replayed as they should have gone, and solutions bound to other things.
+"""New tasks: failures replayed as they should have gone, and solutions bound to other records.
 
 In: tasks, goals and families, sessions with their turns, and the world. Out: a `Variant` a task with the rubric that is mined
-from its played solution as others are from logged ones, and a verdict on every task without a known success and on every new
+from its played solution as others are from logged ones, and a decision on every task without a known success and on every new
 instance that was tried. Sees: what `failures.py` and `rebinding.py` see. Does not see: whether a rubric can be fooled;
 `verify.py` plays against variants as against all others.
 """
@@ -16,17 +16,16 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from env_builder.rewards import mine
+from env_builder.rewards.witness import ends_alike
 from env_builder.rooms import INSTANT, rows_of
 from env_builder.runtime.canonical import canonical, digest
-from env_builder.runtime.episode import Room
+from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.world import View, World
 from env_builder.users import scripts
-from env_builder.variants.binding import Unbound
-from env_builder.variants.failures import Derived, Goal, Known, derive, end_of, ended_so, proofs
-from env_builder.variants.moves import ACTS, Move, frame_of, moves_of, turns_of
-from env_builder.variants.rebinding import Donor, Things, rebound, said_only
-from env_builder.variants.ways import Form, sources_of, ways_of
-from warehouse.records import Outcome, Remember, Session, Variant, Verdict, anew, frame
+from env_builder.variants.failures import Derived, ServiceModel, SessionGoal, Unbound, derive, end_of, proofs
+from env_builder.variants.moves import ACTS, Form, Move, moves_of, sources_of, turns_of, uses_of
+from env_builder.variants.rebinding import Donor, EntityPool, rebound, said_only
+from warehouse.records import Decision, Memoize, Outcome, Session, Turn, Variant, frame, recompute
 
 STAGE = "variants"
 _BAD = 0.5
@@ -34,7 +33,7 @@ _BAD = 0.5
 _ROUTINE = 0.9
 """Share of a family's good sessions that an act is in which belongs to the routine."""
 _DONORS = 12
-"""Tasks of a family that lend their words and their way, by their hash."""
+"""Tasks of a family that lend their words and their solution, by their hash."""
 _FEW = 5
 """Fewer good sessions than this make no routine."""
 
@@ -46,8 +45,8 @@ class Variants(NamedTuple):
 
     variants: pl.DataFrame
     """Frame of `Variant`, by task_id."""
-    verdicts: pl.DataFrame
-    """Frame of `Verdict`: one row a task without a known success, and a new instance that was tried."""
+    decisions: pl.DataFrame
+    """Frame of `Decision`: one row a task without a known success, and a new instance that was tried."""
 
 
 class Made(NamedTuple):
@@ -55,12 +54,12 @@ class Made(NamedTuple):
 
     task: Row
     """Of `Task`; `good_session_ids` is that session."""
-    way: str
+    made_from: str
     """`failure` or `rebinding`."""
     derived: Derived
 
 
-class Tables(NamedTuple):
+class VariantTables(NamedTuple):
     """What variants are made of, as the warehouse holds it."""
 
     tasks: pl.DataFrame
@@ -76,48 +75,51 @@ class Tables(NamedTuple):
     behaviours: pl.DataFrame
 
 
-def make(tables: Tables, failures: bool = True, per_family: int = 0, remember: Remember = anew) -> Variants:
-    """New tasks of every service: `failures` as tasks, and at most `per_family` instances of a family about other things.
+def make(tables: VariantTables, failures: bool = True, per_family: int = 0, memoize: Memoize = recompute) -> Variants:
+    """Return new tasks of every service: `failures` as tasks, and at most `per_family` instances of a family about other
+    records.
 
-    Every task without a known success, and every new instance that was tried, is a variant or has a verdict that is not kept.
+    Every task without a known success, and every new instance that was tried, is a variant or has a decision that is not kept.
     """
     made: list[Made] = []
-    left: list[Verdict] = []
+    rejected: list[Decision] = []
     for service in tables.tasks["service"].unique().sort():
-        own = Tables(*(each.filter(pl.col("service") == service) if "service" in each.columns else each for each in tables))
-        known = _known(own, str(service))
-        tried = [("failure", *each) for each in _failures(own, known, failures)]
-        tried += [("rebinding", *each) for each in _rebound(own, known, str(service), per_family)]
-        for way, task, found in tried:
-            if isinstance(found, Derived):
-                made.append(Made(task, way, found))
+        own = VariantTables(*(each.filter(pl.col("service") == service) if "service" in each.columns else each
+                              for each in tables))
+        service_model = _service_model(own, str(service))
+        tried = [("failure", *each) for each in _failures(own, service_model, failures)]
+        tried += [("rebinding", *each) for each in _rebound(own, service_model, str(service), per_family)]
+        for made_from, task, outcome in tried:
+            if isinstance(outcome, Derived):
+                made.append(Made(task, made_from, outcome))
             else:
-                left.append(_verdict(task["task_id"], False, found.reason, found.detail))
-    variants, unrewarded = _rewarded(made, tables, remember)
-    kept = [_verdict(task_id, True, f"from_{way}", f"Solved as {lent} was.") for task_id, way, lent in variants.select(
-        "task_id", "made_from", "derived_from").iter_rows()]
-    return Variants(variants, frame(Verdict, [*left, *unrewarded, *kept]).sort("subject"))
+                rejected.append(_decision(task["task_id"], False, outcome.reason, outcome.detail))
+    variants, unrewarded = _rewarded(made, tables, memoize)
+    solved = variants.select("task_id", "made_from", "derived_from").iter_rows()
+    kept = [_decision(task_id, True, f"from_{made_from}", f"Solved as {lent} was.") for task_id, made_from, lent in solved]
+    return Variants(variants, frame(Decision, [*rejected, *unrewarded, *kept]).sort("subject"))
 
 
-def _failures(own: Tables, known: Known, asked: bool) -> Iterator[tuple[Row, Derived | Unbound]]:
+def _failures(own: VariantTables, service_model: ServiceModel, enabled: bool) -> Iterator[tuple[Row, Derived | Unbound]]:
     """Each task that no known success gives a rubric, with the session that solves it or why there is none."""
     failed = own.tasks.join(own.rubrics, on="task_id", how="anti").sort("task_id")
-    if not asked:
+    if not enabled:
         yield from ((task, Unbound("not_asked_for", "[variants] says failures = false.")) for task in failed.to_dicts())
         return
     starts_at = dict(failed.select("task_id", pl.col("starts_at").dt.strftime(INSTANT)).iter_rows())
     chance = dict(own.outcomes.select("session_id", "probability").iter_rows())
     for task in failed.to_dicts():
-        begun = known.begun(starts_at[task["task_id"]], frozenset(task["session_ids"]))
+        begun = service_model.begun(starts_at[task["task_id"]], frozenset(task["session_ids"]))
         first: Unbound | None = None
         for session_id in sorted(task["session_ids"], key=lambda name: (-(chance.get(name) or 0.0), name)):
             try:
-                derived = derive(known, task["family"], session_id, begun)
+                derived = derive(service_model, task["family"], session_id, begun)
             except Unbound as unbound:
                 first = first or unbound
                 continue
             bad = (name for name in task["session_ids"] if (chance.get(name) or 0.0) < _BAD)
-            if ended_so(derived, (end_of(known, known.moves.get(name, []), begun) for name in bad)):
+            ends = (end_of(service_model, service_model.moves.get(name, []), begun) for name in bad)
+            if any(ends_alike(derived.difference, end, {}) for end in ends):
                 first = first or Unbound("ends_as_it_failed", "A session that ended so is known not to have gone well.")
                 continue
             yield task, derived
@@ -126,30 +128,32 @@ def _failures(own: Tables, known: Known, asked: bool) -> Iterator[tuple[Row, Der
             yield task, first or Unbound("nothing_to_change", "No session of it has a goal.")
 
 
-def _rebound(own: Tables, known: Known, service: str, n: int) -> Iterator[tuple[Row, Derived | Unbound]]:
-    """New tasks of each family about other things, and why others that were tried are none."""
+def _rebound(own: VariantTables, service_model: ServiceModel, service: str, n: int) -> Iterator[tuple[Row, Derived | Unbound]]:
+    """Return new tasks of each family about other records, and why others that were tried are none."""
     if not n:
         return
     sides = {name: side for ids, side in own.tasks.select("session_ids", "split").iter_rows() for name in ids}
     stamped = own.tasks.with_columns(pl.col("starts_at").dt.strftime(INSTANT).alias("instant"))
     instants = dict(stamped.sort("task_id").group_by("split").agg(pl.col("instant").sort()).iter_rows())
-    things = Things(known, own.facts.select("entity_class", "key").unique().iter_rows(), sides, instants)
+    pool = EntityPool(service_model, own.facts.select("entity_class", "key").unique().iter_rows(), sides, instants)
     chance = dict(own.outcomes.select("session_id", "probability").iter_rows())
     rewarded = stamped.join(own.rubrics, on="task_id", how="semi").filter(pl.col("good_session_ids").list.len() > 0)
     donors: dict[str, list[Donor]] = defaultdict(list)
     for task in rewarded.drop("instant").join(stamped.select("task_id", "instant"), on="task_id").to_dicts():
         best, instant = task["good_session_ids"][0], task.pop("instant")
-        begun = known.begun(instant, frozenset(task["session_ids"]))
-        donors[task["family"]].append(Donor(task, instant, begun, known.moves.get(best, []), best, chance.get(best) or 0.0))
-    chosen = [sorted(found, key=lambda donor: digest(donor.task["task_id"]))[:_DONORS] for _, found in sorted(donors.items())]
-    said = said_only(known, (donor for found in chosen for donor in found))
-    for found in chosen:
-        yield from rebound(known, found, things, said, n)
+        begun = service_model.begun(instant, frozenset(task["session_ids"]))
+        donors[task["family"]].append(Donor(task, instant, begun, service_model.moves.get(best, []), best,
+                                            chance.get(best) or 0.0))
+    chosen = [sorted(family_donors, key=lambda donor: digest(donor.task["task_id"]))[:_DONORS] for _,
+              family_donors in sorted(donors.items())]
+    literal = said_only(service_model, (donor for family_donors in chosen for donor in family_donors))
+    for family_donors in chosen:
+        yield from rebound(service_model, family_donors, pool, literal, n)
 
 
-def _known(own: Tables, service: str) -> Known:
+def _service_model(own: VariantTables, service: str) -> ServiceModel:
     rows = rows_of(service, own.facts, own.recorded, own.behaviours)
-    room = Room(World(rows.facts, rows.recorded), {row["tool"]: row for row in rows.programs}, View(None, frozenset()))
+    state = EpisodeState(World(rows.facts, rows.recorded), {row["tool"]: row for row in rows.programs}, View(None, frozenset()))
     effects = {row["tool"]: row["effect"] for row in rows.programs}
     moves = moves_of(own.turns, own.sessions["session_id"])
     good = own.tasks.select("family", "session_ids", "starts_at", pl.col("good_session_ids").alias("session_id")).explode(
@@ -158,14 +162,14 @@ def _known(own: Tables, service: str) -> Known:
     views = {name: (family, at, frozenset(ids)) for family, ids, at, name in good.select(columns).iter_rows()}
     acting = frozenset(tool for tool, effect in effects.items() if effect in ACTS)
     well = {name: moves[name] for name in sorted(views) if name in moves}
-    goals: dict[str, list[Goal]] = defaultdict(list)
+    goals: dict[str, list[SessionGoal]] = defaultdict(list)
     for session_id, asks, slots in own.goals.sort("session_id", "place").select("session_id", "asks", "slots").iter_rows():
-        goals[session_id].append(Goal(asks, json.loads(slots)))
-    empty = Known(room, effects, {}, {}, {}, {}, {}, goals, moves)
-    known = empty._replace(
-        ways=ways_of(acting, well, lambda name: empty.begun(*views[name][1:])), sources=sources_of(own.families["signature"]),
-        looks=_looks(well, effects), routine=_routines(own.families, acting))
-    return known._replace(proven=proofs(known, {name: (view[0], known.begun(*view[1:])) for name, view in views.items()}))
+        goals[session_id].append(SessionGoal(asks, json.loads(slots)))
+    empty = ServiceModel(state, effects, {}, {}, {}, {}, {}, goals, moves)
+    model = empty._replace(
+        uses=uses_of(acting, well, lambda name: empty.begun(*views[name][1:])), sources=sources_of(own.families["signature"]),
+        reads=_looks(well, effects), routine=_routines(own.families, acting))
+    return model._replace(proven=proofs(model, {name: (view[0], model.begun(*view[1:])) for name, view in views.items()}))
 
 
 def _looks(good: Mapping[str, list[Move]], effects: Mapping[str, str]) -> dict[str, tuple[Form, ...]]:
@@ -176,26 +180,27 @@ def _looks(good: Mapping[str, list[Move]], effects: Mapping[str, str]) -> dict[s
             if move.arguments and not move.failed and effects.get(move.tool) == "read":
                 names = frozenset(move.arguments)
                 given[move.tool][names].append(Form(names, move.arguments, session_id))
-    return {tool: tuple(found[0] for _, found in sorted(forms.items(), key=lambda item: (-len(item[1]), sorted(item[0]))))
+    return {tool: tuple(examples[0] for _, examples in sorted(forms.items(), key=lambda item: (-len(item[1]), sorted(item[0]))))
             for tool, forms in given.items()}
 
 
 def _routines(families: pl.DataFrame, acting: frozenset[str]) -> dict[str, tuple[str, ...]]:
-    found = {}
+    by_family = {}
     for family, asks, n_good, signature in families.select("family", "asks", "n_good", "signature").iter_rows():
         named = set(json.loads(asks))
         usual = [entry["tool"] for entry in json.loads(signature) if entry["tool"] in acting - named
                  and entry["n_sessions"] >= max(_ROUTINE * n_good, _FEW)]
-        found[family] = tuple(usual)
-    return found
+        by_family[family] = tuple(usual)
+    return by_family
 
 
-def _rewarded(made: list[Made], tables: Tables, remember: Remember) -> tuple[pl.DataFrame, list[Verdict]]:
-    """Variants with the rubrics that are mined from their sessions, and a verdict on each that gives none."""
+def _rewarded(made: list[Made], tables: VariantTables, memoize: Memoize) -> tuple[pl.DataFrame, list[Decision]]:
+    """Variants with the rubrics that are mined from their sessions, and a decision on each that gives none."""
     if not made:
         return frame(Variant, []), []
-    ids = {each.task["task_id"]: _session_id(each.task["task_id"]) for each in made}
-    turns = frame_of([row for each in made for row in turns_of(
+    task_ids = [each.task["task_id"] for each in made]
+    ids = {task_id: digest(f"a session that nobody logged {task_id}")[:32] for task_id in task_ids}
+    turns = frame(Turn, [row for each in made for row in turns_of(
         ids[each.task["task_id"]], each.task["service"], each.derived.moves)])
     tasks = tables.tasks.clear().vstack(pl.DataFrame(
         [each.task | {"good_session_ids": [ids[each.task["task_id"]]]} for each in made],
@@ -205,34 +210,30 @@ def _rewarded(made: list[Made], tables: Tables, remember: Remember) -> tuple[pl.
     ends = pl.DataFrame({"session_id": [ids[each.task["task_id"]] for each in made],
                          "difference": [canonical(each.derived.difference) for each in made]})
     played = frame(Session, [{"session_id": ids[each.task["task_id"]], "service": each.task["service"]} for each in made])
-    known = pl.concat([tables.sessions, played])
+    all_sessions = pl.concat([tables.sessions, played])
     mined = mine(
-        tasks, known, pl.concat([tables.turns, turns]), pl.concat([tables.outcomes, frame(Outcome, chances)]), ends,
-        tables.behaviours.select("service", "tool", "effect"), remember=remember)
-    words = {row["task_id"]: row for row in scripts(tasks, turns, remember).to_dicts()}
+        tasks, all_sessions, pl.concat([tables.turns, turns]), pl.concat([tables.outcomes, frame(Outcome, chances)]), ends,
+        tables.behaviours.select("service", "tool", "effect"), memoize=memoize)
+    words = {row["task_id"]: row for row in scripts(tasks, turns, memoize).to_dicts()}
     rubrics = {row["task_id"]: row for row in mined.rubrics.to_dicts()}
     task_of = dict(tables.tasks.explode("good_session_ids").drop_nulls("good_session_ids").select(
         "good_session_ids", "task_id").iter_rows())
     rows = [_variant(each, ids[each.task["task_id"]], rubrics[each.task["task_id"]], words[each.task["task_id"]], task_of)
             for each in made if each.task["task_id"] in rubrics]
     own = pl.col("subject").is_in(list(ids))
-    left = mined.verdicts.filter(own & ~pl.col("kept")).with_columns(stage=pl.lit(STAGE))
-    return frame(Variant, rows).sort("task_id"), [Verdict(**row) for row in left.to_dicts()]
+    rejected = mined.decisions.filter(own & ~pl.col("kept")).with_columns(stage=pl.lit(STAGE))
+    return frame(Variant, rows).sort("task_id"), [Decision(**row) for row in rejected.to_dicts()]
 
 
 def _variant(made: Made, session_id: str, rubric: Row, words: Row, task_of: Mapping[str, str]) -> Row:
     lent = made.derived.lent_by
-    told = {name: made.task[name] for name in ("task_id", "service", "family", "slots", "goal", "session_ids", "split")}
+    fields = {name: made.task[name] for name in ("task_id", "service", "family", "slots", "goal", "session_ids", "split")}
     checks = rubric["checks"].replace(session_id, lent)
-    return told | {
-        "starts_at": made.task["starts_at"], "derived_from": task_of[lent], "made_from": made.way, "opening": words["opening"],
-        "script": words["script"], "checks": checks, "solution": rubric["solution"],
+    return fields | {
+        "starts_at": made.task["starts_at"], "derived_from": task_of[lent], "made_from": made.made_from,
+        "opening": words["opening"], "script": words["script"], "checks": checks, "solution": rubric["solution"],
         "rubric_id": digest(canonical([made.task["task_id"], checks, rubric["solution"]]))}
 
 
-def _session_id(task_id: str) -> str:
-    return digest(f"a session that nobody logged {task_id}")[:32]
-
-
-def _verdict(subject: str, kept: bool, reason: str, detail: str) -> Verdict:
-    return Verdict(stage=STAGE, subject=subject, kept=kept, reason=reason, detail=detail)
+def _decision(subject: str, kept: bool, reason: str, detail: str) -> Decision:
+    return Decision(stage=STAGE, subject=subject, kept=kept, reason=reason, detail=detail)

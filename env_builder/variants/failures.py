@@ -1,76 +1,86 @@
-"""Failures as tasks: a session that went wrong still had a goal, and the way that good sessions went reaches it.
+"""Failures as tasks: a session that went wrong still had a goal, which the calls of good sessions reach.
 
-In: a session's goals with the arguments that their words ask for, its moves, and the ways of its service. Out: the moves of a
-session that did it, played in the room as of the failed one's beginning. It goes along with the failed session (its looks, its
-words, its right acts) until that does something else; what is left to do is then done.
-Accepted only where every call is answered, each act changes what such acts of good sessions changed and nothing else, and the
-end is none that a failed session of the task reached: then the log says that it is not right, or that the outcome is not.
-Sees: acts that goals name, and acts that belong to nearly every good session of the family. Does not see: what is asked between
-the lines, tasks whose right answer is to refuse or to tell.
+In: a session's goals with the arguments that their words ask for, its moves, and how good sessions use the tools. Out: the
+moves of a session that did it, played in the environment as of the failed one's beginning. It follows the failed session (its
+reads, words and right write calls) until that does something else; what is left is then done. An argument comes from the slots
+of a goal, else from where good sessions took it; a value that is read must be the only one at its place in all that was shown.
+Accepted only where every call is answered, each write call changes what such calls of good sessions changed and nothing else,
+and no failed session of the task reached the same end. Sees: write calls that goals name, and those in nearly every good
+session of the family. Does not see: what is asked between the lines, tasks whose right answer is to refuse or to tell.
 """
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
-from env_builder.rewards.witness import ends_alike
+from env_builder.runtime.answers import parsed
 from env_builder.runtime.canonical import canonical, digest
-from env_builder.runtime.episode import Room
+from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.world import View
-from env_builder.variants.binding import Bound, Shown, Unbound, bind, in_order
-from env_builder.variants.counterparts import texts_of
-from env_builder.variants.moves import ACTS, Arguments, Move, Play
-from env_builder.variants.ways import Form, Sources, Way, touched_by
+from env_builder.variants.moves import (
+    ACTS,
+    Arguments,
+    ArgumentSources,
+    Form,
+    Move,
+    PlayedSession,
+    ToolUse,
+    text_of,
+    texts_of,
+    touched_by,
+)
 
 _READS = ("read", "pure", "constant")
 _DEEPEST = 3
 """Looks that lead to looks, at most."""
 PROOFS, N_PROOFS = 3, 40
-"""Good sessions that it takes to prove a way, and that are looked at, by their hash."""
+"""Good sessions that it takes to prove a solution, and that are looked at, by their hash."""
 PROVEN = 0.9
 """Share of them that must have done just what their words lead to."""
 
 
-class Goal(NamedTuple):
+class SessionGoal(NamedTuple):
     """One goal of a session (`mart.goals`)."""
 
     asks: str
     slots: dict[str, Any]
 
 
-class Known(NamedTuple):
+class ServiceModel(NamedTuple):
     """What is known of one service."""
 
-    room: Room
-    """Its room, empty."""
+    state: EpisodeState
+    """Its environment, empty."""
     effects: Mapping[str, str]
     """Tool -> effect."""
-    ways: Mapping[str, Way]
-    sources: Sources
-    looks: Mapping[str, tuple[Form, ...]]
+    uses: Mapping[str, ToolUse]
+    sources: ArgumentSources
+    reads: Mapping[str, tuple[Form, ...]]
     """Tool that only looks -> forms of its arguments in good sessions."""
     proven: Mapping[str, tuple[int, int]]
     """Tool that acts -> good sessions that were asked for it, and how many of them did just what `acts_wanted` says."""
     routine: Mapping[str, tuple[str, ...]]
     """Family -> tools that act in nearly all its good sessions, whatever is asked."""
-    goals: Mapping[str, list[Goal]]
+    goals: Mapping[str, list[SessionGoal]]
     """Session -> its goals in order."""
     moves: Mapping[str, list[Move]]
 
-    def begun(self, starts_at: str | None, session_ids: frozenset[str]) -> Room:
-        """The room as of an instant, in the view of sessions."""
-        return self.room.fork(View(starts_at, session_ids))
+    def begun(self, starts_at: str | None, session_ids: frozenset[str]) -> EpisodeState:
+        """Return the environment as of an instant, in the view of sessions."""
+        return self.state.fork(View(starts_at, session_ids))
 
 
-class Wanted(NamedTuple):
+class WantedCall(NamedTuple):
     """An act that is to be done."""
 
     tool: str
     arguments: Arguments
     form: Form
-    looks: tuple[tuple[str, Arguments], ...]
+    reads: tuple[tuple[str, Arguments], ...]
     """What has to be looked up first, beyond what the session looked up."""
 
 
@@ -80,142 +90,131 @@ class Derived(NamedTuple):
     moves: list[Move]
     difference: dict[str, Any]
     lent_by: str
-    """Good session that its way is from."""
+    """Good session that its solution is from."""
     sure: float
-    """Share of good sessions that its way leads to what they did (Laplace: one more that it does, one that it does not)."""
+    """Share of good sessions that it leads to what they did (Laplace: one more that it does, one that it does not)."""
 
 
-def derive(known: Known, family: str, session_id: str, begun: Room) -> Derived:
-    """The session `session_id` as it should have gone, from the room `begun`. Raises Unbound, with why it cannot be told."""
-    moves = known.moves.get(session_id, [])
-    wanted = acts_wanted(known, family, session_id, begun)
-    counts = {act.tool: known.proven.get(act.tool, (0, 0)) for act in wanted}
+def derive(model: ServiceModel, family: str, session_id: str, begun: EpisodeState) -> Derived:
+    """Play the session `session_id` as it should have gone, from the state `begun`. Raises Unbound, with the reason."""
+    moves = model.moves.get(session_id, [])
+    wanted = acts_wanted(model, family, session_id, begun)
+    counts = {act.tool: model.proven.get(act.tool, (0, 0)) for act in wanted}
     for tool, (n, n_right) in counts.items():
         if n < PROOFS or n_right < PROVEN * n:
             raise Unbound("way_not_proven", f"Of {n} good sessions, {n_right} did with {tool} what their words lead to.")
-    until = _until(known, moves, wanted)
-    play = Play(begun)
-    left = _along(known, play, moves[:until], wanted)
+    until = _until(model, moves, wanted)
+    play = PlayedSession(begun)
+    todo = _along(model, play, moves[:until], wanted)
     for move in _later(moves, until, wanted):
         play.say(move)
-    for act in left:
-        _do(known, play, act)
+    for act in todo:
+        _do(model, play, act)
     sure = min((n_right + 1) / (n + 2) for n, n_right in counts.values())
-    return Derived(play.moves, play.room.difference(), wanted[0].form.session_id, sure)
+    return Derived(play.moves, play.state.difference(), wanted[0].form.session_id, sure)
 
 
-def ended_so(derived: Derived, ends: Iterator[dict[str, Any]]) -> bool:
-    """Did one of `ends` (differences) end like the derived session?"""
-    return any(ends_alike(derived.difference, end, {}) for end in ends)
-
-
-def end_of(known: Known, moves: list[Move], begun: Room) -> dict[str, Any]:
-    """What the logged acts of a session change in its room."""
-    room = begun.fork()
+def end_of(model: ServiceModel, moves: list[Move], begun: EpisodeState) -> dict[str, Any]:
+    """Return what the logged acts of a session change in its environment."""
+    state = begun.fork()
     for move in moves:
-        if move.arguments is not None and known.effects.get(move.tool) in ACTS:
-            room.call(move.tool, move.arguments)
-    return room.difference()
+        if move.arguments is not None and model.effects.get(move.tool) in ACTS:
+            state.call(move.tool, move.arguments)
+    return state.difference()
 
 
-def proofs(known: Known, of_session: Mapping[str, tuple[str, Room]]) -> dict[str, tuple[int, int]]:
-    """`Known.proven`, from good sessions: (family, its room as it begins). What was done unasked counts against."""
-    seen: dict[str, list[bool]] = defaultdict(list)
+def proofs(model: ServiceModel, of_session: Mapping[str, tuple[str, EpisodeState]]) -> dict[str, tuple[int, int]]:
+    """`Known.proven`, from good sessions: (family, its environment as it begins). What was done unasked counts against."""
+    results: dict[str, list[bool]] = defaultdict(list)
     for session_id, (family, begun) in sorted(of_session.items(), key=lambda item: digest(item[0])):
-        tools = {goal.asks for goal in known.goals.get(session_id, ()) if goal.asks in known.ways}
-        if all(len(seen[tool]) >= N_PROOFS for tool in tools):
+        tools = {goal.asks for goal in model.goals.get(session_id, ()) if goal.asks in model.uses}
+        if all(len(results[tool]) >= N_PROOFS for tool in tools):
             continue
-        done = _done(known, known.moves.get(session_id, []))
+        done = _done(model, model.moves.get(session_id, []))
         try:
-            wanted = acts_wanted(known, family, session_id, begun)
+            calls = _plain_calls(acts_wanted(model, family, session_id, begun))
         except Unbound:
             continue
-        told = [(act.tool, act.arguments) for act in wanted]
-        unasked = {tool for tool, _ in done} - {tool for tool, _ in told}
+        unasked = {tool for tool, _ in done} - {tool for tool, _ in calls}
         for tool in tools:
-            seen[tool].append(not unasked and _acts_of(tool, told) == _acts_of(tool, done))
-    return {tool: (len(right), sum(right)) for tool, right in seen.items()}
+            same = [act for act in calls if act[0] == tool] == [act for act in done if act[0] == tool]
+            results[tool].append(not unasked and same)
+    return {tool: (len(right), sum(right)) for tool, right in results.items()}
 
 
-def same_acts(known: Known, moves: list[Move], wanted: list[Wanted]) -> bool:
+def same_acts(model: ServiceModel, moves: list[Move], wanted: list[WantedCall]) -> bool:
     """Did a session do what is wanted, and nothing else?"""
-    return sorted(_plain(*act) for act in _done(known, moves)) == sorted(_plain(act.tool, act.arguments) for act in wanted)
+    return _done(model, moves) == _plain_calls(wanted)
 
 
-def _done(known: Known, moves: list[Move]) -> list[tuple[str, Arguments]]:
-    return [(move.tool, move.arguments) for move in moves
-            if move.arguments is not None and not move.failed and known.effects.get(move.tool) in ACTS]
+def _done(model: ServiceModel, moves: list[Move]) -> list[tuple[str, str]]:
+    """Write calls of a session that worked: (tool, plain text), sorted."""
+    return sorted((move.tool, _plain(move.tool, move.arguments)) for move in moves
+                  if move.arguments is not None and not move.failed and model.effects.get(move.tool) in ACTS)
 
 
-def _acts_of(tool: str, acts: list[tuple[str, Arguments]]) -> list[str]:
-    return sorted(_plain(*act) for act in acts if act[0] == tool)
+def _plain_calls(wanted: list[WantedCall]) -> list[tuple[str, str]]:
+    return sorted((act.tool, _plain(act.tool, act.arguments)) for act in wanted)
 
 
-def acts_wanted(known: Known, family: str, session_id: str, begun: Room) -> list[Wanted]:
-    """The acts that a session's goals ask for, in order, and those of the routine after them. Raises Unbound."""
-    moves, goals = known.moves.get(session_id, []), known.goals.get(session_id, [])
-    asked = [(goal.asks, goal.slots) for goal in goals if known.effects.get(goal.asks) in ACTS]
-    if not asked:
+def acts_wanted(model: ServiceModel, family: str, session_id: str, begun: EpisodeState) -> list[WantedCall]:
+    """Return the acts that a session's goals ask for, in order, and those of the routine after them. Raises Unbound."""
+    moves, goals = model.moves.get(session_id, []), model.goals.get(session_id, [])
+    requests = [(goal.asks, goal.slots) for goal in goals if model.effects.get(goal.asks) in ACTS]
+    if not requests:
         raise Unbound("nothing_to_change", "Its goals name no act; what it should have been told is not known.")
     merged = {path: value for goal in goals for path, value in goal.slots.items()}
-    asked += [(tool, merged) for tool in known.routine.get(family, ())]
-    found = [(move.tool, move.text) for move in moves if not move.failed and known.effects.get(move.tool) in _READS]
+    requests += [(tool, merged) for tool in model.routine.get(family, ())]
+    answers = [(move.tool, move.text) for move in moves if not move.failed and model.effects.get(move.tool) in _READS]
     words = " ".join(move.text for move in moves if move.role == "user")
-    return [_act(known, tool, in_order(slots, words, found), found, begun) for tool, slots in asked]
-
-
-def _act(known: Known, tool: str, slots: dict[str, Any], found: Shown, begun: Room) -> Wanted:
-    if tool not in known.ways:
-        raise Unbound("no_known_way", f"No good session used {tool}.")
-    search = Search(known, slots, found, begun)
-    bound = search.bound(tool, known.ways[tool].forms, slots)
-    return Wanted(tool, *bound, tuple(search.made))
+    acts: list[WantedCall] = []
+    for tool, slots in requests:
+        if tool not in model.uses:
+            raise Unbound("no_known_way", f"No good session used {tool}.")
+        ordered = in_order(slots, words, answers)
+        search = Search(model, ordered, answers, begun)
+        acts.append(WantedCall(tool, *search.bound(tool, model.uses[tool].forms, ordered), tuple(search.made)))
+    return acts
 
 
 class Search:
     """Finds arguments; what the session did not look up is looked up where good sessions did, and noted in `made`."""
 
-    def __init__(self, known: Known, slots: dict[str, Any], found: Shown, begun: Room) -> None:
-        self._known, self._slots, self._found, self._begun = known, slots, found, begun
+    def __init__(self, model: ServiceModel, slots: dict[str, Any], answers: Shown, begun: EpisodeState) -> None:
+        self._model, self._slots, self._answers, self._begun = model, slots, answers, begun
         self._depth = 0
         self.made: list[tuple[str, Arguments]] = []
 
-    def bound(self, tool: str, forms: tuple[Form, ...], slots: dict[str, Any]) -> Bound:
-        """Arguments of a call. Raises Unbound."""
-        return bind(tool, forms, slots, self._known.sources, self._shown)
+    def bound(self, tool: str, forms: tuple[Form, ...], slots: dict[str, Any]) -> tuple[Arguments, Form]:
+        """Arguments of a call, and the form that they follow. Raises Unbound."""
+        return bind(tool, forms, slots, self._model.sources, self._shown)
 
     def _shown(self, tool: str) -> Shown:
-        there = [each for each in self._found if each[0] == tool]
-        if there or tool not in self._known.looks or self._depth >= _DEEPEST:
+        there = [each for each in self._answers if each[0] == tool]
+        if there or tool not in self._model.reads or self._depth >= _DEEPEST:
             return there
         self._depth += 1
-        try:
-            self._look(tool)
-        except Unbound:
-            pass
-        finally:
-            self._depth -= 1
-        return [each for each in self._found if each[0] == tool]
-
-    def _look(self, tool: str) -> None:
-        for form in self._known.looks[tool]:
-            given = {name: self._slots[name] for name in form.names if name in self._slots}
-            bound = self.bound(tool, (form,), given)
-            play = Play(self._begun)
-            if play.call(tool, bound.arguments):
-                self.made.append((tool, bound.arguments))
-                self._found = self._found + play.shown()
-                return
+        with suppress(Unbound):
+            for form in self._model.reads[tool]:
+                given = {name: self._slots[name] for name in form.names if name in self._slots}
+                arguments, _ = self.bound(tool, (form,), given)
+                play = PlayedSession(self._begun)
+                if play.call(tool, arguments):
+                    self.made.append((tool, arguments))
+                    self._answers = self._answers + play.shown()
+                    break
+        self._depth -= 1
+        return [each for each in self._answers if each[0] == tool]
 
 
-def _until(known: Known, moves: list[Move], wanted: list[Wanted]) -> int:
+def _until(model: ServiceModel, moves: list[Move], wanted: list[WantedCall]) -> int:
     """How far to go along with the session: up to its first wrong act, or to its last call where it left something undone."""
     todo = [_plain(act.tool, act.arguments) for act in wanted]
     last = 0
     for index, move in enumerate(moves):
         if move.arguments is None or move.failed:
             continue
-        if known.effects.get(move.tool) in ACTS:
+        if model.effects.get(move.tool) in ACTS:
             done = _plain(move.tool, move.arguments)
             if done not in todo:
                 return index
@@ -224,47 +223,47 @@ def _until(known: Known, moves: list[Move], wanted: list[Wanted]) -> int:
     return last if todo else len(moves)
 
 
-def _along(known: Known, play: Play, moves: list[Move], wanted: list[Wanted]) -> list[Wanted]:
+def _along(model: ServiceModel, play: PlayedSession, moves: list[Move], wanted: list[WantedCall]) -> list[WantedCall]:
     """Go along with the session; gives what is left to do."""
-    left = list(wanted)
+    todo = list(wanted)
     for move in moves:
         if move.arguments is None:
             play.say(move)
         elif move.failed:
             continue
-        elif known.effects.get(move.tool) in ACTS:
-            act = next(act for act in left if _plain(*act[:2]) == _plain(move.tool, move.arguments))
-            left.remove(act)
-            _do(known, play, act._replace(arguments=move.arguments), move.requestor)
-        elif known.effects.get(move.tool) in _READS:
+        elif model.effects.get(move.tool) in ACTS:
+            act = next(act for act in todo if _plain(*act[:2]) == _plain(move.tool, move.arguments))
+            todo.remove(act)
+            _do(model, play, act._replace(arguments=move.arguments), move.requestor)
+        elif model.effects.get(move.tool) in _READS:
             play.call(move.tool, move.arguments, move.requestor)
-    return left
+    return todo
 
 
-def _do(known: Known, play: Play, act: Wanted, requestor: str | None = None) -> None:
-    """Make an act, after the looks that it takes. Raises Unbound where the room does not bear it out."""
-    for tool, arguments in act.looks:
+def _do(model: ServiceModel, play: PlayedSession, act: WantedCall, requestor: str | None = None) -> None:
+    """Make an act, after the reads that it takes. Raises Unbound where the environment does not bear it out."""
+    for tool, arguments in act.reads:
         play.call(tool, arguments)
-    before = play.room
+    before = play.state
     if not play.call(act.tool, act.arguments, requestor):
-        said = play.room.fork().call(act.tool, act.arguments)
-        raise Unbound("does_not_play", f"{act.tool} {canonical(act.arguments)[:200]} is answered {said.content[:100]!r}.")
-    if not known.ways[act.tool].fits(touched_by(before, play.room)):
+        answer = play.state.fork().call(act.tool, act.arguments)
+        raise Unbound("does_not_play", f"{act.tool} {canonical(act.arguments)[:200]} is answered {answer.content[:100]!r}.")
+    if not model.uses[act.tool].fits(touched_by(before, play.state)):
         raise Unbound("changes_other_things", f"{act.tool} changes what it never changed in good sessions, or less.")
 
 
-def _later(moves: list[Move], until: int, wanted: list[Wanted]) -> Iterator[Move]:
-    """What the user said later on that an act needs: nobody can do without it."""
+def _later(moves: list[Move], until: int, wanted: list[WantedCall]) -> Iterator[Move]:
+    """Return what the user said later on that an act needs: nobody can do without it."""
     heard = " ".join(move.text for move in moves[:until] if move.role == "user").lower()
     needed = {text.lower() for act in wanted for text in texts_of(act.arguments)}
     missing = {text for text in needed if text not in heard}
-    said = [move for move in moves[until:] if move.role == "user"]
-    last = max((place for place, move in enumerate(said) if any(text in move.text.lower() for text in missing)), default=-1)
-    yield from said[:last + 1]
+    words = [move for move in moves[until:] if move.role == "user"]
+    last = max((place for place, move in enumerate(words) if any(text in move.text.lower() for text in missing)), default=-1)
+    yield from words[:last + 1]
 
 
 def _plain(tool: str, arguments: Arguments) -> str:
-    """An act's text whatever the order in its lists."""
+    """Return an act's text whatever the order in its lists."""
     return canonical([tool, _unordered(arguments)])
 
 
@@ -272,3 +271,122 @@ def _unordered(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _unordered(inner) for name, inner in value.items()}
     return sorted((_unordered(inner) for inner in value), key=canonical) if isinstance(value, list) else value
+
+
+Slots = Mapping[str, Any]
+Shown = list[tuple[str, str]]
+"""(tool, answer)."""
+
+
+class Unbound(Exception):
+    """A call cannot be given what it takes."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(reason, detail)
+        self.reason, self.detail = reason, detail
+
+
+def bind(
+    tool: str, forms: Iterable[Form], slots: Slots, sources: ArgumentSources, shown: Callable[[str], Shown]
+) -> tuple[Arguments, Form]:
+    """Fill in arguments, in the most usual of `forms` that takes all slots and can be filled.
+
+    `shown`: what was shown of a tool so far, by its name. Raises Unbound, with what the most usual form lacks.
+    """
+    first: Unbound | None = None
+    for form in forms:
+        if not {path.partition(".")[0] for path in slots} <= form.names:
+            continue
+        try:
+            arguments = {
+                name: _filled(name, value, slots, lambda path: _read(tool, path, sources, shown))
+                for name, value in form.example.items()}
+        except Unbound as unbound:
+            first = first or unbound
+            continue
+        if sum(isinstance(value, list) and len(value) > 1 for value in arguments.values()) > 1:
+            first = first or Unbound("order_not_known", f"{tool} takes two lists, and nothing says what belongs together.")
+            continue
+        return arguments, form
+    raise first or Unbound("no_way", f"No good session gave {tool} {', '.join(sorted(slots))} together.")
+
+
+def _filled(path: str, example: Any, slots: Slots, read: Callable[[str], str | None]) -> Any:
+    """Return a value like the example with what the slots, else the sources, say."""
+    if isinstance(example, dict):
+        return {name: _filled(f"{path}.{name}", value, slots, read) for name, value in example.items()}
+    if isinstance(example, list) and example and isinstance(example[0], dict):
+        return [_filled(path, example[0], slots, read)]
+    if isinstance(example, bool) or example is None:
+        raise Unbound("slot_not_filled", f"The words do not say what {path} is.")
+    given = slots[path] if path in slots else read(path)
+    if given is None:
+        raise Unbound("slot_not_filled", f"Neither the words nor what was looked up say what {path} is.")
+    several = given if isinstance(given, list) else [given]
+    if isinstance(example, list):
+        return [_like(example[0] if example else "", value) for value in several]
+    if len(several) > 1:
+        raise Unbound("slot_not_filled", f"The words name {len(several)} values for {path}, which takes one.")
+    return _like(example, several[0])
+
+
+def _like(example: Any, text: str) -> Any:
+    if isinstance(example, str):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise Unbound("slot_not_filled", f"{text!r} is no number, as good sessions gave there.") from None
+
+
+def _read(tool: str, path: str, sources: ArgumentSources, shown: Callable[[str], Shown]) -> str | None:
+    """Return the one value that the argument's sources give, or None."""
+    for source in sources.get((tool, path), ()):
+        if not source.tool:
+            return source.value
+        values = {value for _, answer in shown(source.tool) for value in values_at(answer, source.path)}
+        if len(values) == 1:
+            return values.pop()
+    return None
+
+
+def in_order(slots: Slots, words: str, shown: Shown) -> dict[str, Any]:
+    """Order the values of each slot as the words name them, or the record that an answer holds them in."""
+    heard = words.lower()
+    places: dict[str, int] = {}
+    several = {value for values in slots.values() if isinstance(values, list) for value in values}
+    for record in (record for _, answer in shown for record in _records(parsed(answer))) if several else ():
+        texts = [text for text in record.values() if isinstance(text, str) and text]
+        for value in several.intersection(texts):
+            named = max((text for text in texts if text.lower() in heard), key=len, default=None)
+            if named is not None:
+                places.setdefault(value, heard.index(named.lower()))
+    places |= {value: heard.index(value.lower()) for value in several if value.lower() in heard}
+    return {path: sorted(values, key=lambda value: places.get(value, len(heard))) if isinstance(values, list) else values
+            for path, values in slots.items()}
+
+
+def _records(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _records(inner)
+
+
+def values_at(answer: str, path: str) -> list[str]:
+    """Single values at a path of an answer: names joined by `.`, `[]` for elements, `*` for any name; of a text, the text."""
+    value = parsed(answer)
+    if value is None:
+        return [answer.strip()] if not path and answer.strip() and " " not in answer.strip() else []
+    values = [value]
+    for step in path.replace("[]", ".[]").strip(".").split(".") if path else ():
+        values = [inner for each in values for inner in _inner(each, step)]
+    return [text_of(each) for each in values if isinstance(each, str | int | float) and not isinstance(each, bool)]
+
+
+def _inner(value: Any, step: str) -> list[Any]:
+    if step == "[]":
+        return value if isinstance(value, list) else []
+    if not isinstance(value, dict):
+        return []
+    return list(value.values()) if step == "*" else [value[step]] if step in value else []

@@ -1,9 +1,9 @@
 """The world behind the tools, from what the calls saw of it.
 
 In: sessions, turns and tools of all services; row changes of a database (`core.row_changes`) are kept and not read yet.
-Out: facts (documents of things over time), answers on record, and for each tool its effect and its relations to the
+Out: facts (documents of records over time), answers on record, and for each tool its effect and its relations to the
 others. No code is read, no model is asked, no domain is known.
-What it sees and does not see stands in the modules: `documents`, `effects`, `begin`, `spans`.
+What it sees and does not see stands in the modules: `documents`, `effects`, `replay`, `spans`.
 """
 
 from __future__ import annotations
@@ -13,59 +13,62 @@ from typing import NamedTuple
 
 import polars as pl
 
-from env_builder.runtime.effects import Consequence
-from env_builder.world import begin, changes, documents, effects, faults, finals, hidden, history, replay, touches, wrappers
-from env_builder.world.calls import Call, calls_of
+from env_builder.runtime.writing import Consequence
+from env_builder.world import changes, documents, effects, faults, hidden, history, replay
+from env_builder.world.calls import LoggedCall, calls_of, unwrap_answers
 from env_builder.world.effects import Effect
-from warehouse.records import Fact, Recorded, RowChange, Verdict, empty, frame
+from warehouse.records import Decision, Fact, Recorded, RowChange, empty, frame
 
 
-class Service(NamedTuple):
+class ServiceWorld(NamedTuple):
     """What was found of one service's tools; goes into their behaviour."""
 
     name: str
-    starts_from: begin.Begin
+    starts_from: replay.Begin
     votes: dict[str, int]
     """How many looks spoke for `reset` and for `shared`; {} where the configuration says it."""
     programs: replay.Programs
-    calls: list[Call]
-    steps: list[replay.Step]
+    calls: list[LoggedCall]
+    steps: list[replay.LoggedStep]
     documents: documents.Documents
     also: dict[str, list[Consequence]]
-    """What the acts of each tool change besides the thing that they show."""
+    """What the acts of each tool change besides the record that they show."""
     feeds: dict[str, changes.Feed]
     """Row changes that tell of a class, by class."""
-    finals: finals.Finals
-    """States that nothing leaves, by class and field; {} where each session begins anew."""
+    finals: changes.Finals
+    """States that nothing leaves, by class and field; {} where each session starts from the same state."""
 
 
-class World(NamedTuple):
+class InducedWorld(NamedTuple):
     """All services' worlds."""
 
     facts: pl.DataFrame
     recorded: pl.DataFrame
-    services: dict[str, Service]
-    verdicts: pl.DataFrame
+    services: dict[str, ServiceWorld]
+    decisions: pl.DataFrame
 
 
 def build(
-    sessions: pl.DataFrame, turns: pl.DataFrame, tools: pl.DataFrame, starts_from: dict[str, begin.Begin],
+    sessions: pl.DataFrame, turns: pl.DataFrame, tools: pl.DataFrame, starts_from: dict[str, replay.Begin],
     row_changes: pl.DataFrame | None = None,
-) -> World:
+) -> InducedWorld:
     """Rebuild the world of every service. `starts_from`: what the configuration says per service; the rest is found.
     `row_changes`: `core.row_changes`; which table holds what the tools show is found, and a table may hold nothing of it."""
     fed = empty(RowChange) if row_changes is None else row_changes
     starts: dict[str, datetime | None] = dict(sessions.select("session_id", "started_at").iter_rows())
-    services: dict[str, Service] = {}
+    services: dict[str, ServiceWorld] = {}
     facts: list[history.Row] = []
     recorded: list[history.Row] = []
-    verdicts: list[Verdict] = []
+    decisions: list[Decision] = []
     for name in sessions["service"].unique().sort():
-        calls, lost = wrappers.taken_off(calls_of(turns.filter(pl.col("service") == name)))
+        calls, lost = unwrap_answers(calls_of(turns.filter(pl.col("service") == name)))
         service = _service(name, calls, _hints(tools, name), starts_from.get(name))
-        passed = faults.find(calls, {tool: program["effect"] for tool, program in service.programs.items()})
+        passed = faults.find_faults(calls, {tool: program["effect"] for tool, program in service.programs.items()})
         if passed:
-            verdicts += [_fault(name, call) for call in calls if call.event_id in passed]
+            decisions += [
+                _rejected(call, "transient_fault", f"{call.tool} of {name} failed and worked soon after, with nothing done "
+                          "between; it tells how often that happens, and no more")
+                for call in calls if call.event_id in passed]
             calls = [call for call in calls if call.event_id not in passed]
             service = _service(name, calls, _hints(tools, name), starts_from.get(name))
         shared = service.starts_from == "shared"
@@ -75,48 +78,39 @@ def build(
         steps = list(replay.steps(calls, service.documents, service.programs, first, began))
         relation = {tool: program["relation"] for tool, program in service.programs.items()}
         also = hidden.find(steps, service.documents, shared, feeds, relation)
-        service = service._replace(steps=steps, also=also, feeds=feeds, finals=finals.find(steps, feeds) if shared else {})
-        left = touches.unexplained(steps, also, service.documents, relation) if shared else {}
-        told = history.facts(name, steps, starts, shared, touches.touches(steps, also, service.documents, left), feeds)
+        finals = changes.find_finals(steps, feeds) if shared else {}
+        service = service._replace(steps=steps, also=also, feeds=feeds, finals=finals)
+        unexplained = history.unexplained(steps, also, service.documents, relation) if shared else {}
+        touched = history.touches(steps, also, service.documents, unexplained)
+        known_history = history.facts(name, steps, starts, shared, touched, feeds)
         services[name] = service
-        facts += history.identified(told.facts, "fact_id")
-        recorded += history.identified(told.recorded, "recorded_id")
-        verdicts += told.verdicts + [_lost(name, call) for call in lost]
-    return World(
+        facts += history.identified(known_history.facts, "fact_id")
+        recorded += history.identified(known_history.recorded, "recorded_id")
+        decisions += known_history.decisions
+        replaced = f"several tools of {name} gave this text in the place of their own answers"
+        decisions += [_rejected(call, "answer_replaced", replaced) for call in lost]
+    return InducedWorld(
         frame(Fact, facts).unique("fact_id").sort("fact_id"),
         frame(Recorded, recorded).unique("recorded_id").sort("recorded_id"),
         services,
-        frame(Verdict, verdicts).unique(["stage", "subject", "reason"]).sort("subject", "reason"),
-    )
+        frame(Decision, decisions).unique(["stage", "subject", "reason"]).sort("subject", "reason"))
 
 
-def _service(
-    name: str, calls: list[Call], hints: dict[str, Effect], told: begin.Begin | None
-) -> Service:
-    found = documents.find(calls)
-    starts_from, votes = (told, {}) if told else begin.find(calls, found)
-    does = effects.find(calls, found, starts_from == "shared", hints)
-    programs = replay.skeletons(calls, found, does)
-    return Service(name, starts_from, votes, programs, calls, list(replay.steps(calls, found, programs)), found, {}, {}, {})
+def _service(name: str, calls: list[LoggedCall], hints: dict[str, Effect], configured: replay.Begin | None) -> ServiceWorld:
+    shown = documents.find(calls)
+    starts_from, votes = (configured, {}) if configured else replay.find(calls, shown)
+    does = effects.find(calls, shown, starts_from == "shared", hints)
+    programs = replay.skeletons(calls, shown, does)
+    steps = list(replay.steps(calls, shown, programs))
+    return ServiceWorld(name, starts_from, votes, programs, calls, steps, shown, {}, {}, {})
 
 
-def _lost(service: str, call: Call) -> Verdict:
-    return Verdict(
-        stage="world", subject=call.event_id, kept=False, reason="answer_replaced",
-        detail=f"several tools of {service} gave this text in the place of their own answers: {call.content[:80]!r}",
-    )
-
-
-def _fault(service: str, call: Call) -> Verdict:
-    return Verdict(
-        stage="world", subject=call.event_id, kept=False, reason="transient_fault",
-        detail=f"{call.tool} of {service} failed and worked soon after, with nothing done between; it tells how often that "
-               f"happens, and no more: {call.content[:80]!r}",
-    )
+def _rejected(call: LoggedCall, reason: str, why: str) -> Decision:
+    return Decision(stage="world", subject=call.event_id, kept=False, reason=reason, detail=f"{why}: {call.content[:80]!r}")
 
 
 def _hints(tools: pl.DataFrame, service: str) -> dict[str, Effect]:
-    """What declarations say of tools (MCP's readOnlyHint): `read`, or `unknown` where they say that it may change things."""
-    said = tools.filter(pl.col("service") == service).select(
+    """Return each tool's declared effect (MCP's readOnlyHint): `read`, or `unknown` where it may change something."""
+    annotated = tools.filter(pl.col("service") == service).select(
         "tool", pl.col("annotations").str.json_path_match("$.readOnlyHint").alias("reads")).drop_nulls()
-    return {tool: "read" if reads == "true" else "unknown" for tool, reads in said.iter_rows()}
+    return {tool: "read" if reads == "true" else "unknown" for tool, reads in annotated.iter_rows()}

@@ -1,8 +1,15 @@
-"""Turns of the warehouse as calls: parsed once, in order, with what failed told apart from what worked."""
+"""Turns of the warehouse as calls: parsed once, in order, with failures marked, and as the tools answered them.
+
+Something around the tools may alter answers on their way to the agent: a frame around them, a text in their place. Such frames
+are removed; calls whose answer was replaced are rejected. Sees: the same few characters around answers of several tools that
+are also known without them; one long text that several tools give now and then, to questions that they otherwise answer
+otherwise. Does not see: an answer that was cut or reworded.
+"""
 
 from __future__ import annotations
 
 import json
+from collections import Counter, defaultdict
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -12,7 +19,7 @@ from env_builder.runtime.answers import failed, parse
 from env_builder.runtime.canonical import canonical
 
 
-class Call(NamedTuple):
+class LoggedCall(NamedTuple):
     """A tool call with its answer."""
 
     session_id: str
@@ -31,7 +38,7 @@ class Call(NamedTuple):
     event_id: str
 
 
-def calls_of(turns: pl.DataFrame) -> list[Call]:
+def calls_of(turns: pl.DataFrame) -> list[LoggedCall]:
     """Answered calls with readable arguments, by session and position."""
     rows = turns.filter(
         (pl.col("kind") == "call") & pl.col("content").is_not_null() & pl.col("arguments").is_not_null()
@@ -43,10 +50,53 @@ def calls_of(turns: pl.DataFrame) -> list[Call]:
 def _call(
     session_id: str, position: int, tool: str, arguments: str, content: str, flagged: bool | None,
     called_at: datetime | None, result_id: str | None, turn_id: str,
-) -> Call:
+) -> LoggedCall:
     value = json.loads(arguments)
     parsed = parse(content)
-    return Call(
+    return LoggedCall(
         session_id, position, tool, value, canonical(value), content, parsed, failed(content, parsed, flagged), flagged,
-        called_at, result_id or turn_id,
-    )
+        called_at, result_id or turn_id)
+
+
+MINIMUM_TOOLS = 3
+"""Tools that must show the same frame or text: one tool alone may well answer so."""
+LONGEST_FRAME = 60
+SHORTEST_TEXT = 20
+SELDOM = 0.2
+"""Share of a tool's answers up to which a text counts as not its own."""
+Frame = tuple[str, str]
+
+
+def unwrap_answers(calls: list[LoggedCall]) -> tuple[list[LoggedCall], list[LoggedCall]]:
+    """Return (calls as the tools answered them, those whose answer is lost)."""
+    contents: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for call in calls:
+        contents[call.tool, call.key].add(call.content)
+    tools: dict[Frame, set[str]] = defaultdict(set)
+    for (tool, _), texts in sorted(contents.items()):
+        for text in texts:
+            for inner in texts:
+                before, matched, after = text.partition(inner) if inner and inner != text else ("", "", "")
+                if matched and before and after and len(before) + len(after) <= LONGEST_FRAME:
+                    tools[before, after].add(tool)
+    several = (frame for frame, having in tools.items() if len(having) >= MINIMUM_TOOLS)
+    frames = sorted(several, key=lambda frame: (-len(frame[0]) - len(frame[1]), frame))
+    bare = [_bare(call, frames) for call in calls]
+    n = Counter(call.tool for call in bare)
+    given = Counter((call.content, call.tool) for call in bare if len(call.content) >= SHORTEST_TEXT and not call.failed)
+    seldom: dict[str, set[str]] = defaultdict(set)
+    for (content, tool), times in given.items():
+        if times <= SELDOM * n[tool]:
+            seldom[content].add(tool)
+    foreign = {(content, tool) for content, having in seldom.items() if len(having) >= MINIMUM_TOOLS for tool in having}
+    lost = [call for call in bare if (call.content, call.tool) in foreign]
+    return [call for call in bare if (call.content, call.tool) not in foreign], lost
+
+
+def _bare(call: LoggedCall, frames: list[Frame]) -> LoggedCall:
+    for before, after in frames:
+        if call.content.startswith(before) and call.content.endswith(after) and len(call.content) >= len(before) + len(after):
+            content = call.content[len(before): len(call.content) - len(after)]
+            parsed = parse(content)
+            return call._replace(content=content, parsed=parsed, failed=failed(content, parsed, call.flagged))
+    return call

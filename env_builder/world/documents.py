@@ -1,20 +1,27 @@
-"""Which tools speak of things, and of which: classes of documents, found from the answers alone.
+"""Which tools speak of records, and of which: classes of documents and of rows, found from the answers alone.
 
-A tool whose answers are JSON objects and that takes one argument shows the thing that the argument names; tools that show
+A tool whose answers are JSON objects and that takes one argument shows the record that the argument names; tools that show
 the same fields under the same keys speak of one class. A tool with more arguments joins the class whose fields its answers
-hold, by the argument whose values are keys of that class; where no argument is, by the field that names the thing itself.
-Sees: top-level fields, scalar arguments. Does not see: things inside lists, things named by several arguments together.
+hold, by the argument whose values are keys of that class; where no argument is, by the field that names the record itself.
+Sees: top-level fields, scalar arguments. Does not see: records inside lists, records named by several arguments together.
+
+A tool whose answers are lists of objects (or lists of such lists) shows rows; tools that show mostly the same fields show
+one class of rows. An argument whose value stands in no field of the rows, or in a field of its own name, says something of
+each row that the row may leave out.
+Sees: lists at the top of an answer. Does not see: lists inside objects (those are part of a record).
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from env_builder.runtime.answers import parse
-from env_builder.world.calls import Call
+from env_builder.runtime.answers import parse, parsed
+from env_builder.runtime.tables import Table, rows_in
+from env_builder.world.calls import LoggedCall
 
 SIMILAR = 0.6
 """Jaccard of the always-present fields above which two readers show one class (measured on a prototype)."""
@@ -30,7 +37,7 @@ Affix = tuple[str, str]
 
 
 class EntityClass(NamedTuple):
-    """A class of things."""
+    """A class of records."""
 
     name: str
     """Name of the first tool (by alphabet) that shows it by key."""
@@ -39,7 +46,7 @@ class EntityClass(NamedTuple):
     self_field: str | None
     """The field whose value is the key itself."""
     affix: Affix = ("", "")
-    """Signs that stand before and after the key in that field, and not in the argument that names the thing."""
+    """Characters that stand before and after the key in that field, and not in the argument that names the record."""
 
 
 class DocumentTool(NamedTuple):
@@ -61,43 +68,48 @@ class Documents(NamedTuple):
     envelopes: dict[str, str | None]
     """Tool -> the field that wraps its answers, None where they are bare."""
 
-    def seen_in(self, call: Call) -> tuple[str, str, str] | None:
+    def seen_in(self, call: LoggedCall) -> tuple[str, str, str] | None:
         """(class, key, JSON text of the document) that the call's answer shows, or None."""
-        known = self.tools.get(call.tool)
-        if known is None or call.failed:
+        documented = self.tools.get(call.tool)
+        if documented is None or call.failed:
             return None
         envelope = self.envelopes.get(call.tool)
         document = unwrap(call.parsed, envelope)
-        entity = self.classes[known.entity_class]
+        entity = self.classes[documented.entity_class]
         if not isinstance(document, dict) or not entity.fields <= document.keys():
             return None
-        key = call.arguments.get(known.argument) if known.argument else document.get(entity.self_field or "")
+        key = call.arguments.get(documented.argument) if documented.argument else document.get(entity.self_field or "")
         text = inside(call.content, envelope)
         named = isinstance(key, str | int) and text is not None
         return (entity.name, self.plain(entity.name, str(key)), text or "") if named else None
 
     def plain(self, entity_class: str, key: str) -> str:
-        """The key as things of the class are known by it."""
+        """Return the key as records of the class are known by it."""
         return plain(key, self.classes[entity_class].affix) if entity_class in self.classes else key
 
     def words(self, entity_class: str, key: str) -> frozenset[str]:
-        """What names the thing: its key, bare and as its documents write it."""
+        """Return what names the record: its key, bare and as its documents write it."""
         before, after = self.classes[entity_class].affix
         return frozenset((key, before + key + after))
 
 
-def find(calls: list[Call]) -> Documents:
+def find(calls: list[LoggedCall]) -> Documents:
     """Classes and the tools that speak of them, from one service's calls."""
-    shown: dict[str, list[Call]] = defaultdict(list)
+    shown: dict[str, list[LoggedCall]] = defaultdict(list)
     for call in calls:
         if not call.failed:
             shown[call.tool].append(call)
     common = _envelope(calls)
-    envelopes = {tool: common or _own_envelope(found) for tool, found in sorted(shown.items())}
-    shows = {tool: found for tool, found in sorted(shown.items()) if _shows_documents(found, envelopes[tool])}
-    readers = {tool: found for tool, found in shows.items() if _single_argument(found)}
+    envelopes = {tool: common or _own_envelope(texts) for tool, texts in sorted(shown.items())}
+    shows = {tool: texts for tool, texts in sorted(shown.items()) if MOSTLY * len(texts) <= sum(
+        isinstance(unwrap(call.parsed, envelopes[tool]), dict) for call in texts)}
+    readers = {tool: texts for tool, texts in shows.items() if _single_argument(texts)}
     classes, tools = _cluster(readers, envelopes)
-    keys = _keys(readers, classes, tools)
+    keys: dict[str, set[str]] = defaultdict(set)
+    for tool, documented in tools.items():
+        affix = classes[documented.entity_class].affix
+        named = (str(value) for call in readers[tool] for value in call.arguments.values())
+        keys[documented.entity_class].update(plain(key, affix) for key in named)
     for tool in sorted(set(shows) - set(tools)):
         joined = _join(tool, shows[tool], classes, keys, envelopes[tool])
         if joined:
@@ -106,21 +118,19 @@ def find(calls: list[Call]) -> Documents:
 
 
 def plain(key: str, affix: Affix) -> str:
-    """The key without the signs around it."""
-    if affix == ("", ""):
-        return key
+    """Return the key without the characters around it."""
     before, after = affix
     return key[len(before):len(key) - len(after)] if key.startswith(before) and key.endswith(after) else key
 
 
 def unwrap(parsed: Any, envelope: str | None) -> Any:
-    """The document inside its envelope."""
+    """Return the document inside its envelope."""
     return parsed.get(envelope) if envelope and isinstance(parsed, dict) else parsed
 
 
 @lru_cache(32768)
 def inside(content: str, envelope: str | None) -> str | None:
-    """The document's own JSON text as it stands in the content, None where no known style gives it back."""
+    """Return the document's own JSON text as it stands in the content, None where no known style gives it back."""
     document = unwrap(parse(content), envelope)
     for style in STYLES:
         text = json.dumps(document, **style)
@@ -129,13 +139,18 @@ def inside(content: str, envelope: str | None) -> str | None:
     return None
 
 
-def frame_of(content: str, text: str) -> tuple[str, str]:
-    """What stands before and after the document's text in the content."""
-    before, _, after = content.partition(text)
-    return before, after
+def usual_frame(answers: Iterable[tuple[str, str]]) -> tuple[str, str] | None:
+    """Find what most often stands before and after the document's text, of (content, text); None where there are no answers."""
+    frames = Counter((before, after) for content, text in answers for before, _, after in [content.partition(text)])
+    return max(sorted(frames), key=lambda frame: frames[frame]) if frames else None
 
 
-def _envelope(calls: list[Call]) -> str | None:
+def style_of(texts: Collection[str]) -> dict[str, Any] | None:
+    """Find the style in which all these objects are written as JSON."""
+    return next((dict(style) for style in STYLES if all(json.dumps(parsed(text), **style) == text for text in texts)), None)
+
+
+def _envelope(calls: list[LoggedCall]) -> str | None:
     """One field that holds the object in nearly every answer, beside at most two scalars."""
     parsed = [call.parsed for call in calls if isinstance(call.parsed, dict)]
     if len(parsed) < MOSTLY * len(calls) or not parsed:
@@ -149,7 +164,7 @@ def _envelope(calls: list[Call]) -> str | None:
     return holds[0] if len(holds) == 1 and len(tools) > 2 else None
 
 
-def _own_envelope(calls: list[Call]) -> str | None:
+def _own_envelope(calls: list[LoggedCall]) -> str | None:
     """One field that holds the object in all answers of a tool that worked, beside at most two that always say the same."""
     parsed = [call.parsed for call in calls]
     if len(parsed) < MINIMUM_SEEN or not all(isinstance(value, dict) and 2 <= len(value) <= 3 for value in parsed):
@@ -158,38 +173,27 @@ def _own_envelope(calls: list[Call]) -> str | None:
     if len(holds) != 1 or not all(holds <= value.keys() for value in parsed):
         return None
     rest = ({name: inner for name, inner in value.items() if name not in holds} for value in parsed)
-    beside = {json.dumps(one, sort_keys=True) for one in rest}
-    return holds.pop() if len(beside) == 1 else None
+    around = {json.dumps(one, sort_keys=True) for one in rest}
+    return holds.pop() if len(around) == 1 else None
 
 
-def _shows_documents(calls: list[Call], envelope: str | None) -> bool:
-    good = sum(isinstance(unwrap(call.parsed, envelope), dict) for call in calls)
-    return good >= MOSTLY * len(calls)
-
-
-def _single_argument(calls: list[Call]) -> bool:
+def _single_argument(calls: list[LoggedCall]) -> bool:
     names = {tuple(call.arguments) for call in calls}
     return len(names) == 1 and len(next(iter(names))) == 1 and all(
-        isinstance(value, str | int) for call in calls for value in call.arguments.values()
-    )
+        isinstance(value, str | int) for call in calls for value in call.arguments.values())
 
 
-def _fields(calls: list[Call], envelope: str | None) -> frozenset[str]:
+def _fields(calls: list[LoggedCall], envelope: str | None) -> frozenset[str]:
     """Fields that (nearly) all the documents have."""
-    counts: Counter[str] = Counter()
-    n = 0
-    for call in calls:
-        document = unwrap(call.parsed, envelope)
-        if isinstance(document, dict):
-            n += 1
-            counts.update(document.keys())
-    return frozenset(name for name, seen in counts.items() if seen >= 0.98 * n)
+    documents = [document for call in calls if isinstance(document := unwrap(call.parsed, envelope), dict)]
+    counts = Counter(name for document in documents for name in document)
+    return frozenset(name for name, n in counts.items() if n >= 0.98 * len(documents))
 
 
 def _cluster(
-    readers: dict[str, list[Call]], envelopes: dict[str, str | None]
+    readers: dict[str, list[LoggedCall]], envelopes: dict[str, str | None]
 ) -> tuple[dict[str, EntityClass], dict[str, DocumentTool]]:
-    """Classes of things, and the tools that show them by their key; not those that take what several things share."""
+    """Classes of records, and the tools that show them by their key; not those that take what several records share."""
     classes: dict[str, EntityClass] = {}
     tools: dict[str, DocumentTool] = {}
     fields_of = {tool: _fields(calls, envelopes[tool]) for tool, calls in readers.items()}
@@ -200,7 +204,7 @@ def _cluster(
         if not fields or any(_shares(calls, envelopes[tool], own[other][0]) and not _shares(
                 readers[other], envelopes[other], own[tool][0]) for other in others if own[tool][0]):
             continue
-        name = next((known.name for known in classes.values() if _similar(known.fields, fields)), None)
+        name = next((entity_class.name for entity_class in classes.values() if _similar(entity_class.fields, fields)), None)
         if name is None:
             name = tool
             classes[name] = EntityClass(name, fields, *own[tool])
@@ -210,58 +214,49 @@ def _cluster(
     return classes, tools
 
 
-def _shares(calls: list[Call], envelope: str | None, field: str | None) -> bool:
-    """Does one argument show things that differ in the field?"""
-    seen: dict[str, str] = {}
+def _shares(calls: list[LoggedCall], envelope: str | None, field: str | None) -> bool:
+    """Return whether one argument shows records that differ in the field."""
+    asked_by: dict[str, str] = {}
     documents = ((str(call.arguments), unwrap(call.parsed, envelope)) for call in calls)
-    shown = ((asked, str(found[field])) for asked, found in documents if isinstance(found, dict) and field in found)
-    return any(seen.setdefault(asked, value) != value for asked, value in shown)
+    shown = ((argument, str(document[field])) for argument, document in documents
+             if isinstance(document, dict) and field in document)
+    return any(asked_by.setdefault(argument, value) != value for argument, value in shown)
 
 
 def _similar(one: frozenset[str], other: frozenset[str]) -> bool:
     return len(one & other) / len(one | other) > SIMILAR
 
 
-def _self_field(calls: list[Call], argument: str, envelope: str | None) -> tuple[str | None, Affix]:
-    """The field that holds the key, and the signs that stand around it there."""
+def _self_field(calls: list[LoggedCall], argument: str, envelope: str | None) -> tuple[str | None, Affix]:
+    """Return the field that holds the key, and the characters that stand around it there."""
     hits: Counter[tuple[Affix, str]] = Counter()
     for call in calls:
         document = unwrap(call.parsed, envelope)
         if isinstance(document, dict):
             key = call.arguments[argument]
             hits.update((affix, name) for name, value in document.items() if (affix := _around(key, value)) is not None)
-    found = [place for place, n in hits.items() if n >= 0.98 * len(calls)]
-    affix, name = min(found, key=lambda place: (len(place[0][0]) + len(place[0][1]), place)) if found else (("", ""), None)
+    frequent = [place for place, n in hits.items() if n >= 0.98 * len(calls)]
+    affix, name = min(
+        frequent, key=lambda place: (len(place[0][0]) + len(place[0][1]), place)) if frequent else (("", ""), None)
     return name, affix
 
 
 def _around(key: Any, value: Any) -> Affix | None:
-    """The signs around the key in the value, None where the value is not the key."""
+    """Return the characters around the key in the value, None where the value is not the key."""
     if not isinstance(key, str) or not isinstance(value, str):  # a path says every key as text
         return ("", "") if isinstance(value, str | int) and str(key) == str(value) else None
-    before, found, after = value.partition(key)
-    return (before, after) if found and key and not any(map(str.isalnum, before + after)) else None
-
-
-def _keys(
-    readers: dict[str, list[Call]], classes: dict[str, EntityClass], tools: dict[str, DocumentTool]
-) -> dict[str, set[str]]:
-    keys: dict[str, set[str]] = defaultdict(set)
-    for tool, known in tools.items():
-        affix = classes[known.entity_class].affix
-        keys[known.entity_class].update(plain(str(next(iter(call.arguments.values()))), affix) for call in readers[tool])
-    return keys
+    before, matched, after = value.partition(key)
+    return (before, after) if matched and key and not any(map(str.isalnum, before + after)) else None
 
 
 def _join(
-    tool: str, calls: list[Call], classes: dict[str, EntityClass], keys: dict[str, set[str]], envelope: str | None
+    tool: str, calls: list[LoggedCall], classes: dict[str, EntityClass], keys: dict[str, set[str]], envelope: str | None
 ) -> DocumentTool | None:
-    """The class that a tool with several arguments speaks of, or None."""
     fields = _fields(calls, envelope)
-    fitting = [known for known in classes.values() if known.fields and known.fields <= fields]
+    fitting = [entity_class for entity_class in classes.values() if entity_class.fields and entity_class.fields <= fields]
     if not fitting:
         return None
-    entity = max(fitting, key=lambda known: (len(known.fields), known.name))
+    entity = max(fitting, key=lambda entity_class: (len(entity_class.fields), entity_class.name))
     hits: Counter[str] = Counter()
     for call in calls:
         hits.update(name for name, value in call.arguments.items() if plain(str(value), entity.affix) in keys[entity.name])
@@ -269,3 +264,50 @@ def _join(
     if named:
         return DocumentTool(tool, entity.name, max(named, key=lambda name: hits[name]), False)
     return DocumentTool(tool, entity.name, None, False) if entity.self_field else None
+
+
+MINIMUM_ROWS = 5
+MAXIMUM_DEPTH = 2
+Rule = dict[str, Any]
+
+
+def find_rows(calls: list[LoggedCall]) -> dict[str, Rule]:
+    """Tool -> its `rows` rule."""
+    by_tool: dict[str, list[LoggedCall]] = defaultdict(list)
+    for call in calls:
+        if isinstance(call.parsed, list) and not call.failed:
+            by_tool[call.tool].append(call)
+    fields: dict[str, frozenset[str]] = {}
+    rules: dict[str, Rule] = {}
+    for tool, mine in sorted(by_tool.items(), key=lambda item: (-len(item[1]), item[0])):
+        shown = _rows_of(mine)
+        if shown is None:
+            continue
+        depth, names = shown
+        entity = next((entity_class for entity_class, theirs in fields.items() if _similar(theirs, names)), f"{tool}[]")
+        fields.setdefault(entity, names)
+        columns = sorted({name for call in mine for name, value in call.arguments.items() if isinstance(value, str | int)})
+        rules[tool] = {"rule": "rows", "class": entity, "depth": depth, "columns": columns}
+    return rules
+
+
+def tables(calls: list[LoggedCall], rules: dict[str, Rule]) -> dict[str, Table]:
+    """Class -> all its rows in these calls."""
+    tables_by_class: dict[str, Table] = {rule["class"]: Table() for rule in rules.values()}
+    for call in calls:
+        rule = rules.get(call.tool)
+        if rule and not call.failed:
+            for row in rows_in(rule, call.arguments, call.parsed):
+                tables_by_class[rule["class"]].add(row)
+    return tables_by_class
+
+
+def _rows_of(calls: list[LoggedCall]) -> tuple[int, frozenset[str]] | None:
+    """(depth of the lists, fields that all rows have), None where the answers are no lists of objects."""
+    for depth in range(1, MAXIMUM_DEPTH + 1):
+        rule = {"depth": depth, "columns": []}
+        shown = [row for call in calls for row in rows_in(rule, {}, call.parsed)]
+        if len(shown) >= MINIMUM_ROWS:
+            names = frozenset.intersection(*(frozenset(row) for row in shown))
+            return (depth, names) if names else None
+    return None

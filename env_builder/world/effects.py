@@ -1,15 +1,21 @@
-"""What tools do to the world, from what was seen before and after them: reads, writes, and what a write leaves alone.
+"""What tools do to the world, from what reads showed before and after them: reads, writes, and what a write leaves unchanged.
 
-Two looks at one thing (a document by its key, or the same question asked again) with calls between them that name it:
-equal looks speak for those calls, unequal ones against at least one of them; those that were given something which only one
-of the two looks shows stand before the others. The fewest tools that explain all unequal looks are the ones that write
-(greedy, the most often guilty first).
-Sees: what is looked at again. Does not see: a change that nobody looks at. A tool that nothing speaks for or against is
-`unknown`, unless it tells something new and tells it again when asked again. A declaration counts where nothing was seen.
+Two reads of one record (a document by its key, or the same question) with calls between them that name it: equal answers
+speak for those calls, unequal ones against at least one of them. Calls that were given something which only one of the two
+answers shows come first. The fewest tools that explain all unequal answers are writes (greedy, the most often guilty first).
+
+Answers alone tell whether a tool reports or merely confirms: whether they hold what the questions do not, whether the same
+question has the same answer, whether the tool takes nothing but prose, whether it goes to an address outside; and whether it
+calculates: the answer is the value of the expression in the one argument (runtime/arithmetic.py).
+
+Sees: what is read again; words. Does not see: a change that nobody reads; what words mean; functions, units. A tool with no
+evidence is `unknown`, unless it reports something new and repeats it when called again. A declaration counts where there is no
+evidence.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
@@ -18,21 +24,128 @@ from env_builder.runtime.answers import parse
 from env_builder.runtime.lists import read
 from env_builder.runtime.programs import ACTING
 from env_builder.runtime.relevance import act_names, leaves, listed_in, names
-from env_builder.world import arithmetic, telling
-from env_builder.world.calls import Call
+from env_builder.runtime.texts import FORMATS, arithmetic_value
+from env_builder.world.calls import LoggedCall
 from env_builder.world.documents import Documents
+
+MINIMUM_QUESTIONS = 3
+"""Different expressions that must have been answered so: fewer may be chance."""
+
+
+class Calculation(NamedTuple):
+    """How a tool calculates."""
+
+    argument: str
+    styles: list[str]
+    """Keys of `FORMATS`: every way of writing that gives all the answers."""
+
+
+def calculation(calls: list[LoggedCall]) -> Calculation | None:
+    """Return the calculation that gives every answer of these calls that is not a failure, or None."""
+    questions = {call.key: call for call in calls if not call.failed}
+    names = {tuple(call.arguments) for call in questions.values()}
+    if len(questions) < MINIMUM_QUESTIONS or len(names) != 1 or len(next(iter(names))) != 1:
+        return None
+    (argument,) = next(iter(names))
+    values = {key: _evaluated(call.arguments[argument]) for key, call in questions.items()}
+    numbers = {key: value for key, value in values.items() if value is not None}
+    if len(numbers) < len(questions) or len(set(numbers.values())) < MINIMUM_QUESTIONS:
+        return None
+    styles = [
+        style for style, write in FORMATS.items()
+        if all(write(value) == questions[key].content for key, value in numbers.items())]
+    return Calculation(argument, styles) if styles else None
+
+
+def _evaluated(text: object) -> int | float | None:
+    try:
+        return arithmetic_value(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
+MINIMUM_CALLS = 3
+WITHOUT_ARGUMENTS = "{}"
+REPEATS = 0.5
+"""Share of equal answers to the same question from which a tool counts as telling the same again (fresh ids never are)."""
+NOVEL = 0.2
+"""Share of answers that tell something new from which a tool counts as telling."""
+MANY_WORDS = 12
+"""Words of an answer that are neither the question's nor in all other answers, from which it tells something."""
+PROSE_WORDS = 4
+_WORD = re.compile(r"\w+")
+_ADDRESS = re.compile(r"[^\s@,;]+@[^\s@,;]+\.\w+|\+\d[\d ()./-]{6,}\d|(?:https?://|www\.)\S+")
+
+
+def prose(calls: list[LoggedCall]) -> bool:
+    """Return whether it takes nothing but prose; what such a call does lies outside the world that tools show."""
+    texts = [value for call in calls for value in call.arguments.values()]
+    worded = sum(isinstance(text, str) and len(text.split()) >= PROSE_WORDS for text in texts)
+    return len(calls) >= MINIMUM_CALLS and worded > len(texts) / 2
+
+
+def addressed(calls: list[LoggedCall]) -> bool:
+    """Return whether most calls go to an address outside (mail, telephone, web), and so take effect outside this world."""
+    to = [any(isinstance(value, str) and _ADDRESS.fullmatch(value) for value in leaves(call.arguments)) for call in calls]
+    return len(calls) >= MINIMUM_CALLS and 2 * sum(to) > len(to)
+
+
+def repeats(calls: list[LoggedCall]) -> bool:
+    """Return whether the tool answers the same question the same way."""
+    answers: dict[str, Counter[str]] = defaultdict(Counter)
+    for call in calls:
+        if not call.failed:
+            answers[call.key][call.content] += 1
+    n = sum(counts.total() - 1 for counts in answers.values())
+    same = sum(counts.most_common(1)[0][1] - 1 for counts in answers.values())
+    return n >= MINIMUM_CALLS and same >= REPEATS * n
+
+
+def sorts(calls: list[LoggedCall]) -> bool:
+    """Return whether it sorts each question into a kind by one of a few answers, each repeated, in words of its own.
+
+    What confirms repeats what it was asked, or says the same of everything.
+    """
+    answers: dict[str, set[str]] = defaultdict(set)
+    for call in calls:
+        if not call.failed and call.arguments:
+            answers[call.content].add(call.key)
+    kinds = [content for content, questions in answers.items() if len(questions) >= MINIMUM_CALLS]
+    own = all(content and not any(word in key for word in _WORD.findall(content))
+              for content, questions in answers.items() for key in questions)
+    return len(kinds) > 1 and own and repeats(calls)
+
+
+def novel(calls: list[LoggedCall]) -> bool:
+    """Return whether most answers hold a word that is neither the question's nor in most other answers.
+
+    Many words that are in some answers only tell as well (lists of the same records overlap), and so do many words where only
+    one question was ever asked: what merely confirms is short. A tool without arguments tells whatever it answers.
+    """
+    answers = {call.key: call.content for call in calls if not call.failed}
+    if set(answers) <= {WITHOUT_ARGUMENTS}:
+        return bool(answers)
+    words_of = [(question, frozenset(_WORD.findall(content))) for question, content in sorted(answers.items())]
+    counts = Counter(word for _, words in words_of for word in words)
+    new = sum(_tells(key, words, counts, len(words_of)) for key, words in words_of)
+    return new >= NOVEL * len(words_of)
+
+
+def _tells(question: str, words: frozenset[str], counts: Counter[str], n_questions: int) -> bool:
+    own = [counts[word] for word in words if word not in question and counts[word] < max(2, n_questions)]
+    return len(own) >= MANY_WORDS or any(n <= n_questions / 2 for n in own)
+
 
 Effect = Literal["read", "write", "pure", "constant", "outside", "unknown"]
 CHANGES_RATE = 0.05
-"""Share of changed looks from which a tool counts as writing (agents repeat writes that change nothing)."""
+"""Share of changed reads from which a tool counts as writing (agents repeat writes that change nothing)."""
 TELLING_RATE = 0.2
-"""The same for a tool that tells something without showing the thing changed: most such tools only look."""
+"""The same for a tool that tells something without showing the record changed: most such tools only look."""
 KEEPS_RATE = 0.02
-"""Share of changed looks (somebody outside the log acts too) up to which an act keeps what a tool shows."""
+"""Share of changed reads (somebody outside the log acts too) up to which an act keeps what a tool shows."""
 NEARLY_ALWAYS = 0.8
-"""From this share of changed looks on an act is not said to keep what it stood beside, however much changes by itself."""
+"""From this share of changed reads on an act is not said to keep what it stood beside, however much changes by itself."""
 MINIMUM_LOOKS = 3
-NO_ARGUMENTS = "{}"
 
 Place = tuple[str, ...]
 """(scope …, looking tool or class, key): something that can be looked at again."""
@@ -45,22 +158,17 @@ class Effects(NamedTuple):
     relation: dict[str, dict[str, str]]
     """Acting tool -> looking tool or class -> "keeps" or "changes"; absent: nothing was seen."""
 
-    @property
-    def acting(self) -> frozenset[str]:
-        """Tools that may change the world."""
-        return frozenset(tool for tool, effect in self.effect.items() if effect in ACTING)
-
 
 class Between(NamedTuple):
-    """Two looks at one place, one after the other."""
+    """Two reads at one place, one after the other."""
 
     place: str
     unnamed: bool
     """Nothing names the place, so every call counts as between."""
     tools: frozenset[str]
-    """Tools called between them that name the place; also the second look's own where it shows a document."""
+    """Tools called between them that name the place; also the second read's own where it shows a document."""
     changed: frozenset[str]
-    """Fields (of an answer that is no document: the empty name) that the looks differ in."""
+    """Fields (of an answer that is no document: the empty name) that the reads differ in."""
 
 
 class Sight(NamedTuple):
@@ -69,47 +177,47 @@ class Sight(NamedTuple):
     documents: Documents
     telling: frozenset[str]
 
-    def look(self, call: Call, scope: Place) -> tuple[Place | None, str]:
-        """The place that the call looks at, and what it shows there."""
-        seen = self.documents.seen_in(call)
-        if seen:
-            return (*scope, seen[0], seen[1]), seen[2]
+    def look(self, call: LoggedCall, scope: Place) -> tuple[Place | None, str]:
+        """Return the place that the call looks at, and what it shows there."""
+        documents_shown = self.documents.seen_in(call)
+        if documents_shown:
+            return (*scope, documents_shown[0], documents_shown[1]), documents_shown[2]
         if call.failed or call.tool in self.documents.tools or call.tool not in self.telling:
             return None, ""
         return (*scope, call.tool, call.key), call.content
 
-    def names_of(self, place: Place, call: Call) -> frozenset[str]:
+    def names_of(self, place: Place, call: LoggedCall) -> frozenset[str]:
         """Words that name the place; the empty word where nothing does."""
         if place[-2] in self.documents.classes:
             return self.documents.words(place[-2], place[-1])
         return names(call.arguments) or frozenset(("",))
 
 
-def order_of(call: Call) -> tuple[float, str, int]:
+def order_of(call: LoggedCall) -> tuple[float, str, int]:
     """Sort key of a call in a shared world: time where there is one, then session and position."""
     return (call.called_at.timestamp() if call.called_at else 0.0, call.session_id, call.position)
 
 
-def find(calls: list[Call], documents: Documents, shared: bool, hints: dict[str, Effect]) -> Effects:
+def find(calls: list[LoggedCall], documents: Documents, shared: bool, hints: dict[str, Effect]) -> Effects:
     """Effects of one service's tools. `shared`: looks of all sessions are in one world; `hints`: from declarations."""
-    by_tool: dict[str, list[Call]] = defaultdict(list)
+    by_tool: dict[str, list[LoggedCall]] = defaultdict(list)
     for call in calls:
         by_tool[call.tool].append(call)
     tools = frozenset(by_tool)
-    tells = frozenset(tool for tool, mine in by_tool.items() if telling.novel(mine))
+    tells = frozenset(tool for tool, mine in by_tool.items() if novel(mine))
     sight = Sight(documents, tells)
     in_session = list(_betweens(calls, sight, tools, shared=False))
     looking = tells - documents.tools.keys()
     if not shared:  # only what lies in one session is said against a tool that tells: sessions differ in more than calls
         in_session += _against_baseline(calls, sight, tools - looking)
-    fickle = _fickle(in_session)
+    counts = Counter(between.place for between in in_session if not between.tools)
+    changed = Counter(between.place for between in in_session if not between.tools and between.changed)
+    fickle = {place for place, n in counts.items() if changed[place] >= max(2, CHANGES_RATE * n)}
     in_session = [between for between in in_session if between.tools and between.place not in fickle]
-    creating = {tool for tool, known in documents.tools.items() if known.argument is None}
-    showing = frozenset(tool for tool, known in documents.tools.items() if known.only_key)
+    creating = {tool for tool, documented in documents.tools.items() if documented.argument is None}
+    showing = frozenset(tool for tool, documented in documents.tools.items() if documented.only_key)
     guilty = _guilty(in_session, looking, showing) | creating
-    kept = Counter(
-        tool for between in in_session if not between.changed and not between.unnamed for tool in between.tools
-    )
+    kept = Counter(tool for between in in_session if not between.changed and not between.unnamed for tool in between.tools)
     effect = {tool: _effect(by_tool[tool], tool in guilty, kept[tool], sight, hints.get(tool)) for tool in sorted(tools)}
     acting = frozenset(tool for tool in tools if effect[tool] in ACTING)
     betweens = list(_betweens(calls, sight, acting, shared, listed=True))
@@ -118,65 +226,56 @@ def find(calls: list[Call], documents: Documents, shared: bool, hints: dict[str,
     return Effects(effect, relation_of([between for between in betweens if between.place not in fickle]))
 
 
-def _fickle(betweens: list[Between]) -> set[str]:
-    """Looking tools whose answers change with nothing in between: chance or the clock, not the world."""
-    seen = Counter(between.place for between in betweens if not between.tools)
-    changed = Counter(between.place for between in betweens if not between.tools and between.changed)
-    return {place for place, n in seen.items() if changed[place] >= max(2, CHANGES_RATE * n)}
-
-
 def _guilty(betweens: list[Between], telling: frozenset[str], showing: frozenset[str]) -> set[str]:
-    """The fewest tools that explain the changed looks. `telling`: tools that tell something but show no document;
+    """Return the fewest tools that explain the changed reads. `telling`: tools that tell something but show no document;
     `showing`: tools that take a key and show its document, the last to be blamed among equals."""
-    seen = Counter(tool for between in betweens for tool in between.tools)
-    left = [between.tools for between in betweens if between.changed]
+    n_between = Counter(tool for between in betweens for tool in between.tools)
+    unexplained = [between.tools for between in betweens if between.changed]
     guilty: set[str] = set()
-    while left:
-        counts = Counter(tool for tools in left for tool in tools)
+    while unexplained:
+        counts = Counter(tool for tools in unexplained for tool in tools)
         blamed = {
-            tool: n * n / (seen[tool] + 2)  # how often it is guilty, times how much it explains; few looks weigh little
+            tool: n * n / (n_between[tool] + 2)  # how often it is guilty, times how much it explains; few looks weigh little
             for tool, n in sorted(counts.items())
-            if n >= (TELLING_RATE if tool in telling else CHANGES_RATE) * seen[tool]
-        }
+            if n >= (TELLING_RATE if tool in telling else CHANGES_RATE) * n_between[tool]}
         if not blamed:
             break
         worst = max(blamed, key=lambda tool: (blamed[tool], tool not in showing))
         guilty.add(worst)
-        left = [tools for tools in left if worst not in tools]
+        unexplained = [tools for tools in unexplained if worst not in tools]
     return guilty
 
 
-def _effect(mine: list[Call], guilty: bool, kept: int, sight: Sight, hint: Effect | None) -> Effect:
-    """Effect of one tool from its own calls and what was seen around them."""
+def _effect(mine: list[LoggedCall], guilty: bool, kept: int, sight: Sight, hint: Effect | None) -> Effect:
     tool = mine[0].tool
     if guilty:
         return "write"
-    known = sight.documents.tools.get(tool)
-    quiet = known is None and tool not in sight.telling and kept >= MINIMUM_LOOKS
-    if quiet and hint != "read" and telling.addressed(mine):
+    documented = sight.documents.tools.get(tool)
+    quiet = documented is None and tool not in sight.telling and kept >= MINIMUM_LOOKS
+    if quiet and hint != "read" and addressed(mine):
         return "outside"
     if hint == "unknown":
         return "unknown"
-    if known:  # what takes more than the key and was never seen to change anything is not proven harmless
-        return "read" if known.only_key else "unknown"
-    if arithmetic.find(mine):
+    if documented:  # what takes more than the key and was never seen to change anything is not proven harmless
+        return "read" if documented.only_key else "unknown"
+    if calculation(mine):
         return "pure"
     harmless = kept >= MINIMUM_LOOKS or hint == "read"
     if tool not in sight.telling:  # it only acknowledges: what it did, if anything, must be seen elsewhere
         alike = len({call.content for call in mine}) == 1
-        if harmless and telling.sorts(mine):
+        if harmless and sorts(mine):
             return "read"
-        return "constant" if alike and (harmless or telling.prose(mine)) else "unknown"
+        return "constant" if alike and (harmless or prose(mine)) else "unknown"
     tells = all(isinstance(call.parsed, list | dict) or call.failed or read(call.content) is not None for call in mine)
-    return "read" if harmless or tells or telling.repeats(mine) else "unknown"
+    return "read" if harmless or tells or repeats(mine) else "unknown"
 
 
 def relation_of(betweens: list[Between]) -> dict[str, dict[str, str]]:
     """Acting tool -> what looks -> keeps or changes, beyond what changes there by itself.
 
     What acts did alone counts first, then what they did among such as keep. An act that was never alone keeps where it stood
-    among others between equal looks, unless the looks around it differed with none among them that is known to change such
-    things.
+    among others between equal reads, unless the reads around it differed with none among them that is known to change such
+    records.
     """
     relation: dict[str, dict[str, str]] = defaultdict(dict)
     for _ in range(2):
@@ -224,15 +323,15 @@ def _differing(before: str, after: str) -> frozenset[str]:
 
 
 def _betweens(
-    calls: list[Call], sight: Sight, acting: frozenset[str], shared: bool, listed: bool = False
+    calls: list[LoggedCall], sight: Sight, acting: frozenset[str], shared: bool, listed: bool = False
 ) -> Iterator[Between]:
-    """All pairs of looks that follow each other at one place, and the acting tools between that name it. `listed`: where a
+    """All pairs of reads that follow each other at one place, and the acting tools between that name it. `listed`: where a
     look shows a list of objects, also those that name something in it."""
     ordered = sorted(calls, key=order_of) if shared else calls
     places = _places(ordered, sight, shared, listed)
     last: dict[Place, str] = {}
     since: dict[Place, dict[str, set[str]]] = defaultdict(dict)
-    made: dict[Place, set[str]] = defaultdict(set)  # what answers since the last look named: who repeats it gives nothing
+    made: dict[Place, set[str]] = defaultdict(set)  # what answers since the last read named: who repeats it gives nothing
     for call in ordered:
         scope: Place = () if shared else (call.session_id,)
         place, content = sight.look(call, scope)
@@ -248,22 +347,21 @@ def _betweens(
             since[place].pop(place[-2], None)
             if call.tool in acting and place[-2] in sight.documents.classes:
                 since[place].setdefault(call.tool, set()).update(names(call.arguments))
-            changed = _differing(last[place], content)
-            tools = _givers(since[place], last[place], content) if changed else frozenset(since[place])
-            yield Between(place[-2], place[-1] == NO_ARGUMENTS, tools, changed)
+            yield _between(place, since[place], last[place], content)
         last[place] = content
         since[place], made[place] = {}, set()
 
 
-def _givers(acts: dict[str, set[str]], before: str, after: str) -> frozenset[str]:
-    """Tools that were given something which only one of the two looks shows; all of them where none was. `acts`: what each
-    tool was given."""
-    if len(acts) > 1:
+def _between(place: Place, acts: dict[str, set[str]], before: str, after: str) -> Between:
+    """Compare two reads of one place. Where they differ, tools that were given something which only one of the two shows come
+    first. `acts`: what each tool was given."""
+    changed = _differing(before, after)
+    tools = frozenset(acts)
+    if changed and len(acts) > 1:
         one, other = _shown(before), _shown(after)
         givers = frozenset(tool for tool, given in acts.items() if any((word in one) != (word in other) for word in given))
-        if givers:
-            return givers
-    return frozenset(acts)
+        tools = givers or tools
+    return Between(place[-2], place[-1] == WITHOUT_ARGUMENTS, tools, changed)
 
 
 def _shown(content: str) -> frozenset[str] | str:
@@ -272,12 +370,12 @@ def _shown(content: str) -> frozenset[str] | str:
     return content if value is None else frozenset(map(str, leaves(value)))
 
 
-def _against_baseline(calls: list[Call], sight: Sight, acting: frozenset[str]) -> list[Between]:
-    """Where every session begins anew: a session's first look after acts, beside what others saw before any."""
+def _against_baseline(calls: list[LoggedCall], sight: Sight, acting: frozenset[str]) -> list[Between]:
+    """Where every session starts from the same state: a session's first read after acts, beside what others saw before any."""
     named: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(dict)
     looked: set[tuple[str, Place]] = set()
     fresh: dict[Place, Counter[str]] = defaultdict(Counter)
-    later: list[tuple[Place, bool, dict[str, set[str]], str]] = []
+    later: list[tuple[Place, dict[str, set[str]], str]] = []
     for call in calls:
         place, content = sight.look(call, ())
         if place is not None and (call.session_id, place) not in looked:
@@ -287,7 +385,7 @@ def _against_baseline(calls: list[Call], sight: Sight, acting: frozenset[str]) -
                 acts.update(named[call.session_id, word])
             acts.pop(call.tool, None)
             if acts:
-                later.append((place, place[-1] == NO_ARGUMENTS, acts, content))
+                later.append((place, acts, content))
             else:
                 fresh[place][content] += 1
         if call.tool in acting and not call.failed:
@@ -295,18 +393,14 @@ def _against_baseline(calls: list[Call], sight: Sight, acting: frozenset[str]) -
             for word in act_names(call.arguments, call.content) | {""}:
                 before = named[call.session_id, word].get(call.tool, set[str]())
                 named[call.session_id, word] = {**named[call.session_id, word], call.tool: before | given}
-    found: list[Between] = []
-    for place, unnamed, acts, content in later:
-        # what was also seen with no act before is no sign of one (a wrapper or the clock altered it)
-        if place in fresh and (content == fresh[place].most_common(1)[0][0] or content not in fresh[place]):
-            usual = fresh[place].most_common(1)[0][0]
-            changed = _differing(usual, content)
-            tools = _givers(acts, usual, content) if changed else frozenset(acts)
-            found.append(Between(place[-2], unnamed, tools, changed))
-    return found
+    # what was also seen with no write call before is no sign of one (a wrapper or the clock altered it)
+    usual = {place: counts.most_common(1)[0][0] for place, counts in fresh.items()}
+    return [
+        _between(place, acts, usual[place], content) for place, acts, content in later
+        if place in fresh and (content == usual[place] or content not in fresh[place])]
 
 
-def _places(calls: list[Call], sight: Sight, shared: bool, listed: bool) -> dict[Place, set[Place]]:
+def _places(calls: list[LoggedCall], sight: Sight, shared: bool, listed: bool) -> dict[Place, set[Place]]:
     """(scope …, word) -> places that the word names; the empty word leads to places that nothing names."""
     places: dict[Place, set[Place]] = defaultdict(set)
     looked: Counter[Place] = Counter()

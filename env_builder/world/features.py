@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from env_builder.runtime.expressions import Look, Missing, Scope, evaluate, positions
+from env_builder.runtime.expressions import Look, NoValue, Scope, evaluate, positions
 
 MAXIMUM_TERMS = 24
 MAXIMUM_ITEMS = 3
@@ -29,9 +29,9 @@ def features(
     own = [feature for feature in _paths(["before"], before) if len(feature[0]) > 1]
     keys = [(expression, value) for expression, value in given if isinstance(value, str | int)]
     chosen = list(_selected(["before"], before, keys))
-    found = [*given, *own, *chosen]
-    linked = _linked(found, look, classes, plain)
-    return [feature for feature in (*found, *linked) if _is_plain(feature[0])] if plain else [*found, *linked]
+    all_features = [*given, *own, *chosen]
+    linked = _linked(all_features, look, classes, plain)
+    return [feature for feature in (*all_features, *linked) if _is_plain(feature[0])] if plain else [*all_features, *linked]
 
 
 def _is_plain(expression: Expression) -> bool:
@@ -40,7 +40,7 @@ def _is_plain(expression: Expression) -> bool:
 
 
 def _paths(base: Expression, value: Any, depth: int = 0, n_items: int = MAXIMUM_ITEMS) -> Iterator[Feature]:
-    """The value and what stands inside it; `base` takes steps at its end. `n_items`: first elements of lists that are named."""
+    """Yield the value and what is inside it; `base` takes steps at its end. `n_items`: first elements of lists to name."""
     yield base, value
     if depth > MAXIMUM_DEPTH:
         return
@@ -55,7 +55,7 @@ def _paths(base: Expression, value: Any, depth: int = 0, n_items: int = MAXIMUM_
 def _selected(
     base: Expression, value: Any, keys: list[Feature], depth: int = 0, n_items: int = MAXIMUM_ITEMS
 ) -> Iterator[Feature]:
-    """What the keys select inside the value: a field named so, or the first element of a list that holds one in a field."""
+    """Yield what the keys select inside the value: a field of that name, or the first list element with one in a field."""
     if isinstance(value, dict):
         for expression, key in keys:
             if isinstance(key, str) and key in value:
@@ -76,9 +76,9 @@ def _selected(
                 yield from _paths(["at", ["find", base, field, expression]], row, 1, n_items)
 
 
-def _linked(found: list[Feature], look: Look, classes: tuple[str, ...], plain: bool) -> Iterator[Feature]:
-    """What stands in the documents that a value names, each document by the simplest expression that names it."""
-    keys = [(expression, value) for expression, value in found
+def _linked(base_features: list[Feature], look: Look, classes: tuple[str, ...], plain: bool) -> Iterator[Feature]:
+    """Yield what stands in the documents that a value names, each document by the simplest expression that names it."""
+    keys = [(expression, value) for expression, value in base_features
             if isinstance(value, str | int) and not isinstance(value, bool)]
     spoken = [key for key in keys if not plain or _is_plain(key[0])]
     n_items = 0 if plain else MAXIMUM_ITEMS
@@ -103,7 +103,7 @@ def together(arguments: dict[str, Any]) -> list[list[str]]:
 
 
 def sums(before: Any, arguments: dict[str, Any], look: Look, classes: tuple[str, ...]) -> Iterator[Feature]:
-    """Sums over the positions of list arguments: of a number that each names, or of the difference of two of those."""
+    """Yield sums over the positions of list arguments: of a number that each names, or of the difference of two of those."""
     for names in together(arguments):
         row = positions(names, Scope(before, arguments))[0]
         marks = [str(["argument", name]) for name in names]
@@ -116,10 +116,10 @@ def sums(before: Any, arguments: dict[str, Any], look: Look, classes: tuple[str,
             expression = ["sum", ["rows", names, item]]
             try:
                 yield expression, evaluate(expression, before, arguments, look)
-            except Missing:
+            except NoValue:
                 continue
 
 
 def is_number(value: Any) -> bool:
-    """An int or a float, no truth value."""
+    """Return an int or a float, no truth value."""
     return isinstance(value, int | float) and not isinstance(value, bool)

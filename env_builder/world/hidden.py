@@ -1,11 +1,11 @@
-"""What writes change besides the thing that they show: found from looks at the things that hang together with it.
+"""What writes change besides the record that they show: found from reads of the records that hang together with it.
 
-In: all steps. Out: for each tool its consequences (runtime/effects.py). A thing hangs together with an act where a value of the
-act's arguments, or of the document that it changed, is its key. A look before and a look after with just one such act between
-is a sample; a place where samples differ is generalised by what the act names, and the number added there by what the act
-speaks of. What explains most samples and changes no others is taken, and so on until nothing more is explained.
-Sees: numbers that grow or shrink, texts and truth values that are set, lists that get one value more, in things one link away
-that are looked at again. Does not see: other changes.
+In: all steps. Out: for each tool its consequences (runtime/writing.py). A record hangs together with an act where a value of
+the act's arguments, or of the document that it changed, is its key. A read before and a read after with just one such act
+between is a sample; a place where samples differ is generalised by what the act names, and the number added there by what the
+act speaks of. What explains most samples and changes no others is taken, and so on until nothing more is explained. Sees:
+numbers that grow or shrink, texts and truth values that are set, lists that get one value more, in records one link away that
+are looked at again. Does not see: other changes.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from env_builder.runtime.answers import parsed
-from env_builder.runtime.effects import Consequence, Unknowable, applied
-from env_builder.runtime.expressions import Look, Missing, evaluate
+from env_builder.runtime.expressions import Look, NoValue, evaluate
+from env_builder.runtime.writing import Consequence, Unknowable, applied
 from env_builder.world.changes import SLACK, Feed
-from env_builder.world.documents import STYLES, Documents
+from env_builder.world.documents import Documents, style_of
+from env_builder.world.effects import order_of
 from env_builder.world.features import Expression, Feature, features, is_number, sums
-from env_builder.world.replay import Step
+from env_builder.world.replay import LoggedStep
 
 MINIMUM_CHANGED = 3
 TELLING_DIGITS = 4
@@ -33,21 +34,21 @@ MINIMUM_SHARE = 0.5
 LIKELY_SHARE = 0.8
 """The same of texts and truth values: a few values are soon told by chance."""
 SURE_SHARE = 0.95
-"""The same where nobody else acted: every session begins anew, or row changes tell the moment."""
+"""The same where nobody else acted: every session starts from the same state, or row changes tell the moment."""
 MAXIMUM_CONSEQUENCES = 3
 FAIR = 40
 """Changed samples from which candidates are made."""
 DIGITS = 2
 MOMENT = timedelta(milliseconds=1)
 LINKED = 0.5
-"""Share of a tool's acts in which an expression must name a thing of the class."""
+"""Share of a tool's acts in which an expression must name a record of the class."""
 
 Link = tuple[str, str]
-"""(class, expression as JSON) by which an act names another thing."""
+"""(class, expression as JSON) by which an act names another record."""
 
 
 class Sample(NamedTuple):
-    """A thing before and after one act."""
+    """A record before and after one act."""
 
     before: Any
     arguments: dict[str, Any]
@@ -57,44 +58,49 @@ class Sample(NamedTuple):
 
 
 def find(
-    steps: list[Step], documents: Documents, shared: bool, feeds: dict[str, Feed], relation: Mapping[str, Mapping[str, str]]
+    steps: list[LoggedStep], documents: Documents, shared: bool, feeds: dict[str, Feed],
+    relation: Mapping[str, Mapping[str, str]]
 ) -> dict[str, list[Consequence]]:
     """Consequences of every acting tool. `feeds`: row changes, by class; `relation`: tool -> class -> keeps or changes."""
     keys = {step.shown[:2] for step in steps if step.shown} | {(kind, key) for kind in feeds for key in feeds[kind].versions}
     links = links_of(steps, keys, documents)
-    found: dict[str, list[Consequence]] = {}
+    consequences: dict[str, list[Consequence]] = {}
     classes = tuple(sorted(documents.classes))
-    styles = _styles(steps)
-    seen = samples_of(steps, links, shared, documents, relation)
+    texts: dict[str, list[str]] = defaultdict(list)
+    for step in steps:
+        if step.shown:
+            texts[step.shown[0]].append(step.shown[2])
+    styles = {kind: style for kind, mine in texts.items() if (style := style_of(mine)) is not None}
+    by_link = samples_of(steps, links, shared, documents, relation)
     for place, samples in _fed(steps, links, feeds, documents).items():
-        seen[place] = samples
-    for (tool, link), samples in sorted(seen.items()):
+        by_link[place] = samples
+    for (tool, link), samples in sorted(by_link.items()):
         alone = not shared or link[0] in feeds
         learnt = _learnt(samples, link, classes, styles[link[0]], alone) if link[0] in styles else []
         if learnt:
-            found.setdefault(tool, []).extend(learnt)
-    return found
+            consequences.setdefault(tool, []).extend(learnt)
+    return consequences
 
 
-def spoken_of(step: Step, documents: Documents) -> str | None:
-    """Text of the document that the act speaks of as it was; of an act that makes a thing, as it made it; of one that shows
+def spoken_of(step: LoggedStep, documents: Documents) -> str | None:
+    """Text of the document that the act speaks of as it was; of an act that makes a record, as it made it; of one that shows
     none, its answer."""
-    known = documents.tools.get(step.call.tool)
-    if known is None:
+    documented = documents.tools.get(step.call.tool)
+    if documented is None:
         return step.call.content if isinstance(step.call.parsed, dict) else "{}"
-    return step.shown[2] if known.argument is None and step.shown else step.before
+    return step.shown[2] if documented.argument is None and step.shown else step.before
 
 
-def _base(step: Step, documents: Documents) -> Any:
-    """The same; as it is after the act where only that is known."""
+def _base(step: LoggedStep, documents: Documents) -> Any:
+    """Return the same; as it is after the act where only that is known."""
     text = spoken_of(step, documents) or (step.shown[2] if step.shown else None)
     return {} if text is None else parsed(text)
 
 
-def links_of(steps: list[Step], keys: set[tuple[str, str]], documents: Documents) -> dict[str, list[Link]]:
-    """By which expressions each acting tool names things of which class."""
+def links_of(steps: list[LoggedStep], keys: set[tuple[str, str]], documents: Documents) -> dict[str, list[Link]]:
+    """By which expressions each acting tool names records of which class."""
     kinds = sorted({kind for kind, _ in keys})
-    seen: dict[str, Counter[Link]] = defaultdict(Counter)
+    n_links: dict[str, Counter[Link]] = defaultdict(Counter)
     acts: Counter[str] = Counter()
     for step in steps:
         if not step.act:
@@ -105,9 +111,9 @@ def links_of(steps: list[Step], keys: set[tuple[str, str]], documents: Documents
                 for kind in kinds:
                     name = (kind, documents.plain(kind, str(value)))
                     if name in keys and (step.shown is None or name != step.shown[:2]):
-                        seen[step.call.tool][kind, json.dumps(expression)] += 1
+                        n_links[step.call.tool][kind, json.dumps(expression)] += 1
     links: dict[str, list[Link]] = {}
-    for tool, counts in sorted(seen.items()):
+    for tool, counts in sorted(n_links.items()):
         best: dict[str, Link] = {}
         for link, n in sorted(counts.items(), key=lambda item: (-item[1], len(item[0][1]), item[0])):
             if n >= LINKED * acts[tool]:
@@ -116,24 +122,24 @@ def links_of(steps: list[Step], keys: set[tuple[str, str]], documents: Documents
     return links
 
 
-def named(link: Link, step: Step, documents: Documents) -> tuple[str, str] | None:
-    """The thing that the act names by this link."""
+def named(link: Link, step: LoggedStep, documents: Documents) -> tuple[str, str] | None:
+    """Return the record that the act names by this link."""
     try:
         key = evaluate(json.loads(link[1]), _base(step, documents), step.call.arguments)
-    except Missing:
+    except NoValue:
         return None
     return (link[0], documents.plain(link[0], str(key))) if isinstance(key, str | int) else None
 
 
 def samples_of(
-    steps: list[Step], links: dict[str, list[Link]], shared: bool, documents: Documents,
+    steps: list[LoggedStep], links: dict[str, list[Link]], shared: bool, documents: Documents,
     relation: Mapping[str, Mapping[str, str]],
 ) -> dict[tuple[str, Link], list[Sample]]:
-    """Looks at linked things around a single act."""
-    found: dict[tuple[str, Link], list[Sample]] = defaultdict(list)
+    """Return reads of linked records around a single act."""
+    samples: dict[tuple[str, Link], list[Sample]] = defaultdict(list)
     last: dict[tuple[str, ...], str] = {}
-    acts: dict[tuple[str, ...], list[tuple[Step, Link]]] = defaultdict(list)
-    ordered = sorted(steps, key=_moment) if shared else steps
+    acts: dict[tuple[str, ...], list[tuple[LoggedStep, Link]]] = defaultdict(list)
+    ordered = sorted(steps, key=lambda step: order_of(step.call)) if shared else steps
     for step in ordered:
         scope = () if shared else (step.call.session_id,)
         if step.shown:
@@ -143,7 +149,7 @@ def samples_of(
                 act, link = able[0]
                 before = spoken_of(act, documents)
                 if before is not None:
-                    found[act.call.tool, link].append(Sample(
+                    samples[act.call.tool, link].append(Sample(
                         parsed(before), act.call.arguments, act.look, parsed(last[name]), parsed(step.shown[2])))
             last[name] = step.shown[2]
             acts[name] = []
@@ -152,14 +158,14 @@ def samples_of(
                 other = named(link, step, documents)
                 if other is not None:
                     acts[(*scope, *other)].append((step, link))
-    return found
+    return samples
 
 
 def _fed(
-    steps: list[Step], links: dict[str, list[Link]], feeds: dict[str, Feed], documents: Documents
+    steps: list[LoggedStep], links: dict[str, list[Link]], feeds: dict[str, Feed], documents: Documents
 ) -> dict[tuple[str, Link], list[Sample]]:
-    """The same from row changes: the last version before each act and the last one just after it."""
-    found: dict[tuple[str, Link], list[Sample]] = defaultdict(list)
+    """Return the same from row changes: the last version before each act and the last one just after it."""
+    samples: dict[tuple[str, Link], list[Sample]] = defaultdict(list)
     for step in steps:
         at = step.call.called_at
         before = spoken_of(step, documents) if feeds else None
@@ -171,36 +177,17 @@ def _fed(
                 continue
             there, after = (feeds[link[0]].at(name[1], when) for when in (at - MOMENT, at + SLACK))
             if there is not None and after is not None:
-                found[step.call.tool, link].append(
+                samples[step.call.tool, link].append(
                     Sample(parsed(before), step.call.arguments, step.look, parsed(there), parsed(after)))
-    return found
-
-
-def _moment(step: Step) -> tuple[float, str, int]:
-    call = step.call
-    return (call.called_at.timestamp() if call.called_at else 0.0, call.session_id, call.position)
-
-
-def _styles(steps: list[Step]) -> dict[str, dict[str, Any]]:
-    """How the documents of each class are written; a class of which some are not written in one known style is left out."""
-    texts: dict[str, list[str]] = defaultdict(list)
-    for step in steps:
-        if step.shown:
-            texts[step.shown[0]].append(step.shown[2])
-    found = {}
-    for kind, mine in texts.items():
-        style = next((style for style in STYLES if all(json.dumps(parsed(text), **style) == text for text in mine)), None)
-        if style is not None:
-            found[kind] = dict(style)
-    return found
+    return samples
 
 
 def _learnt(
     samples: list[Sample], link: Link, classes: tuple[str, ...], style: dict[str, Any], alone: bool
 ) -> list[Consequence]:
     """Consequences that explain the samples, the best first. `alone`: nobody else acted between, so they must explain
-    (nearly) everything that changed; else a thing that is said to be known would not be."""
-    found: list[Consequence] = []
+    (nearly) everything that changed; else a record that is said to be known would not be."""
+    consequences: list[Consequence] = []
     rest = samples
     for _ in range(MAXIMUM_CONSEQUENCES):
         changed = [sample for sample in rest if _moved(sample)]
@@ -215,16 +202,17 @@ def _learnt(
         share = SURE_SHARE if alone else LIKELY_SHARE if "to" in best else MINIMUM_SHARE
         if right < least or right < (share if least == MINIMUM_CHANGED else 1) * (right - wrong):
             break
-        found.append(best)
+        consequences.append(best)
         rest = [sample._replace(there=_after(best, sample)) for sample in rest]
-    left = sum(sample.there != sample.after for sample in rest)
-    return [] if left > (1 - (SURE_SHARE if alone else MINIMUM_SHARE)) * len(rest) else found
+    n_unexplained = sum(sample.there != sample.after for sample in rest)
+    return [] if n_unexplained > (1 - (SURE_SHARE if alone else MINIMUM_SHARE)) * len(rest) else consequences
 
 
 def _moved(sample: Sample) -> list[tuple[tuple[Any, ...], Any, Any]]:
     """Numbers, texts and truth values that differ before and after, and lists that have one value more at their end."""
     return [(path, old, new) for path, old, new in differences(sample.there, sample.after)
-            if (is_number(old) and is_number(new)) or _longer(old, new) or (_is_mark(old) and _is_mark(new))]
+            if (is_number(old) and is_number(new)) or (_is_mark(old) and _is_mark(new))
+            or (isinstance(old, list) and isinstance(new, list) and len(new) == len(old) + 1 and new[:-1] == old)]
 
 
 def _telling(changed: list[Sample]) -> bool:
@@ -239,10 +227,6 @@ def _is_mark(value: Any) -> bool:
     return isinstance(value, str | bool)
 
 
-def _longer(old: Any, new: Any) -> bool:
-    return isinstance(old, list) and isinstance(new, list) and len(new) == len(old) + 1 and new[:-1] == old
-
-
 def _after(one: Consequence, sample: Sample) -> Any:
     try:
         return applied(one, sample.there, sample.before, sample.arguments, sample.look)
@@ -251,45 +235,39 @@ def _after(one: Consequence, sample: Sample) -> Any:
 
 
 def _worth(one: Consequence, samples: list[Sample]) -> tuple[int, int]:
-    """(samples whose number it makes as it was seen afterwards, minus those where it makes another of it)."""
+    """Return (samples whose number it makes as it was seen afterwards, minus those where it makes another of it)."""
     right = wrong = 0
     for sample in samples:
         for path, _, new in differences(sample.there, _after(one, sample)):
             try:
-                seen = evaluate(["at", ["constant", sample.after], *path], {}, {})
-            except Missing:
+                value = evaluate(["at", ["constant", sample.after], *path], {}, {})
+            except NoValue:
                 continue
-            right += seen == new
-            wrong += seen != new
+            right += value == new
+            wrong += value != new
     return right, -wrong
 
 
 def differences(one: Any, other: Any, path: tuple[Any, ...] = ()) -> list[tuple[tuple[Any, ...], Any, Any]]:
     """(path, here, there) of the leaves that differ."""
     if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
-        return [found for name in one for found in differences(one[name], other[name], (*path, name))]
+        return [inner for name in one for inner in differences(one[name], other[name], (*path, name))]
     if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        return [found for place in range(len(one)) for found in differences(one[place], other[place], (*path, place))]
+        return [inner for place in range(len(one)) for inner in differences(one[place], other[place], (*path, place))]
     return [] if type(one) is type(other) and one == other else [(path, one, other)]
 
 
-def _candidates(
-    changed: list[Sample], link: Link, classes: tuple[str, ...], style: dict[str, Any]
-) -> list[Consequence]:
+def _candidates(changed: list[Sample], link: Link, classes: tuple[str, ...], style: dict[str, Any]) -> list[Consequence]:
     """All ways to say one change of some sample, the ones that more samples say."""
-    said: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for sample in changed:
-        mine = {
-            json.dumps({"over": over, "path": path, how: by})
-            for place, old, new in _moved(sample)
-            for over, path, how, by in _sayings(sample, place, old, new, classes)
-        }
-        said.update(mine)
-    most = [text for text, n in sorted(said.items(), key=lambda item: (-item[1], len(item[0]), item[0])) if n >= 2][:FAIR]
+        counts.update({
+            json.dumps({"over": over, "path": path, how: by}) for place, old, new in _moved(sample)
+            for over, path, how, by in _sayings(sample, place, old, new, classes)})
+    most = [text for text, n in sorted(counts.items(), key=lambda item: (-item[1], len(item[0]), item[0])) if n >= 2][:FAIR]
     return [
         {"class": link[0], "key": json.loads(link[1]), **one, "digits": digits, "style": style}
-        for one in map(json.loads, most) for digits in ((None, DIGITS) if "by" in one else (None,))
-    ]
+        for one in map(json.loads, most) for digits in ((None, DIGITS) if "by" in one else (None,))]
 
 
 def _sayings(
@@ -308,12 +286,10 @@ def _sayings(
         yield from ((None, path, "to", e) for path in _paths(place, here) for e in marks)
         return
     yield from ((None, path, "by", by) for path, by in _said_in(sample.before, sample, place, old, new, classes))
-    for name, rows in sample.before.items():
-        if isinstance(rows, list):
-            for row in rows:
-                if isinstance(row, dict):
-                    bare = sample._replace(arguments={})
-                    yield from ((["before", name], path, "by", by) for path, by in _said_in(row, bare, place, old, new, ()))
+    bare = sample._replace(arguments={})
+    for name, row in ((name, row) for name, rows in sample.before.items() if isinstance(rows, list) for row in rows):
+        if isinstance(row, dict):
+            yield from ((["before", name], path, "by", by) for path, by in _said_in(row, bare, place, old, new, ()))
 
 
 def _said_in(
@@ -331,8 +307,6 @@ def _said_in(
 
 
 def _paths(place: tuple[Any, ...], here: list[Feature]) -> Iterator[list[Any]]:
-    """The place, with steps also as what the act says: the field itself is always meant by its name."""
-    steps: list[list[Any]] = [[place[0]]]
-    for step in place[1:]:
-        steps.append([step, *(expression for expression, value in here if isinstance(step, str) and value == step)])
-    yield from map(list, product(*steps))
+    """Yield the place, with steps also as what the act says: the field itself is always meant by its name."""
+    steps = [[step, *(e for e, value in here if isinstance(step, str) and value == step)] for step in place[1:]]
+    yield from map(list, product(place[:1], *steps))

@@ -1,27 +1,90 @@
-"""From the steps of all sessions to facts and answers on record, each with the span over which it holds.
+"""From the steps of all sessions to facts and answers on record, each with the interval over which it holds.
 
-Where every session begins anew, what (nearly) all sessions saw before any act that matters is what all of them begin from; a
-session that saw otherwise keeps its own view, which counts in a task where more than half of its sessions saw the same. Where
-sessions differ by more than that, they began from several states, and each keeps its own view.
-Where sessions share one world, looks are laid out in time (`spans`), and a session's own first look counts for the tasks
-that begin together with it.
+In: all steps, and the known consequences of write calls. Out: rows of facts and of recorded answers.
+Where every session starts from the same state, what nearly all sessions saw before any relevant write call is that state. A
+session that saw something else keeps its own view, which counts in a task if more than half of its sessions saw the same. Where
+more sessions differ, they started from several states, and each keeps its own view.
+Where sessions share one world, reads are laid out in time (`spans`), and a session's own first read counts for the tasks that
+start with it. A record that a write call changes in an unknown way is unknown until the next read.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, NamedTuple
 
+from env_builder.runtime.answers import parsed
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.world import SURE, World
+from env_builder.runtime.writing import Consequence, Unknowable, applied
 from env_builder.world.changes import Feed
-from env_builder.world.drift import Drift
-from env_builder.world.replay import Step
-from env_builder.world.spans import ABSENT, Event, Look, Span, Touch, fields_of, pairs, spans
-from warehouse.records import Verdict
+from env_builder.world.documents import Documents
+from env_builder.world.hidden import Link, differences, links_of, named, samples_of, spoken_of
+from env_builder.world.replay import LoggedStep
+from env_builder.world.spans import ABSENT, DocumentRead, Drift, Event, Touch, fields_of, pairs, spans
+from warehouse.records import Decision
+
+
+def unexplained(
+    steps: list[LoggedStep], also: dict[str, list[Consequence]], documents: Documents, relation: Mapping[str, Mapping[str, str]]
+) -> dict[tuple[str, Link], frozenset[str]]:
+    """(tool, link) -> fields of the records so named that its acts were seen to change, nobody knows how; in a shared world."""
+    keys = {step.shown[:2] for step in steps if step.shown}
+    tools_by_link: dict[tuple[str, Link], frozenset[str]] = {}
+    for (tool, link), samples in samples_of(steps, links_of(steps, keys, documents), True, documents, relation).items():
+        is_explained = any(one["class"] == link[0] for one in also.get(tool, ()))
+        changed = (path for sample in samples for path, _, _ in differences(sample.there, sample.after))
+        fields = frozenset(str(path[0]) for path in changed if path)
+        if fields and not is_explained and relation[tool].get(link[0]) == "changes":
+            tools_by_link[tool, link] = fields
+    return tools_by_link
+
+
+def touches(
+    steps: list[LoggedStep], also: dict[str, list[Consequence]], documents: Documents,
+    open_fields: dict[tuple[str, Link], frozenset[str]],
+) -> dict[tuple[str, str], list[Touch]]:
+    """When which record was touched, by every act that did not fail. `open_fields`: as `unexplained` says."""
+    touches_by_name: dict[tuple[str, str], list[Touch]] = defaultdict(list)
+    of_tool: dict[str, list[tuple[Link, frozenset[str]]]] = defaultdict(list)
+    for (tool, link), fields in sorted(open_fields.items()):
+        of_tool[tool].append((link, fields))
+    for step in steps:
+        at = step.call.called_at
+        if not step.act or at is None:
+            continue
+        for link, fields in of_tool[step.call.tool]:
+            other = named(link, step, documents)
+            if other is not None:
+                touches_by_name[other].append(Touch(at, fields, lambda part: None))
+        mine: dict[tuple[str, str], list[Consequence]] = defaultdict(list)
+        for one in also.get(step.call.tool, ()):
+            name = named((one["class"], json.dumps(one["key"])), step, documents)
+            if name is not None:
+                mine[name].append(one)
+        for name, consequences in mine.items():
+            fields = frozenset(one["path"][0] for one in consequences)
+            touches_by_name[name].append(Touch(at, fields, partial(_touched, step, spoken_of(step, documents), consequences)))
+    return touches_by_name
+
+
+def _touched(
+    step: LoggedStep, before: str | None, consequences: list[Consequence], there: dict[str, Any]
+) -> dict[str, Any] | None:
+    """Return a part of the document after the act; None where what the act did is not known."""
+    if before is None:
+        return None
+    try:
+        for one in consequences:
+            there = applied(one, there, parsed(before), step.call.arguments, step.look)
+    except Unknowable:
+        return None
+    return there
+
 
 KEPT = 0.98
 """Share of acts from which a field counts as left alone by a tool."""
@@ -34,17 +97,17 @@ class History(NamedTuple):
 
     facts: list[Row]
     recorded: list[Row]
-    verdicts: list[Verdict]
+    decisions: list[Decision]
 
 
 def facts(
-    service: str, steps: list[Step], starts: dict[str, datetime | None], shared: bool,
+    service: str, steps: list[LoggedStep], starts: dict[str, datetime | None], shared: bool,
     touches: dict[Name, list[Touch]] | None = None, feeds: dict[str, Feed] | None = None,
 ) -> History:
-    """All facts and answers on record. `starts`: when each session began; `touches`: hidden effects of acts, by thing;
+    """All facts and answers on record. `starts`: when each session began; `touches`: hidden effects of acts, by record;
     `feeds`: row changes, by class."""
-    documents: dict[Name, list[Step]] = defaultdict(list)
-    answers: dict[Name, list[Step]] = defaultdict(list)
+    documents: dict[Name, list[LoggedStep]] = defaultdict(list)
+    answers: dict[Name, list[LoggedStep]] = defaultdict(list)
     for step in steps:
         if step.shown:
             documents[step.shown[:2]].append(step)
@@ -52,37 +115,31 @@ def facts(
             answers[step.call.tool, step.call.key].append(step)
     if shared:
         return _shared(service, documents, answers, starts, touches or {}, feeds or {})
-    return _reset(service, documents, answers)
-
-
-def _reset(
-    service: str, documents: dict[Name, list[Step]], answers: dict[Name, list[Step]]
-) -> History:
-    found: list[Row] = []
+    rows: list[Row] = []
     recorded: list[Row] = []
-    verdicts: list[Verdict] = []
-    for name, seen in sorted(documents.items()):
-        fresh = [step for step in seen if not step.after and not step.act]
+    decisions: list[Decision] = []
+    for name, reads in sorted(documents.items()):
+        fresh = [step for step in reads if not step.after and not step.act]
         for text, step, session in _views([(step.shown[2], step) for step in fresh if step.shown]):
-            found.append(_fact(service, name, text, None, None, session, "seen", step))
+            rows.append(_fact(service, name, text, None, None, session, "seen", step))
             if session:
-                verdicts.append(_outvoted(service, name, step))
-    for name, seen in sorted(answers.items()):
-        by_after: dict[tuple[tuple[str, str], ...], list[Step]] = defaultdict(list)
-        for step in seen:
+                decisions.append(_outvoted(service, name, step))
+    for name, reads in sorted(answers.items()):
+        by_after: dict[tuple[tuple[str, str], ...], list[LoggedStep]] = defaultdict(list)
+        for step in reads:
             by_after[step.after].append(step)
         for _, alike in sorted(by_after.items()):
             for _, step, session in _views([(step.call.content, step) for step in alike]):
                 recorded.append(_answer(service, step, None, None, session))
                 if session:
-                    verdicts.append(_outvoted(service, name, step))
-    return History(found, recorded, verdicts)
+                    decisions.append(_outvoted(service, name, step))
+    return History(rows, recorded, decisions)
 
 
-def _views(seen: list[tuple[str, Step]]) -> list[tuple[str, Step, str | None]]:
+def _views(reads: list[tuple[str, LoggedStep]]) -> list[tuple[str, LoggedStep, str | None]]:
     """(text, a step that showed it, None) for what (nearly) all sessions saw first, then each other session's own view."""
-    first: dict[str, tuple[str, Step]] = {}
-    for text, step in seen:
+    first: dict[str, tuple[str, LoggedStep]] = {}
+    for text, step in reads:
         first.setdefault(step.call.session_id, (text, step))
     if not first:
         return []
@@ -91,53 +148,51 @@ def _views(seen: list[tuple[str, Step]]) -> list[tuple[str, Step, str | None]]:
     alike = [step for text, step in first.values() if text == most]
     shown = min(alike, key=lambda step: (-len(step.effects), step.call.event_id))  # the one that tells most of what it did
     sure = counts[most] >= SURE * len(first)
-    views: list[tuple[str, Step, str | None]] = [(most, shown, None)] if sure else []
+    views: list[tuple[str, LoggedStep, str | None]] = [(most, shown, None)] if sure else []
     views += [(text, step, session) for session, (text, step) in sorted(first.items()) if not sure or text != most]
     return views
 
 
 def _shared(
-    service: str, documents: dict[Name, list[Step]], answers: dict[Name, list[Step]], starts: dict[str, datetime | None],
-    touches: dict[Name, list[Touch]], feeds: dict[str, Feed],
+    service: str, documents: dict[Name, list[LoggedStep]], answers: dict[Name, list[LoggedStep]],
+    starts: dict[str, datetime | None], touches: dict[Name, list[Touch]], feeds: dict[str, Feed]
 ) -> History:
     kept = _kept(documents)
     shown: dict[Name, list[Event]] = {}
-    for name, seen in documents.items():
-        looks = _looks([(step, step.shown[2]) for step in seen if step.shown], starts, kept)
-        shown[name] = sorted([*looks, *touches.get(name, ())], key=lambda event: (event.at, isinstance(event, Look)))
-    reads = {  # an answer after acts holds then alone, and one that shows a thing is worked out from the thing
-        name: [step for step in seen if not step.acting and not step.after] for name, seen in answers.items()
-    }
-    told: dict[Name, list[Event]] = {
-        name: [*_looks([(step, step.call.content) for step in seen], starts, {})] for name, seen in reads.items() if seen}
-    found: list[Row] = []
+    for name, contents in documents.items():
+        looks = _looks([(step, step.shown[2]) for step in contents if step.shown], starts, kept)
+        shown[name] = sorted([*looks, *touches.get(name, ())], key=lambda event: (event.at, isinstance(event, DocumentRead)))
+    reads = {  # an answer after acts holds then alone, and one that shows a record is worked out from the record
+        name: [step for step in contents if not step.acting and not step.after] for name, contents in answers.items()}
+    touching: dict[Name, list[Event]] = {
+        name: [*_looks([(step, step.call.content) for step in contents], starts, {})]
+        for name, contents in reads.items() if contents}
+    rows: list[Row] = []
     recorded: list[Row] = []
     drift = Drift([pair for name, events in sorted(shown.items()) for pair in pairs(name[0], events, True)])
-    by_event = {step.call.event_id: step for seen in documents.values() for step in seen}
+    by_event = {step.call.event_id: step for contents in documents.values() for step in contents}
     for name, events in sorted(shown.items()):
-        for span in _before_feed(spans(name[0], events, drift), feeds.get(name[0])):
+        since = feeds[name[0]].since if name[0] in feeds else None  # from when the feed tells
+        for span in spans(name[0], events, drift):
+            if since is not None:
+                if span.since is not None and span.since >= since:
+                    continue
+                span = span._replace(until=since if span.until is None else min(span.until, since))
             step = by_event[span.event_id]
-            found.append(_fact(service, name, span.text, span.since, span.until, None, span.known, step, span.observed_at))
-        found += [_fact(service, name, step.shown[2], None, None, step.call.session_id, "seen", step)
-                  for step in _first_own(documents[name]) if step.shown]
-    found += [row for _, feed in sorted(feeds.items()) for row in _fed(service, feed)]
-    drift = Drift([pair for name, events in sorted(told.items()) for pair in pairs(name[0], events, False)])
-    for name, events in sorted(told.items()):
+            rows.append(_fact(service, name, span.text, span.since, span.until, None, span.derivation, step, span.observed_at))
+        rows += [_fact(service, name, step.shown[2], None, None, step.call.session_id, "seen", step)
+                 for step in _first_by(documents[name], lambda step: step.call.session_id)
+                 if step.shown and not step.after and not step.act]
+    rows += [row for _, feed in sorted(feeds.items()) for row in _fed(service, feed)]
+    drift = Drift([pair for name, events in sorted(touching.items()) for pair in pairs(name[0], events, False)])
+    for name, events in sorted(touching.items()):
         by_event = {step.call.event_id: step for step in reads[name]}
         recorded += [_answer(service, by_event[span.event_id], span.since, span.until, None)
                      for span in spans(name[0], events, drift, False)]
-    for _, seen in sorted(answers.items()):
-        recorded += [_answer(service, step, None, None, step.call.session_id) for step in _each_own(seen)]
-    return History(found, recorded, [])
-
-
-def _before_feed(found: list[Span], feed: Feed | None) -> list[Span]:
-    """What looks say of the time before the feed begins."""
-    if feed is None:
-        return found
-    return [
-        span._replace(until=feed.since if span.until is None else min(span.until, feed.since))
-        for span in found if span.since is None or span.since < feed.since]
+    for _, contents in sorted(answers.items()):
+        recorded += [_answer(service, step, None, None, step.call.session_id)
+                     for step in _first_by(contents, lambda step: (step.call.session_id, step.after))]
+    return History(rows, recorded, [])
 
 
 def _fed(service: str, feed: Feed) -> Iterator[Row]:
@@ -148,15 +203,15 @@ def _fed(service: str, feed: Feed) -> Iterator[Row]:
             if text is not None and at != until:
                 yield {
                     "service": service, "entity_class": feed.entity_class, "key": key, "value": text, "valid_from": at,
-                    "valid_to": until, "session_id": None, "known": "row_change", "observed_at": at, "event_id": change_id}
+                    "valid_to": until, "session_id": None, "derivation": "row_change", "observed_at": at, "event_id": change_id}
 
 
-def _kept(documents: dict[Name, list[Step]]) -> dict[str, frozenset[str]]:
+def _kept(documents: dict[Name, list[LoggedStep]]) -> dict[str, frozenset[str]]:
     """Fields that each acting tool leaves as they were, in (nearly) all acts before which they were known."""
     n: Counter[str] = Counter()
     same: Counter[tuple[str, str]] = Counter()
-    for seen in documents.values():
-        for step in seen:
+    for reads in documents.values():
+        for step in reads:
             if step.act and step.shown and step.before is not None:
                 before, after = fields_of(step.before, True), fields_of(step.shown[2], True)
                 n[step.call.tool] += 1
@@ -165,56 +220,46 @@ def _kept(documents: dict[Name, list[Step]]) -> dict[str, frozenset[str]]:
 
 
 def _looks(
-    seen: list[tuple[Step, str]], starts: dict[str, datetime | None], kept: dict[str, frozenset[str]]
-) -> list[Look]:
+    reads: list[tuple[LoggedStep, str]], starts: dict[str, datetime | None], kept: dict[str, frozenset[str]]
+) -> list[DocumentRead]:
     looks = []
-    for step, text in seen:
+    for step, text in reads:
         at = step.call.called_at or starts.get(step.call.session_id)
         if at is not None:
             fields = kept.get(step.call.tool, frozenset()) if step.act else frozenset[str]()
-            looks.append(Look(at, text, step.act, step.call.event_id, fields))
+            looks.append(DocumentRead(at, text, step.act, step.call.event_id, fields))
     return sorted(looks, key=lambda look: (look.at, look.event_id))
 
 
-def _first_own(seen: list[Step]) -> list[Step]:
-    """Each session's first look, where no act of its own that matters came before it."""
-    first: dict[str, Step] = {}
-    for step in seen:
-        first.setdefault(step.call.session_id, step)
-    return [step for _, step in sorted(first.items()) if not step.after and not step.act]
-
-
-def _each_own(seen: list[Step]) -> list[Step]:
-    """Each session's first answer after each set of acts."""
-    first: dict[tuple[str, tuple[tuple[str, str], ...]], Step] = {}
-    for step in seen:
-        first.setdefault((step.call.session_id, step.after), step)
+def _first_by(steps: list[LoggedStep], key: Callable[[LoggedStep], Any]) -> list[LoggedStep]:
+    """Return the first step of each key, by key."""
+    first: dict[Any, LoggedStep] = {}
+    for step in steps:
+        first.setdefault(key(step), step)
     return [step for _, step in sorted(first.items())]
 
 
 def _fact(
     service: str, name: Name, text: str, since: datetime | None, until: datetime | None, session: str | None,
-    known: str, step: Step, observed_at: datetime | None = None,
+    derivation: str, step: LoggedStep, observed_at: datetime | None = None,
 ) -> Row:
     return {
         "service": service, "entity_class": name[0], "key": name[1], "value": text, "valid_from": since,
-        "valid_to": until, "session_id": session, "known": known, "observed_at": observed_at or step.call.called_at,
-        "event_id": step.call.event_id,
-    }
+        "valid_to": until, "session_id": session, "derivation": derivation, "observed_at": observed_at or step.call.called_at,
+        "event_id": step.call.event_id}
 
 
-def _answer(service: str, step: Step, since: datetime | None, until: datetime | None, session: str | None) -> Row:
+def _answer(service: str, step: LoggedStep, since: datetime | None, until: datetime | None, session: str | None) -> Row:
     effects = [{"class": name[0], "key": name[1], "value": text} for name, text in sorted(step.effects)]
     return {
         "service": service, "tool": step.call.tool, "arguments": step.call.key, "content": step.call.content,
         "is_error": step.call.failed, "valid_from": since, "valid_to": until, "session_id": session,
-        "after": json.dumps(step.after), "effects": canonical(effects), "event_id": step.call.event_id,
-    }
+        "after": json.dumps(step.after), "effects": canonical(effects), "event_id": step.call.event_id}
 
 
-def base_of(told: History) -> World:
-    """The same as a room looks at it."""
-    return World(_lines(told.facts, "class", "key"), _lines(told.recorded, "tool", "arguments", "after"))
+def base_of(history: History) -> World:
+    """Return the same as an environment looks at it."""
+    return World(_lines(history.facts, "class", "key"), _lines(history.recorded, "tool", "arguments", "after"))
 
 
 def _lines(rows: list[Row], *order: str) -> list[Row]:
@@ -234,14 +279,13 @@ def instant(at: datetime | None) -> str | None:
 
 
 def identified(rows: list[Row], name: str) -> Iterator[Row]:
-    """The rows with an id made of all that they say, under this name."""
+    """Yield the rows with an id made of all that they say, under this name."""
     for row in rows:
         yield {name: digest(canonical({field: str(value) for field, value in row.items()}))[:32], **row}
 
 
-def _outvoted(service: str, name: Name, step: Step) -> Verdict:
-    return Verdict(
+def _outvoted(service: str, name: Name, step: LoggedStep) -> Decision:
+    return Decision(
         stage="world", subject=step.call.event_id, kept=True, reason="outvoted",
         detail=f"session {step.call.session_id} saw {name[0]} {name[1][:80]} of {service} otherwise than others; "
-               "it counts in tasks where more than half of the sessions saw the same",
-    )
+               "it counts in tasks where more than half of the sessions saw the same")

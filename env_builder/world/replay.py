@@ -1,33 +1,87 @@
-"""A session's calls in order, as the room will see them: which acts came before each, what each showed and left behind.
+"""A session's calls in order, as the environment sees them: the write calls before each, what each showed and left behind.
 
-Uses the runtime's own Room, so that what is recorded here and what is looked up there agree by construction.
+Uses the runtime's own EpisodeState, so that what is recorded here and what is read there agree by construction.
+
+`find` decides how a service starts: does every session start from the same state, or do all share one world? A write that the
+next session does not see is a vote for `reset`, one that it sees for `shared`. Sees: documents that one session changed and
+another read before it wrote. Without such, sessions with a clock are taken to share one world, others to start from one state.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from env_builder.runtime.answers import parsed
-from env_builder.runtime.draws import drawn
-from env_builder.runtime.episode import Room
+from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.expressions import FRESH, LAST, NOW, Look, nothing
+from env_builder.runtime.numbering import drawn
 from env_builder.runtime.programs import ACTING
 from env_builder.runtime.relevance import matters
 from env_builder.runtime.world import Name, View, World
-from env_builder.world import rows
-from env_builder.world.calls import Call
-from env_builder.world.documents import Documents, DocumentTool, frame_of
+from env_builder.world.calls import LoggedCall
+from env_builder.world.documents import Documents, DocumentTool, find_rows, usual_frame
 from env_builder.world.effects import Effects
+
+Begin = Literal["reset", "shared"]
+
+
+class FirstChange(NamedTuple):
+    """A document that one session saw change by a call of its own."""
+
+    session_id: str
+    at: float | None
+    before: str
+    after: str
+
+
+def find(calls: list[LoggedCall], documents: Documents) -> tuple[Begin, dict[str, int]]:
+    """(how sessions begin, votes for each)."""
+    changes, first = _changes(calls, documents)
+    votes = {"reset": 0, "shared": 0}
+    for name, changed in changes.items():
+        for change in changed:
+            for session_id, (at, text) in first[name].items():
+                if session_id == change.session_id or (change.at is not None and at is not None and at < change.at):
+                    continue
+                votes["reset"] += text == change.before
+                votes["shared"] += text == change.after
+    if votes["reset"] != votes["shared"]:
+        return ("reset" if votes["reset"] > votes["shared"] else "shared"), votes
+    return ("shared" if any(call.called_at for call in calls) else "reset"), votes
+
+
+def _changes(
+    calls: list[LoggedCall], documents: Documents
+) -> tuple[dict[tuple[str, str], list[FirstChange]], dict[tuple[str, str], dict[str, tuple[float | None, str]]]]:
+    """Return changes within sessions, and each session's first read, by document."""
+    changes: dict[tuple[str, str], list[FirstChange]] = defaultdict(list)
+    first: dict[tuple[str, str], dict[str, tuple[float | None, str]]] = defaultdict(dict)
+    last: dict[tuple[str, str, str], str] = {}
+    for call in calls:
+        shown = documents.seen_in(call)
+        if shown is None:
+            continue
+        name, text = shown[:2], shown[2]
+        at = call.called_at.timestamp() if call.called_at else None
+        before = last.get((call.session_id, *name))
+        if before is None and documents.tools[call.tool].only_key:
+            first[name].setdefault(call.session_id, (at, text))
+        elif before is not None and before != text:
+            changes[name].append(FirstChange(call.session_id, at, before, text))
+        last[call.session_id, *name] = text
+    return changes, first
+
 
 Programs = dict[str, dict[str, Any]]
 
 
-class Step(NamedTuple):
+class LoggedStep(NamedTuple):
     """A call and what is known of the session around it."""
 
-    call: Call
+    call: LoggedCall
     after: tuple[tuple[str, str], ...]
     """Earlier acts of the session that matter to it: (tool, canonical arguments), sorted."""
     shown: tuple[str, str, str] | None
@@ -39,69 +93,68 @@ class Step(NamedTuple):
     before: str | None
     """Text of the document it speaks of as the session knew it just before, None where it did not."""
     effects: tuple[tuple[Name, str], ...]
-    """Documents that it left behind: the one it shows, and those that were seen changed at the next look."""
+    """Documents that it left behind: the one it shows, and those that were seen changed at the next read."""
     look: Look = nothing
     """Documents as known just before an act."""
 
 
-def skeletons(calls: list[Call], documents: Documents, effects: Effects) -> Programs:
-    """What is known of each tool before any program is induced: its effect, its relations, and how it shows documents."""
+def skeletons(calls: list[LoggedCall], documents: Documents, effects: Effects) -> Programs:
+    """Return each tool's program before induction: its effect, its relations, and how it shows documents."""
     programs: Programs = {}
-    shown = rows.find(calls)
+    shown = find_rows(calls)
     for tool, effect in sorted(effects.effect.items()):
-        known = documents.tools.get(tool)
-        rules = _showing([call for call in calls if call.tool == tool], known, documents) if known else []
+        documented = documents.tools.get(tool)
+        rules = _showing([call for call in calls if call.tool == tool], documented, documents) if documented else []
         if tool in shown and effect == "read":
             rules.append(shown[tool])
         programs[tool] = {
-            "tool": tool, "effect": effect, "class": known.entity_class if known else None,
-            "relation": effects.relation.get(tool, {}), "rules": rules,
-        }
-        affix = documents.classes[known.entity_class].affix if known else ("", "")
+            "tool": tool, "effect": effect, "class": documented.entity_class if documented else None,
+            "relation": effects.relation.get(tool, {}), "rules": rules}
+        affix = documents.classes[documented.entity_class].affix if documented else ("", "")
         if any(affix):
             programs[tool]["affix"] = list(affix)
     return programs
 
 
 def steps(
-    calls: list[Call], documents: Documents, programs: Programs, world: World | None = None,
+    calls: list[LoggedCall], documents: Documents, programs: Programs, world: World | None = None,
     starts: dict[str, str | None] | None = None,
-) -> Iterator[Step]:
-    """All calls in order, session by session, each in a room of its own on `world` as of its start."""
+) -> Iterator[LoggedStep]:
+    """All calls in order, session by session, each in an environment of its own on `world` as of its start."""
     base = World([], []) if world is None else world
     for session_id, session in groupby(calls, key=lambda call: call.session_id):
         view = View((starts or {}).get(session_id), frozenset((session_id,)))
-        yield from _session(list(session), documents, programs, Room(base, programs, view))
+        yield from _session(list(session), documents, programs, EpisodeState(base, programs, view))
 
 
-def _session(calls: list[Call], documents: Documents, programs: Programs, room: Room) -> Iterator[Step]:
-    found: list[Step] = []
+def _session(calls: list[LoggedCall], documents: Documents, programs: Programs, state: EpisodeState) -> Iterator[LoggedStep]:
+    steps: list[LoggedStep] = []
     last: dict[Name, tuple[str, int]] = {}
     acts: list[int] = []
     for index, call in enumerate(calls):
-        after = room.after(call.tool, call.arguments) or []
+        after = state.after(call.tool, call.arguments) or []
         shown = documents.seen_in(call)
         acting = programs[call.tool]["effect"] in ACTING
         act = acting and not call.failed
         effects = ((shown[:2], shown[2]),) if act and shown else ()
-        before = _before(call, documents, last, room, programs)
-        look = _then(room.fork().look, call) if acting else nothing
-        found.append(Step(call, tuple((tool, key) for tool, key in after), shown, acting, act, before, effects, look))
+        before = _before(call, documents, last, state, programs)
+        look = _then(state.fork().look, call) if acting else nothing
+        steps.append(LoggedStep(call, tuple((tool, key) for tool, key in after), shown, acting, act, before, effects, look))
         if shown:
-            cause = _cause(shown, last, room, programs, documents, acts)
+            cause = _cause(shown, last, state, programs, documents, acts)
             if cause is not None and not act:
-                found[cause] = found[cause]._replace(effects=(*found[cause].effects, (shown[:2], shown[2])))
-        n_acts = len(room.acts)
+                steps[cause] = steps[cause]._replace(effects=(*steps[cause].effects, (shown[:2], shown[2])))
+        n_acts = len(state.write_calls)
         if act:
-            room.take(call.tool, call.arguments, call.content, tuple(effects))
+            state.take(call.tool, call.arguments, call.content, tuple(effects))
             acts.append(index)
         if shown:
             last[shown[:2]] = (shown[2], n_acts + act)
-    yield from found
+    yield from steps
 
 
-def _then(look: Look, call: Call) -> Look:
-    """The same at the instant of the call, where what is drawn at random is drawn."""
+def _then(look: Look, call: LoggedCall) -> Look:
+    """Return the same at the instant of the call, where what is drawn at random is drawn."""
     def then(kind: str, key: str) -> Any:
         if kind == NOW:
             return call.called_at.isoformat() if call.called_at else None
@@ -112,48 +165,40 @@ def _then(look: Look, call: Call) -> Look:
 
 
 def _before(
-    call: Call, documents: Documents, last: dict[Name, tuple[str, int]], room: Room, programs: Programs
+    call: LoggedCall, documents: Documents, last: dict[Name, tuple[str, int]], state: EpisodeState, programs: Programs
 ) -> str | None:
-    """The document that the call names, as last seen in the session, unless a later act may have changed it."""
-    known = documents.tools.get(call.tool)
-    if known is None or known.argument is None:
+    """Return the document that the call names, as last seen in the session, unless a later act may have changed it."""
+    documented = documents.tools.get(call.tool)
+    if documented is None or documented.argument is None:
         return None
-    name = (known.entity_class, documents.plain(known.entity_class, str(call.arguments.get(known.argument))))
+    name = (documented.entity_class, documents.plain(documented.entity_class, str(call.arguments.get(documented.argument))))
     if name not in last:
         return None
     text, since = last[name]
     touched = any(
         matters(programs[act.tool]["relation"].get(name[0]), act.names, documents.words(*name))
-        for act in room.acts[since:]
-    )
+        for act in state.write_calls[since:])
     return None if touched else text
 
 
 def _cause(
-    shown: tuple[str, str, str], last: dict[Name, tuple[str, int]], room: Room, programs: Programs, documents: Documents,
-    acts: list[int],
+    shown: tuple[str, str, str], last: dict[Name, tuple[str, int]], state: EpisodeState, programs: Programs,
+    documents: Documents, acts: list[int],
 ) -> int | None:
-    """The one earlier act that can have changed what is shown since the last look at it, or None."""
+    """Return the one earlier act that can have changed what is shown since the last look at it, or None."""
     name, text = shown[:2], shown[2]
     if name not in last or last[name][0] == text:
         return None
     since = last[name][1]
     able = [
-        acts[since + offset] for offset, act in enumerate(room.acts[since:])
-        if matters(programs[act.tool]["relation"].get(name[0]), act.names, documents.words(*name))
-    ]
+        acts[since + offset] for offset, act in enumerate(state.write_calls[since:])
+        if matters(programs[act.tool]["relation"].get(name[0]), act.names, documents.words(*name))]
     return able[0] if len(able) == 1 else None
 
 
-def _showing(calls: list[Call], known: DocumentTool, documents: Documents) -> list[dict[str, Any]]:
+def _showing(calls: list[LoggedCall], documented: DocumentTool, documents: Documents) -> list[dict[str, Any]]:
     """How the tool's answers hold the document: one rule for each frame around it, the most used first."""
-    frames: dict[tuple[str, str], int] = {}
-    for call in calls:
-        seen = documents.seen_in(call)
-        if seen:
-            frame = frame_of(call.content, seen[2])
-            frames[frame] = frames.get(frame, 0) + 1
-    if not frames or known.argument is None:
-        return []
-    before, after = max(sorted(frames), key=lambda frame: frames[frame])
-    return [{"rule": "document", "class": known.entity_class, "argument": known.argument, "before": before, "after": after}]
+    frame = usual_frame((call.content, shown[2]) for call in calls if (shown := documents.seen_in(call)))
+    return [] if frame is None or documented.argument is None else [
+        {"rule": "document", "class": documented.entity_class, "argument": documented.argument, "before": frame[0],
+         "after": frame[1]}]

@@ -1,25 +1,106 @@
-"""From looks at one thing in a world that all sessions share to the spans over which each of its values held, field by field.
+"""From reads of one record in a world that all sessions share to the spans over which each of its values held, by field.
 
-Between two equal looks nothing changed; where an act between them is known to change the field (`Touch`), the value follows it.
-Between unequal looks it is unknown when the change came, unless the later look is the answer of the call that made it. Beyond
-its looks a value is carried as long as such values were hardly ever seen to change by themselves (`drift`). A document is known
-where all its fields are.
-Sees: looks and logged acts. Does not see: a change that came and went between looks.
+Between two equal reads nothing changed; where a write call between them is known to change the field (`Touch`), the value
+follows it. Between unequal reads it is unknown when the change came, unless the later read is the answer of the call that made
+it. Beyond its reads a value is carried until the chance that something unlogged changed it passes `STALE` (`Drift`): the share
+of changed pairs within a gap, monotone in the gap (pool adjacent violators), with a little doubt added for few pairs. A
+document is known where all its fields are. Sees: reads and logged write calls. Does not see: a change that came and went
+between reads, hours of the day.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
+from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from env_builder.runtime.answers import parsed
 from env_builder.world.documents import STYLES
-from env_builder.world.drift import STALE, Drift, Pair, flat
-from warehouse.records import Known
+from warehouse.records import Derivation
+
+STALE = 0.04
+"""Chance of an unlogged change up to which a value is carried beyond its reads."""
+DOUBT = 0.1
+"""Changes added to what was counted: five pairs without any change are just enough, thirty with one are not."""
+FEW_VALUES = 20
+MINIMUM_PAIRS = 5
+
+
+class Pair(NamedTuple):
+    """A field of one record, looked at twice."""
+
+    kind: str
+    field: str
+    gap_s: float
+    before: Any
+    after: Any
+
+
+class Drift:
+    """How long values keep."""
+
+    def __init__(self, pairs: list[Pair]) -> None:
+        few = _few_values(pairs)
+        outcomes: dict[tuple[Any, ...], list[tuple[float, bool]]] = defaultdict(list)
+        for pair in pairs:
+            changed = pair.before != pair.after
+            for direction, value in (("forward", pair.before), ("backward", pair.after)):
+                outcomes[direction, pair.kind, pair.field].append((pair.gap_s, changed))
+                if (pair.kind, pair.field) in few:
+                    outcomes[direction, pair.kind, pair.field, value].append((pair.gap_s, changed))
+        self._few = few
+        self._outcomes = outcomes
+        self._limit = cache(self._limit_of)
+
+    def limit_s(self, direction: str, kind: str, field: str, value: Any) -> float:
+        """Seconds beyond a look for which the value may be taken to hold; infinite where it was never seen to change."""
+        exact = (direction, kind, field, flat(value)) if (kind, field) in self._few else (direction, kind, field)
+        return self._limit(exact if len(self._outcomes.get(exact, ())) >= MINIMUM_PAIRS else (direction, kind, field))
+
+    def _limit_of(self, place: tuple[Any, ...]) -> float:
+        return carried(sorted(self._outcomes.get(place, ())))
+
+
+def flat(value: Any) -> Any:
+    """Return a value that can be compared and counted."""
+    return json.dumps(value) if isinstance(value, dict | list) else value
+
+
+def carried(outcomes: list[tuple[float, bool]]) -> float:
+    """Return the longest gap up to which values hardly ever changed; `seen`: (gap, changed), sorted."""
+    if len(outcomes) < MINIMUM_PAIRS:
+        return 0.0
+    blocks: list[list[float]] = []  # [pairs, changes, longest gap]
+    for gap, changed in outcomes:
+        blocks.append([1, changed, gap])
+        while len(blocks) > 1 and blocks[-2][1] * blocks[-1][0] >= blocks[-1][1] * blocks[-2][0]:
+            n, k, longest = blocks.pop()
+            blocks[-1] = [blocks[-1][0] + n, blocks[-1][1] + k, longest]
+    limit = 0.0
+    for n, k, longest in blocks:
+        if (k + DOUBT) / (n + 1) > STALE:
+            return limit
+        limit = longest
+    return math.inf
+
+
+def _few_values(pairs: list[Pair]) -> set[tuple[str, str]]:
+    values: dict[tuple[str, str], set[Any] | None] = {}
+    for pair in pairs:
+        observed = values.setdefault((pair.kind, pair.field), set())
+        if observed is None:
+            continue
+        observed.update(value for value in (pair.before, pair.after) if isinstance(value, str | int | bool))
+        if len(observed) > FEW_VALUES or not all(isinstance(value, str | int | bool) for value in (pair.before, pair.after)):
+            values[pair.kind, pair.field] = None
+    return {place for place, observed in values.items() if observed is not None and place[1]}
+
 
 WHOLE = ""
 """The field of an answer that is no document."""
@@ -28,8 +109,8 @@ ABSENT = "\0absent"
 LONGEST_S = 1e9
 
 
-class Look(NamedTuple):
-    """One thing as one answer showed it."""
+class DocumentRead(NamedTuple):
+    """One record as one answer showed it."""
 
     at: datetime
     text: str
@@ -41,7 +122,7 @@ class Look(NamedTuple):
 
 
 class Touch(NamedTuple):
-    """An act that may change the thing without showing it."""
+    """An act that may change the record without showing it."""
 
     at: datetime
     fields: frozenset[str]
@@ -49,41 +130,41 @@ class Touch(NamedTuple):
     """Part of the document before -> after; None where that is not known."""
 
 
-class Span(NamedTuple):
+class DocumentSpan(NamedTuple):
     """A value and when it held: since `since` (None: ever) until before `until` (None: for ever)."""
 
     text: str
     since: datetime | None
     until: datetime | None
-    known: Known
+    derivation: Derivation
     observed_at: datetime
     event_id: str
 
 
-class Held(NamedTuple):
+class FieldSpan(NamedTuple):
     """A field's value over an interval."""
 
     since: datetime | None
     until: datetime | None
     value: Any
-    known: Known
+    derivation: Derivation
 
 
-Event = Look | Touch
+Event = DocumentRead | Touch
 Stretch = tuple[datetime | None, datetime | None]
 """Since, until; None: ever, for ever."""
 
 
 def fields_of(text: str, document: bool) -> dict[str, Any]:
-    """The fields of a document, or the one field of any other answer."""
+    """Return the fields of a document, or the one field of any other answer."""
     value = parsed(text) if document else None
     return value if isinstance(value, dict) and value else {WHOLE: text}
 
 
 def pairs(kind: str, events: list[Event], document: bool) -> Iterator[Pair]:
-    """Pairs of looks that follow each other, field by field, with what is known to have changed between them left out."""
-    for field, seen in _by_field(events, document).items():
-        for before, touches, after in _stretches(seen):
+    """Pairs of reads that follow each other, field by field, with what is known to have changed between them left out."""
+    for field, field_events in _by_field(events, document).items():
+        for before, touches, after in _stretches(field_events):
             if before is None or after is None or after[1] is None:
                 continue
             value = _chain(field, before[2], touches)[-1]
@@ -91,54 +172,60 @@ def pairs(kind: str, events: list[Event], document: bool) -> Iterator[Pair]:
                 yield Pair(kind, field, (after[0] - before[0]).total_seconds(), flat(value), flat(after[1]))
 
 
-def spans(kind: str, events: list[Event], drift: Drift, document: bool = True) -> list[Span]:
-    """Spans of one thing from its looks and what touched it, in order of time."""
-    held = {field: _merged(_held(kind, field, seen, drift)) for field, seen in _by_field(events, document).items()}
-    looks = [event for event in events if isinstance(event, Look)]
+def spans(kind: str, events: list[Event], drift: Drift, document: bool = True) -> list[DocumentSpan]:
+    """Spans of one record from its reads and what touched it, in order of time."""
+    by_field = {field: _merged(_field_spans(kind, field, field_events, drift))
+                for field, field_events in _by_field(events, document).items()}
+    looks = [event for event in events if isinstance(event, DocumentRead)]
     if not looks:  # without a clock nothing is known of when
         return []
-    cuts = sorted({cut for kept in held.values() for one in kept for cut in (one.since, one.until) if cut is not None})
+    cuts = sorted({cut for kept in by_field.values() for one in kept for cut in (one.since, one.until) if cut is not None})
     stretches = list(pairwise([None, *cuts, None]))
     texts = _Texts(looks, document)
-    found: list[Span] = []
-    for (since, until), *values in zip(stretches, *(along(kept, stretches) for kept in held.values()), strict=True):
+    document_spans: list[DocumentSpan] = []
+    for (since, until), *values in zip(stretches, *(along(kept, stretches) for kept in by_field.values()), strict=True):
         if all(value is not None for value in values):
-            known = {field: value for field, value in zip(held, values, strict=True) if value is not None}
-            span = _span(known, since, until, texts)
-            if found and found[-1].until == since and found[-1].text == span.text and found[-1].known == span.known:
-                found[-1] = found[-1]._replace(until=until)
+            fields_there = {field: value for field, value in zip(by_field, values, strict=True) if value is not None}
+            derivations = {one.derivation for one in fields_there.values()}
+            derivation: Derivation = next((label for label in ("carried", "implied") if label in derivations), "seen")
+            nearest = texts.nearest(since)
+            fields = {name: one.value for name, one in fields_there.items() if one.value != ABSENT}
+            span = DocumentSpan(texts.of(fields, nearest), since, until, derivation, nearest.at, nearest.event_id)
+            last = document_spans[-1] if document_spans else None
+            if last and (last.until, last.text, last.derivation) == (since, span.text, span.derivation):
+                document_spans[-1] = document_spans[-1]._replace(until=until)
             else:
-                found.append(span)
-    return found
+                document_spans.append(span)
+    return document_spans
 
 
-Seen = tuple[datetime, Any, Any] | Touch
+FieldEvent = tuple[datetime, Any, Any] | Touch
 """(at, value just before or None where not told, value from then on), or a touch."""
-Told = tuple[datetime, Any, Any]
+FieldRead = tuple[datetime, Any, Any]
 
 
-def _by_field(events: list[Event], document: bool) -> dict[str, list[Seen]]:
-    told = [(event, fields_of(event.text, document)) for event in events if isinstance(event, Look)]
-    names = list(dict.fromkeys(name for _, fields in told for name in fields))
-    found: dict[str, list[Seen]] = {name: [] for name in names}
-    remaining = iter(told)
+def _by_field(events: list[Event], document: bool) -> dict[str, list[FieldEvent]]:
+    reads = [(event, fields_of(event.text, document)) for event in events if isinstance(event, DocumentRead)]
+    names = list(dict.fromkeys(name for _, fields in reads for name in fields))
+    events_by_field: dict[str, list[FieldEvent]] = {name: [] for name in names}
+    remaining = iter(reads)
     for event in events:
-        fields = next(remaining)[1] if isinstance(event, Look) else {}
+        fields = next(remaining)[1] if isinstance(event, DocumentRead) else {}
         for name in names:
             if isinstance(event, Touch):
                 if name in event.fields:
-                    found[name].append(event)
+                    events_by_field[name].append(event)
             else:
                 value = fields.get(name, ABSENT)
-                found[name].append((event.at, value if not event.written or name in event.kept else None, value))
-    return found
+                events_by_field[name].append((event.at, value if not event.written or name in event.kept else None, value))
+    return events_by_field
 
 
-def _stretches(seen: list[Seen]) -> Iterator[tuple[Told | None, list[Touch], Told | None]]:
-    """(look, touches, next look) all along, open at both ends."""
-    before: Told | None = None
+def _stretches(field_events: list[FieldEvent]) -> Iterator[tuple[FieldRead | None, list[Touch], FieldRead | None]]:
+    """(read, touches, next read) all along, open at both ends."""
+    before: FieldRead | None = None
     touches: list[Touch] = []
-    for one in seen:
+    for one in field_events:
         if isinstance(one, Touch):
             touches.append(one)
         else:
@@ -148,28 +235,29 @@ def _stretches(seen: list[Seen]) -> Iterator[tuple[Told | None, list[Touch], Tol
 
 
 def _chain(field: str, value: Any, touches: list[Touch]) -> list[Any]:
-    """The value, and what each touch made of it; None from where that is not known."""
-    found = [value]
+    """Return the value, and what each touch made of it; None from where that is not known."""
+    values = [value]
     for touch in touches:
         part = None if value is None else touch.change({} if value == ABSENT else {field: value})
         value = None if part is None else part.get(field, ABSENT)
-        found.append(value)
-    return found
+        values.append(value)
+    return values
 
 
-def _held(kind: str, field: str, seen: list[Seen], drift: Drift) -> Iterator[Held]:
-    for before, touches, after in _stretches(seen):
+def _field_spans(kind: str, field: str, field_events: list[FieldEvent], drift: Drift) -> Iterator[FieldSpan]:
+    for before, touches, after in _stretches(field_events):
         chain = [] if before is None else _chain(field, before[2], touches)
         if before and after and after[1] is not None and chain[-1] is not None and chain[-1] == after[1]:
             yield from _linked(before[0], touches, after[0], chain, "seen")
             continue
         if before and after and chain[-1] is None and before[2] == after[1]:  # what touched it left it as it was
-            yield Held(before[0], after[0], before[2], "seen")
+            yield FieldSpan(before[0], after[0], before[2], "seen")
             continue
         gap = (after[0] - before[0]).total_seconds() * STALE if before and after and after[1] is not None else LONGEST_S
         if before:
             limit = min(gap, drift.limit_s("forward", kind, field, before[2]))
-            until = _later(before[0], limit, after)
+            until = None if limit >= LONGEST_S else before[0] + timedelta(seconds=limit)
+            until = min((at for at in (until, after and after[0]) if at is not None), default=None)
             yield from (one for one in _linked(before[0], touches, until, chain, "carried") if one.value is not None)
         if after and after[1] is not None:
             limit = min(gap, drift.limit_s("backward", kind, field, after[1]))
@@ -177,37 +265,33 @@ def _held(kind: str, field: str, seen: list[Seen], drift: Drift) -> Iterator[Hel
             earliest = touches[-1].at if touches else before[0] if before else None
             since = earliest if since is None or (earliest is not None and since < earliest) else since
             if since is None or since < after[0]:
-                yield Held(since, after[0], after[1], "implied")
+                yield FieldSpan(since, after[0], after[1], "implied")
 
 
-def _merged(intervals: Iterator[Held]) -> list[Held]:
-    found: list[Held] = []
+def _merged(intervals: Iterator[FieldSpan]) -> list[FieldSpan]:
+    merged: list[FieldSpan] = []
     for one in intervals:
-        if found and found[-1].until == one.since and found[-1].value == one.value and found[-1].known == one.known:
-            found[-1] = found[-1]._replace(until=one.until)
+        last = merged[-1] if merged else None
+        if last and (last.until, last.value, last.derivation) == (one.since, one.value, one.derivation):
+            merged[-1] = last._replace(until=one.until)
         else:
-            found.append(one)
-    return found
-
-
-def _later(at: datetime, limit: float, after: Told | None) -> datetime | None:
-    until = None if limit >= LONGEST_S else at + timedelta(seconds=limit)
-    return until if after is None else after[0] if until is None else min(until, after[0])
+            merged.append(one)
+    return merged
 
 
 def _linked(
-    since: datetime, touches: list[Touch], until: datetime | None, chain: list[Any], known: Known
-) -> Iterator[Held]:
-    """The values of a chain, each from its touch to the next, all before `until`."""
+    since: datetime, touches: list[Touch], until: datetime | None, chain: list[Any], derivation: Derivation
+) -> Iterator[FieldSpan]:
+    """Yield the values of a chain, each from its touch to the next, all before `until`."""
     marks = [since, *(touch.at for touch in touches), until]
     for value, begins, ends in zip(chain, marks, marks[1:], strict=False):
         stops = until if ends is None or (until is not None and until < ends) else ends
         if begins is not None and (stops is None or begins < stops):
-            yield Held(begins, stops, value, known)
+            yield FieldSpan(begins, stops, value, derivation)
 
 
-def along(intervals: list[Held], stretches: Iterable[Stretch]) -> Iterator[Held | None]:
-    """What holds over all of each stretch between two cuts; both in order of time, no interval within another."""
+def along(intervals: list[FieldSpan], stretches: Iterable[Stretch]) -> Iterator[FieldSpan | None]:
+    """Yield what holds over all of each stretch between two cuts; both in order of time, no interval within another."""
     at = 0
     for since, until in stretches:
         while at < len(intervals) and since is not None and (ends := intervals[at].until) is not None and ends <= since:
@@ -219,41 +303,33 @@ def along(intervals: list[Held], stretches: Iterable[Stretch]) -> Iterator[Held 
 
 
 class _Texts:
-    """The looks at one thing, in order of time, and how each of its documents was written first."""
+    """The reads of one record, in order of time, and how each of its documents was written first."""
 
-    def __init__(self, looks: list[Look], document: bool) -> None:
+    def __init__(self, looks: list[DocumentRead], document: bool) -> None:
         self._looks, self._document = looks, document
         self._first: dict[Any, str] = {}
         for look in looks:
             self._first.setdefault(_frozen(fields_of(look.text, document)), look.text)
 
-    def nearest(self, since: datetime | None) -> Look:
-        """The last look at or before the instant, else the first."""
+    def nearest(self, since: datetime | None) -> DocumentRead:
+        """Return the last look at or before the instant, else the first."""
         n_before = 0 if since is None else bisect_right(self._looks, since, key=lambda look: look.at)
         return self._looks[max(0, n_before - 1)]
 
-    def of(self, fields: dict[str, Any], nearest: Look) -> str:
-        """The text of these fields: as it was seen, else in the order of the nearest look."""
+    def of(self, fields: dict[str, Any], nearest: DocumentRead) -> str:
+        """Return the text of these fields: as it was seen, else in the order of the nearest read."""
         shown = fields_of(nearest.text, self._document)
         if shown == fields:
             return nearest.text
-        if (seen := self._first.get(_frozen(fields))) is not None:
-            return seen
+        if (first_text := self._first.get(_frozen(fields))) is not None:
+            return first_text
         ordered = [name for name in shown if name in fields] + [name for name in fields if name not in shown]
         style = next((style for style in STYLES if json.dumps(shown, **style) == nearest.text), STYLES[0])
         return json.dumps({name: fields[name] for name in ordered}, **style)
 
 
 def _frozen(value: Any) -> Any:
-    """A JSON value by which equal ones are found."""
+    """Return a JSON value by which equal ones are found."""
     if isinstance(value, dict):
         return frozenset((name, _frozen(each)) for name, each in value.items())
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
-
-
-def _span(values: dict[str, Held], since: datetime | None, until: datetime | None, texts: _Texts) -> Span:
-    known: Known = next(
-        (label for label in ("carried", "implied") if any(one.known == label for one in values.values())), "seen")
-    nearest = texts.nearest(since)
-    fields = {name: one.value for name, one in values.items() if one.value != ABSENT}
-    return Span(texts.of(fields, nearest), since, until, known, nearest.at, nearest.event_id)

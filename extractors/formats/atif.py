@@ -14,23 +14,21 @@ from typing import Any
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
 from extractors.formats.samples import sample
-from extractors.formats.sampling import drawn, sampling
+from extractors.formats.sampling import drawn, sampling, tokens
 from extractors.formats.tool_list import declare_all
 from extractors.formats.transcript import Transcript, nameless
-from extractors.formats.usage import tokens
-
-_ROLES = {"agent": "assistant"}
+from extractors.formats.values import list_under, object_of
 
 
 def claims(head: Head) -> bool:
-    """The first object states an ATIF version."""
+    """Return whether the first object states an ATIF version."""
     return head.layout in ("lines", "document") and str(head.first.get("schema_version")).startswith("ATIF-")
 
 
 def read(records: Iterable[LogRecord], emit: Emit) -> None:
     """One trajectory a record."""
     for record in records:
-        if not isinstance(record.value, dict) or not isinstance(record.value.get("steps"), list) or not record.value["steps"]:
+        if not list_under(record.value, "steps"):
             emit.reject(record, "no_steps", "the record holds no list of steps; leave it out or repair it")
             continue
         with emit.guarded(record):
@@ -39,34 +37,30 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
 
 def _trajectory(record: LogRecord, value: Row, emit: Emit, place: str, parent: str | None) -> None:
     """One trajectory and its sub-agents'; a sub-agent that shares its parent's session gets a name of its own."""
-    stated = emit.envelope.session_id(value) or value.get("trajectory_id")
-    if parent is not None and stated in (None, parent):
-        stated = f"{parent}/{value.get('trajectory_id') or place.rstrip('/')}"
-    session_id = str(stated) if stated is not None else nameless(record, place)
-    agent = value["agent"] if isinstance(value.get("agent"), dict) else {}
+    name = emit.envelope.session_id(value) or value.get("trajectory_id")
+    if parent is not None and name in (None, parent):
+        name = f"{parent}/{value.get('trajectory_id') or place.rstrip('/')}"
+    session_id = str(name) if name is not None else nameless(record, place)
+    agent, extra = object_of(value.get("agent")), object_of(value.get("extra"))
+    # where an agent says what its model was asked with: ATIF has no field for it
+    stated = (agent.get("extra"), *(each.get("sampling") for each in extra.values() if isinstance(each, dict)), extra)
     service = emit.envelope.service(value) or agent.get("name")
-    told = Transcript(emit, record, session_id, place, service=service, name=emit.envelope.identity(value))
+    transcript = Transcript(emit, record, session_id, place, service=service, name=emit.envelope.identity(value))
     for step in value.get("steps") or ():
-        _step(told, step, agent.get("model_name"), _set(value, agent))
+        _step(transcript, step, agent.get("model_name"), stated)
     if value.get("notes"):
-        told.log(value["notes"])
+        transcript.log(value["notes"])
     declare_all(agent.get("tool_definitions"), emit, service)
     for number, inner in enumerate(value.get("subagent_trajectories") or ()):
         _trajectory(record, inner, emit, f"{place}{number}/", session_id)
 
 
-def _set(value: Row, agent: Row) -> tuple[Any, ...]:
-    """Where an agent says what its model was asked with: for ATIF has no field for it, in `extra`."""
-    extra = value["extra"] if isinstance(value.get("extra"), dict) else {}
-    return (agent.get("extra"), *(each.get("sampling") for each in extra.values() if isinstance(each, dict)), extra)
-
-
-def _step(told: Transcript, step: Row, model: Any, stated: tuple[Any, ...]) -> None:
-    source, before = step.get("source"), told.n_events
-    role = _ROLES.get(str(source), source)
+def _step(transcript: Transcript, step: Row, model: Any, stated: tuple[Any, ...]) -> None:
+    source, before = step.get("source"), transcript.n_events
+    role = "assistant" if source == "agent" else source
     lossy = ["copied context"] if step.get("is_copied_context") else None
     shared: Row = {"happened_at": microseconds(step.get("timestamp")), "lossy": lossy}
-    metrics = step["metrics"] if isinstance(step.get("metrics"), dict) else {}
+    metrics = object_of(step.get("metrics"))
     own = drawn(metrics.get("prompt_token_ids"), metrics.get("completion_token_ids"), metrics.get("logprobs"))
     counts = tokens(metrics) or {}
     chosen = sampling(step, metrics.get("extra"), step.get("extra"), *stated) if role == "assistant" else {}
@@ -74,29 +68,24 @@ def _step(told: Transcript, step: Row, model: Any, stated: tuple[Any, ...]) -> N
     if role == "assistant":
         shared["model"] = step.get("model_name") or model
     if step.get("reasoning_content"):
-        told.reasoning(step["reasoning_content"], **shared, usage=counts or None)
+        transcript.reasoning(step["reasoning_content"], **shared, usage=counts or None)
         once = {"usage": {**own, **chosen} or None}   # a thought is no turn: the tokens go with what was said or done
     calls = step.get("tool_calls") or ()
     if step.get("message") or not (calls or step.get("observation")):
-        told.message(role, step.get("message"), **shared, **once)
+        transcript.message(role, step.get("message"), **shared, **once)
         once = {"usage": chosen or None}
     for call in calls:
-        told.call(call.get("function_name"), call.get("arguments"), call.get("tool_call_id"), **shared, **once)
+        transcript.call(call.get("function_name"), call.get("arguments"), call.get("tool_call_id"), **shared, **once)
         once = {"usage": chosen or None}
     if isinstance(observation := step.get("observation"), dict):
         for result in observation.get("results") or ():
-            _result(told, result, lossy or [])
-    if told.n_events == before:
-        told.log(step, **shared)
-
-
-def _result(told: Transcript, result: Row, lossy: list[str]) -> None:
-    extra = result["extra"] if isinstance(result.get("extra"), dict) else {}
-    flag = extra.get("is_error")
-    if result.get("subagent_trajectory_ref") and result.get("content") is None:
-        lossy = [*lossy, "answered by a sub-agent"]
-    told.result(result.get("content"), result.get("source_call_id"), lossy=lossy,
-                is_error=flag if isinstance(flag, bool) else None)
+            is_elsewhere = result.get("subagent_trajectory_ref") and result.get("content") is None
+            flag = object_of(result.get("extra")).get("is_error")
+            transcript.result(result.get("content"), result.get("source_call_id"),
+                              is_error=flag if isinstance(flag, bool) else None, lossy=[
+                                  *(lossy or ()), *(["answered by a sub-agent"] if is_elsewhere else ())])
+    if transcript.n_events == before:
+        transcript.log(step, **shared)
 
 
 FORMAT = Format(name="atif", claims=claims, read=read, sample=sample("atif.json"), whole=True, rank=30)

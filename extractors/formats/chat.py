@@ -1,4 +1,4 @@
-"""Chat messages in the OpenAI way and its dialects, to the parts of events.
+"""Chat messages as OpenAI and its dialects write them, to the parts of events; and the fields of a part of each kind.
 
 Sees: roles, text or lists of parts, `tool_calls` (function as an object or as a name; `arguments` or `args` as text or as an
 object; custom tools), the legacy `function_call`, tool messages with id, name and error flag, reasoning as text.
@@ -8,26 +8,94 @@ Does not see: what an image or a sound says; such parts are named in `lossy` by 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
 
-from extractors.formats.format import Row
+from extractors.formats.format import Emit, LogRecord, Row
 from extractors.formats.instants import microseconds
+from extractors.formats.sampling import laid
 
+SPOKEN = ("message", "call", "result")
+"""Kinds of parts that take a position in a conversation."""
 _TIME = ("at", "timestamp", "time", "created_at", "ts")
 _TIMED = frozenset(_TIME)
 _REASONING = ("reasoning_content", "reasoning", "thinking")
-_LEFT = (*_REASONING, "audio", "refusal", "weight")
-_LEAVES = frozenset(_LEFT)
+_UNREAD = (*_REASONING, "audio", "refusal", "weight")
+_UNREAD_KEYS = frozenset(_UNREAD)
 _RESULT_ROLES = ("tool", "function")
+
+
+def message_part(role: Any, content: str | None, lossy: Iterable[str] = ()) -> Row:
+    """Fields of a message."""
+    return {"kind": "message", "role": role, "content": content, "lossy": [*lossy]}
+
+
+def thought_part(role: Any, content: str | None, lossy: Iterable[str] = ()) -> Row:
+    """Fields of reasoning."""
+    return {"kind": "reasoning", "role": role, "content": content, "lossy": [*lossy]}
+
+
+def call_part(role: Any, call_id: Any, tool: Any, arguments: Any, lossy: Iterable[str] = ()) -> Row:
+    """Fields of a call; `arguments`: JSON text or a value, as logged."""
+    written, problems = arguments_of(arguments)
+    return {"kind": "call", "role": role, "requestor": role, "call_id": call_id, "tool": tool, "arguments": written,
+            "lossy": [*problems, *lossy]}
+
+
+def strange_call(role: Any, call: Any) -> Row:
+    """Fields of a call that is no object."""
+    return {"kind": "call", "role": role, "requestor": role, "tool": None, "arguments": orjson.dumps(call).decode(),
+            "lossy": ["call is no object"]}
+
+
+def result_part(call_id: Any, tool: Any, content: str | None, is_error: bool | None, lossy: Iterable[str] = ()) -> Row:
+    """Fields of a tool's result."""
+    return {"kind": "result", "call_id": call_id, "tool": tool, "content": content, "is_error": is_error, "lossy": [*lossy]}
+
+
+def log_part(name: str, value: Any) -> Row:
+    """Fields of a part of unknown kind, kept whole."""
+    return {"kind": "log", "tool": name, "content": orjson.dumps(value).decode(), "lossy": []}
+
+
+def hashed(kind: Any, value: Any) -> str:
+    """Note on a part that is no text: its type and hash."""
+    return f"part {kind} sha256:{hashlib.sha256(orjson.dumps(value)).hexdigest()}"
+
+
+def joined_texts(parts: Iterable[Row], kinds: tuple[str, ...] = ("message",)) -> list[Row]:
+    """Join texts of these kinds that stand side by side."""
+    rows: list[Row] = []
+    for part in parts:
+        if rows and part["kind"] in kinds and rows[-1]["kind"] == part["kind"]:
+            texts = [each for each in (rows[-1]["content"], part["content"]) if each is not None]
+            rows[-1]["content"] = "".join(texts) if texts else None
+            rows[-1]["lossy"] += part["lossy"]
+        else:
+            rows.append(part)
+    return rows
+
+
+def emit_parts(emit: Emit, record: LogRecord, parts: Iterable[Row], position: int, place: str | None, fixed: Row,
+               notes: Iterable[str] = (), usage: Row | None = None) -> int:
+    """Emit parts that follow each other; returns the position after them.
+
+    `place`: what their places in the record begin with (None: they are numbers). `usage`: of the answer that the parts are.
+    """
+    rows, notes = list(parts), [*notes]
+    for i, (part, own) in enumerate(zip(rows, laid(usage, [part["kind"] for part in rows]), strict=True)):
+        emit.event(record, place=i if place is None else f"{place}{i}", position=position, **{
+            **fixed, **({"usage": own} if own else {}), **part, "lossy": [*part["lossy"], *notes]})
+        position += part["kind"] in SPOKEN
+    return position
 
 
 def parts(message: Any) -> Iterator[Row]:
     """Event fields of one message, in order: its reasoning, the message itself, its calls; or the result that it is."""
     if not isinstance(message, dict):
-        yield {"kind": "message", "role": None, "content": None, "lossy": ["message is no object"]}
+        yield message_part(None, None, ["message is no object"])
         return
     shared: Row = {}
     if not _TIMED.isdisjoint(message):
@@ -41,13 +109,13 @@ def parts(message: Any) -> Iterator[Row]:
     if content is None and isinstance(message.get("refusal"), str):
         content = message["refusal"]
     role = message.get("role")
-    if not _LEAVES.isdisjoint(message):
+    if not _UNREAD_KEYS.isdisjoint(message):
         thought = next((key for key in _REASONING if isinstance(message.get(key), str) and message[key]), None)
         if thought is not None:
-            yield {"kind": "reasoning", "role": role, "content": message[thought], "lossy": [], **shared}
-        lossy += [key for key in _LEFT if message.get(key) and key != thought]
+            yield {**thought_part(role, message[thought]), **shared}
+        lossy += [key for key in _UNREAD if message.get(key) and key != thought]
     if content or not calls:
-        yield {"kind": "message", "role": role, "content": content, "lossy": lossy, **shared}
+        yield {**message_part(role, content, lossy), **shared}
     for call in calls:
         yield {**_call(call, role), **shared}
 
@@ -58,16 +126,15 @@ def text(content: Any) -> tuple[str | None, list[str]]:
         return content, []
     if not isinstance(content, list):
         return orjson.dumps(content).decode(), []
-    found: list[str] = []
+    texts: list[str] = []
     lost: list[str] = []
     for part in content:
-        said = part if isinstance(part, str) else _part_text(part)
-        if said is None:
-            kind = part.get("type") if isinstance(part, dict) else type(part).__name__
-            lost.append(f"part {kind} sha256:{hashlib.sha256(orjson.dumps(part)).hexdigest()}")
+        part_text = part if isinstance(part, str) else _part_text(part)
+        if part_text is None:
+            lost.append(hashed(part.get("type") if isinstance(part, dict) else type(part).__name__, part))
         else:
-            found.append(said)
-    return ("".join(found) if found or not lost else None), lost
+            texts.append(part_text)
+    return ("".join(texts) if texts or not lost else None), lost
 
 
 def arguments_of(value: Any) -> tuple[str, list[str]]:
@@ -93,29 +160,25 @@ def _part_text(part: Any) -> str | None:
 
 def _call(call: Any, role: str | None) -> Row:
     if not isinstance(call, dict):
-        return {"kind": "call", "tool": None, "arguments": orjson.dumps(call).decode(), "lossy": ["call is no object"],
-                "role": role, "requestor": role}
-    lossy: list[str] = []
-    function = call.get("function")
+        return strange_call(role, call)
+    function, custom = call.get("function"), call.get("custom")
     inner = function if isinstance(function, dict) else call
-    if isinstance(call.get("custom"), dict):
-        inner = {"name": call["custom"].get("name"), "arguments": {"input": call["custom"].get("input")}}
-        lossy.append("custom_tool")
-    name = function if isinstance(function, str) else inner.get("name")
-    found, problems = arguments_of(next((inner[k] for k in ("arguments", "args", "input") if k in inner), None))
-    return {"kind": "call", "role": role, "call_id": call.get("id") or None, "tool": name, "arguments": found,
-            "requestor": call.get("requestor") or role, "lossy": lossy + problems}
+    if isinstance(custom, dict):
+        inner = {"name": custom.get("name"), "arguments": {"input": custom.get("input")}}
+    arguments = next((inner[key] for key in ("arguments", "args", "input") if key in inner), None)
+    part = call_part(role, call.get("id") or None, function if isinstance(function, str) else inner.get("name"), arguments,
+                     ["custom_tool"] if isinstance(custom, dict) else [])
+    return {**part, "requestor": call.get("requestor") or role}
 
 
 def _result(message: Row) -> Row:
     content, lossy = text(message.get("content"))
-    is_error, called = None, message.get("tool_call")
+    is_error, called, name = None, message.get("tool_call"), message.get("name")
     for key in ("error", "is_error", "isError"):
         if key in message:
             is_error = bool(message[key])
             lossy += [f"{key}_text"] if isinstance(message[key], str) and message[key] else []
-    name = message.get("name")
     if name is None and isinstance(called, dict):
         name = called["function"] if isinstance(called.get("function"), str) else called.get("name")
-    return {"kind": "result", "call_id": message.get("tool_call_id") or message.get("id") or None, "tool": name,
-            "content": content, "is_error": is_error, "requestor": message.get("requestor"), "lossy": lossy}
+    part = result_part(message.get("tool_call_id") or message.get("id") or None, name, content, is_error, lossy)
+    return {**part, "requestor": message.get("requestor")}

@@ -1,65 +1,67 @@
-"""Transcripts of Claude Code: a JSON line for each block that was said, in a tree (`extractors.formats.claude_code_tree`).
+"""Transcripts of Claude Code: a JSON line for each block that was said, in a tree (`extractors.formats.claude_code`).
 
 Sees: answers told in several lines (each part once, the counts of the last line), results with their error flag, sub-agents
 (a session of their own: `<session>~agent-<id>`), branches that were given up (kept as candidates that were not taken), slash
 commands with what was typed after them. Compaction, hooks, progress, reminders and other words of the harness become log
 events, whole. Does not see the system prompt (no transcript holds it), nor what only `toolUseResult` says.
+
+Of the tree: the last line's ancestors were taken, and with them the other lines of the same answers and the results of their
+calls: parallel calls and stream snapshots branch the tree without giving anything up. Does not see parents in other files: a
+line without a known parent goes on where the file stands, unless it is a prompt without any: that is the first prompt, edited.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from extractors.formats.anthropic_blocks import parts
-from extractors.formats.claude_code_tree import Line, climb, line_of, text
+from extractors.formats.chat import SPOKEN
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
+from extractors.formats.provider_parts import anthropic_parts
 from extractors.formats.samples import sample
-from extractors.formats.usage import tokens
+from extractors.formats.sampling import tokens
+from extractors.formats.values import word_of
 
 _HARNESS = re.compile(r"\s*(<(local-command-[a-z]+|system-reminder|bash-[a-z]+|task-notification|user-memory-input)>"
                       r"|\[Request interrupted by user|Caveat: The messages below were generated)")
 _COMMAND = re.compile(r"\s*<command-(name|message)>")
-_SPOKEN = ("message", "call", "result")
+_MESSAGE_TYPES = ("user", "assistant")
 
 
 def claims(head: Head) -> bool:
     """One of the first lines stands in the tree, or is one that only these transcripts begin with."""
-    return head.layout == "lines" and any(_is_line(each) for each in head.objects)
-
-
-def _is_line(value: Row) -> bool:
-    return ("parentUuid" in value and "sessionId" in value and "type" in value) or (
-        value.get("type") == "summary" and "leafUuid" in value) or (
-        value.get("type") == "file-history-snapshot" and "messageId" in value)
+    return head.layout == "lines" and any(
+        {"parentUuid", "sessionId", "type"} <= each.keys() or (each.get("type") == "summary" and "leafUuid" in each)
+        or (each.get("type") == "file-history-snapshot" and "messageId" in each) for each in head.objects)
 
 
 def read(records: Iterable[LogRecord], emit: Emit) -> None:
-    """The conversations of one transcript."""
-    lines: list[Line] = []
-    seen: set[tuple[str | None, str]] = set()
+    """Read the conversations of one transcript."""
+    lines: list[TranscriptLine] = []
+    ids_of_lines: set[tuple[str | None, str]] = set()
     for record in records:
         if not isinstance(record.value, dict) or not isinstance(record.value.get("type"), str):
             emit.reject(record, "no_line", "the record is no line of a transcript (an object with a type); repair it")
             continue
         line = line_of(record)
-        if line.uuid is not None and (line.session_id, line.uuid) in seen:
-            emit.reject(record, "duplicate_line", f"line {line.uuid} is in the file already; nothing to mend")
+        if line.uuid is not None and (line.session_id, line.uuid) in ids_of_lines:
+            emit.reject(record, "duplicate_line", f"line {line.uuid} is in the file already; no action needed")
             continue
-        seen.add((line.session_id, line.uuid or record.record_id))
+        ids_of_lines.add((line.session_id, line.uuid or record.record_id))
         lines.append(line)
     climb(lines)
-    teller = _Teller(emit, {line.parent for line in lines if line.value.get("isMeta") is True and line.said})
+    teller = _LineEmitter(emit, {line.parent for line in lines if line.value.get("isMeta") is True and line.has_message})
     for line in lines:
         with emit.guarded(line.record):
             teller.tell(line)
 
 
-class _Teller:
+class _LineEmitter:
     """Emits the lines of one file."""
 
     def __init__(self, emit: Emit, expanded: set[str | None]) -> None:
@@ -70,93 +72,74 @@ class _Teller:
         self._answers: dict[tuple[str | None, str], list[Row]] = {}
         """Events of each answer told so far."""
 
-    def tell(self, line: Line) -> None:
+    def tell(self, line: TranscriptLine) -> None:
         """Emit one line."""
         value = line.value
-        synthetic = line.said and value["message"].get("model") == "<synthetic>"
-        if not line.said or synthetic or value.get("isMeta") is True or value.get("isCompactSummary") is True:
+        synthetic = line.has_message and value["message"].get("model") == "<synthetic>"
+        if not line.has_message or synthetic or value.get("isMeta") is True or value.get("isCompactSummary") is True:
             kind = "synthetic" if synthetic else "meta" if value.get("isMeta") is True else value.get("subtype")
             kind = "compact summary" if value.get("isCompactSummary") is True else kind
             self._log(line, f"{value['type']} {kind}" if kind else str(value["type"]), orjson.dumps(line.record.value).decode())
         elif value["type"] == "user":
             self._user(line)
-        else:
-            self._assistant(line)
+        else:   # parts of an answer that no line told before; a text that grew takes the place of its beginning
+            rows = self._answers.setdefault((line.session_id, line.answer_id or line.record.record_id), [])
+            n_before = len(rows)
+            for part in anthropic_parts({**value["message"], "role": "assistant"}):
+                if not _is_repeated(part, rows):   # streams leave blank texts behind
+                    is_blank = part["kind"] == "message" and not part["lossy"] and not (part["content"] or "").strip()
+                    rows.append(self._log(line, "blank", part["content"]) if is_blank else self._event(line, part))
+            usage = tokens(value["message"].get("usage"))
+            if usage is not None and rows:
+                rows[0]["usage"] = orjson.dumps(usage, option=orjson.OPT_SORT_KEYS).decode()
+            if len(rows) == n_before:
+                self._emit.reject(line.record, "repeated_part",
+                                  "an earlier line of the answer tells the same; no action needed")
 
-    def _user(self, line: Line) -> None:
-        """A prompt, results, or both; what the harness said in the user's name becomes a log event."""
+    def _user(self, line: TranscriptLine) -> None:
+        """Emit a prompt, results, or both; what the harness wrote in the user's name becomes a log event."""
         message = line.value["message"]
         content = message.get("content")
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        said: list[Any] = []
+        spoken: list[Any] = []
         for block in blocks if isinstance(blocks, list) else ():
             words = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else None
-            if isinstance(words, str) and _COMMAND.match(words):
-                words, told = self._command(line, words)
+            if isinstance(words, str) and _COMMAND.match(words):   # as it was typed, where it was said to the model
+                name, typed = _between(words, "command-name"), _between(words, "command-args")
+                command = " ".join(filter(None, (name, typed)))
+                is_spoken = bool(command and (line.uuid in self._expanded or typed))
+                words = command if is_spoken else words
                 block = {"type": "text", "text": words}
             else:
-                told = not (isinstance(words, str) and _HARNESS.match(words))
-            if told:
-                said.append(block)
+                is_spoken = not (isinstance(words, str) and _HARNESS.match(words))
+            if is_spoken:
+                spoken.append(block)
             else:
                 self._log(line, "harness", words)
-        if said or not isinstance(blocks, list) or not blocks:
-            for part in parts({**message, "role": "user", "content": said if isinstance(blocks, list) else blocks}):
+        if spoken or not isinstance(blocks, list) or not blocks:
+            for part in anthropic_parts({**message, "role": "user", "content": spoken if isinstance(blocks, list) else blocks}):
                 self._event(line, part)
 
-    def _command(self, line: Line, words: str) -> tuple[str, bool]:
-        """A slash command as it was typed, and whether it was said to the model."""
-        name, typed = _between(words, "command-name"), _between(words, "command-args")
-        found = " ".join(filter(None, (name, typed)))
-        told = line.uuid in self._expanded or bool(typed)
-        return (found, True) if told and found else (words, False)
-
-    def _assistant(self, line: Line) -> None:
-        """Parts of an answer that no line told before; a text that grew takes the place of its beginning."""
-        message = line.value["message"]
-        told = self._answers.setdefault((line.session_id, line.answer_id or line.record.record_id), [])
-        new = 0
-        for part in parts({**message, "role": "assistant"}):
-            if not _told_again(part, told):
-                told.append(self._event(line, part) if _is_worded(part) else self._log(line, "blank", part["content"]))
-                new += 1
-        usage = tokens(message.get("usage"))
-        if usage is not None and told:
-            told[0]["usage"] = orjson.dumps(usage, option=orjson.OPT_SORT_KEYS).decode()
-        if not new:
-            self._emit.reject(line.record, "repeated_part", "an earlier line of the answer tells the same; nothing to mend")
-
-    def _event(self, line: Line, part: Row) -> Row:
-        session_id = self._session(line)
+    def _event(self, line: TranscriptLine, part: Row) -> Row:
+        session_id = line.conversation
         position = self._positions.get(session_id, 0)
-        if part["kind"] in _SPOKEN and line.taken:
+        if part["kind"] in SPOKEN and line.taken:
             self._positions[session_id] = position + 1
         notes = part["lossy"] if line.taken else [*part["lossy"], "candidate branch", "branch given up"]
-        model = text(line.value["message"].get("model")) if line.said else None
+        model = word_of(line.value["message"].get("model")) if line.has_message else None
         return self._emit.event(line.record, **{
             "session_id": session_id, "position": position, "model": model,
             "happened_at": microseconds(line.value.get("timestamp")), "service": self._emit.envelope.service(line.record.value),
             "name": self._emit.envelope.identity(line.record.value), **part, "lossy": notes})
 
-    def _log(self, line: Line, tool: str, content: str | None) -> Row:
-        return self._emit.event(line.record, "log", session_id=self._session(line), tool=tool, content=content, lossy=[],
+    def _log(self, line: TranscriptLine, tool: str, content: str | None) -> Row:
+        return self._emit.event(line.record, "log", session_id=line.conversation, tool=tool, content=content, lossy=[],
                                 happened_at=microseconds(line.value.get("timestamp")))
 
-    @staticmethod
-    def _session(line: Line) -> str | None:
-        if line.agent is None or line.session_id is None:
-            return line.session_id
-        return f"{line.session_id}~agent-{line.agent}"
 
-
-def _is_worded(part: Row) -> bool:
-    """Whether a part says anything: streams leave blank texts behind."""
-    return part["kind"] != "message" or bool(part["lossy"]) or bool((part["content"] or "").strip())
-
-
-def _told_again(part: Row, told: list[Row]) -> bool:
+def _is_repeated(part: Row, rows: list[Row]) -> bool:
     """Whether a line of the same answer told this part, or its beginning."""
-    for row in told:
+    for row in rows:
         if row["kind"] != part["kind"]:
             continue
         if part["kind"] == "call" and part["call_id"] is not None:
@@ -174,10 +157,108 @@ def _told_again(part: Row, told: list[Row]) -> bool:
 
 
 def _between(words: str, tag: str) -> str:
-    """What stands in the first element of that name, without white space around it."""
+    """Return what stands in the first element of that name, without white space around it."""
     _, _, rest = words.partition(f"<{tag}>")
-    found, end, _ = rest.partition(f"</{tag}>")
-    return found.strip() if end else ""
+    content, end, _ = rest.partition(f"</{tag}>")
+    return content.strip() if end else ""
+
+
+@dataclass(slots=True)
+class TranscriptLine:
+    """A line of the transcript; of a sub-agent's progress, the line inside it."""
+
+    record: LogRecord
+    value: Row
+    session_id: str | None
+    agent: str | None
+    parent: str | None
+    taken: bool = True
+
+    @property
+    def conversation(self) -> str | None:
+        """Session that its events are of; a sub-agent has its own."""
+        return self.session_id if self.agent is None or self.session_id is None else f"{self.session_id}~agent-{self.agent}"
+
+    @property
+    def has_message(self) -> bool:
+        """Whether it holds a message."""
+        return self.value.get("type") in _MESSAGE_TYPES and isinstance(self.value.get("message"), dict)
+
+    @property
+    def uuid(self) -> str | None:
+        """Its name."""
+        return word_of(self.value.get("uuid"))
+
+    @property
+    def answer_id(self) -> str | None:
+        """Id of the model's answer that it is a part of."""
+        return word_of(self.value["message"].get("id")) if self.has_message and self.value["type"] == "assistant" else None
+
+    def blocks(self) -> Iterator[Row]:
+        """Yield the blocks of its message."""
+        content = self.value["message"].get("content") if self.has_message else None
+        yield from (each for each in (content if isinstance(content, list) else ()) if isinstance(each, dict))
+
+
+def line_of(record: LogRecord) -> TranscriptLine:
+    """Return a record as a line; whom it belongs to, as far as it says so itself."""
+    value: Row = record.value
+    session_id, data = word_of(value.get("sessionId")), value.get("data")
+    inner = data.get("message") if value.get("type") == "progress" and isinstance(data, dict) else None
+    if isinstance(data, dict) and isinstance(inner, dict) and inner.get("type") in _MESSAGE_TYPES:
+        agent = word_of(data.get("agentId")) or word_of(value.get("parentToolUseID")) or "unnamed"
+        line = {"timestamp": value.get("timestamp"), **inner}
+        return TranscriptLine(record, line, session_id, agent, word_of(inner.get("parentUuid")))
+    side = (word_of(value.get("agentId")) or "") if value.get("isSidechain") is True else None
+    parent = word_of(value.get("parentUuid")) or word_of(value.get("logicalParentUuid"))
+    return TranscriptLine(record, value, session_id, side, parent)
+
+
+def climb(lines: list[TranscriptLine]) -> None:
+    """Say of each line what conversation it is of and whether it was taken."""
+    lines_by_id: dict[str | None, TranscriptLine] = {line.uuid: line for line in lines if line.uuid is not None}
+    stated = next((line.session_id for line in lines if line.session_id is not None), None)
+    groups: dict[tuple[str | None, str | None], list[TranscriptLine]] = {}
+    for line in lines:
+        line.session_id = line.session_id or stated
+        if line.agent == "":   # older versions give sub-agents no id: the first line above names them
+            first, visited = line, set[str | None]()
+            while first.parent in lines_by_id and lines_by_id[first.parent].agent is not None and first.uuid not in visited:
+                visited.add(first.uuid)
+                first = lines_by_id[first.parent]
+            line.agent = (first.uuid or "unnamed")[:8]
+        groups.setdefault((line.session_id, line.agent), []).append(line)
+    for group in groups.values():
+        _take(group, lines_by_id)
+
+
+def _take(group: list[TranscriptLine], lines_by_id: dict[str | None, TranscriptLine]) -> None:
+    """Mark the lines of one conversation that were given up."""
+    parents: dict[int, TranscriptLine] = {}   # the line before each, by identity
+    before: TranscriptLine | None = None
+    for each in group:
+        value, parent = each.value, lines_by_id.get(each.parent) if each.parent is not None else None
+        is_first_prompt = (   # an edited first prompt begins the conversation anew
+            each.has_message and value["type"] == "user" and "parentUuid" in value and value["parentUuid"] is None
+            and not (value.get("isCompactSummary") or value.get("isMeta") or each.record.value is not value))
+        if parent is not None:
+            parents[id(each)] = parent
+        elif before is not None and not is_first_prompt:
+            parents[id(each)] = before
+        before = each if each.uuid is not None else before
+    line = next((each for each in reversed(group) if each.has_message), None)
+    path: set[int] = set()
+    while line is not None and id(line) not in path:
+        path.add(id(line))
+        line = parents.get(id(line))
+    answers = {each.answer_id for each in group if id(each) in path and each.answer_id is not None}
+    kept = [each for each in group if id(each) in path or each.answer_id in answers]
+    calls = {block["id"] for each in kept for block in each.blocks() if "input" in block and isinstance(block.get("id"), str)}
+    for each in group:
+        answered = (block.get("tool_use_id") for block in each.blocks())
+        if each.has_message and not (id(each) in path or each.answer_id in answers
+                                     or any(isinstance(call_id, str) and call_id in calls for call_id in answered)):
+            each.taken = False
 
 
 FORMAT = Format(name="claude_code", history="once", claims=claims, read=read, sample=sample("claude_code.jsonl"), apart=False,

@@ -25,7 +25,7 @@ _READ = frozenset({"specversion", "id", "source", "type", "subject", "time", "da
 
 
 def claims(head: Head) -> bool:
-    """The first object states a version of the specification, a type and a source."""
+    """Return whether the first object states a version of the specification, a type and a source."""
     first = head.first
     return head.layout in ("lines", "document") and all(
         isinstance(first.get(name), str) for name in ("specversion", "type", "source"))
@@ -33,43 +33,38 @@ def claims(head: Head) -> bool:
 
 def read(records: Iterable[LogRecord], emit: Emit) -> None:
     """One business event each; the second delivery of one is a reject."""
-    seen: set[tuple[str, str]] = set()
+    delivered: set[tuple[str, str]] = set()
     links: set[tuple[str, str]] = set()
     for record in records:
-        events = record.value if isinstance(record.value, list) and record.value else [record.value]
-        for event in events:
+        for event in record.value if isinstance(record.value, list) and record.value else [record.value]:
             if not isinstance(event, dict) or not isinstance(event.get("type"), str):
                 emit.reject(record, "no_cloud_event", "the record is no event with a type; leave it out or repair it")
                 continue
-            identity = (str(event.get("source")), str(event.get("id")))
-            if event.get("id") is not None and identity in seen:
-                emit.reject(record, "duplicate_event", f"event {identity[1]} of {identity[0]} was delivered before; "
-                            "nothing to mend")
+            source, name = str(event.get("source")), str(event.get("id"))
+            if event.get("id") is not None and (source, name) in delivered:
+                emit.reject(record, "duplicate_event", f"event {name} of {source} was delivered before; no action needed")
                 continue
-            seen.add(identity)
+            delivered.add((source, name))
             with emit.guarded(record):
-                _event(record, event, emit, links)
-
-
-def _event(record: LogRecord, event: Row, emit: Emit, links: set[tuple[str, str]]) -> None:
-    carried = _data(event)
-    inside = carried if isinstance(carried, dict) else {}
-    session = _stated(event, _SESSION) or emit.envelope.session_id(event) or emit.envelope.session_id(inside)
-    trace = _trace(event)
-    if session is not None and trace is not None and (session, trace) not in links:
-        links.add((session, trace))
-        emit.event(record, "link", session_id=session, value=trace)
-    emit.event(record, "business", session_id=session or trace, happened_at=microseconds(event.get("time")),
-               service=emit.envelope.service(event), call_id=str(event["id"]) if event.get("id") is not None else None,
-               tool=event["type"], name=emit.envelope.identity(event) or _stated(event, _IDENTITY) or
-               emit.envelope.identity(inside),
-               arguments=orjson.dumps(carried if isinstance(carried, dict) else {"data": carried}).decode(),
-               content=event.get("subject") if isinstance(event.get("subject"), str) else None,
-               lossy=[f"{name} {value}" for name, value in event.items() if name not in _READ])
+                carried = _data(event)
+                inside = carried if isinstance(carried, dict) else {}
+                session = _stated(event, _SESSION) or emit.envelope.session_id(event) or emit.envelope.session_id(inside)
+                parts = str(event.get("traceparent") or "").split("-")
+                trace = f"trace:{parts[1]}" if len(parts) >= 4 and len(parts[1]) == 32 else None
+                if session is not None and trace is not None and (session, trace) not in links:
+                    links.add((session, trace))
+                    emit.event(record, "link", session_id=session, value=trace)
+                emit.event(record, "business", session_id=session or trace, happened_at=microseconds(event.get("time")),
+                           service=emit.envelope.service(event), tool=event["type"],
+                           call_id=str(event["id"]) if event.get("id") is not None else None,
+                           name=emit.envelope.identity(event) or _stated(event, _IDENTITY) or emit.envelope.identity(inside),
+                           arguments=orjson.dumps(carried if isinstance(carried, dict) else {"data": carried}).decode(),
+                           content=event.get("subject") if isinstance(event.get("subject"), str) else None,
+                           lossy=[f"{name} {value}" for name, value in event.items() if name not in _READ])
 
 
 def _data(event: Row) -> Any:
-    """What the event carries: a value, or text; base64 is undone where it holds either."""
+    """Return what the event carries: a value, or text; base64 is undone where it holds either."""
     if "data_base64" not in event:
         return event.get("data", {})
     try:
@@ -83,12 +78,6 @@ def _data(event: Row) -> Any:
         return orjson.loads(content)
     except orjson.JSONDecodeError:
         return text
-
-
-def _trace(event: Row) -> str | None:
-    """`trace:` and the trace id of a W3C `traceparent`."""
-    parts = str(event.get("traceparent") or "").split("-")
-    return f"trace:{parts[1]}" if len(parts) >= 4 and len(parts[1]) == 32 else None
 
 
 def _stated(event: Row, names: tuple[str, ...]) -> str | None:

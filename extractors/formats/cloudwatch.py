@@ -1,7 +1,7 @@
 """CloudWatch Logs: what filter-log-events and get-log-events print, Insights' results, and subscriptions (Lambda, Kinesis,
 Firehose: base64 of gzip of `{messageType, logGroup, logStream, logEvents}`; Firehose's files without line ends between).
 
-Each message is told as `application` tells it bare; the log group is the service where the message names none.
+Each message is read as `application` reads it bare; the log group is the service where the message names none.
 Does not see: the S3 export task's files, which are text with a time before each line (`text_log` reads them).
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from extractors.formats.application import Around, Teller
+from extractors.formats.application import PayloadContext, PayloadReader
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
 from extractors.formats.samples import sample
@@ -32,54 +32,58 @@ def claims(head: Head) -> bool:
         return bool(head.text) and head.text[0].replace(" ", "").startswith(_FIREHOSE) and '"logEvents"' in head.text[0]
     if head.layout not in ("lines", "document"):
         return False
-    events = first.get("events")
-    return _is_envelope(first) or _is_packed(first) or _is_insights(first) or (
-        isinstance(events, list) and bool(events) and isinstance(events[0], dict)
-        and {"timestamp", "message"} <= events[0].keys() and bool({"ingestionTime", "logStreamName"} & events[0].keys()))
+    if (isinstance(first.get("logEvents"), list) and "messageType" in first) or [*_packed(first)]:
+        return True
+    events, rows = first.get("events"), first.get("results")
+    row = rows[0] if isinstance(rows, list) and rows else None   # of Insights: a list of {field, value}
+    if isinstance(row, list) and row and isinstance(row[0], dict) and {"field", "value"} <= row[0].keys():
+        return True
+    return isinstance(events, list) and bool(events) and isinstance(events[0], dict) and \
+        {"timestamp", "message"} <= events[0].keys() and not {"ingestionTime", "logStreamName"}.isdisjoint(events[0])
 
 
 def read(records: Iterable[LogRecord], emit: Emit) -> None:
-    """The events of every message."""
-    teller = Teller(emit)
+    """Read the events of every message."""
+    reader = PayloadReader(emit)
     for record in records:
         with emit.guarded(record):
-            told = False
+            has_events = False
             for value in _values(record.value):
-                told |= _tell(record, value, teller, emit)
-            if not told:
-                emit.reject(record, "no_log_events", "the record holds no log events; nothing to mend")
-    teller.finish()
+                has_events |= _read_object(record, value, reader, emit)
+            if not has_events:
+                emit.reject(record, "no_log_events", "the record holds no log events; no action needed")
+    reader.finish()
 
 
 def _values(value: Any) -> Iterator[Row]:
-    """The objects of a record: it, what is packed in it, or what stands one after the other in a text."""
+    """Yield the objects of a record: it, what is packed in it, or what stands one after the other in a text."""
     if isinstance(value, str):
         decoder, at = json.JSONDecoder(), 0
         while at < len(value):
             inner, at = decoder.raw_decode(value, at)
             yield from _values(inner)
             at += len(value[at:]) - len(value[at:].lstrip())
-    elif isinstance(value, dict) and _is_packed(value):
-        for packed in _packed(value):
-            yield from _values(_unpacked(packed))
     elif isinstance(value, dict):
-        yield value
+        texts = list(_packed(value))
+        for packed in texts:
+            yield from _values(_unpacked(packed))
+        if not texts:
+            yield value
 
 
-def _tell(record: LogRecord, value: Row, teller: Teller, emit: Emit) -> bool:
-    """Tell the events of one object; whether it held any."""
+def _read_object(record: LogRecord, value: Row, reader: PayloadReader, emit: Emit) -> bool:
+    """Read the events of one object; whether it held any."""
     if value.get("messageType") == "CONTROL_MESSAGE":
-        emit.reject(record, "control_message", "the service asks here whether anybody listens; nothing to mend")
+        emit.reject(record, "control_message", "the service asks here whether anybody listens; no action needed")
         return True
     service = _service(value.get("logGroup"))
-    found = list(_events(value))
-    for event in found:
-        stream = event.get("logStreamName", value.get("logStream"))
-        around = Around(happened_at=microseconds(event.get("timestamp", event.get("@timestamp"))),
-                        service=service or _service(stream))
+    events = list(_events(value))
+    for event in events:
+        at = microseconds(event.get("timestamp", event.get("@timestamp")))
+        around = PayloadContext(at, service or _service(event.get("logStreamName", value.get("logStream"))))
         message = event.get("message", event.get("@message"))
-        teller.tell(record, event if message is None else message, around)
-    return bool(found)
+        reader.read(record, event if message is None else message, around)
+    return bool(events)
 
 
 def _events(value: Row) -> Iterator[Row]:
@@ -92,25 +96,11 @@ def _events(value: Row) -> Iterator[Row]:
 
 
 def _service(name: Any) -> str | None:
-    """A log group's or stream's name without path and instance: `/aws/lambda/shop` and `shop/i-0abc` to `shop`."""
+    """Return a log group's or stream's name without path and instance: `/aws/lambda/shop` and `shop/i-0abc` to `shop`."""
     if not isinstance(name, str) or not name.strip("/"):
         return None
     parts = name.strip("/").split("/")
     return parts[-1] if name.startswith("/") else parts[0]
-
-
-def _is_envelope(value: Row) -> bool:
-    return isinstance(value.get("logEvents"), list) and "messageType" in value
-
-
-def _is_insights(value: Row) -> bool:
-    rows = value.get("results")
-    return isinstance(rows, list) and bool(rows) and isinstance(rows[0], list) and bool(rows[0]) and \
-        isinstance(rows[0][0], dict) and {"field", "value"} <= rows[0][0].keys()
-
-
-def _is_packed(value: Row) -> bool:
-    return next(_packed(value), None) is not None
 
 
 def _packed(value: Row) -> Iterator[str]:
@@ -120,13 +110,13 @@ def _packed(value: Row) -> Iterator[str]:
         yield inner["data"]
     rows = value.get("Records", value.get("records"))
     for row in rows if isinstance(rows, list) else ():
-        held = row.get("kinesis", row) if isinstance(row, dict) else None
-        if isinstance(held, dict) and isinstance(held.get("data"), str):
-            yield held["data"]
+        kinesis = row.get("kinesis", row) if isinstance(row, dict) else None
+        if isinstance(kinesis, dict) and isinstance(kinesis.get("data"), str):
+            yield kinesis["data"]
 
 
 def _unpacked(packed: str) -> Any:
-    """What a base64 text of gzip holds. Errors: ValueError where it holds nothing of the kind."""
+    """Return what a base64 text of gzip holds. Errors: ValueError where it holds nothing of the kind."""
     try:
         stream = zlib.decompressobj(wbits=47)
         text = stream.decompress(base64.b64decode(packed, validate=True), _MOST_BYTES)

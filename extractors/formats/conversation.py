@@ -3,30 +3,31 @@
 In: `Generation`s (one answer of a model each, with the history that it was given) and `Execution`s (one run of a tool each) of
 one session. Out: events with positions. Messages give the content, executions give times and errors; a call that only an
 execution tells of is taken from there. A generation may repeat the whole history, or bring only what is new.
+Traces that name no session are one conversation where a turn's history holds all that an earlier trace told, up to a part that
+is telling. Does not see: two conversations that were word for word the same until one went on; the latest is taken.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
-from extractors.formats.chat import arguments_of
+from extractors.formats.chat import SPOKEN, arguments_of, call_part
 from extractors.formats.format import Emit, LogRecord, Row
-from extractors.formats.history import History, print_of
-from extractors.formats.overlap import Print, canonical, n_known
+from extractors.formats.history import Print, PromptHistory, canonical, is_telling, n_known, print_of
 from extractors.formats.sampling import laid
 
 NOT_CAPTURED = "content not captured"
 """Note on an answer of which the log has the time and the token counts alone."""
-_COUNTED = ("message", "call", "result")
 FROM_SPAN = "call known from its span alone"
 """Note on a call that no message tells of."""
 
 
 @dataclass(slots=True)
-class Span:
+class ConversationSpan:
     """What a generation and an execution have in common."""
 
     record: LogRecord
@@ -46,14 +47,19 @@ class Span:
     @property
     def latency_ms(self) -> float | None:
         """How long it took, None where a time is not known."""
-        return None if self.started_at is None or self.ended_at is None else (self.ended_at - self.started_at) / 1000
+        return milliseconds(self.started_at, self.ended_at)
+
+
+def milliseconds(started_at: int | None, ended_at: int | None) -> float | None:
+    """Time between two instants, None where one is not known."""
+    return None if started_at is None or ended_at is None else (ended_at - started_at) / 1000
 
 
 @dataclass(slots=True)
-class Generation(Span):
+class Generation(ConversationSpan):
     """One answer of a model."""
 
-    asked: list[Row] | History = field(default_factory=list)
+    prompt: list[Row] | PromptHistory = field(default_factory=list)
     """Parts of the input, system instructions first: event fields as `extractors.formats.chat.parts` gives them (kind, role,
     content, call_id, tool, arguments, is_error, lossy …); each has `kind` and `lossy`. `_record`: the record that told it,
     where it is another one than the generation's."""
@@ -65,13 +71,13 @@ class Generation(Span):
     the sampling parameters and the tokens (`extractors.formats.sampling`)."""
 
     @property
-    def history(self) -> History:
+    def history(self) -> PromptHistory:
         """The input."""
-        return self.asked if isinstance(self.asked, History) else History(self.asked)
+        return self.prompt if isinstance(self.prompt, PromptHistory) else PromptHistory(self.prompt)
 
 
 @dataclass(slots=True)
-class Execution(Span):
+class Execution(ConversationSpan):
     """One run of a tool."""
 
     tool: str | None = None
@@ -96,10 +102,10 @@ def tell(session_id: str, generations: Iterable[Generation], executions: Iterabl
 
 
 @dataclass(slots=True, eq=False)
-class _Part:
+class _ConversationPart:
     """A part told: the span that told it, its place in the span, and its event fields."""
 
-    span: Span
+    span: ConversationSpan
     place: str
     row: Row
     candidate: bool = False
@@ -111,48 +117,46 @@ class _Story:
     """The parts told so far."""
 
     def __init__(self) -> None:
-        self._parts: list[_Part] = []
+        self._parts: list[_ConversationPart] = []
         self._prints: list[Print] = []
-        self._same: History | None = None
+        self._same: PromptHistory | None = None
         """An input whose prints are the first ones told."""
-        self._calls: dict[tuple[str, Any], deque[_Part]] = {}
-        self._results: dict[Any, list[_Part]] = {}
+        self._calls: dict[tuple[str, Any], deque[_ConversationPart]] = {}
+        self._results: dict[Any, list[_ConversationPart]] = {}
 
     def answer(self, span: Generation) -> None:
         """Take in what one generation adds: the new end of its input, then its output."""
         history = span.history
-        new = list(history.beyond(self._known(history)))
+        new = list(history.beyond(self._n_shared(history)))
         last = max((i for i, part in new if part.get("role") == "assistant"), default=-1)
         asked_at = span.started_at or span.ended_at
         for i, part in new:
-            self._add(_Part(span, f"in{i}", {"happened_at": asked_at if i > last else None, **part}))
+            self._add(_ConversationPart(span, f"in{i}", {"happened_at": asked_at if i > last else None, **part}))
         for index, answer in enumerate(span.answers):
-            told = laid(span.usage, [part["kind"] for part in answer])
+            usages = laid(span.usage, [part["kind"] for part in answer])
             for i, part in enumerate(answer):
                 notes = [*(part.get("lossy") or ()), *([f"candidate {index}"] if index else ())]
                 row = {"happened_at": span.ended_at or span.started_at, "latency_ms": span.latency_ms, **part, "lossy": notes}
-                if index == 0 and told[i]:
-                    row["usage"] = told[i]
-                self._add(_Part(span, f"out{index}.{i}", row, candidate=index > 0))
+                if index == 0 and usages[i]:
+                    row["usage"] = usages[i]
+                self._add(_ConversationPart(span, f"out{index}.{i}", row, candidate=index > 0))
 
-    def _known(self, history: History) -> int:
+    def _n_shared(self, history: PromptHistory) -> int:
         """How many leading prints of the input are told already."""
         links = history.since(self._same)
         before = self._same.n_prints if self._same is not None and links is not None else 0
-        prints = [each for link in (links if links is not None else history.since(None) or ()) for each in link.prints]
-        told = self._prints[before:]
-        if prints[:len(told)] == told or told[:len(prints)] == prints:
+        prints = history.all_prints if links is None else [each for link in links for each in link.prints]
+        rest = self._prints[before:]
+        if prints[:len(rest)] == rest or rest[:len(prints)] == prints:
             self._same = history
-            return before + min(len(prints), len(told))
-        if before:
-            prints = [each for link in history.since(None) or () for each in link.prints]
-        self._same = None
-        known = n_known(self._prints, prints)
-        if known is None:   # only what is new, after instructions that are known
-            known = next((i for i, each in enumerate(prints) if each not in self._prints[:1]), len(prints))
-        return known
+            return before + min(len(prints), len(rest))
+        prints, self._same = history.all_prints if before else prints, None
+        n_shared = n_known(self._prints, prints)
+        if n_shared is None:   # only what is new, after instructions that are known
+            n_shared = next((i for i, each in enumerate(prints) if each not in self._prints[:1]), len(prints))
+        return n_shared
 
-    def _add(self, part: _Part) -> None:
+    def _add(self, part: _ConversationPart) -> None:
         self._parts.append(part)
         row = part.row
         if part.candidate:
@@ -169,51 +173,40 @@ class _Story:
         """Take a tool's run in: times and error of the call it answers, or the call itself."""
         part = self._call_of(span)
         if part is None:
-            arguments, notes = arguments_of(span.arguments)
-            part = _Part(span, "call", {
-                "kind": "call", "role": "assistant", "requestor": "assistant", "call_id": span.call_id, "tool": span.tool,
-                "arguments": arguments, "lossy": [*notes, FROM_SPAN]})
-            self._parts.insert(self._place_of(span.started_at or span.ended_at or 0), part)
+            part = _ConversationPart(span, "call", call_part("assistant", span.call_id, span.tool, span.arguments, [FROM_SPAN]))
+            instant = span.started_at or span.ended_at or 0
+            place = len(self._parts)
+            for i in range(len(self._parts) - 1, -1, -1):
+                happened_at = self._parts[i].row.get("happened_at")
+                if happened_at is not None:
+                    if happened_at <= instant:
+                        break
+                    place = i
+            self._parts.insert(place, part)
         part.taken = True
         part.row.update(happened_at=span.started_at, latency_ms=span.latency_ms)
-        self._result(span, part)
-
-    def _place_of(self, instant: int) -> int:
-        """Before the first part that happened later."""
-        place = len(self._parts)
-        for i in range(len(self._parts) - 1, -1, -1):
-            happened_at = self._parts[i].row.get("happened_at")
-            if happened_at is not None:
-                if happened_at <= instant:
-                    break
-                place = i
-        return place
-
-    def _result(self, span: Execution, call: _Part) -> None:
-        """Give the call's result its time and error, or take the result from the span."""
-        call_id = call.row.get("call_id")
+        call_id = part.row.get("call_id")
         if call_id is not None:
             result = next((each for each in self._results.get(call_id, ()) if not each.taken), None)
         else:
-            after = self._parts[self._parts.index(call) + 1:]
+            after = self._parts[self._parts.index(part) + 1:]
             result = next((each for each in after if each.row["kind"] == "result" and not each.taken), None)
-        if result is None:
-            if span.result is None and span.ended_at is None:
-                return
-            result = _Part(span, "result", {"kind": "result", "call_id": call_id, "content": span.result,
-                                            "lossy": list(span.notes)})
-            self._parts.insert(self._parts.index(call) + 1, result)
-        result.taken = True
-        result.row.update(happened_at=span.ended_at, tool=span.tool)
-        if span.is_error is not None:
-            result.row["is_error"] = span.is_error
+        if result is None and (span.result is not None or span.ended_at is not None):   # the span's own is the result
+            result = _ConversationPart(span, "result", {
+                "kind": "result", "call_id": call_id, "content": span.result, "lossy": list(span.notes)})
+            self._parts.insert(self._parts.index(part) + 1, result)
+        if result is not None:
+            result.taken = True
+            result.row.update(happened_at=span.ended_at, tool=span.tool)
+            if span.is_error is not None:
+                result.row["is_error"] = span.is_error
 
-    def _call_of(self, span: Execution) -> _Part | None:
-        """The call that was run: by id, else the oldest of that tool that no span ran (with an id: and of those arguments)."""
+    def _call_of(self, span: Execution) -> _ConversationPart | None:
+        """Find the call that was run: by id, else the oldest of that tool (with an id: and of those arguments) not run yet."""
         if span.call_id:
             waiting = self._calls.get(("id", span.call_id), deque())
-            if (found := next((each for each in waiting if not each.taken), None)) is not None:
-                return found
+            if (call := next((each for each in waiting if not each.taken), None)) is not None:
+                return call
         waiting = self._calls.get(("tool", span.tool), deque())
         while waiting and waiting[0].taken:
             waiting.popleft()
@@ -225,9 +218,7 @@ class _Story:
         return next((each for each in waiting if not each.taken and canonical(each.row.get("arguments")) == wanted), None)
 
     def emit(self, session_id: str, emit: Emit) -> None:
-        """All parts with their positions, counted over what is said, called and answered; all else, and candidates that were
-        not taken, share the position of what comes next.
-        """
+        """Emit all parts; what is not said, called or answered, or was not taken, shares the position of what comes next."""
         position = 0
         for part in self._parts:
             span = part.span
@@ -235,4 +226,27 @@ class _Story:
                           "model": span.model if isinstance(span, Generation) else None, "position": position, **part.row}
             record = fixed.pop("_record", span.record)
             emit.event(record, place=f"{span.span_id}/{part.place}", **fixed)
-            position += 1 if not part.candidate and fixed["kind"] in _COUNTED else 0
+            position += 1 if not part.candidate and fixed["kind"] in SPOKEN else 0
+
+
+def stitched(traces: Mapping[str, Sequence[Generation]]) -> dict[str, str]:
+    """By trace, the first trace of its conversation (itself, where nothing came before)."""
+    ordered = sorted(((min(each.order for each in generations), trace) for trace, generations in traces.items() if generations))
+    ends: dict[int, str] = {}
+    first: dict[str, str] = {}
+    for _, trace in ordered:
+        generations = sorted(traces[trace], key=lambda each: each.order)
+        begins = marks(generations[0].history.all_prints) if ends else []
+        before = next((ends[mark] for mark in reversed(begins) if mark in ends), None)
+        first[trace] = first[before] if before is not None else trace
+        last = generations[-1]   # what was told when it had answered
+        answer = last.answers[0] if last.answers else []
+        prints = [*last.history.all_prints, *(print_of(part) for part in answer if part["kind"] != "reasoning")]
+        if prints and is_telling(prints[-1]):
+            ends[marks(prints)[-1]] = trace
+    return first
+
+
+def marks(prints: Iterable[Print]) -> list[int]:
+    """Return a mark of each beginning of a history."""
+    return list(accumulate(prints, lambda mark, each: hash((mark, each)), initial=0))[1:]

@@ -1,11 +1,11 @@
-"""What a person corrected: one JSON line for each word on a session's outcome, a family's name or a check of a rubric.
+"""What a person corrected: one JSON line for each statement on a session's outcome, a family's name or a check of a rubric.
 
     {"format": "traceroom-correction/1", "at": "2026-03-09T10:00:00Z", "by": "Ada", "why": "…",
      "subject": {"kind": "outcome", "id": SESSION}, "value": "good"}
 
 `value` of an outcome: `good` or `bad`; of a family: its name; of a check: an object of `accepted`, `role`, `weight`, `says`;
-null takes back what was said of the subject before. The id of a check is its own (wherever it stands) or TASK/CHECK.
-Sees: who, when, why, of what, and what. Does not see: whether there is such a thing; the build does.
+null takes back what was stated of the subject before. The id of a check is its own (wherever it stands) or TASK/CHECK.
+Does not see: whether the subject exists; the build does.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _FAMILY = "traceroom-correction/"
 
 
 def claims(head: Head) -> bool:
-    """The first object says that it is a correction."""
+    """Return whether the first object says that it is a correction."""
     return head.layout in ("lines", "document") and str(head.first.get("format", "")).startswith(_FAMILY)
 
 
 def read(records: Iterable[LogRecord], emit: Emit) -> None:
-    """One event a line; a line that is no whole correction is left, with the first thing that it lacks."""
+    """One event a line; a line that is no whole correction is rejected, with what it lacks first."""
     for record in records:
         value = record.value if isinstance(record.value, dict) else {}
         problem = wrong_with(value)
@@ -49,7 +49,7 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
 
 
 def wrong_with(line: Row) -> str | None:
-    """What keeps an object from being a correction, in a few words; None where nothing does."""
+    """Return what keeps an object from being a correction, in a few words; None where nothing does."""
     if line.get("format") != VERSION:
         return f"its format is not {VERSION}"
     if microseconds(line.get("at")) is None:
@@ -62,10 +62,8 @@ def wrong_with(line: Row) -> str | None:
         return f"'subject' is not {{kind: {' or '.join(KINDS)}, id}}"
     if "value" not in line:
         return "'value' is not there"
-    return _wrong_value(subject["kind"], line["value"])
-
-
-def _wrong_value(kind: str, value: Any) -> str | None:
+    kind = subject["kind"]
+    value = line["value"]
     if value is None:
         return None
     if kind == "outcome":
@@ -74,7 +72,7 @@ def _wrong_value(kind: str, value: Any) -> str | None:
         return None if _is_text(value) else "'value' of a family is no name"
     if not isinstance(value, dict) or not value or value.keys() - _OF_A_CHECK.keys():
         return f"'value' of a check is no object of {', '.join(_OF_A_CHECK)}"
-    wrong = next((name for name, told in value.items() if not _OF_A_CHECK[name](told)), None)
+    wrong = next((name for name, item in value.items() if not _OF_A_CHECK[name](item)), None)
     return f"'{wrong}' of a check cannot be {value[wrong]!r}" if wrong else None
 
 
@@ -82,11 +80,8 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _is_weight(value: Any) -> bool:
-    return type(value) in (int, float) and 0 <= value <= MOST_WEIGHT
-
-
 _OF_A_CHECK = {"accepted": lambda value: isinstance(value, bool), "role": lambda value: value in ROLES,
-               "weight": _is_weight, "says": _is_text}
+               "weight": lambda value: type(value) in (int, float) and 0 <= value <= MOST_WEIGHT, "description": _is_text,
+               "says": _is_text}
 
 FORMAT = Format(name=NAME, claims=claims, read=read, sample=sample("correction.jsonl"), rank=5)

@@ -1,26 +1,31 @@
 """Changes of database rows as Debezium writes them: bare, wrapped in `{schema, payload}` or by a broker, or flattened to the
 row with `__op` and `__deleted`.
 
-Sees create, update, delete and snapshot reads, and what encoded values mean where the record brings its schema. A column that
-did not change and was not logged (the TOAST placeholder) is taken from `before` where that has it, else left out of `after`
-and named in `lossy`. A `null` line is a tombstone after a delete and says nothing new. Truncations change no single row: they
-are rejects; messages written to the database's log are log events.
-Does not see: what a base64 decimal means without its schema; such values are kept as logged.
+Sees create, update, delete and snapshot reads, and what encoded values mean where the record brings its schema (Kafka Connect,
+with Debezium's logical types): decimals become numbers where a double holds every digit, else text; dates and timestamps become
+ISO 8601 (without a zone: they have none). A column that did not change and was not logged (the TOAST placeholder) is taken from
+`before` where that has it, else left out of `after` and named in `lossy`. A `null` line is a tombstone after a delete.
+Truncations change no single row: they are rejects; messages written to the database's log are log events.
+Does not see: what a base64 decimal means without its schema, times of day, intervals, geometry; they are kept as logged.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
+import binascii
+from collections.abc import Callable, Iterable
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
 import orjson
 
-from extractors.formats.debezium_types import decode, decoders
 from extractors.formats.format import Block, Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
 from extractors.formats.samples import sample
+from extractors.formats.values import object_in, object_of
 
 _OPERATIONS = {"c": "create", "u": "update", "d": "delete", "r": "snapshot"}
 _UNCHANGED = ("__debezium_unavailable_value", "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==")
@@ -30,15 +35,15 @@ _FROM, _TO = 10**14, 10**17
 _NO_KEY = msgspec.Raw(b"")
 _ROW_BEGINS = ("{", "n")
 """Of an object, of null."""
-_FLAT = ("__op", "__deleted")
+_FLAT = frozenset(("__op", "__deleted"))
 
 
 def claims(head: Head) -> bool:
-    """The first object (or its payload) has an operation and a source with a table; or is a row with `__op`."""
+    """Return whether the first object (or its payload) has an operation and a source with a table; or is a row with `__op`."""
     first = payload(head.first)
     source = first.get("source")
     return head.layout in ("lines", "document") and (
-        _is_flat(first) or (isinstance(first.get("op"), str) and isinstance(source, dict) and (
+        not _FLAT.isdisjoint(first) or (isinstance(first.get("op"), str) and isinstance(source, dict) and (
             "connector" in source or "table" in source or "collection" in source)))
 
 
@@ -47,25 +52,28 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
     service = emit.envelope.service({})
     for record in records:
         if record.value is None:
-            emit.reject(record, "tombstone", "a tombstone repeats the delete before it; nothing to mend")
+            emit.reject(record, "tombstone", "a tombstone repeats the delete before it; no action needed")
             continue
         with emit.guarded(record):
-            fields = fields_of(record.value)
+            fields, change = fields_of(record.value), payload(record.value)
             if fields is not None:
                 fields["position"] = record.line if fields["position"] is None else fields["position"]
                 emit.event(record, "row_change", service=service, **fields)
+            elif change.get("op") == "m" and isinstance(message := change.get("message"), dict):
+                try:   # what somebody wrote to the database's log
+                    content = base64.b64decode(message.get("content") or "", validate=True).decode()
+                except ValueError:
+                    content = str(message.get("content"))
+                at = microseconds(object_of(change.get("source")).get("ts_ms") or change.get("ts_ms"))
+                emit.event(record, "log", service=service, tool=str(message.get("prefix") or "message"), content=content,
+                           happened_at=at)
             else:
-                _no_change(record, payload(record.value), service, emit)
+                emit.reject(record, "unsupported_operation",
+                            f"operation {change.get('op')!r} changes no single row; state its effect as row changes")
 
 
-def read_block(block: Block, emit: Emit) -> None:
-    """The same of many lines: changes in the plain shape go to columns at once."""
-    others = read_plain(block, emit)
-    read((record for index in others if (record := block.record(index)) is not None), emit)
-
-
-class _Source(msgspec.Struct):
-    """What a plain change says of where it was read; errors where it does not."""
+class _PlainSource(msgspec.Struct):
+    """Where a plain change was read; one that does not state all of it is not plain."""
 
     ts_us: int
     lsn: int
@@ -73,24 +81,24 @@ class _Source(msgspec.Struct):
     table: str
 
 
-class _Change(msgspec.Struct):
+class _PlainChange(msgspec.Struct):
     """A plain change, its rows as the text that they are."""
 
     op: Literal["c", "u", "d", "r"]
-    source: _Source
+    source: _PlainSource
     before: msgspec.Raw
     after: msgspec.Raw
     key: msgspec.Raw = _NO_KEY
 
 
-def read_plain(block: Block, emit: Emit) -> list[int]:
-    """Tell the changes that are not wrapped and hold whole rows; returns the indexes of the other records."""
+def read_block(block: Block, emit: Emit) -> None:
+    """Read the same of many lines: changes that are not wrapped and hold whole rows go to columns at once."""
     others: list[int] = []
     rows: list[tuple[str, str, str, int, int, str, str]] = []
-    decode = msgspec.json.Decoder(_Change).decode
+    decode_line = msgspec.json.Decoder(_PlainChange).decode
     for index, line in enumerate(block.contents):
         try:
-            change = decode(line)
+            change = decode_line(line)
             before, after = str(change.before, "utf-8"), str(change.after, "utf-8")
             source = change.source
             plain = before[:1] in _ROW_BEGINS and after[:1] in _ROW_BEGINS and _FROM < source.ts_us < _TO
@@ -105,11 +113,11 @@ def read_plain(block: Block, emit: Emit) -> list[int]:
         ids, names, tables, instants, places, transactions, values = (list(column) for column in zip(*rows, strict=True))
         emit.block(ids, "row_change", service=emit.envelope.service({}), name=names, tool=tables, happened_at=instants,
                    position=places, call_id=transactions, value=values)
-    return others
+    read((record for index in others if (record := block.record(index)) is not None), emit)
 
 
 def fields_of(value: Any) -> Row | None:
-    """The columns of the event that the row change in `value` is; None where it changes no single row.
+    """Return the columns of the event that the row change in `value` is; None where it changes no single row.
 
     Pure: depends on nothing but `value`, whose row images it may amend. `position` is None where the database states none.
     Errors: TypeError, AttributeError and the like for a value of another shape.
@@ -117,25 +125,34 @@ def fields_of(value: Any) -> Row | None:
     change = payload(value)
     operation, source = _OPERATIONS.get(str(change.get("op"))), change.get("source")
     if operation is None or not isinstance(source, dict):
-        return _flat(change) if _is_flat(change) else None
+        return None if _FLAT.isdisjoint(change) else _flat(change)
     before, after = _row(change.get("before")), _row(change.get("after"))
     lossy = _fill(before, after) if after else []
     if value is not change and (by_column := decoders(value.get("schema"))):
         decode(before, by_column)
         decode(after, by_column)
-    key = _key(value)
+    key = value.get("key") if isinstance(value, dict) and "op" not in value else None
+    key = key.get("payload", key) if isinstance(key, dict) else key
     committed = source.get("ts_us") or source.get("ts_ms") or change.get("ts_ms")
     place, transaction = source.get("lsn"), source.get("txId")
+    if transaction is None:
+        transaction = object_of(change.get("transaction")).get("id")
     return {"happened_at": microseconds(committed), "position": place if isinstance(place, int) else None, "name": operation,
-            "call_id": str(transaction) if transaction is not None else _transaction(change),
+            "call_id": str(transaction) if transaction is not None else None,
             "tool": str(source.get("table") or source.get("collection")),
             "arguments": orjson.dumps(key).decode() if key is not None else None,
             "value": orjson.dumps({"before": before, "after": after}).decode(), "lossy": lossy}
 
 
+def _row(value: Any) -> Row | None:
+    """Return a row image; some connectors write it as JSON text."""
+    image = object_in(value) if isinstance(value, str) else value
+    return image if isinstance(image, dict) else None
+
+
 def payload(value: Any) -> Row:
-    """The change inside whatever wraps it: `{schema, payload}`, or a broker's `{key, value}`."""
-    while isinstance(value, dict) and "op" not in value and not _is_flat(value):
+    """Return the change inside whatever wraps it: `{schema, payload}`, or a broker's `{key, value}`."""
+    while isinstance(value, dict) and "op" not in value and _FLAT.isdisjoint(value):
         inner = value.get("payload", value.get("value"))
         if not isinstance(inner, dict):
             break
@@ -158,65 +175,84 @@ def _fill(before: Row | None, after: Row) -> list[str]:
     return lossy
 
 
-def _is_flat(row: Row) -> bool:
-    return any(name in row for name in _FLAT)
-
-
 def _flat(row: Row) -> Row:
-    """A row as `ExtractNewRecordState` leaves it: no old image, facts of the change under names with two underscores."""
+    """Return the columns of a row as `ExtractNewRecordState` writes it: no old image, facts of the change as `__name`."""
     stated = {name[2:]: value for name, value in row.items() if name.startswith("__")}
     image = {name: value for name, value in row.items() if not name.startswith("__")}
     deleted = str(stated.get("deleted")).lower() == "true" or stated.get("op") == "d"
-    before, after = (image, None) if deleted else (None, image)
-    lossy = ["before"] if not deleted else []
+    lossy = [] if deleted else ["before"]
     if not deleted and stated.get("op") not in _OPERATIONS:
         lossy.append("operation")
     lossy += _fill(None, image)
     place = stated.get("source_lsn", stated.get("lsn"))
     transaction = stated.get("source_txId", stated.get("txId"))
+    images = {"before": image if deleted else None, "after": None if deleted else image}
     return {"happened_at": microseconds(stated.get("source_ts_ms") or stated.get("ts_ms")), "arguments": None,
             "name": "delete" if deleted else _OPERATIONS.get(str(stated.get("op")), "update"),
             "tool": str(stated.get("source_table") or stated.get("table") or stated.get("collection") or "unknown"),
             "position": place if isinstance(place, int) else None,
             "call_id": str(transaction) if transaction is not None else None,
-            "value": orjson.dumps({"before": before, "after": after}).decode(), "lossy": lossy}
+            "value": orjson.dumps(images).decode(), "lossy": lossy}
 
 
-def _no_change(record: LogRecord, change: Row, service: str | None, emit: Emit) -> None:
-    """A message in the database's log says something; anything else becomes a reject."""
-    message = change.get("message")
-    if change.get("op") != "m" or not isinstance(message, dict):
-        emit.reject(record, "unsupported_operation",
-                    f"operation {change.get('op')!r} changes no single row; state its effect as row changes")
-        return
-    try:
-        content = base64.b64decode(message.get("content") or "", validate=True).decode()
-    except ValueError:
-        content = str(message.get("content"))
-    source = change.get("source")
-    emit.event(record, "log", service=service, tool=str(message.get("prefix") or "message"), content=content,
-               happened_at=microseconds((source.get("ts_ms") if isinstance(source, dict) else None) or change.get("ts_ms")))
+Decoder = Callable[[Any], Any]
+_MOST_DIGITS, _MOST_PLACES = 15, 1000
+_EPOCH = datetime(1970, 1, 1)
+_FIRST_DAY = date(1970, 1, 1)
+_PER_SECOND = {"io.debezium.time.Timestamp": 10**3, "org.apache.kafka.connect.data.Timestamp": 10**3,
+               "io.debezium.time.MicroTimestamp": 10**6, "io.debezium.time.NanoTimestamp": 10**9}
+_DATES = ("io.debezium.time.Date", "org.apache.kafka.connect.data.Date")
 
 
-def _transaction(change: Row) -> str | None:
-    inner = change.get("transaction")
-    return str(inner["id"]) if isinstance(inner, dict) and inner.get("id") is not None else None
+def decoders(schema: Any) -> dict[str, Decoder]:
+    """Return decoder of each column that needs one; `schema` is that of a change (`before`, `after` …)."""
+    fields = schema.get("fields") if isinstance(schema, dict) else None
+    if not isinstance(fields, list) or not fields:
+        return {}
+    sides = {each.get("field"): each.get("fields") for each in fields if isinstance(each, dict)}
+    row = sides.get("after") or sides.get("before") or ()
+    by_column = {str(column.get("field")): _decoder(column) for column in row if isinstance(column, dict)}
+    return {name: decoder for name, decoder in by_column.items() if decoder is not None}
 
 
-def _key(value: Any) -> Any:
-    key = value.get("key") if isinstance(value, dict) and "op" not in value else None
-    return key.get("payload", key) if isinstance(key, dict) else key
+def decode(row: Row | None, by_column: dict[str, Decoder]) -> None:
+    """Replace encoded values of `row`; a value that is not of its type stays as logged."""
+    for name, decoder in by_column.items():
+        if row and row.get(name) is not None:
+            try:
+                row[name] = decoder(row[name])
+            except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError, binascii.Error):
+                continue
 
 
-def _row(value: Any) -> Row | None:
-    """A row image; some connectors write it as JSON text."""
-    if isinstance(value, str):
-        try:
-            value = orjson.loads(value)
-        except orjson.JSONDecodeError:
-            return None
-    return value if isinstance(value, dict) else None
+def _decoder(column: Row) -> Decoder | None:
+    kind, parameters = column.get("name"), column.get("parameters")
+    if kind == "org.apache.kafka.connect.data.Decimal" and isinstance(parameters, dict):
+        return lambda value: number(value, int(parameters["scale"]))
+    if kind == "io.debezium.data.VariableScaleDecimal":
+        return lambda value: number(value["value"], int(value["scale"]))
+    if kind in _DATES:
+        return lambda value: (_FIRST_DAY + timedelta(days=value)).isoformat()
+    per_second = _PER_SECOND.get(str(kind))
+    return None if per_second is None else partial(_instant, per_second=per_second)
 
 
-FORMAT = Format(name="debezium", claims=claims, read=read, read_block=read_block,
-                sample=sample("debezium.jsonl"), rank=30)
+def number(encoded: str, scale: int) -> int | float | str:
+    """Return a decimal from base64 of its unscaled, signed, big-endian bytes."""
+    if abs(scale) > _MOST_PLACES:
+        raise ValueError("no database has numbers of so many places")
+    unscaled = int.from_bytes(base64.b64decode(encoded, validate=True), "big", signed=True)
+    if scale <= 0:
+        whole = unscaled * 10**-scale
+        return int(whole) if abs(whole) < 2**63 else str(whole)
+    exact = Decimal((unscaled < 0, tuple(map(int, str(abs(unscaled)))), -scale))
+    return float(exact) if len(str(abs(unscaled))) <= _MOST_DIGITS else f"{exact:f}"
+
+
+def _instant(value: int, per_second: int) -> str:
+    seconds, rest = divmod(value, per_second)
+    text = (_EPOCH + timedelta(seconds=seconds)).isoformat()
+    return f"{text}.{rest:0{len(str(per_second)) - 1}}" if rest else text
+
+
+FORMAT = Format(name="debezium", claims=claims, read=read, read_block=read_block, sample=sample("debezium.jsonl"), rank=30)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from extractors.formats.instants import microseconds
+from extractors.formats.values import object_of
 
 SESSION = ("session_id", "sessionId", "conversation_id", "conversationId", "thread_id", "chat_id",
             "gen_ai.conversation.id", "session.id")
@@ -16,13 +17,12 @@ _SERVICE = ("service", "service.name", "service_name", "app", "application")
 _IDENTITY = ("user_id", "userId", "end_user_id", "enduser.id", "user.id", "user", "identity")
 _TIME = ("ts", "timestamp", "time", "at", "start_time", "started_at", "created_at", "@timestamp", "created")
 _SETS: dict[tuple[str, ...], frozenset[str]] = {names: frozenset(names) for names in (SESSION, _SERVICE, _IDENTITY)}
-
 FIELDS = ("session_id", "service", "identity", "time")
 """Our fields that a configuration may map to a dotted path of the record."""
 
 
 def at(value: Any, path: str) -> Any:
-    """What stands under the dotted `path` in `value`, None where nothing does; a key with dots in it counts too."""
+    """Return what stands under the dotted `path` in `value`, None where nothing does; a key with dots in it counts too."""
     if not isinstance(value, dict):
         return None
     if path in value:
@@ -35,15 +35,11 @@ class Envelope:
     """Reads the facts around a record: by the configured paths first, then by the names that logs use."""
 
     def __init__(self, fields: Mapping[str, str] | None = None, service: str | None = None) -> None:
-        self._fields = dict(fields or {})
-        self._service = service
-        self._seen: tuple[Any, tuple[Any, ...]] = (None, ())
-        """The record that was asked about last, and its places."""
-
-    @property
-    def fields(self) -> Mapping[str, str]:
+        self.fields = dict(fields or {})
         """What the configuration maps: our field to a path in the record."""
-        return self._fields
+        self._service = service
+        self._last: tuple[Any, tuple[Any, ...]] = (None, ())
+        """The record that was asked about last, and its places."""
 
     def session_id(self, value: Any) -> str | None:
         """Session as the record states it."""
@@ -59,49 +55,35 @@ class Envelope:
 
     def time(self, value: Any) -> int | None:
         """First time that the record states, in microseconds since 1970 UTC."""
-        if "time" in self._fields:
-            return microseconds(at(value, self._fields["time"]))
-        for name in _TIME:
-            if isinstance(value, dict) and (instant := microseconds(value.get(name))) is not None:
-                return instant
-        return None
+        if "time" in self.fields:
+            return microseconds(at(value, self.fields["time"]))
+        instants = (microseconds(value.get(name)) for name in _TIME) if isinstance(value, dict) else ()
+        return next((instant for instant in instants if instant is not None), None)
 
     def mapped(self, field: str, value: Any) -> Any:
-        """What the configuration maps `field` to, None where it maps nothing."""
-        path = self._fields.get(field)
+        """Return what the configuration maps `field` to, None where it maps nothing."""
+        path = self.fields.get(field)
         return at(value, path) if path else None
 
     def _text(self, field: str, value: Any, names: tuple[str, ...]) -> str | None:
-        if field in self._fields:
-            return _scalar(at(value, self._fields[field]))
-        if self._seen[0] is not value:
-            self._seen = value, _places(value)
-        return _first(self._seen[1], names)
+        if field in self.fields:
+            return _scalar(at(value, self.fields[field]))
+        if self._last[0] is not value:
+            record = object_of(value)   # the outermost place first
+            request = record.get("request")
+            places = (value, record.get("metadata"), object_of(request).get("metadata"), record.get("context"),
+                      record.get("attributes"), request)
+            self._last = value, tuple(place for place in places if isinstance(place, dict))
+        for place in self._last[1]:
+            for name in names if not _SETS[names].isdisjoint(place) else ():
+                if name in place and (text := _scalar(place[name])) is not None:
+                    return text
+        return None
 
 
 def known_service(name: Any) -> str | None:
-    """The name of a service; None where it is what OpenTelemetry writes when none is set (`unknown_service:<program>`)."""
+    """Return the name of a service; None for `unknown_service:<program>`, which OpenTelemetry writes when none is set."""
     return name if isinstance(name, str) and name.split(":", 1)[0] != "unknown_service" else None
-
-
-def _first(places: tuple[Any, ...], names: tuple[str, ...]) -> str | None:
-    for place in places:
-        if _SETS[names].isdisjoint(place):
-            continue
-        for name in names:
-            if name in place and (text := _scalar(place[name])) is not None:
-                return text
-    return None
-
-
-def _places(value: Any) -> tuple[dict[str, Any], ...]:
-    """Where a record states facts about itself, the outermost first."""
-    if not isinstance(value, dict):
-        return ()
-    request = value.get("request")
-    found = (value, value.get("metadata"), request.get("metadata") if isinstance(request, dict) else None,
-             value.get("context"), value.get("attributes"), request)
-    return tuple(place for place in found if isinstance(place, dict))
 
 
 def _scalar(value: Any) -> str | None:

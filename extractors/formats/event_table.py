@@ -7,13 +7,11 @@ stays among the arguments. Does not see: which rows make one case; sessions are 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
-
-import orjson
 
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
 from extractors.formats.samples import sample
+from extractors.formats.values import json_text
 
 _EVENTS = ("eventtype", "eventname", "event", "activity", "conceptname", "action", "operation")
 _TIMES = ("timestamp", "timetimestamp", "time", "eventtime", "datetime", "date", "occurredat", "happenedat", "createdat")
@@ -23,7 +21,7 @@ _LEAST = 3
 
 
 def claims(head: Head) -> bool:
-    """The header names an event and a time, and the first rows hold both."""
+    """Return whether the header names an event and a time, and the first rows hold both."""
     if head.layout != "table" or not head.objects or len(head.first) < _LEAST:
         return False
     event, time = _column(head.first, _EVENTS), _column(head.first, _TIMES)
@@ -40,32 +38,23 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
             emit.reject(record, "no_event_name", "the row names no event; complete or drop it")
             continue
         with emit.guarded(record):
-            _event(record, value, event, emit)
-
-
-def _event(record: LogRecord, value: Row, event: str, emit: Emit) -> None:
-    time, identity, session = (_column(value, names) for names in (_TIMES, _IDENTITIES, _SESSIONS))
-    told = (event, time, identity, session)
-    rest = {key: inner for key, inner in value.items() if key not in told and inner not in ("", None)}
-    emit.event(record, "business", position=record.line, tool=_text(value[event]),
-               session_id=emit.envelope.session_id(value) or _stated(value, session),
-               service=emit.envelope.service({}), name=_stated(value, identity) or emit.envelope.identity(value),
-               happened_at=microseconds(value.get(time)) if time else emit.envelope.time(value),
-               arguments=orjson.dumps(rest, default=str).decode())
+            time, identity, session = (_column(value, names) for names in (_TIMES, _IDENTITIES, _SESSIONS))
+            columns = (event, time, identity, session)
+            stated = {key: inner for key, inner in value.items() if inner not in ("", None)}
+            tool, session_id, name = (   # of a cell that holds something its text
+                cell if cell is None or isinstance(cell, str) else json_text(cell)
+                for cell in (stated.get(column) if column else None for column in (event, session, identity)))
+            emit.event(record, "business", position=record.line, tool=tool,
+                       session_id=emit.envelope.session_id(value) or session_id,
+                       service=emit.envelope.service({}), name=name or emit.envelope.identity(value),
+                       happened_at=microseconds(value.get(time)) if time else emit.envelope.time(value),
+                       arguments=json_text({key: inner for key, inner in stated.items() if key not in columns}))
 
 
 def _column(row: Row, names: tuple[str, ...]) -> str | None:
-    """The row's own name for the first of the names that it has."""
+    """Return the row's own name for the first of the names that it has."""
     own = {"".join(letter for letter in key.lower() if letter.isalnum()): key for key in row if isinstance(key, str)}
     return next((own[name] for name in names if name in own), None)
-
-
-def _stated(row: Row, column: str | None) -> str | None:
-    return _text(row[column]) if column and row[column] not in ("", None) else None
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
 
 
 FORMAT = Format(name="event_table", claims=claims, read=read, sample=sample("event_table.csv"), rank=80)

@@ -5,25 +5,32 @@ In: `Exchange`s in file order, each with the history as logged (any provider's i
 continue what the file told of its session starts over with all its history, and `extractors.sessions` joins the two. One
 without a session id is joined to the conversation that its history continues, named by its first record (`~` and its hash).
 Instructions that change from one exchange to the next become log events: they are no turn of the conversation.
+Sees the names that wrappers use for request and response, bodies as JSON text, and configured paths for the time. Does not see
+binary bodies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
+from extractors.formats.chat import SPOKEN, emit_parts
 from extractors.formats.format import Emit, LogRecord, Row
-from extractors.formats.overlap import Print, fingerprint
-from extractors.formats.sampling import laid
+from extractors.formats.history import Print, print_of
+from extractors.formats.instants import earlier, microseconds
+from extractors.formats.otlp_span import loaded
 from extractors.formats.tool_list import declare_all
+from extractors.formats.values import object_of
 
-Parts = Callable[[Any], list[Row]]
-_SPOKEN = ("message", "call", "result")
 _NORMAL = frozenset({None, "", "stop", "tool_calls", "function_call", "end_turn", "tool_use", "stop_sequence", "completed"})
 _CUT = frozenset({"length", "model_context_window_exceeded", "incomplete"})
+_REQUEST = ("request", "request_body", "requestBody", "req")
+_RESPONSE = ("response", "response_body", "responseBody", "res")
+_STARTED = ("ts", "timestamp", "start_time", "started_at", "request_time")
+_LATENCY = ("latency_ms", "duration_ms", "response_ms", "latency")
 
 
 @dataclass(slots=True)
@@ -31,38 +38,44 @@ class Exchange:
     """What was asked and answered in one record."""
 
     record: LogRecord
-    asked: list[Any]
+    items: list[Any]
     """Items of the history as logged."""
     answers: list[list[Any]]
     """Items of each candidate answer, as a later history repeats them; the first one goes on."""
+    model: Any = None
+    """Kept where it is a text."""
     session_id: str | None = None
     system: Any = None
     """Item of the instructions, where they stand outside the history."""
     started_at: int | None = None
     ended_at: int | None = None
     latency_ms: float | None = None
-    model: str | None = None
     usage: Row | None = None
     service: str | None = None
     identity: str | None = None
     notes: list[str] = field(default_factory=list)
     """What `lossy` of the answer's parts must say."""
 
+    def fixed(self, session_id: str) -> Row:
+        """Columns of all its events."""
+        return {"session_id": session_id, "service": self.service, "name": self.identity,
+                "model": self.model if isinstance(self.model, str) else None}
+
 
 @dataclass(slots=True, eq=False)
-class Known:
+class ToldConversation:
     """What the file told of one conversation so far."""
 
     session_id: str
     system: Any
-    asked: list[Any]
+    items: list[Any]
     answer: list[Print]
     """What the answer said, as a later history must repeat it."""
     position: int
 
 
 def finish(reason: Any) -> list[str]:
-    """What `lossy` must say of why an answer ended: nothing where it ended as answers do."""
+    """Return what `lossy` must say of why an answer ended: nothing where it ended as answers do."""
     reason = reason.lower() if isinstance(reason, str) else None
     if reason in _NORMAL:
         return []
@@ -78,11 +91,11 @@ def is_answer(part: Row) -> bool:
 class Exchanges:
     """The exchanges of one file."""
 
-    def __init__(self, emit: Emit, parts: Parts) -> None:
+    def __init__(self, emit: Emit, parts: Callable[[Any], list[Row]]) -> None:
         self._emit = emit
         self._parts = parts
-        self._sessions: dict[str, Known] = {}
-        self._openings: dict[bytes, list[Known]] = {}
+        self._sessions: dict[str, ToldConversation] = {}
+        self._openings: dict[bytes, list[ToldConversation]] = {}
         self._declared: dict[str | None, Any] = {}
 
     def declare(self, tools: Any, service: str | None) -> None:
@@ -91,92 +104,121 @@ class Exchanges:
             self._declared[service] = tools
             declare_all(tools, self._emit, service)
 
-    def tell(self, exchange: Exchange) -> Known:
+    def take(self, exchange: Exchange, tools: Any, response: Any) -> None:
+        """Declare the tools and emit what is new; a response that holds no answer becomes a log event."""
+        self.declare(tools, exchange.service)
+        conversation = self.tell(exchange)
+        if not exchange.answers:
+            self._emit.event(exchange.record, "log", place="unanswered", session_id=conversation.session_id,
+                             happened_at=exchange.ended_at, tool="no answer", content=orjson.dumps(response).decode())
+
+    def tell(self, exchange: Exchange) -> ToldConversation:
         """Emit what is new; returns what is known of the conversation now."""
-        known, same = self._known(exchange)
-        new = None if known is None else self._new(known, exchange.asked)
-        if known is None or new is None:
-            session_id = exchange.session_id or f"~{exchange.record.record_id[:16]}"
-            known, new = Known(session_id, None, [], [], 0), exchange.asked
-        self._instruct(exchange, known)
-        self._ask(exchange, known, new)
-        answered = [[part for item in items for part in self._parts(item)] for items in exchange.answers if items]
-        for index, parts in enumerate(answered):
-            self._answer(exchange, known, parts, index)
-        known.system, known.asked, known.answer = exchange.system, exchange.asked, _prints(answered[0] if answered else [])
-        known.position += len(known.answer)
-        self._sessions[known.session_id] = known
-        if all(each is not known for each in same):
-            same.append(known)
-        return known
-
-    def _known(self, exchange: Exchange) -> tuple[Known | None, list[Known]]:
-        """The conversation that the exchange is of, and those that began as it does (of nameless ones)."""
+        same: list[ToldConversation] = []
         if exchange.session_id is not None:
-            return self._sessions.get(exchange.session_id), []
-        same = self._openings.setdefault(_opening(exchange), [])
-        fits = [known for known in same if self._new(known, exchange.asked) is not None]
-        return max(fits, key=lambda known: (known.system == exchange.system, known.position), default=None), same
+            conversation = self._sessions.get(exchange.session_id)
+        else:   # of the nameless ones that began as it does, the one that it continues
+            same = self._openings.setdefault(opening(exchange.items), [])
+            fits = [each for each in same if self._new(each, exchange.items) is not None]
+            conversation = max(fits, key=lambda each: (each.system == exchange.system, each.position), default=None)
+        new = None if conversation is None else self._new(conversation, exchange.items)
+        if conversation is None or new is None:
+            session_id = exchange.session_id or f"~{exchange.record.record_id[:16]}"
+            conversation, new = ToldConversation(session_id, None, [], [], 0), exchange.items
+        self._ask(exchange, conversation, new)
+        answered = [[part for item in items for part in self._parts(item)] for items in exchange.answers if items]
+        answer = {**exchange.fixed(conversation.session_id), "happened_at": exchange.ended_at,
+                  "latency_ms": exchange.latency_ms}
+        for index, parts in enumerate(answered):
+            emit_parts(self._emit, exchange.record, parts, conversation.position, f"a{index}.", answer,
+                       [*exchange.notes, *([f"candidate {index}"] if index else ())], exchange.usage if index == 0 else None)
+        conversation.system, conversation.items = exchange.system, exchange.items
+        conversation.answer = prints_of(answered[0] if answered else [])
+        conversation.position += len(conversation.answer)
+        self._sessions[conversation.session_id] = conversation
+        if all(each is not conversation for each in same):
+            same.append(conversation)
+        return conversation
 
-    def _new(self, known: Known, asked: list[Any]) -> list[Any] | None:
-        """Items beyond what is known, None where `asked` does not continue it."""
-        n = len(known.asked)
-        if asked[:n] != known.asked:
+    def _new(self, conversation: ToldConversation, items: list[Any]) -> list[Any] | None:
+        """Items beyond what is known, None where `items` do not continue it."""
+        n = len(conversation.items)
+        if items[:n] != conversation.items:
             return None
-        rest = asked[n:]
-        told: list[Print] = []
+        rest = items[n:]
+        prints: list[Print] = []
         for taken in range(len(rest) + 1):
-            if len(told) >= len(known.answer):
-                return rest[taken:] if told == known.answer else None
+            if len(prints) >= len(conversation.answer):
+                return rest[taken:] if prints == conversation.answer else None
             if taken < len(rest):
-                told += _prints(self._parts(rest[taken]))
+                prints += prints_of(self._parts(rest[taken]))
         return None
 
-    def _instruct(self, exchange: Exchange, known: Known) -> None:
-        if exchange.system is None or exchange.system == known.system:
-            return
-        for i, part in enumerate(self._parts(exchange.system)):
-            if known.position == 0 or known.system is None:
-                self._told(exchange, known, part, f"s{i}", {})
-            else:
-                self._emit.event(exchange.record, "log", place=f"s{i}", session_id=known.session_id, tool="instructions",
-                                 content=part.get("content"), happened_at=exchange.started_at, service=exchange.service)
-
-    def _ask(self, exchange: Exchange, known: Known, new: list[Any]) -> None:
+    def _ask(self, exchange: Exchange, conversation: ToldConversation, new: list[Any]) -> None:
+        """Emit the instructions, where they changed, and what is new of the history."""
+        record, fixed = exchange.record, exchange.fixed(conversation.session_id)
+        if exchange.system is not None and exchange.system != conversation.system:
+            for i, part in enumerate(self._parts(exchange.system)):
+                if conversation.position == 0 or conversation.system is None:
+                    self._emit.event(record, place=f"s{i}", position=conversation.position, **{**fixed, **part})
+                    conversation.position += part["kind"] in SPOKEN
+                else:
+                    self._emit.event(record, "log", place=f"s{i}", session_id=conversation.session_id, tool="instructions",
+                                     content=part.get("content"), happened_at=exchange.started_at, service=exchange.service)
         parts = [part for item in new for part in self._parts(item)]
         last = max((i for i, part in enumerate(parts) if is_answer(part)), default=-1)
-        for i, part in enumerate(parts):
-            self._told(exchange, known, part, f"q{i}", {"happened_at": exchange.started_at if i > last else None})
-
-    def _told(self, exchange: Exchange, known: Known, part: Row, place: str, fixed: Row) -> None:
-        self._emit.event(exchange.record, place=place, position=known.position, **{
-            "session_id": known.session_id, "service": exchange.service, "name": exchange.identity, "model": exchange.model,
-            **fixed, **part})
-        known.position += part["kind"] in _SPOKEN
-
-    def _answer(self, exchange: Exchange, known: Known, parts: list[Row], index: int) -> None:
-        """Emit a candidate of the answer; the position stays before it."""
-        position = known.position
-        notes = [*exchange.notes, *([f"candidate {index}"] if index else ())]
-        told = laid(exchange.usage, [part["kind"] for part in parts])
-        for i, part in enumerate(parts):
-            usage = {"usage": told[i]} if index == 0 and told[i] else {}
-            self._emit.event(exchange.record, place=f"a{index}.{i}", position=position, **{
-                "session_id": known.session_id, "service": exchange.service, "name": exchange.identity,
-                "model": exchange.model, "happened_at": exchange.ended_at, "latency_ms": exchange.latency_ms, **usage,
-                **part, "lossy": [*part["lossy"], *notes]})
-            position += part["kind"] in _SPOKEN
+        timed = [{"happened_at": exchange.started_at if i > last else None, **part} for i, part in enumerate(parts)]
+        conversation.position = emit_parts(self._emit, record, timed, conversation.position, "q", fixed)
 
 
-def _prints(parts: list[Row]) -> list[Print]:
-    return [fingerprint(part["kind"], part.get("role"), part.get("content"), part.get("tool"), part.get("arguments"))
-            for part in parts if part["kind"] in _SPOKEN]
+def prints_of(parts: Iterable[Row]) -> list[Print]:
+    """Return what makes the turns among the parts the same turns."""
+    return [print_of(part) for part in parts if part["kind"] in SPOKEN]
 
 
-def _opening(exchange: Exchange) -> bytes:
+def opening(items: list[Any]) -> bytes:
     """Everything up to the first thing that a user said: conversations that differ there are different.
 
     Not the instructions: where they state the time of day, they differ from one exchange to the next.
     """
-    said = (i for i, each in enumerate(exchange.asked) if isinstance(each, dict) and each.get("role") == "user")
-    return orjson.dumps(exchange.asked[:next(said, 0) + 1])
+    users = (i for i, each in enumerate(items) if isinstance(each, dict) and each.get("role") == "user")
+    return orjson.dumps(items[:next(users, 0) + 1])
+
+
+def sides(value: Any) -> tuple[Row, Any]:
+    """Request (empty where there is none) and response of a record."""
+    values = []
+    for names in (_REQUEST, _RESPONSE):
+        side = next((value[name] for name in names if value.get(name) is not None), None) if isinstance(value, dict) else None
+        if isinstance(side, dict) and isinstance(side.get("body"), (dict, str)):
+            side = side["body"]
+        if isinstance(side, str) and side.lstrip()[:1] in ("{", "["):
+            side = side if (parsed := loaded(side)) is None else parsed
+        values.append(side)
+    return object_of(values[0]), values[1]
+
+
+def times(value: Row, answered: Any, emit: Emit) -> tuple[int | None, int | None, float | None]:
+    """When it was asked and answered (microseconds), and how long that took (ms); `answered`: as the response states it.
+
+    What is not stated follows from the latency; without one, an answer has the time of its question.
+    """
+    stated = emit.envelope.mapped("time", value)
+    stated = stated if stated is not None else next((value[key] for key in _STARTED if key in value), None)
+    started, ended = microseconds(stated), microseconds(answered)
+    numbers = (value.get(key) for key in _LATENCY)
+    latency = next((float(each) for each in numbers if isinstance(each, (int, float)) and not isinstance(each, bool)), None)
+    if ended is None and started is not None:
+        ended = earlier(started, -(latency or 0.0))
+    if started is None and ended is not None:
+        started = earlier(ended, latency or 0.0)
+    return started, ended, latency
+
+
+def exchange_of(record: LogRecord, emit: Emit, answered: Any, items: list[Any], answers: list[list[Any]],
+                **fields: Any) -> Exchange:
+    """Return an exchange with the session, service, user and times that its record states; `fields` come before them."""
+    envelope, (started, ended, latency) = emit.envelope, times(record.value, answered, emit)
+    stated = {"session_id": envelope.session_id(record.value), "service": envelope.service(record.value),
+              "identity": envelope.identity(record.value)}
+    return Exchange(record, items, answers, started_at=started, ended_at=ended, latency_ms=latency, **{**stated, **fields})

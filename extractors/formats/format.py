@@ -17,6 +17,7 @@ import orjson
 import polars as pl
 
 from extractors.formats.envelope import Envelope
+from extractors.formats.values import written
 from warehouse.records import Event, empty, frame_schema
 
 Layout = Literal["lines", "document", "table", "text", "archive", "database", "xml"]
@@ -38,7 +39,7 @@ class LogRecord:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The records of a piece of a file in columns of equal length, for a format that reads many at once."""
+    """The records of a chunk of a file in columns of equal length, for a format that reads many at once."""
 
     record_ids: list[str]
     lines: list[int]
@@ -46,11 +47,10 @@ class Block:
     contents: list[bytes]
     """Bytes of each, as they lie there."""
     record: Callable[[int], LogRecord | None]
-    """Parses the record at an index; None: it cannot be read, and has its verdict."""
+    """Parses the record at an index; None: it cannot be read, and has its decision."""
 
     def records(self) -> Iterator[LogRecord]:
-        """The records that can be read, one after another."""
-        return (found for index in range(len(self.lines)) if (found := self.record(index)) is not None)
+        return (record for index in range(len(self.lines)) if (record := self.record(index)) is not None)
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,6 @@ class Head:
 
     @property
     def first(self) -> Row:
-        """The first object, empty where there is none."""
         return self.objects[0] if self.objects else {}
 
 
@@ -109,27 +108,23 @@ class Emit:
         """Add one event for each of many records, with its record's id; `columns`: a list as long, or one value for all
         (JSON text for `lossy`)."""
         rows = {"event_id": record_ids, "record_id": record_ids, **columns}
-        known = {name: values for name, values in rows.items() if isinstance(values, list | pl.Series)}
-        found = pl.DataFrame([_column(name, _SCHEMA[name], values) for name, values in known.items()])
-        shared = {"kind": kind, **self._fixed, **{name: value for name, value in rows.items() if name not in known}}
-        found = found.with_columns(
-            pl.lit(shared.get(name), kind_).alias(name) for name, kind_ in _SCHEMA.items() if name not in known)
-        self._blocks.append(found.select(list(_SCHEMA)))
+        given = {name: values for name, values in rows.items() if isinstance(values, list | pl.Series)}
+        frame = pl.DataFrame([_column(name, _SCHEMA[name], values) for name, values in given.items()])
+        shared = {"kind": kind, **self._fixed, **{name: value for name, value in rows.items() if name not in given}}
+        frame = frame.with_columns(
+            pl.lit(shared.get(name), kind_).alias(name) for name, kind_ in _SCHEMA.items() if name not in given)
+        self._blocks.append(frame.select(list(_SCHEMA)))
 
     def frame(self) -> pl.DataFrame:
-        """All events as a frame of `core.events`."""
         return pl.concat([event_frame(self.events), *self._blocks]) if self._blocks else event_frame(self.events)
 
     def reject(self, record: LogRecord, reason: str, detail: str) -> None:
-        """Say that (a part of) `record` became no event: why in one word or two, and one sentence with the mend."""
+        """Say that (a part of) `record` became no event: why in one word or two, and one sentence with the hint."""
         self.rejects.append((record, reason, detail))
 
     @contextmanager
     def guarded(self, *records: LogRecord) -> Iterator[None]:
-        """Whatever has a shape that the format does not know becomes a reject as a whole, and the others go on.
-
-        What the block emitted before it failed is taken back. Only errors of shape are caught.
-        """
+        """Reject the records as a whole, and take back what the block emitted, where their shape is none that it knows."""
         n_before = len(self.events)
         try:
             yield
@@ -141,9 +136,7 @@ class Emit:
 
     def declare(self, tool: str, description: str | None, schema: Any, annotations: Any = None,
                 service: str | None = None) -> None:
-        """Add a tool as the file declares it; `schema` and `annotations` are JSON values or None; a service that is no text is
-        none.
-        """
+        """Add a tool as the file declares it; `schema`, `annotations` are JSON values or None; only a text names a service."""
         service = service if isinstance(service, str) else None
         text = orjson.dumps(schema).decode() if isinstance(schema, dict) else None
         hints = orjson.dumps(annotations).decode() if isinstance(annotations, dict) else None
@@ -171,7 +164,7 @@ class Format:
     whole: bool = False
     """A file that is one document (or text) is one record (else each element of its top-level list, each line, is one)."""
     apart: bool = True
-    """A big file in lines may be read in pieces of some 16 MiB, each by itself; False: what a line means hangs on lines far
+    """A big file in lines may be read in chunks of some 16 MiB, each by itself; False: what a line means hangs on lines far
     before it, and only a file of more than 128 MiB is cut."""
     history: Literal["full", "once", "answers"] = "full"
     """What its records tell of a conversation. full: all of it, again and again; once: what is new, so that what another file
@@ -185,14 +178,13 @@ _NOTHING = {name: pl.Series(name, [None], kind) for name, kind in _SCHEMA.items(
 
 
 def event_frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    """Rows told to `Emit` as a frame of `core.events`: times from integers, losses as JSON text."""
-    schema = _SCHEMA
+    """Return the rows of `Emit` as a frame of `core.events`: times from integers, losses as JSON text."""
     if not rows:
         return empty(Event)
     used = set().union(*rows)
     return pl.DataFrame([   # a column that no row names at once: small files have more columns than values
         _column(name, kind, [row.get(name) for row in rows]) if name in used
-        else _NOTHING[name].new_from_index(0, len(rows)) for name, kind in schema.items()])
+        else _NOTHING[name].new_from_index(0, len(rows)) for name, kind in _SCHEMA.items()])
 
 
 def _column(name: str, kind: pl.DataType, values: list[Any] | pl.Series) -> pl.Series:
@@ -205,5 +197,4 @@ def _column(name: str, kind: pl.DataType, values: list[Any] | pl.Series) -> pl.S
     try:
         return pl.Series(name, values, kind)
     except TypeError:   # a log holds a value of another kind there: text keeps it, a number cannot
-        texts = [value if value is None or isinstance(value, str) else orjson.dumps(value).decode() for value in values]
-        return pl.Series(name, texts, pl.String()).cast(kind, strict=False)
+        return pl.Series(name, [written(value) for value in values], pl.String()).cast(kind, strict=False)

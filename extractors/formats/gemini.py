@@ -12,15 +12,14 @@ from typing import Any
 
 import orjson
 
-from extractors.formats.exchange import Exchange, Exchanges, finish
+from extractors.formats.chat import message_part
+from extractors.formats.exchange import Exchanges, exchange_of, finish, sides
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
-from extractors.formats.gemini_names import snake_case
-from extractors.formats.gemini_parts import part_of, together
+from extractors.formats.provider_parts import gemini_parts
 from extractors.formats.samples import sample
-from extractors.formats.sampling import drawn, sampling
-from extractors.formats.sides import sides, times
+from extractors.formats.sampling import drawn, sampling, snake_case, tokens
 from extractors.formats.streams import stream_events
-from extractors.formats.usage import tokens
+from extractors.formats.values import as_list, object_of, objects_in
 
 
 def claims(head: Head) -> bool:
@@ -37,93 +36,66 @@ def _is_exchange(request: Row, response: Any) -> bool:
 
 
 def read(records: Iterable[LogRecord], emit: Emit) -> None:
-    """The new parts of each exchange."""
+    """Read the new parts of each exchange."""
     exchanges = Exchanges(emit, parts)
     for record in records:
         request, response = sides(record.value)
-        contents = request.get("contents")
-        contents = contents if isinstance(contents, list) else [] if contents is None else [contents]
+        contents = as_list(request.get("contents"))
         if not contents:
             emit.reject(record, "no_contents", "the record holds no request with contents; leave it out or repair it")
             continue
         with emit.guarded(record):
-            exchange = _exchange(record, request, contents, _partial(response), emit)
-            exchanges.declare(_tools(request), exchange.service)
-            known = exchanges.tell(exchange)
-            if not exchange.answers:
-                emit.event(record, "log", place="unanswered", session_id=known.session_id, happened_at=exchange.ended_at,
-                           tool="no answer", content=orjson.dumps(response).decode())
+            tools = objects_in(request.get("tools")) or objects_in(object_of(request.get("config")).get("tools"))
+            declared = [{"name": each.get("name"), "description": each.get("description"),
+                         "parameters": _schema(_get(each, "parametersJsonSchema") or each.get("parameters"))}
+                        for tool in tools for each in objects_in(_get(tool, "functionDeclarations"))]
+            partial, config = _partial(response), request.get("config")
+            last = partial[-1] if partial else {}
+            system = _get(request, "systemInstruction") or _get(object_of(config), "systemInstruction")
+            system = {"parts": [{"text": system}]} if isinstance(system, str) else system
+            answers, reasons = _candidates(partial)
+            stated = next((usage for each in reversed(partial) if (usage := _get(each, "usageMetadata"))), None)
+            chosen = [each for response in partial for candidate in objects_in(response.get("candidates"))[:1]
+                      for each in objects_in(_get(object_of(_get(candidate, "logprobsResult")), "chosenCandidates"))]   # tokens
+            exchanges.take(exchange_of(
+                record, emit, _get(last, "createTime"), contents, answers,
+                model=_get(last, "modelVersion") or request.get("model"), notes=finish(reasons[0]) if reasons else [],
+                system={**system, "role": "system"} if isinstance(system, dict) else None,
+                usage={**(tokens(stated) or {}), **sampling(request, config), **drawn(
+                    None, [_get(each, "tokenId") for each in chosen], [_get(each, "logProbability") for each in chosen])}),
+                declared, response)
 
 
 def parts(content: Any) -> list[Row]:
     """Event fields of one content, in order; at least one part."""
     if not isinstance(content, dict):
-        said = content if isinstance(content, str) else orjson.dumps(content).decode()
-        return [{"kind": "message", "role": "user", "content": said, "lossy": []}]
+        return [message_part("user", content if isinstance(content, str) else orjson.dumps(content).decode())]
     role = {"model": "assistant", "function": "user", None: "user"}.get(content.get("role"), content.get("role"))
-    found = content.get("parts")
-    told = together([part_of(each, role) for each in (found if isinstance(found, list) else [found] if found else [])])
-    return told or [{"kind": "message", "role": role, "content": content.get("text"), "lossy": []}]
-
-
-def _exchange(record: LogRecord, request: Row, contents: list[Any], partial: list[Row], emit: Emit) -> Exchange:
-    value, envelope = record.value, emit.envelope
-    last = partial[-1] if partial else {}
-    started, ended, latency = times(value, _get(last, "createTime"), emit)
-    system = _get(request, "systemInstruction") or _get(_dict(request.get("config")), "systemInstruction")
-    answers, reasons = _candidates(partial)
-    model = _get(last, "modelVersion") or request.get("model")
-    return Exchange(
-        record, contents, answers, session_id=envelope.session_id(value), system=_system(system), started_at=started,
-        ended_at=ended, latency_ms=latency, model=model if isinstance(model, str) else None,
-        usage={**(tokens(next((usage for each in reversed(partial) if (usage := _get(each, "usageMetadata"))), None)) or {}),
-               **_chosen(partial), **sampling(request, request.get("config"))},
-        service=envelope.service(value), identity=envelope.identity(value),
-        notes=finish(reasons[0]) if reasons else [])
-
-
-def _chosen(partial: list[Row]) -> Row:
-    """The tokens of the first candidate."""
-    stated = [_dict(_get(candidate, "logprobsResult")) for response in partial
-              for candidate in _list(response.get("candidates"))[:1]]
-    chosen = [each for found in stated for each in _list(_get(found, "chosenCandidates")) if isinstance(each, dict)]
-    return drawn(None, [_get(each, "tokenId") for each in chosen], [_get(each, "logProbability") for each in chosen])
+    inner = content.get("parts")
+    rows = gemini_parts(inner if isinstance(inner, list) else [inner] if inner else [], role)
+    return rows or [message_part(role, content.get("text"))]
 
 
 def _candidates(partial: list[Row]) -> tuple[list[list[Any]], list[Any]]:
-    """The content of each candidate, the fragments of a stream joined, and why each ended."""
-    found: dict[int, list[Any]] = {}
+    """Return the content of each candidate, the fragments of a stream joined, and why each ended."""
+    by_index: dict[int, list[Any]] = {}
     reasons: dict[int, Any] = {}
     for response in partial:
-        for i, candidate in enumerate(_list(response.get("candidates"))):
-            index = candidate.get("index") if isinstance(candidate.get("index"), int) else i
-            found.setdefault(index, []).extend(_list(_dict(candidate.get("content")).get("parts")))
+        for i, candidate in enumerate(objects_in(response.get("candidates"))):
+            stated = candidate.get("index")
+            index = stated if isinstance(stated, int) else i
+            by_index.setdefault(index, []).extend(objects_in(object_of(candidate.get("content")).get("parts")))
             reasons[index] = _get(candidate, "finishReason") or reasons.get(index)
-    return ([[{"role": "model", "parts": found[index]}] if found[index] else [] for index in sorted(found)],
-            [reasons[index] for index in sorted(found)])
+    return ([[{"role": "model", "parts": by_index[index]}] if by_index[index] else [] for index in sorted(by_index)],
+            [reasons[index] for index in sorted(by_index)])
 
 
 def _partial(response: Any) -> list[Row]:
     return [response] if isinstance(response, dict) else stream_events(response)
 
 
-def _system(system: Any) -> Row | None:
-    """The instructions as a content."""
-    if isinstance(system, str):
-        system = {"parts": [{"text": system}]}
-    return {**system, "role": "system"} if isinstance(system, dict) else None
-
-
-def _tools(request: Row) -> list[Row]:
-    """The declared functions as tools with a JSON schema."""
-    found = _list(request.get("tools")) or _list(_dict(request.get("config")).get("tools"))
-    declared = [function for tool in found for function in _list(_get(tool, "functionDeclarations"))]
-    return [{"name": each.get("name"), "description": each.get("description"),
-             "parameters": _schema(_get(each, "parametersJsonSchema") or each.get("parameters"))} for each in declared]
-
-
 def _schema(value: Any) -> Any:
-    """A schema with its types as JSON Schema writes them: `STRING` is `string`."""
+    """Return a schema with its types as JSON Schema writes them: `STRING` is `string`."""
     if isinstance(value, dict):
         return {key: inner.lower() if key == "type" and isinstance(inner, str) else _schema(inner)
                 for key, inner in value.items()}
@@ -131,16 +103,8 @@ def _schema(value: Any) -> Any:
 
 
 def _get(value: Row, name: str) -> Any:
-    """A field in camelCase or in snake_case."""
+    """Return a field in camelCase or in snake_case."""
     return value[name] if name in value else value.get(snake_case(name))
-
-
-def _dict(value: Any) -> Row:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 FORMAT = Format(name="gemini", claims=claims, read=read, sample=sample("gemini.jsonl"), rank=25)

@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 import orjson
 
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
-from extractors.formats.http_parts import body, merged, query
 from extractors.formats.instants import microseconds
 from extractors.formats.samples import sample
+from extractors.formats.values import body, first_of, merged, query
 
 _SESSION = ("x-session-id", "x-conversation-id", "session-id", "x-thread-id", "mcp-session-id")
 _REQUEST = ("x-request-id", "request-id", "x-correlation-id", "x-amzn-requestid", "x-trace-id")
@@ -31,7 +31,7 @@ _MIME_TYPES = ("image/", "font/", "audio/", "video/", "text/css", "text/javascri
 
 
 def claims(head: Head) -> bool:
-    """A document with a list of entries under `log`."""
+    """Return whether the file holds a document with a list of entries under `log`."""
     log = head.first.get("log")
     return head.layout in ("lines", "document") and isinstance(log, dict) and isinstance(log.get("entries"), list)
 
@@ -51,36 +51,47 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
 
 def _entry(record: LogRecord, number: int, entry: Row, emit: Emit) -> None:
     request, response = entry["request"], entry.get("response") or {}
-    url, headers = urlsplit(request["url"]), _headers(request)
-    answered = _headers(response)
+    url, headers, answered = urlsplit(request["url"]), _headers(request), _headers(response)
+    time = entry.get("time")
     shared: Row = {
-        "session_id": _first(headers, _SESSION) or _first(answered, _SESSION[:2]), "happened_at": microseconds(
-            entry.get("startedDateTime")), "service": emit.envelope.service({}) or url.hostname,
-        "call_id": _first(headers, _REQUEST) or _first(answered, _REQUEST),
-        "name": emit.envelope.mapped("identity", entry) or _first(headers, _IDENTITY), "latency_ms": _latency(entry),
-        "tool": f"{request['method']} {url.path or '/'}", "requestor": _first(headers, _CALL)}
-    asked = merged([(each["name"], each.get("value")) for each in request.get("queryString") or ()]) or query(url.query)
+        "session_id": first_of(headers, _SESSION) or first_of(answered, _SESSION[:2]),
+        "happened_at": microseconds(entry.get("startedDateTime")), "service": emit.envelope.service({}) or url.hostname,
+        "call_id": first_of(headers, _REQUEST) or first_of(answered, _REQUEST),
+        "name": emit.envelope.mapped("identity", entry) or first_of(headers, _IDENTITY),
+        "latency_ms": float(time) if isinstance(time, (int, float)) and time >= 0 else None,   # -1: nobody measured
+        "tool": f"{request['method']} {url.path or '/'}", "requestor": first_of(headers, _CALL)}
+    parameters = merged([(each["name"], each.get("value")) for each in request.get("queryString") or ()]) or query(url.query)
     if _is_resource(request, response, entry):
-        emit.event(record, "log", place=f"{number}", content=request["url"], arguments=orjson.dumps(asked).decode(), **shared)
+        emit.event(record, "log", place=f"{number}", content=request["url"], arguments=orjson.dumps(parameters).decode(),
+                   **shared)
         return
-    arguments, answer, lossy = {"query": asked, **_posted(request)}, *_answer(response)
+    arguments: Row = {"query": parameters}
+    if isinstance(posted := request.get("postData"), dict):
+        arguments["body"] = _body(posted) if posted.get("text") else merged(
+            [(each["name"], each.get("value", each.get("fileName"))) for each in posted.get("params") or ()])
+    content = response.get("content") or {}
+    answer: Row = {"status": response.get("status") or None}   # 0: it was blocked or given up
+    lossy = [] if "text" in content or content.get("size") == 0 else ["response body not captured"]
+    if "text" in content:
+        answer["body"] = _body(content)
+    if answer["status"] is None:
+        lossy.append(f"no answer {response.get('_error') or ''}".rstrip())
     emit.event(record, "request", place=f"{number}", arguments=orjson.dumps(arguments).decode(),
                value=orjson.dumps(answer).decode(), lossy=lossy, **shared)
-    _messages(record, number, entry, shared, emit)
+    for index, message in enumerate(entry.get("_webSocketMessages") or ()):
+        text = message.get("data")
+        emit.event(record, "log", place=f"{number}.{index}", **{
+            **shared, "happened_at": microseconds(message.get("time")), "latency_ms": None,
+            "arguments": orjson.dumps({"type": message.get("type")}).decode(),
+            "content": text if isinstance(text, str) else orjson.dumps(text).decode()})
+
+
+def _body(content: Row) -> Any:
+    return body(content["text"], str(content.get("mimeType") or ""), content.get("encoding"))
 
 
 def _headers(message: Row) -> dict[str, str]:
     return {str(each["name"]).lower(): str(each.get("value", "")) for each in message.get("headers") or ()}
-
-
-def _first(headers: dict[str, str], names: tuple[str, ...]) -> str | None:
-    return next((headers[name] for name in names if headers.get(name)), None)
-
-
-def _latency(entry: Row) -> float | None:
-    """Milliseconds; -1 means that nobody measured."""
-    time = entry.get("time")
-    return float(time) if isinstance(time, (int, float)) and time >= 0 else None
 
 
 def _is_resource(request: Row, response: Row, entry: Row) -> bool:
@@ -90,36 +101,6 @@ def _is_resource(request: Row, response: Row, entry: Row) -> bool:
         return kind.lower() in _RESOURCES and request["method"] in ("GET", "HEAD", "OPTIONS")
     mime_type = str((response.get("content") or {}).get("mimeType") or "")
     return request["method"] == "GET" and mime_type.startswith(_MIME_TYPES)
-
-
-def _posted(request: Row) -> Row:
-    posted = request.get("postData")
-    if not isinstance(posted, dict):
-        return {}
-    if posted.get("text"):
-        return {"body": body(posted["text"], str(posted.get("mimeType") or ""), posted.get("encoding"))}
-    return {"body": merged([(each["name"], each.get("value", each.get("fileName"))) for each in posted.get("params") or ()])}
-
-
-def _answer(response: Row) -> tuple[Row, list[str]]:
-    """Status and body; a request that was blocked or given up has status 0, which is none."""
-    content = response.get("content") or {}
-    answer: Row = {"status": response.get("status") or None}
-    if "text" in content:
-        answer["body"] = body(content["text"], str(content.get("mimeType") or ""), content.get("encoding"))
-    lossy = [] if "text" in content or content.get("size") == 0 else ["response body not captured"]
-    return answer, lossy if answer["status"] is not None else [*lossy, f"no answer {response.get('_error') or ''}".rstrip()]
-
-
-def _messages(record: LogRecord, number: int, entry: Row, shared: Row, emit: Emit) -> None:
-    for index, message in enumerate(entry.get("_webSocketMessages") or ()):
-        emit.event(record, "log", place=f"{number}.{index}", **{
-            **shared, "happened_at": microseconds(message.get("time")), "latency_ms": None,
-            "arguments": orjson.dumps({"type": message.get("type")}).decode(), "content": _text(message.get("data"))})
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
 FORMAT = Format(name="har", claims=claims, read=read, sample=sample("har.json"), whole=True, rank=20)

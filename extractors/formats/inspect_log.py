@@ -11,22 +11,30 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
+from extractors.formats.chat import parts, thought_part
+from extractors.formats.conversation import milliseconds
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
-from extractors.formats.inspect_sample import Run, tell
+from extractors.formats.instants import microseconds
 from extractors.formats.samples import sample
+from extractors.formats.sampling import laid, of_completion, sampling, tokens
+from extractors.formats.tool_list import declare_all
 from extractors.formats.transcript import Transcript, nameless
+from extractors.formats.values import list_under, object_of
 
 _WHOLE = re.compile(r"samples/([^/]+)\.json")
 _CHUNK = re.compile(r"samples/([^/]+)/(sample|messages/\d+|events/\d+|attachments/[^/]+)\.json")
 _NUMBER = re.compile(r"\d+")
+_ATTACHED = "attachment://"
+_TOLD_ELSEWHERE = ("model", "tool", "state", "store", "sample_init", "span_begin", "span_end", "step", "score", "subtask")
 
 
 def claims(head: Head) -> bool:
-    """An archive with a header or a journal; or a document with a version, a status and what was evaluated."""
+    """Return whether it is an archive with a header or a journal, or a document with a version, a status and an evaluation."""
     if head.layout == "archive":
         names = head.document if isinstance(head.document, dict) else {}
         return any(name.startswith("_journal/") for name in names) or (
@@ -35,7 +43,7 @@ def claims(head: Head) -> bool:
 
 
 def read(records: Iterable[LogRecord], emit: Emit) -> None:
-    """The samples of a log."""
+    """Read the samples of a log."""
     for record in records:
         value = record.value
         is_archive = isinstance(value, dict) and any(isinstance(each, bytes) for each in value.values())
@@ -53,10 +61,9 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
 def _log(record: LogRecord, log: Row, emit: Emit) -> None:
     evaluated = log["eval"]
     task = evaluated.get("task") if isinstance(evaluated.get("task"), str) else None
-    plan = log["plan"] if isinstance(log.get("plan"), dict) else {}
-    run = Run(emit, emit.envelope.service(log) or task, evaluated.get("model"),
-              (plan.get("config"), evaluated.get("model_generate_config")))
-    samples = log["samples"] if isinstance(log.get("samples"), list) else []
+    run = InspectRun(emit, emit.envelope.service(log) or task, evaluated.get("model"),
+                     (object_of(log.get("plan")).get("config"), evaluated.get("model_generate_config")))
+    samples = list_under(log, "samples")
     for number, each in enumerate(samples):
         with emit.guarded(record):
             name = each.get("uuid") or "/".join(str(part) for part in (
@@ -68,49 +75,33 @@ def _log(record: LogRecord, log: Row, emit: Emit) -> None:
 
 
 def _unpacked(members: Row, damaged: list[str]) -> Row:
-    """An archive as the document that it stands for; the journal's start in place of a header that is not written yet.
-
-    `damaged`: takes the names of members that are no JSON; the others are told without them.
-    """
+    """Put an archive together, by its header or its journal's start; `damaged` takes the names of members that are no JSON."""
     header = next((_parsed(members, name, damaged) for name in ("header.json", "_journal/start.json") if name in members), None)
-    return {**(header if isinstance(header, dict) else {}), "samples": list(_samples(members, damaged))}
-
-
-def _samples(members: Row, damaged: list[str]) -> Iterator[Any]:
+    samples: list[Any] = []
     chunked: dict[str, dict[str, Any]] = {}
-    for name in sorted(members, key=_by_number):
+    for name in sorted(members, key=lambda name: (_NUMBER.sub("", name), [int(each) for each in _NUMBER.findall(name)])):
         if _WHOLE.fullmatch(name):
-            if (whole := _parsed(members, name, damaged)) is not None:
-                yield whole
-        elif (found := _CHUNK.fullmatch(name)) is not None:
-            chunked.setdefault(found[1], {})[found[2]] = _parsed(members, name, damaged)
-    for chunks in chunked.values():
-        yield _whole(chunks)
+            parsed = _parsed(members, name, damaged)
+            samples += [parsed] if parsed is not None else []
+        elif (match := _CHUNK.fullmatch(name)) is not None:
+            chunked.setdefault(match[1], {})[match[2]] = _parsed(members, name, damaged)
+    return {**object_of(header), "samples": [*samples, *map(_whole, chunked.values())]}
 
 
 def _whole(chunks: dict[str, Any]) -> Row:
-    """A chunked sample as one: messages, events and attachments put together in order of their numbers."""
-    stated = chunks.get("sample")
-    whole: Row = dict(stated) if isinstance(stated, dict) else {}
+    """Return a chunked sample as one: messages, events and attachments put together in order of their numbers."""
+    whole: Row = dict(object_of(chunks.get("sample")))
     for kind in ("messages", "events"):
         parts = [chunks[name] for name in chunks if name.startswith(f"{kind}/")]
         if parts:
             whole[kind] = [each for part in parts for each in (part if isinstance(part, list) else [part])]
-    attached = dict(whole["attachments"]) if isinstance(whole.get("attachments"), dict) else {}
+    attached = dict(object_of(whole.get("attachments")))
     for name in (each for each in chunks if each.startswith("attachments/")):
-        stem, held = name.removeprefix("attachments/"), chunks[name]
-        if isinstance(held, dict):
-            attached.update(held)
-        elif isinstance(held, list):
-            first = int(stem) if stem.isdecimal() else 0
-            attached.update({str(first + i): each for i, each in enumerate(held)})
-        else:
-            attached[stem] = held
+        stem, content = name.removeprefix("attachments/"), chunks[name]
+        if isinstance(content, list):
+            content = {str(i): each for i, each in enumerate(content, start=int(stem) if stem.isdecimal() else 0)}
+        attached.update(content if isinstance(content, dict) else {stem: content})
     return {**whole, "attachments": attached}
-
-
-def _by_number(name: str) -> tuple[str, list[int]]:
-    return _NUMBER.sub("", name), [int(each) for each in _NUMBER.findall(name)]
 
 
 def _parsed(members: Row, name: str, damaged: list[str]) -> Any:
@@ -123,6 +114,124 @@ def _parsed(members: Row, name: str, damaged: list[str]) -> Any:
         except (ValueError, RecursionError):
             damaged.append(name)
             return None
+
+
+@dataclass(slots=True)
+class InspectRun:
+    """What the samples of a log share."""
+
+    emit: Emit
+    service: Any
+    model: Any
+    settings: tuple[Any, ...] = ()
+    """What its models were asked with where an event does not say otherwise."""
+    declared: set[bytes] = field(default_factory=set)
+
+
+def tell(transcript: Transcript, sample: Row, run: InspectRun) -> None:
+    """Tell one sample: its messages, with what its events know of them."""
+    sample = {**sample, **_attached({key: sample.get(key) for key in ("messages", "events")}, sample.get("attachments") or {})}
+    events = [each for each in sample["events"] or () if isinstance(each, dict)]
+    answers: dict[Any, Row] = {}   # models' events by the id of the message that they answered with
+    runs: dict[Any, list[Row]] = {}   # of tools, by call id
+    for event in events:
+        if event.get("event") == "tool":
+            runs.setdefault(event.get("id"), []).append(event)
+        elif event.get("event") == "model":
+            for choice in object_of(event.get("output")).get("choices") or ():
+                answers.setdefault(choice["message"].get("id"), event)
+            declared = orjson.dumps(event.get("tools"))
+            if declared not in run.declared:
+                run.declared.add(declared)
+                declare_all(event.get("tools"), run.emit, run.service)
+    messages = sample["messages"] or ()
+    instants: list[int | None] = []   # when a model was asked with each message: the start of the next answer
+    instant = None
+    for message in reversed(messages):
+        model_event = answers.get(message.get("id")) if message.get("role") == "assistant" else None
+        instant = microseconds(model_event.get("timestamp")) if model_event else instant
+        instants.append(instant)
+    for message, asked_at in zip(messages, reversed(instants), strict=True):
+        model_event = answers.get(message.get("id")) if message.get("role") == "assistant" else None
+        _message(transcript, message, asked_at, model_event or {}, runs, run)
+    for event in events:
+        if event.get("event") not in _TOLD_ELSEWHERE:
+            transcript.log(event, happened_at=microseconds(event.get("timestamp")))
+    ended = microseconds(sample.get("completed_at"))
+    for name, score in object_of(sample.get("scores")).items():
+        graded = score if isinstance(score, dict) else {"value": score}
+        transcript.outcome(name, graded.get("value"), graded.get("explanation") or graded.get("answer"), happened_at=ended)
+    for name in ("error", "limit"):
+        stated = sample.get(name)
+        if stated:
+            what = stated.get("message") or stated.get("type") if isinstance(stated, dict) else None
+            transcript.outcome(name, what or stated, happened_at=ended)
+    if sample.get("target") or not transcript.n_events:
+        transcript.log({key: sample.get(key) for key in ("id", "epoch", "target")})
+
+
+def _message(transcript: Transcript, message: Row, asked_at: int | None, model_event: Row, runs: dict[Any, list[Row]],
+             run: InspectRun) -> None:
+    """Emit one message; `model_event`: the model's event that it is the answer of."""
+    if message.get("role") == "assistant":
+        output = object_of(model_event.get("output"))
+        fields: Row = {"happened_at": microseconds(model_event.get("completed")) or asked_at,
+                       "model": message.get("model") or run.model}
+        usage = {**(tokens(output.get("usage")) or {}), **of_completion(output),
+                 **sampling(model_event.get("config"), *run.settings)}
+    else:
+        fields, usage = {"happened_at": asked_at if message.get("role") != "tool" else None}, {}
+    rows = list(_parts(message))
+    for part, own in zip(rows, laid(usage, [part["kind"] for part in rows]), strict=True):
+        if part["kind"] == "call":
+            event: Row = next(iter(runs.get(part["call_id"]) or ()), {})
+            started = microseconds(event.get("timestamp"))
+            latency = milliseconds(started, microseconds(event.get("completed")))
+            transcript.add(part, **{**fields, **({"happened_at": started} if started is not None else {})}, usage=own,
+                           latency_ms=latency)
+        elif part["kind"] == "result":
+            waiting = runs.get(part["call_id"])
+            event = waiting.pop(0) if waiting else {}
+            transcript.add({"is_error": False, **{key: value for key, value in part.items() if value is not None}},
+                           happened_at=microseconds(event.get("completed")))
+        else:
+            transcript.add(part, **fields, usage=own)
+
+
+def _parts(message: Row) -> Iterator[Row]:
+    """Parts of a message; reasoning and tools that the provider ran stand among the parts of its content."""
+    content = message.get("content")
+    if isinstance(content, list):
+        for block in (each for each in content if isinstance(each, dict)):
+            if block.get("type") == "reasoning":
+                hidden = ["redacted"] if block.get("redacted") else []
+                yield thought_part("assistant", block.get("summary" if hidden else "reasoning") or None, hidden)
+            elif block.get("type") == "tool_use":
+                shared: Row = {"call_id": block.get("id"), "tool": block.get("name"), "lossy": ["run by the provider"]}
+                given, answer = block.get("arguments"), block.get("result")
+                yield {"kind": "call", "role": "assistant", "requestor": "assistant", **shared,
+                       "arguments": given if isinstance(given, str) else orjson.dumps(given or {}).decode()}
+                if answer is not None or block.get("error"):
+                    shown = answer if isinstance(answer, str) else orjson.dumps(answer or block.get("error")).decode()
+                    yield {"kind": "result", **shared, "is_error": bool(block.get("error")), "content": shown}
+        own = ("reasoning", "tool_use")
+        message = {**message, "content": [each for each in content if object_of(each).get("type") not in own]}
+    if message.get("role") == "tool":
+        message = {**message, "name": message.get("function")}
+    if "text" in message and content is None:
+        message = {**message, "content": message["text"]}
+    yield from parts(message)
+
+
+def _attached(value: Any, attachments: Row) -> Any:
+    """Return the value with attachments in place of what names them."""
+    if isinstance(value, str):
+        return attachments.get(value.removeprefix(_ATTACHED), value) if value.startswith(_ATTACHED) else value
+    if not attachments:
+        return value
+    if isinstance(value, list):
+        return [_attached(each, attachments) for each in value]
+    return {key: _attached(each, attachments) for key, each in value.items()} if isinstance(value, dict) else value
 
 
 FORMAT = Format(name="inspect", claims=claims, read=read, sample=sample("inspect.json"), whole=True, rank=30)

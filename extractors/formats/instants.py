@@ -31,11 +31,10 @@ _APART = re.compile(r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?) ?(UTC|GMT|
 _CALENDAR = re.compile(r"[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d{1,2}) (\d\d:\d\d:\d\d(?:\.\d+)?) (\d{4})", re.ASCII)
 _MAIL = re.compile(r"[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d", re.ASCII)
 _YEARLESS = re.compile(r"([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d)(\.\d{1,6})?", re.ASCII)
-_SCALES = ((1e17, 1e-3), (1e14, 1.0), (1e11, 1e3), (-1.0, 1e6))
 
 
 def microseconds(value: Any) -> int | None:
-    """The instant in microseconds since 1970 UTC, None where `value` is no time."""
+    """Return the instant in microseconds since 1970 UTC, None where `value` is no time."""
     if isinstance(value, bool) or value is None or value == "":
         return None
     if isinstance(value, (int, float)):
@@ -49,8 +48,11 @@ def microseconds(value: Any) -> int | None:
     return _from_text(value)
 
 
+_SECONDS = {f"{second:02}": second * 1_000_000 for second in range(60)}
+
+
 def clf(text: str) -> int | None:
-    """The instant of `02/Mar/2026:10:15:02 +0000`, as `microseconds` gives it: quick for many lines of the same minute."""
+    """Return the instant of `02/Mar/2026:10:15:02 +0000` as `microseconds` does, but quickly for many lines of one minute."""
     if len(text) == 26 and text[17] == ":" and (second := _SECONDS.get(text[18:20])) is not None:
         minute = _minute(text[:17], text[20:])
         return None if minute is None else minute + second
@@ -65,82 +67,69 @@ class Yearless:
         self._month = 0
 
     def microseconds(self, text: str) -> int | None:
-        """The instant, None where `text` is no such time; a day that the year does not have is none."""
-        found = _YEARLESS.fullmatch(text)
-        if found is None or (month := _MONTHS.get(found[1], 0)) == 0:
+        """Return the instant, None where `text` is no such time; a day that the year does not have is none."""
+        match = _YEARLESS.fullmatch(text)
+        if match is None or (month := _MONTHS.get(match[1], 0)) == 0:
             return None
-        if self._month - month > 6:
-            self._year += 1
-        elif month - self._month > 6 and self._month:   # a late line of the year before
-            return self._at(self._year - 1, month, found)
-        self._month = month
-        return self._at(self._year, month, found)
-
-    def _at(self, year: int, month: int, found: re.Match[str]) -> int | None:
-        return _from_text(f"{year}-{month:02}-{int(found[2]):02}T{found[3]}:{found[4]}:{found[5]}{found[6] or ''}+00:00")
-
+        year = self._year
+        if month - self._month > 6 and self._month:   # a late line of the year before
+            year -= 1
+        else:
+            if self._month - month > 6:
+                self._year = year = year + 1
+            self._month = month
+        return _from_text(f"{year}-{month:02}-{int(match[2]):02}T{match[3]}:{match[4]}:{match[5]}{match[6] or ''}+00:00")
 
 def earlier(instant: int, milliseconds: float) -> int:
-    """The instant that lies so long before; the instant itself where that is no time that anybody logged in."""
+    """Return the instant that lies so long before; the instant itself where that is no time that anybody logged in."""
     try:
-        found = instant - round(milliseconds * 1000)
+        moved = instant - round(milliseconds * 1000)
     except (ValueError, OverflowError):  # not a number, or endless
         return instant
-    return found if 0 < found < _AFTER_9999 else instant
+    return moved if 0 < moved < _AFTER_9999 else instant
 
 
 def _from_number(value: float) -> int | None:
     if not 0 < value < 1e20:
         return None
-    if isinstance(value, int):
-        if value > 1e17:
-            return value // 1000
-        if value > 1e14:
-            return value
-        return value * (1000 if value > 1e11 else 1_000_000)
-    scale = next(factor for floor, factor in _SCALES if value > floor)
-    return round(value * scale)
-
-
-def _from_text(value: str) -> int | None:
-    text = value.strip()
-    try:
-        instant = datetime.fromisoformat(text)
-    except ValueError:
-        instant_or_none = _from_notation(text)
-        if instant_or_none is None:
-            return None
-        instant = instant_or_none
-    if instant.tzinfo is None:
-        instant = instant.replace(tzinfo=UTC)
-    difference = instant - _EPOCH
-    found = (difference.days * 86400 + difference.seconds) * 1_000_000 + difference.microseconds
-    return found if 0 < found < _AFTER_9999 else None
-
-
-def _from_notation(text: str) -> datetime | None:
-    """A date in a notation other than ISO 8601, None where it is in none that is known."""
-    if len(text) > 64:
-        return None
-    try:
-        if (found := _CLF.fullmatch(text)) is not None:
-            return datetime.fromisoformat(f"{found[3]}-{_MONTHS[found[2]]:02}-{found[1]}T{found[4]}{found[5] or ''}")
-        if (found := _SLASHED.fullmatch(text)) is not None:
-            text = f"{found[1]}-{found[2]}-{found[3]} {found[4]}"
-        if (found := _APART.fullmatch(text)) is not None:
-            return datetime.fromisoformat(found[1] + ("+00:00" if found[2] in ("UTC", "GMT", "Z") else found[2]))
-        if (found := _CALENDAR.fullmatch(text)) is not None:
-            return datetime.fromisoformat(f"{found[4]}-{_MONTHS[found[1]]:02}-{int(found[2]):02}T{found[3]}")
-        if _MAIL.match(text) is not None:
-            return parsedate_to_datetime(text)
-        return datetime.fromisoformat(text) if text[4:5] == "-" else None
-    except (ValueError, KeyError, TypeError, OverflowError):
-        return None
-
-
-_SECONDS = {f"{second:02}": second * 1_000_000 for second in range(60)}
+    if value > 1e17:
+        return value // 1000 if isinstance(value, int) else round(value * 1e-3)
+    return round(value * (1 if value > 1e14 else 1000 if value > 1e11 else 1_000_000))
 
 
 @lru_cache(maxsize=4096)
 def _minute(minute: str, zone: str) -> int | None:
     return microseconds(f"{minute}:00{zone}")
+
+
+def _from_text(value: str) -> int | None:
+    text = value.strip()
+    try:
+        instant: datetime | None = datetime.fromisoformat(text)
+    except ValueError:
+        instant = _from_notation(text)
+    if instant is None:
+        return None
+    difference = (instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)) - _EPOCH
+    instant_us = (difference.days * 86400 + difference.seconds) * 1_000_000 + difference.microseconds
+    return instant_us if 0 < instant_us < _AFTER_9999 else None
+
+
+def _from_notation(text: str) -> datetime | None:
+    """Return a date in a notation other than ISO 8601, None where it is in none that is known."""
+    if len(text) > 64:
+        return None
+    try:
+        if (match := _CLF.fullmatch(text)) is not None:
+            return datetime.fromisoformat(f"{match[3]}-{_MONTHS[match[2]]:02}-{match[1]}T{match[4]}{match[5] or ''}")
+        if (match := _SLASHED.fullmatch(text)) is not None:
+            text = f"{match[1]}-{match[2]}-{match[3]} {match[4]}"
+        if (match := _APART.fullmatch(text)) is not None:
+            return datetime.fromisoformat(match[1] + ("+00:00" if match[2] in ("UTC", "GMT", "Z") else match[2]))
+        if (match := _CALENDAR.fullmatch(text)) is not None:
+            return datetime.fromisoformat(f"{match[4]}-{_MONTHS[match[1]]:02}-{int(match[2]):02}T{match[3]}")
+        if _MAIL.match(text) is not None:
+            return parsedate_to_datetime(text)
+        return datetime.fromisoformat(text) if text[4:5] == "-" else None
+    except (ValueError, KeyError, TypeError, OverflowError):
+        return None

@@ -7,11 +7,9 @@ Does not see: requests of a log with `req` objects from its first line on (`requ
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from extractors.formats.application import tell_all
-from extractors.formats.application_fields import Row, stated_in
-from extractors.formats.format import Emit, Format, Head, LogRecord
+from extractors.formats.application import read_payloads
+from extractors.formats.application_fields import stated_in
+from extractors.formats.format import Format, Head, Row
 from extractors.formats.instants import microseconds
 from extractors.formats.samples import sample
 
@@ -35,13 +33,8 @@ def _is_log_line(value: Row) -> bool:
     if isinstance(value.get("log"), str) and {"stream", "time"} <= value.keys():
         return True
     stated = stated_in(value)
-    at = microseconds(stated.found.get("time"))
-    return at is not None and isinstance(stated.found.get("level"), str | int) and "message" in stated.found
+    at = microseconds(stated.values.get("time"))
+    return at is not None and isinstance(stated.values.get("level"), str | int) and "message" in stated.values
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
-    """One request or log line a record."""
-    tell_all(records, emit)
-
-
-FORMAT = Format(name="json_log", claims=claims, read=read, sample=sample("json_log.ndjson"), rank=62)
+FORMAT = Format(name="json_log", claims=claims, read=read_payloads, sample=sample("json_log.ndjson"), rank=62)

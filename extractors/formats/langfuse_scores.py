@@ -8,12 +8,11 @@ Does not see: scores of dataset runs (they are on no session) and corrections.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
-from extractors.formats.message_parts import written
 from extractors.formats.samples import sample
+from extractors.formats.values import first_of, objects_of, written
 
 _KINDS = ("NUMERIC", "BOOLEAN", "CATEGORICAL", "TEXT", "CORRECTION")
 
@@ -29,32 +28,26 @@ def claims(head: Head) -> bool:
 def read(records: Iterable[LogRecord], emit: Emit) -> None:
     """One score a record, or a page of them."""
     for record in records:
-        inner = record.value.get("data") if isinstance(record.value, dict) else None
         with emit.guarded(record):
             n_before = len(emit.events)
-            for value in inner if isinstance(inner, list) else [record.value]:
-                if isinstance(value, dict):
-                    score(record, value, emit)
+            for value in objects_of(record.value):
+                score(record, value, emit)
             if len(emit.events) == n_before:
                 emit.reject(record, "no_score", "the record holds no score with a name and a target; complete or drop it")
 
 
 def score(record: LogRecord, value: Row, emit: Emit, session_id: str | None = None) -> None:
     """Emit one score; `session_id`: of the trace that holds it."""
-    name, trace_id = value.get("name"), _get(value, "trace_id", "traceId")
-    session_id = _get(value, "session_id", "sessionId") or session_id or (f"trace:{trace_id}" if trace_id else None)
+    name, trace_id = value.get("name"), first_of(value, ("trace_id", "traceId"))
+    session_id = first_of(value, ("session_id", "sessionId")) or session_id or (f"trace:{trace_id}" if trace_id else None)
     if not isinstance(name, str) or session_id is None:
         return
-    label = _get(value, "string_value", "stringValue") or value.get("longStringValue") or None
-    answer = label if label is not None and _get(value, "data_type", "dataType") != "NUMERIC" else value.get("value")
+    label = first_of(value, ("string_value", "stringValue")) or value.get("longStringValue") or None
+    is_label = label is not None and first_of(value, ("data_type", "dataType")) != "NUMERIC"
     emit.event(record, "feedback", place=f"score/{value.get('id') or name}", session_id=str(session_id), name=name,
-               happened_at=microseconds(value.get("timestamp")), value=written(answer), tool=value.get("source") or None,
-               content=value.get("comment") or None,
-               call_id=_get(value, "observation_id", "observationId") or (trace_id if trace_id else None))
-
-
-def _get(value: Row, *names: str) -> Any:
-    return next((value[name] for name in names if value.get(name) not in (None, "")), None)
+               happened_at=microseconds(value.get("timestamp")), value=written(label if is_label else value.get("value")),
+               tool=value.get("source") or None, content=value.get("comment") or None,
+               call_id=first_of(value, ("observation_id", "observationId")) or trace_id or None)
 
 
 FORMAT = Format(name="langfuse_scores", claims=claims, read=read, sample=sample("langfuse_scores.jsonl"), rank=25)

@@ -12,22 +12,24 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
-from extractors.formats.instants import microseconds
-from extractors.formats.message_parts import loaded
-from extractors.formats.platform_spans import PlatformSpan
-from extractors.formats.platform_story import tell_all
+from extractors.formats.model_payloads import loaded
+from extractors.formats.platform_spans import PlatformDialect, PlatformSpan, read_spans, span_of
 from extractors.formats.samples import sample
-from extractors.formats.sampling import drawn, of_completion, sampling
-from extractors.formats.usage import tokens
+from extractors.formats.sampling import drawn, of_completion, sampling, tokens
+from extractors.formats.values import first_of, object_of, text_of
 
 _THREADS = ("session_id", "thread_id", "conversation_id")
 _USERS = ("user_id", "userId", "ls_user_id")
 _KEPT = ("tags", "reference_example_id", "feedback_stats", "total_cost")
 _RUN_KEYS = ("id", "run_type", "start_time")
+_MODELS = ("model_name", "model", "ls_model_name")
+_DIALECT = PlatformDialect(
+    trace_id=("trace_id", "id"), span_id=("id",), parent_id=("parent_run_id",), started_at=("start_time",),
+    ended_at=("end_time",), kind=("run_type",), kinds={"llm": "model", "tool": "tool"}, name=("name",))
 
 
 def claims(head: Head) -> bool:
-    """The first object is a run, or holds a list of runs."""
+    """Return whether the first object is a run, or holds a list of runs."""
     inner = head.first.get("runs")
     first = inner[0] if isinstance(inner, list) and inner else head.first
     return _is_run(first) and not {"dotted_order", "trace_id", "parent_run_id"}.isdisjoint(first)
@@ -39,18 +41,12 @@ def _is_run(value: Any) -> bool:
 
 def read(records: Iterable[LogRecord], emit: Emit) -> None:
     """All runs of the file first, since files are not ordered; then each conversation in the order of time."""
-    spans: list[PlatformSpan] = []
-    for record in records:
-        n_before = len(spans)
-        with emit.guarded(record):
-            spans += [_span(record, run, emit) for run in _runs(record.value)]
-            if len(spans) == n_before:
-                emit.reject(record, "no_run", "the record is no run with an id, a run_type and a start_time; leave it out")
-    tell_all(spans, emit)
+    read_spans(records, emit, lambda record: [_span(record, run, emit) for run in _runs(record.value)], "no_run",
+               "the record is no run with an id, a run_type and a start_time; leave it out")
 
 
 def _runs(value: Any) -> Iterator[Row]:
-    """A run, those under it (`child_runs`), or a list of them (`runs`)."""
+    """Yield a run, those under it (`child_runs`), or a list of them (`runs`)."""
     if not isinstance(value, dict):
         return
     if isinstance(value.get("runs"), list):
@@ -64,24 +60,27 @@ def _runs(value: Any) -> Iterator[Row]:
 
 def _span(record: LogRecord, run: Row, emit: Emit) -> PlatformSpan:
     extra, inputs, outputs = (_object(run.get(key)) for key in ("extra", "inputs", "outputs"))
-    metadata = _object(extra.get("metadata"))
-    kind, error = run.get("run_type"), run.get("error") or None
-    is_model = kind == "llm"
-    where = {key: run[key] for key in ("inputs_s3_urls", "outputs_s3_urls") if run.get(key)}
-    return PlatformSpan(
-        record=record, trace_id=str(run.get("trace_id") or run["id"]), span_id=str(run["id"]),
-        kind="model" if is_model else "tool" if kind == "tool" else "other", name=_text(run.get("name")),
-        parent_id=_text(run.get("parent_run_id")),
-        session_id=emit.envelope.mapped("session_id", run) or _first(metadata, _THREADS),
-        identity=_first(metadata, _USERS), service=emit.envelope.service(metadata),
-        started_at=microseconds(run.get("start_time")), ended_at=microseconds(run.get("end_time")),
-        asked=_captured(inputs, run.get("inputs_s3_urls")), answered=_captured(outputs, run.get("outputs_s3_urls")),
-        tools=_declared(inputs, extra),
-        call_id=_call_id(run, inputs, outputs), model=_model(inputs, outputs, extra, metadata) if is_model else None,
-        usage=_drawn(run, inputs, outputs, extra, metadata) if is_model else None,
-        is_error=True if error else False if run.get("status") == "success" else None, problem=_text(error),
-        label=_text(kind), attributes={**{key: run[key] for key in _KEPT if run.get(key)}, **where, "status": run.get("status"),
-                                       "metadata": metadata, "events": run.get("events")})
+    metadata, parameters, error = _object(extra.get("metadata")), extra.get("invocation_params"), run.get("error") or None
+    kept = {key: run[key] for key in (*_KEPT, "inputs_s3_urls", "outputs_s3_urls") if run.get(key)}
+
+    places = (outputs.get("output"), object_of(outputs.get("output")).get("kwargs"), extra, inputs)
+    call_id = next((each for place in places if (each := object_of(place).get("tool_call_id"))), None)   # that it answers
+
+    def of_model() -> Row:
+        models = (outputs.get("llm_output"), outputs, metadata, inputs, parameters)
+        return {"usage": _drawn(run, inputs, outputs, parameters, metadata), "model": next(
+            (place[name] for place in models if isinstance(place, dict) for name in _MODELS
+             if isinstance(place.get(name), str) and place[name]), None)}
+
+    return span_of(
+        record, run, _DIALECT, of_model,
+        session_id=emit.envelope.mapped("session_id", run) or text_of(first_of(metadata, _THREADS)),
+        identity=text_of(first_of(metadata, _USERS)), service=emit.envelope.service(metadata),
+        input=_captured(inputs, run.get("inputs_s3_urls")), output=_captured(outputs, run.get("outputs_s3_urls")),
+        tools=inputs["tools"] if isinstance(inputs.get("tools"), list) else object_of(parameters).get("tools"),
+        call_id=text_of(call_id) if run.get("run_type") == "tool" else None,
+        is_error=True if error else False if run.get("status") == "success" else None, problem=text_of(error),
+        attributes={**kept, "status": run.get("status"), "metadata": metadata, "events": run.get("events")})
 
 
 def _object(value: Any) -> Row:
@@ -90,70 +89,27 @@ def _object(value: Any) -> Row:
 
 
 def _captured(payload: Row, urls: Any) -> Row | str | None:
-    """A payload; where it has no keys, its address, None where it was hidden."""
-    held = loaded(urls)
-    places = [held, *held.values()] if isinstance(held, dict) else []
-    found = [place[key] for key in ("s3_url", "presigned_url", "ROOT") for place in places
+    """Return a payload; where it has no keys, its address, None where it was hidden."""
+    addresses = loaded(urls)
+    places = [addresses, *addresses.values()] if isinstance(addresses, dict) else []
+    texts = [place[key] for key in ("s3_url", "presigned_url", "ROOT") for place in places
              if isinstance(place, dict) and isinstance(place.get(key), str)]
-    return payload or next(iter(found), None)
+    return payload or next(iter(texts), None)
 
 
-def _declared(inputs: Row, extra: Row) -> Any:
-    if isinstance(inputs.get("tools"), list):
-        return inputs["tools"]
-    parameters = extra.get("invocation_params")
-    return parameters.get("tools") if isinstance(parameters, dict) else None
-
-
-def _call_id(run: Row, inputs: Row, outputs: Row) -> str | None:
-    """Id of the call that a tool's run answers, where the run says it."""
-    if run.get("run_type") != "tool":
-        return None
-    output = outputs.get("output")
-    places = (output, output.get("kwargs") if isinstance(output, dict) else None, _object(run.get("extra")), inputs)
-    found = next((place["tool_call_id"] for place in places if isinstance(place, dict) and place.get("tool_call_id")), None)
-    return _text(found)
-
-
-def _model(inputs: Row, outputs: Row, extra: Row, metadata: Row) -> str | None:
-    parameters = extra.get("invocation_params")
-    places = (outputs.get("llm_output"), outputs, metadata, inputs, parameters)
-    names = ("model_name", "model", "ls_model_name")
-    return next((place[name] for place in places if isinstance(place, dict) for name in names
-                 if isinstance(place.get(name), str) and place[name]), None)
-
-
-def _usage(run: Row, outputs: Row) -> Row | None:
-    inner = outputs.get("llm_output")
-    counted = inner.get("token_usage") if isinstance(inner, dict) else None
-    places = (outputs.get("usage_metadata"), outputs.get("usage"), counted, run)
-    found = next((counts for place in places if (counts := tokens(place)) is not None), None)
-    return found if found and any(found.values()) else None
-
-
-def _drawn(run: Row, inputs: Row, outputs: Row, extra: Row, metadata: Row) -> Row | None:
-    """Token counts, and how the answer was drawn."""
-    return {**(_usage(run, outputs) or {}), **(of_completion(outputs) or drawn(None, None, _logprobs(outputs))),
-            **sampling(extra.get("invocation_params"), metadata, inputs)} or None
-
-
-def _logprobs(outputs: Row) -> Any:
-    """LangChain's first generation tells them beside it, or in its message."""
-    found: Any = outputs.get("generations")
-    while isinstance(found, list) and found:
-        found = found[0]
-    about = found if isinstance(found, dict) else {}
-    said = _object(_object(about.get("message")).get("kwargs"))
-    places = (about.get("generation_info"), said.get("response_metadata"), outputs.get("response_metadata"))
-    return next((place["logprobs"] for place in places if isinstance(place, dict) and place.get("logprobs")), None)
-
-
-def _first(metadata: Row, names: tuple[str, ...]) -> str | None:
-    return next((str(metadata[name]) for name in names if metadata.get(name) not in (None, "")), None)
-
-
-def _text(value: Any) -> str | None:
-    return str(value) if value not in (None, "") else None
+def _drawn(run: Row, inputs: Row, outputs: Row, parameters: Any, metadata: Row) -> Row | None:
+    generation: Any = outputs.get("generations")
+    while isinstance(generation, list) and generation:   # LangChain's first tells log-probabilities, beside or in its message
+        generation = generation[0]
+    about = object_of(generation)
+    message = _object(_object(about.get("message")).get("kwargs"))
+    stated = (about.get("generation_info"), message.get("response_metadata"), outputs.get("response_metadata"))
+    logprobs = next((each for place in stated if (each := object_of(place).get("logprobs"))), None)
+    places = (outputs.get("usage_metadata"), outputs.get("usage"), object_of(outputs.get("llm_output")).get("token_usage"), run)
+    usage = next((counts for place in places if (counts := tokens(place)) is not None), None)
+    return {**(usage if usage and any(usage.values()) else {}),
+            **(of_completion(outputs) or drawn(None, None, logprobs)),
+            **sampling(parameters, metadata, inputs)} or None
 
 
 FORMAT = Format(name="langsmith", history="once", claims=claims, read=read, sample=sample("langsmith.jsonl"), rank=25)

@@ -11,13 +11,14 @@ from collections.abc import Iterable
 
 from extractors.formats.format import Emit, Format, Head, LogRecord
 from extractors.formats.instants import microseconds
-from extractors.formats.message_parts import loaded, written
+from extractors.formats.model_payloads import loaded
 from extractors.formats.platform_spans import alias
 from extractors.formats.samples import sample
+from extractors.formats.values import first_of, object_of, written
 
 
 def claims(head: Head) -> bool:
-    """The first object has a run, a key and a score."""
+    """Return whether the first object has a run, a key and a score."""
     return {"run_id", "key", "score"} <= head.first.keys() and not {"feedback_source", "trace_id"}.isdisjoint(head.first)
 
 
@@ -27,16 +28,15 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
         value = record.value if isinstance(record.value, dict) else {}
         run_id, name = value.get("run_id"), value.get("key")
         trace_id = value.get("trace_id") or run_id
-        answer = next((value[key] for key in ("score", "value", "correction") if value.get(key) not in (None, "")), None)
+        answer = first_of(value, ("score", "value", "correction"))
         if not isinstance(name, str) or not trace_id or (answer is None and not value.get("comment")):
             emit.reject(record, "incomplete_feedback", "the record lacks a run, a key, or a score and a value; complete it")
             continue
-        source = loaded(value.get("feedback_source"))
         with emit.guarded(record):
             emit.event(record, "feedback", session_id=alias(str(trace_id)), name=name, value=written(answer),
                        happened_at=microseconds(value.get("created_at")), content=value.get("comment") or None,
                        call_id=str(run_id) if run_id else None,
-                       tool=source.get("type") if isinstance(source, dict) else None)
+                       tool=object_of(loaded(value.get("feedback_source"))).get("type"))
 
 
 FORMAT = Format(name="langsmith_feedback", claims=claims, read=read, sample=sample("langsmith_feedback.jsonl"), rank=25)

@@ -14,12 +14,11 @@ from typing import Any
 
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
-from extractors.formats.message_parts import loaded, written
-from extractors.formats.platform_spans import PlatformSpan, alias
-from extractors.formats.platform_story import tell_all
+from extractors.formats.model_payloads import loaded
+from extractors.formats.platform_spans import PlatformDialect, PlatformSpan, alias, span_of, tell_all
 from extractors.formats.samples import sample
-from extractors.formats.sampling import of_completion, parameters_of, sampling
-from extractors.formats.usage import tokens
+from extractors.formats.sampling import of_completion, parameters_of, sampling, tokens
+from extractors.formats.values import first_of, object_of, text_of, written
 
 _KEYS = frozenset({"span_name", "start_timestamp", "trace_id", "span_id"})
 _ASKS = ("chat", "generate_content", "text_completion", "completion")
@@ -31,25 +30,28 @@ _CONTENT = ("gen_ai.input.messages", "gen_ai.output.messages", "pydantic_ai.all_
             "request_data", "response_data", "gen_ai.tool.call.result", "tool_response", "gen_ai.system_instructions",
             "final_result", "logfire.json_schema", "model_request_parameters")
 """Attributes that the conversation holds; a log event keeps the others."""
+_DIALECT = PlatformDialect(
+    trace_id=("trace_id",), span_id=("span_id",), parent_id=("parent_span_id",), started_at=("start_timestamp",),
+    ended_at=("end_timestamp",), name=("span_name",))
 
 
 def claims(head: Head) -> bool:
-    """The first record has Logfire's columns, as a row or by column."""
+    """Return whether the first record has Logfire's columns, as a row or by column."""
     first = next(_rows(head.first), {})
     return first.keys() >= _KEYS and not {"otel_scope_name", "is_exception", "parent_span_id"}.isdisjoint(first)
 
 
 def _rows(value: Any) -> Iterator[Row]:
-    """The records: one, or those of an answer of the query API."""
+    """Yield the records: one, or those of an answer of the query API."""
     if not isinstance(value, dict):
         return
     if isinstance(value.get("rows"), list):
         yield from (each for each in value["rows"] if isinstance(each, dict))
     elif isinstance(value.get("columns"), list):
-        held = {each["name"]: each["values"] for each in value["columns"]
+        columns = {each["name"]: each["values"] for each in value["columns"]
                 if isinstance(each, dict) and isinstance(each.get("values"), list) and isinstance(each.get("name"), str)}
-        for values in zip(*held.values(), strict=False):
-            yield dict(zip(held, values, strict=True))
+        for values in zip(*columns.values(), strict=False):
+            yield dict(zip(columns, values, strict=True))
     else:
         yield value
 
@@ -61,132 +63,24 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
     for record in records:
         n_before = len(spans) + len(given)
         with emit.guarded(record):
-            for row in _rows(record.value):
-                attributes = loaded(row.get("attributes"))
-                attributes = attributes if isinstance(attributes, dict) else {}
-                if not row.keys() >= _KEYS:
-                    continue
+            for row in (each for each in _rows(record.value) if each.keys() >= _KEYS):
+                attributes = object_of(loaded(row.get("attributes")))
                 if row.get("kind") == "pending_span":
                     emit.reject(record, "pending_span", "the span was still running; its final row tells it")
                 elif f"{_FEEDBACK}name" in attributes:
                     given.append((record, row, attributes))
                 else:
                     spans.append(_span(record, row, attributes, emit))
-            if len(spans) + len(given) == n_before and row_is_missing(record, emit):
+            if len(spans) + len(given) == n_before and not any(rejected is record for rejected, _, _ in emit.rejects[-1:]):
                 emit.reject(record, "no_span", "the record has no span with name, trace and start; select these columns")
-    _join_streams(spans)
-    tell_all(spans, emit)
-    _feedback(given, spans, emit)
-
-
-def row_is_missing(record: LogRecord, emit: Emit) -> bool:
-    """Whether nothing was said of the record yet."""
-    return not any(rejected is record for rejected, _, _ in emit.rejects[-1:])
-
-
-def _span(record: LogRecord, row: Row, attributes: Row, emit: Emit) -> PlatformSpan:
-    kind, operation = _kind(attributes, row), attributes.get("gen_ai.operation.name")
-    asked, answered = _payloads(attributes, kind)
-    failed = _is_true(row.get("is_exception")) or row.get("otel_status_code") == "ERROR" or _level(row) >= _ERROR_LEVEL
-    ended_at = microseconds(row.get("end_timestamp"))
-    name = attributes.get("gen_ai.tool.name") if kind == "tool" else row.get("span_name")
-    return PlatformSpan(
-        record=record, trace_id=str(row["trace_id"]), span_id=str(row["span_id"]), kind=kind, name=written(name),
-        parent_id=written(row.get("parent_span_id")) or None,
-        session_id=emit.envelope.mapped("session_id", row) or _first(attributes, _SESSION), identity=_first(attributes, _USER),
-        service=emit.envelope.service(row), started_at=microseconds(row.get("start_timestamp")), ended_at=ended_at,
-        asked=asked, answered=answered, tools=loaded(attributes.get("gen_ai.tool.definitions")),
-        call_id=written(attributes.get("gen_ai.tool.call.id")) or None,
-        model=_first(attributes, ("gen_ai.response.model", "gen_ai.request.model")) if kind == "model" else None,
-        usage=_drawn(attributes) if kind == "model" else None, is_error=failed if failed or ended_at is not None else None,
-        problem=(written(row.get("exception_message")) or "error") if failed else None, label=written(row.get("span_name")),
-        said=written(row.get("message")) if kind == "other" and not operation else None,
-        attributes={key: value for key, value in attributes.items() if key not in _CONTENT} | {
-            key: row[key] for key in ("exception_type", "tags") if row.get(key)})
-
-
-def _kind(attributes: Row, row: Row) -> Any:
-    operation = attributes.get("gen_ai.operation.name")
-    if operation in _ASKS or (operation is None and isinstance(loaded(attributes.get("request_data")), dict)):
-        return "model"
-    if operation is None and "gen_ai.tool.name" in attributes:
-        return "tool"
-    told = not {"events", "gen_ai.input.messages"}.isdisjoint(attributes)
-    if operation is None and "gen_ai.request.model" in attributes and told:
-        return "model"
-    return "tool" if operation == "execute_tool" else "other"
-
-
-def _payloads(attributes: Row, kind: str) -> tuple[Any, Any]:
-    """What went in and what came out."""
-    if kind == "tool":
-        return (_either(attributes, "gen_ai.tool.call.arguments", "tool_arguments"),
-                _either(attributes, "gen_ai.tool.call.result", "tool_response"))
-    if kind == "model" and "request_data" in attributes:
-        return loaded(attributes["request_data"]), _response(loaded(attributes.get("response_data")))
-    if "gen_ai.input.messages" in attributes or "gen_ai.output.messages" in attributes:
-        asked, answered = attributes.get("gen_ai.input.messages"), attributes.get("gen_ai.output.messages")
-        system = loaded(attributes.get("gen_ai.system_instructions"))
-        if system and isinstance(messages := loaded(asked), list):
-            asked = [{"role": "system", "parts": system}, *messages]
-        return asked, answered
-    if isinstance(events := loaded(attributes.get("events", attributes.get("all_messages_events"))), list):
-        return _of_events(events, kind)
-    messages = loaded(attributes.get("pydantic_ai.all_messages"))
-    return None, {"messages": messages} if isinstance(messages, list) else attributes.get("final_result")
-
-
-def _of_events(events: list[Any], kind: str) -> tuple[Any, Any]:
-    """Messages of the event list of pydantic-ai's first format; the choice is the answer."""
-    held = [each for each in events if isinstance(each, dict)]
-    asked = [_of_event(each) for each in held if each.get("event.name") != "gen_ai.choice"]
-    choice = next((each for each in held if each.get("event.name") == "gen_ai.choice"), None)
-    answered = choice.get("message", choice) if choice is not None else None
-    if kind == "model":
-        return asked, answered
-    return None, {"messages": [*asked, *([answered] if answered is not None else [])]}
-
-
-def _of_event(event: Row) -> Row:
-    name = str(event.get("event.name", "")).split(".")
-    role = event.get("role") or (name[1] if len(name) == 3 else "user")
-    message = {key: value for key, value in event.items() if not key.startswith(("event.", "gen_ai."))}
-    return {**message, "role": role, **({"tool_call_id": event["id"]} if role == "tool" and "id" in event else {})}
-
-
-def _response(response: Any) -> Any:
-    """An answer as Logfire's integrations log it; of a stream only its text."""
-    if isinstance(response, dict) and "combined_chunk_content" in response and not response.get("message"):
-        return {"role": "assistant", "content": response["combined_chunk_content"]}
-    return response.get("message", response) if isinstance(response, dict) else response
-
-
-def _join_streams(spans: list[PlatformSpan]) -> None:
-    """A streamed answer is logged beside its span, which ended before there was one: the log tells the answer."""
-    answered = {(span.trace_id, written(span.asked)) for span in spans if span.kind == "model" and span.answered is not None}
-    for span in spans:
-        if span.kind == "model" and span.answered is None and not span.problem and span.asked is not None and (
-                span.trace_id, written(span.asked)) in answered:
+    # a streamed answer is logged beside its span, which ended before there was one: the log tells the answer
+    models = [span for span in spans if span.kind == "model"]
+    answered = {(span.trace_id, written(span.input)) for span in models if span.output is not None}
+    for span in models:
+        if span.output is None and not span.problem and span.input is not None and (
+                span.trace_id, written(span.input)) in answered:
             span.kind = "other"
-
-
-def _usage(attributes: Row) -> Row | None:
-    stated = {key.removeprefix("gen_ai.usage."): value for key, value in attributes.items() if key.startswith("gen_ai.usage.")}
-    found = tokens({"input_tokens": stated.get("input_tokens"), "output_tokens": stated.get("output_tokens"),
-                    "cached_tokens": stated.get("cache_read.input_tokens", stated.get("details.cache_read_tokens")),
-                    "reasoning_tokens": stated.get("details.reasoning_tokens")})
-    response = loaded(attributes.get("response_data"))
-    return found or (tokens(response.get("usage")) if isinstance(response, dict) else None)
-
-
-def _drawn(attributes: Row) -> Row | None:
-    """Token counts, and how the answer was drawn."""
-    return {**(_usage(attributes) or {}), **of_completion(loaded(attributes.get("response_data"))),
-            **sampling(dict(parameters_of(attributes)), loaded(attributes.get("request_data")))} or None
-
-
-def _feedback(given: list[tuple[LogRecord, Row, Row]], spans: list[PlatformSpan], emit: Emit) -> None:
-    """Feedback, on the session of its trace."""
+    tell_all(spans, emit)
     stated = {span.trace_id: span.session_id for span in spans if span.session_id}
     for record, row, attributes in given:
         answer = _either(attributes, *(f"{_FEEDBACK}{kind}" for kind in ("score", "label", "assertion", "value")))
@@ -197,21 +91,91 @@ def _feedback(given: list[tuple[LogRecord, Row, Row]], spans: list[PlatformSpan]
                    call_id=written(row.get("parent_span_id")) or trace_id)
 
 
+def _span(record: LogRecord, row: Row, attributes: Row, emit: Emit) -> PlatformSpan:
+    kind, operation = _kind(attributes), attributes.get("gen_ai.operation.name")
+    input_value, answered = _payloads(attributes, kind)
+    exception, level = row.get("is_exception"), str(row.get("level"))
+    is_exception = exception is True or (isinstance(exception, str) and exception.lower() == "true")
+    failed = is_exception or row.get("otel_status_code") == "ERROR" or (level.isdecimal() and int(level) >= _ERROR_LEVEL)
+    ended_at = microseconds(row.get("end_timestamp"))
+    name = {"name": written(attributes.get("gen_ai.tool.name"))} if kind == "tool" else {}
+    model = first_of(attributes, ("gen_ai.response.model", "gen_ai.request.model"))
+    return span_of(
+        record, row, _DIALECT, lambda: {"model": text_of(model), "usage": _drawn(attributes)}, kind=kind,
+        label=written(row.get("span_name")), **name,
+        session_id=emit.envelope.mapped("session_id", row) or text_of(first_of(attributes, _SESSION)),
+        identity=text_of(first_of(attributes, _USER)), service=emit.envelope.service(row), input=input_value, output=answered,
+        tools=loaded(attributes.get("gen_ai.tool.definitions")), call_id=written(attributes.get("gen_ai.tool.call.id")) or None,
+        is_error=failed if failed or ended_at is not None else None,
+        problem=(written(row.get("exception_message")) or "error") if failed else None,
+        message=written(row.get("message")) if kind == "other" and not operation else None,
+        attributes={key: value for key, value in attributes.items() if key not in _CONTENT}
+        | {key: row[key] for key in ("exception_type", "tags") if row.get(key)})
+
+
+def _kind(attributes: Row) -> Any:
+    operation = attributes.get("gen_ai.operation.name")
+    if operation is not None:
+        return "model" if operation in _ASKS else "tool" if operation == "execute_tool" else "other"
+    if isinstance(loaded(attributes.get("request_data")), dict):
+        return "model"
+    if "gen_ai.tool.name" in attributes:
+        return "tool"
+    has_messages = not {"events", "gen_ai.input.messages"}.isdisjoint(attributes)
+    return "model" if has_messages and "gen_ai.request.model" in attributes else "other"
+
+
+def _payloads(attributes: Row, kind: str) -> tuple[Any, Any]:
+    """Return what went in and what came out."""
+    if kind == "tool":
+        return (_either(attributes, "gen_ai.tool.call.arguments", "tool_arguments"),
+                _either(attributes, "gen_ai.tool.call.result", "tool_response"))
+    if kind == "model" and "request_data" in attributes:
+        response = loaded(attributes.get("response_data"))
+        if isinstance(response, dict) and "combined_chunk_content" in response and not response.get("message"):
+            response = {"role": "assistant", "content": response["combined_chunk_content"]}   # of a stream only its text
+        return loaded(attributes["request_data"]), response.get("message", response) if isinstance(response, dict) else response
+    if "gen_ai.input.messages" in attributes or "gen_ai.output.messages" in attributes:
+        input_value, answered = attributes.get("gen_ai.input.messages"), attributes.get("gen_ai.output.messages")
+        system = loaded(attributes.get("gen_ai.system_instructions"))
+        if system and isinstance(messages := loaded(input_value), list):
+            input_value = [{"role": "system", "parts": system}, *messages]
+        return input_value, answered
+    if isinstance(events := loaded(attributes.get("events", attributes.get("all_messages_events"))), list):
+        return _of_events(events, kind)
+    messages = loaded(attributes.get("pydantic_ai.all_messages"))
+    return None, {"messages": messages} if isinstance(messages, list) else attributes.get("final_result")
+
+
+def _of_events(events: list[Any], kind: str) -> tuple[Any, Any]:
+    """Messages of the event list of pydantic-ai's first format; the choice is the answer."""
+    messages = [each for each in events if isinstance(each, dict)]
+    input_messages = []
+    for event in (each for each in messages if each.get("event.name") != "gen_ai.choice"):
+        name = str(event.get("event.name", "")).split(".")
+        role = event.get("role") or (name[1] if len(name) == 3 else "user")
+        message = {key: value for key, value in event.items() if not key.startswith(("event.", "gen_ai."))}
+        answered_call = {"tool_call_id": event["id"]} if role == "tool" and "id" in event else {}
+        input_messages.append({**message, "role": role, **answered_call})
+    choice = next((each for each in messages if each.get("event.name") == "gen_ai.choice"), None)
+    answered = choice.get("message", choice) if choice is not None else None
+    if kind == "model":
+        return input_messages, answered
+    return None, {"messages": [*input_messages, *([answered] if answered is not None else [])]}
+
+
+def _drawn(attributes: Row) -> Row | None:
+    stated = {key.removeprefix("gen_ai.usage."): value for key, value in attributes.items() if key.startswith("gen_ai.usage.")}
+    usage = tokens({"input_tokens": stated.get("input_tokens"), "output_tokens": stated.get("output_tokens"),
+                    "cached_tokens": stated.get("cache_read.input_tokens", stated.get("details.cache_read_tokens")),
+                    "reasoning_tokens": stated.get("details.reasoning_tokens")})
+    response = loaded(attributes.get("response_data"))
+    return {**(usage or tokens(object_of(response).get("usage")) or {}), **of_completion(response),
+            **sampling(dict(parameters_of(attributes)), loaded(attributes.get("request_data")))} or None
+
+
 def _either(attributes: Row, *names: str) -> Any:
     return next((attributes[name] for name in names if name in attributes), None)
-
-
-def _first(attributes: Row, names: tuple[str, ...]) -> str | None:
-    return next((str(attributes[name]) for name in names if attributes.get(name) not in (None, "")), None)
-
-
-def _is_true(value: Any) -> bool:
-    return value is True or (isinstance(value, str) and value.lower() == "true")
-
-
-def _level(row: Row) -> int:
-    level = row.get("level")
-    return int(level) if isinstance(level, int) or (isinstance(level, str) and level.isdecimal()) else 0
 
 
 FORMAT = Format(name="logfire", history="once", claims=claims, read=read, sample=sample("logfire.jsonl"), rank=25)

@@ -11,27 +11,23 @@ from collections.abc import Mapping
 from typing import Any
 
 _ROLES = {
-    "user": "user human customer client visitor guest caller buyer shopper member contact requester "
-            "asker enduser consumer patient student subscriber inbound incoming in question",
-    "assistant": "assistant bot ai agent model llm gpt chatbot copilot operator advisor rep "
-                 "representative staff helper desk support outbound outgoing out answer reply "
-                 "aimessage assistantmessage",
+    "user": "user human customer client visitor guest caller buyer shopper member contact requester asker enduser consumer "
+            "patient student subscriber inbound incoming in question",
+    "assistant": "assistant bot ai agent model llm gpt chatbot copilot operator advisor rep representative staff helper desk "
+                 "support outbound outgoing out answer reply aimessage assistantmessage",
     "system": "system developer instructions instruction prompt systemprompt",
-    "tool": "tool function toolresult toolresponse toolmessage functionresult observation environment "
-            "api",
+    "tool": "tool function toolresult toolresponse toolmessage functionresult observation environment api",
 }
 _KINDS = {
-    "message": "message msg chat utterance text say said reply usermessage assistantmessage "
-               "agentmessage botmessage humanmessage aimessage systemmessage chatmessage "
-               "customermessage usersaid botsaid prompt completion userinput usertext bottext "
-               "agentreply botreply response userturn agentturn assistantturn modelresponse",
+    "message": "message msg chat utterance text say said reply usermessage assistantmessage agentmessage botmessage "
+               "humanmessage aimessage systemmessage chatmessage customermessage usersaid botsaid prompt completion userinput "
+               "usertext bottext agentreply botreply response userturn agentturn assistantturn modelresponse",
     "reasoning": "reasoning thought thinking think",
-    "call": "call toolcall functioncall tooluse toolinvocation toolstart toolstarted invoke invoked "
-            "invocation action actioncall toolrequest toolcalled functioncalled callstarted "
-            "toolinvoked actionstarted",
-    "result": "result toolresult functionresult toolresponse tooloutput toolend toolended "
-              "toolfinished toolreturn return returned observation output functionresponse "
-              "callfinished callresult actionresult toolreply actionoutput toolcompleted",
+    "call": "call toolcall functioncall tooluse toolinvocation toolstart toolstarted invoke invoked invocation action "
+            "actioncall toolrequest toolcalled functioncalled callstarted toolinvoked actionstarted",
+    "result": "result toolresult functionresult toolresponse tooloutput toolend toolended toolfinished toolreturn return "
+              "returned observation output functionresponse callfinished callresult actionresult toolreply actionoutput "
+              "toolcompleted",
     "request": "request httprequest apirequest access",
     "feedback": "feedback rating survey csat nps thumb thumbs review vote score",
     "outcome": "outcome resolution ended closed",
@@ -47,15 +43,13 @@ FINE = frozenset((
     "allowed", "resolved", "good", "fine", "accepted", "normal"))
 """Words of a status that went well."""
 _YES = frozenset(("true", "yes", "y", "1", "on"))
-ROLES = (*_ROLES,)
-"""Our roles."""
-KINDS = (*_KINDS,)
-"""Our kinds, as far as a mapping can tell them."""
+ROLES, KINDS = (*_ROLES,), (*_KINDS,)
+"""Our roles, and our kinds as far as a mapping can tell them."""
 _LETTERS = re.compile(r"[^a-z0-9]+")
 
 
 def plain(word: Any) -> str:
-    """A word in small letters without what stands between its parts."""
+    """Return a word in small letters without what stands between its parts."""
     return _LETTERS.sub("", word.lower()) if isinstance(word, str) else ""
 
 
@@ -65,11 +59,11 @@ def role_of(word: Any, added: Mapping[str, str]) -> str | None:
         word = str(word).lower()
     if isinstance(word, str) and word in added:
         return added[word]
-    found = _ROLE_OF.get(plain(word))
-    if found is None and isinstance(word, str):   # user_message, bot.said
+    role = _ROLE_OF.get(plain(word))
+    if role is None and isinstance(word, str):   # user_message, bot.said
         first = re.split(r"[^A-Za-z]+|(?<=[a-z])(?=[A-Z])", word)[0].lower()
-        found = _ROLE_OF.get(first) if first in _SPEAKERS else None
-    return found
+        role = _ROLE_OF.get(first) if first in _SPEAKERS else None
+    return role
 
 
 def kind_of(word: Any, added: Mapping[str, str]) -> str | None:
@@ -80,7 +74,7 @@ def kind_of(word: Any, added: Mapping[str, str]) -> str | None:
 
 
 def failed(value: Any) -> bool | None:
-    """What a field says that tells of errors: a flag, a status, a message; None for nothing said."""
+    """Whether a field that tells of errors (a flag, a status, a message) says so; None for nothing said."""
     if isinstance(value, bool):
         return value
     if isinstance(value, (int, float)):
@@ -93,7 +87,7 @@ def failed(value: Any) -> bool | None:
 
 
 def went_well(value: Any) -> bool:
-    """What a field says that tells of success."""
+    """Whether a field that tells of success says so."""
     if isinstance(value, str):
         return value.strip().lower() in FINE | _YES
     return bool(value)

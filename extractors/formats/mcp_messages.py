@@ -4,23 +4,27 @@ In: a message, a batch of them, an object that holds some under any names (`{ts,
 one at its end. Out: calls of tools with their results, declared tools; everything else that was said as log events.
 Sees: ids by session and direction (a label of any words: a request is answered by the other side), `1` apart from `"1"`,
 protocol errors, cancellations, calls that are asked again with more input (they stay one call).
-Does not see: the direction of bare messages (an answer goes to the request that it looks like), what a picture or a sound
-says, the conversation around the calls.
+Does not see: the direction of bare messages (an answer goes to the request that it fits), what a picture or a sound says, the
+conversation around the calls. What stands beside the text of an answer and is no text (links, pictures, structured content that
+says something else) is named in `lossy`; without any text, the structured content is it, as JSON.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from extractors.formats.chat import arguments_of
+from extractors.formats.chat import call_part, text
+from extractors.formats.conversation import milliseconds
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
-from extractors.formats.mcp_results import content_of
+from extractors.formats.otlp_span import loaded
 from extractors.formats.samples import sample
 from extractors.formats.tool_list import declare_all
+from extractors.formats.values import object_of
 
 _DIRECTION = ("dir", "direction", "from", "sender", "flow", "side")
 _SESSION = ("session", "mcp_session_id", "mcpSessionId", "mcp-session-id", "Mcp-Session-Id", "connection", "connection_id",
@@ -28,11 +32,12 @@ _SESSION = ("session", "mcp_session_id", "mcpSessionId", "mcp-session-id", "Mcp-
 _SERVER = ("server", "server_name", "serverName")
 _CALL = "tools/call"
 _CALL_IDS = ("tooluseid", "toolcallid")
+_LONGEST = 10_000
 Key = tuple[str | None, str]
 
 
 def claims(head: Head) -> bool:
-    """A JSON-RPC message in the first object, or at the end of a line of text; a lone answer is a declared tool list."""
+    """Return whether there is a JSON-RPC message in the first object or line of text; a lone answer is a declared tool list."""
     if head.layout in ("lines", "document"):
         if isinstance(head.document, dict) and "result" in head.document:
             return False
@@ -42,28 +47,25 @@ def claims(head: Head) -> bool:
 
 def read(records: Iterable[LogRecord], emit: Emit) -> None:
     """All messages of a file, in order."""
-    log = _Log(emit)
+    log = _McpReader(emit)
     for record in records:
-        found = list(messages(record.value))
-        if not found and isinstance(record.value, str):
+        contents = list(messages(record.value))
+        if not contents and isinstance(record.value, str):
             emit.event(record, "log", content=record.value)
-        elif not found:
+        elif not contents:
             emit.reject(record, "no_message", "the record holds no JSON-RPC message; leave it out or repair it")
         with emit.guarded(record):
-            for message in found:
+            for message in contents:
                 log.take(record, message)
 
 
 def messages(value: Any) -> Iterator[Row]:
-    """The JSON-RPC messages in a record: itself, the elements of a batch, or what it holds under its names."""
+    """Yield the JSON-RPC messages in a record: itself, the elements of a batch, or what it holds under its names."""
     if isinstance(value, str):
         start = re.search(r"\[?\s*\{", value) if '"jsonrpc"' in value else None
         if start is None:
             return
-        try:
-            value = orjson.loads(value[start.start():])
-        except orjson.JSONDecodeError:
-            return
+        value = loaded(value[start.start():])
     if isinstance(value, list):
         yield from (each for each in value if _is_message(each))
     elif _is_message(value):
@@ -80,28 +82,28 @@ def _is_message(value: Any) -> bool:
     return isinstance(value, dict) and value.get("jsonrpc") == "2.0"
 
 
-class _Asked:
+@dataclass(slots=True, eq=False)
+class _WaitingRequest:
     """A request that waits for its answer."""
 
-    __slots__ = ("call", "label", "method")
-
-    def __init__(self, method: str, label: str | None, call: Row | None) -> None:
-        self.method, self.label, self.call = method, label, call
+    method: str
+    label: str | None
+    call: Row | None
 
     def fits(self, label: str | None, result: Any) -> bool:
-        """Whether a message with this label may be the answer: from the other side, or of the right look."""
+        """Whether a message with this label may be the answer: from the other side, or of the right shape."""
         if self.label is not None and label is not None:
             return self.label != label
         is_call = not isinstance(result, dict) or ("content" in result and "action" not in result and "role" not in result)
         return is_call or self.method != _CALL
 
 
-class _Log:
+class _McpReader:
     """What one file has said so far."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
-        self._waiting: dict[Key, list[_Asked]] = {}
+        self._waiting: dict[Key, list[_WaitingRequest]] = {}
         self._again: dict[tuple[str | None, str, str], Row] = {}
         """Calls that wait for more input, by session, tool and arguments."""
         self._servers: dict[str | None, str] = {}
@@ -109,101 +111,79 @@ class _Log:
 
     def take(self, record: LogRecord, message: Row) -> None:
         """One message."""
-        around, parameters = _object(record.value), _object(message.get("params"))
-        shared: Row = {"session_id": self._session(around, parameters), "happened_at": self._time(record.value, around)}
-        shared["service"] = self._service(around, shared["session_id"])
-        label = next((str(around[name]) for name in _DIRECTION if isinstance(around.get(name), (str, int))), None)
-        method = message.get("method")
-        if isinstance(method, str):
-            self._asked(record, message, method, label, parameters, shared)
-        else:
+        around, parameters, envelope = object_of(record.value), object_of(message.get("params")), self._emit.envelope
+        stated = _stated(around, _SESSION, (str, int))
+        session = envelope.session_id(around) or (
+            str(stated) if stated is not None else envelope.session_id(parameters.get("_meta")))
+        shared: Row = {"session_id": session, "happened_at": self._time(record.value, around),
+                       "service": envelope.service(around) or _stated(around, _SERVER, str) or self._servers.get(session)}
+        direction, method = _stated(around, _DIRECTION, (str, int)), message.get("method")
+        label = None if direction is None else str(direction)
+        if not isinstance(method, str):
             self._answered(record, message, label, shared)
-
-    def _asked(self, record: LogRecord, message: Row, method: str, label: str | None, parameters: Row, shared: Row) -> None:
-        session = shared["session_id"]
+            return
         call = None
         if method == _CALL and isinstance(parameters.get("name"), str):
-            arguments, notes = arguments_of(parameters.get("arguments"))
-            call = self._again.pop((session, parameters["name"], arguments), None)
+            about = object_of(parameters.get("_meta"))   # the agent's own id of the call, where its host passes it on
+            own = next((value for name, value in about.items() if isinstance(value, str)
+                        and name.lower().replace("_", "").endswith(_CALL_IDS)), None)
+            call_id = own if own is not None else _id(message["id"]) if "id" in message else None
+            part = call_part("assistant", call_id, parameters["name"], parameters.get("arguments"))
+            call = self._again.pop((session, part["tool"], part["arguments"]), None)
             if call is None:
-                call = self._emit.event(record, "call", role="assistant", requestor="assistant", tool=parameters["name"],
-                                        call_id=_call_id(message, parameters), arguments=arguments, lossy=notes,
-                                        position=self._next(session), **shared)
+                call = self._emit.event(record, position=self._next(session), **part, **shared)
             else:
-                self._said(record, message, method, parameters, shared)
+                self._log(record, message, method, parameters, shared)
         else:
-            self._said(record, message, method, parameters, shared)
-            if method == "notifications/cancelled":
-                self._cancel(session, parameters.get("requestId"), label)
+            self._log(record, message, method, parameters, shared)
+            if method == "notifications/cancelled":   # a call that its own side gave up; an answer is taken all the same
+                for request in self._waiting.get((session, _id(parameters.get("requestId"))), []):
+                    if request.call is not None and request.label == label:
+                        request.call["lossy"] = [*request.call["lossy"], "cancelled"]
         if "id" in message:
-            asked = _Asked(method, label, call)
-            self._waiting.setdefault((session, _id(message["id"])), []).append(asked)
+            self._waiting.setdefault((session, _id(message["id"])), []).append(_WaitingRequest(method, label, call))
 
     def _answered(self, record: LogRecord, message: Row, label: str | None, shared: Row) -> None:
         key, result = (shared["session_id"], _id(message.get("id"))), message.get("result")
         waiting = self._waiting.get(key, [])
-        asked = next((each for each in reversed(waiting) if each.fits(label, result)), None)
-        if asked is not None:
-            waiting.remove(asked)
-        if isinstance(result, dict):
-            self._meet(result, shared)
-            if isinstance(result.get("tools"), list) and (asked is None or asked.method == "tools/list"):
+        request = next((each for each in reversed(waiting) if each.fits(label, result)), None)
+        if request is not None:
+            waiting.remove(request)
+        if isinstance(result, dict):   # the server's name, as its first answers state it, is the service of what follows
+            server = result.get("serverInfo", object_of(result.get("_meta")).get("io.modelcontextprotocol/serverInfo"))
+            if isinstance(server, dict) and isinstance(server.get("name"), str):
+                self._servers.setdefault(shared["session_id"], server["name"])
+                shared["service"] = shared["service"] or server["name"]
+            if isinstance(result.get("tools"), list) and (request is None or request.method == "tools/list"):
                 declare_all(result["tools"], self._emit, shared["service"])
-        if asked is not None and asked.call is not None:
-            self._result(record, message, asked, asked.call, shared)
-        elif asked is None and isinstance(result, dict) and "content" in result and "action" not in result:
+        if request is not None and (call := request.call) is not None:
+            if isinstance(result, dict) and result.get("resultType") == "input_required":
+                self._again[shared["session_id"], call["tool"], call["arguments"]] = call
+                self._log(record, message, "input_required", result, shared)
+                return
+            fields = content_of(result) if "error" not in message else {
+                "content": orjson.dumps(message["error"]).decode(), "is_error": True}
+            if (latency := milliseconds(call["happened_at"], shared["happened_at"])) is not None:
+                call["latency_ms"] = latency
+            self._emit.event(record, "result", call_id=call["call_id"], tool=call["tool"], position=self._next(key[0]),
+                             **fields, **shared)
+        elif request is None and isinstance(result, dict) and "content" in result and "action" not in result:
             self._emit.event(record, "result", call_id=key[1], position=self._next(key[0]), **content_of(result), **shared)
         else:
-            self._said(record, message, f"{asked.method if asked else 'unknown'} answer", result, shared)
+            self._log(record, message, f"{request.method if request else 'unknown'} answer", result, shared)
 
-    def _result(self, record: LogRecord, message: Row, asked: _Asked, call: Row, shared: Row) -> None:
-        result = message.get("result")
-        if isinstance(result, dict) and result.get("resultType") == "input_required":
-            self._again[shared["session_id"], call["tool"], call["arguments"]] = call
-            self._said(record, message, "input_required", result, shared)
-            return
-        fields = content_of(result) if "error" not in message else {
-            "content": orjson.dumps(message["error"]).decode(), "is_error": True}
-        began, ended = call["happened_at"], shared["happened_at"]
-        if began is not None and ended is not None:
-            call["latency_ms"] = (ended - began) / 1000
-        self._emit.event(record, "result", call_id=call["call_id"], tool=call["tool"],
-                         position=self._next(shared["session_id"]), **fields, **shared)
-
-    def _cancel(self, session: str | None, request_id: Any, label: str | None) -> None:
-        """A call that its own side gave up has no answer any more; one that comes all the same is taken."""
-        for asked in self._waiting.get((session, _id(request_id)), []):
-            if asked.call is not None and asked.label == label:
-                asked.call["lossy"] = [*asked.call["lossy"], "cancelled"]
-
-    def _said(self, record: LogRecord, message: Row, method: str, carried: Any, shared: Row) -> None:
+    def _log(self, record: LogRecord, message: Row, method: str, carried: Any, shared: Row) -> None:
         arguments = carried if isinstance(carried, dict) else {} if carried is None else {"value": carried}
         self._emit.event(record, "log", tool=method, content=orjson.dumps(message).decode(),
                          arguments=orjson.dumps(arguments).decode(),
                          call_id=_id(message["id"]) if "id" in message else None, **shared)
 
-    def _meet(self, result: Row, shared: Row) -> None:
-        """The server's name, as its first answers state it, is the service of what follows."""
-        server = result.get("serverInfo", _object(result.get("_meta")).get("io.modelcontextprotocol/serverInfo"))
-        if isinstance(server, dict) and isinstance(server.get("name"), str):
-            self._servers.setdefault(shared["session_id"], server["name"])
-            shared["service"] = shared["service"] or server["name"]
-
-    def _service(self, around: Row, session: str | None) -> str | None:
-        stated = next((around[name] for name in _SERVER if isinstance(around.get(name), str)), None)
-        return self._emit.envelope.service(around) or stated or self._servers.get(session)
-
-    def _session(self, around: Row, parameters: Row) -> str | None:
-        found = self._emit.envelope.session_id(around)
-        stated = next((around[name] for name in _SESSION if isinstance(around.get(name), (str, int))), None)
-        return found or (str(stated) if stated is not None else self._emit.envelope.session_id(parameters.get("_meta")))
-
     def _time(self, value: Any, around: Row) -> int | None:
         """When the record was written; of a line of text: the time that it begins with."""
         if isinstance(value, str):
             words = value.split("{", 1)[0].split()
-            found = (self._emit.envelope.time({"time": " ".join(words[:n]).strip("[]")}) for n in (2, 1) if len(words) >= n)
-            return next((each for each in found if each is not None), None)
+            instants = (self._emit.envelope.time({"time": " ".join(words[:n]).strip("[]")}) for n in (2, 1) if len(words) >= n)
+            return next((each for each in instants if each is not None), None)
         return self._emit.envelope.time(around)
 
     def _next(self, session: str | None) -> int:
@@ -211,21 +191,40 @@ class _Log:
         return self._counts[session]
 
 
-def _object(value: Any) -> Row:
-    return value if isinstance(value, dict) else {}
+def _stated(around: Row, names: tuple[str, ...], kinds: Any) -> Any:
+    """Value of the first of these fields of the record that is of these kinds."""
+    return next((around[name] for name in names if isinstance(around.get(name), kinds)), None)
 
 
 def _id(value: Any) -> str:
-    """An id as JSON text: `1` is not `"1"`."""
+    """Return an id as JSON text: `1` is not `"1"`."""
     return orjson.dumps(value).decode()
 
 
-def _call_id(message: Row, parameters: Row) -> str | None:
-    """The agent's own id of the call, where its host passes it on, else the message's id."""
-    for name, value in _object(parameters.get("_meta")).items():
-        if isinstance(value, str) and name.lower().replace("_", "").endswith(_CALL_IDS):
-            return value
-    return _id(message["id"]) if "id" in message else None
+def content_of(result: Any) -> Row:
+    """`content`, `is_error` and `lossy` of a `tools/call` result; a missing flag is no error, says the protocol."""
+    if not isinstance(result, dict):
+        return {"content": orjson.dumps(result).decode(), "is_error": None, "lossy": ["result is no object"]}
+    parts = result.get("content")
+    content, lossy = text(list(map(_plain, parts)) if isinstance(parts, list) else parts)
+    if isinstance(parts, list):
+        lossy = [note for note in lossy if not note.startswith("part resource_link ")]
+        lossy += [f"part resource_link {orjson.dumps(part).decode()}" for part in parts
+                  if isinstance(part, dict) and part.get("type") == "resource_link"]
+    if "structuredContent" in result:
+        structured = result["structuredContent"]
+        if not content:
+            content = orjson.dumps(structured).decode()
+        elif loaded(content) != structured:
+            lossy.append(f"structuredContent {orjson.dumps(structured).decode()[:_LONGEST]}")
+    is_error = result.get("isError", False)
+    return {"content": content, "is_error": is_error if isinstance(is_error, bool) else None, "lossy": lossy}
+
+
+def _plain(part: Any) -> Any:
+    """Return an embedded resource that is text as a part of text."""
+    resource = object_of(part.get("resource")) if isinstance(part, dict) and part.get("type") == "resource" else {}
+    return {"type": "text", "text": resource["text"]} if "text" in resource else part
 
 
 FORMAT = Format(name="mcp", history="once", claims=claims, read=read, sample=sample("mcp.jsonl"), apart=False, rank=25)

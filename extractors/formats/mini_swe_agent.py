@@ -16,24 +16,23 @@ from extractors.formats.chat import parts
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
 from extractors.formats.samples import sample
-from extractors.formats.sampling import laid, of_completion, sampling
-from extractors.formats.transcript import Transcript, nameless
-from extractors.formats.usage import tokens
+from extractors.formats.sampling import of_completion, sampling, tokens
+from extractors.formats.transcript import Transcript
+from extractors.formats.values import list_under, object_of
 
 _BLOCK = re.compile(r"```(?:bash|mswea_bash_command|sh)\s*\n(.*?)\n?```", re.DOTALL)
 _RETURN_CODE = re.compile(r"<returncode>\s*(-?\d+)\s*</returncode>")
-_MANY = 3
 
 
 def claims(head: Head) -> bool:
-    """The document names its trajectory format; or it is a bare list of messages of which most answers hold one shell block."""
+    """Return whether the document names its format, or is a bare list of messages whose answers mostly hold a shell block."""
     if head.layout not in ("lines", "document"):
         return False
     return str(head.first.get("trajectory_format")).startswith("mini-swe-agent") or _is_bare(head.document)
 
 
 def _is_bare(document: Any) -> bool:
-    if not isinstance(document, list) or len(document) < _MANY:
+    if not isinstance(document, list) or len(document) < 3:
         return False
     if not all(isinstance(each, dict) and isinstance(each.get("role"), str) and "content" in each for each in document):
         return False
@@ -45,69 +44,48 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
     """One run a record."""
     for record in records:
         value = {"messages": record.value} if isinstance(record.value, list) else record.value
-        if not isinstance(value, dict) or not isinstance(value.get("messages"), list) or not value["messages"]:
+        if not list_under(value, "messages"):
             emit.reject(record, "no_messages", "the record holds no list of messages; leave it out or repair it")
             continue
         with emit.guarded(record):
-            _run(record, value, emit)
+            transcript = Transcript.of(emit, record, value, emit.envelope.service(value))
+            waiting, info = 0, object_of(value.get("info"))
+            drawn = sampling(object_of(object_of(info.get("config")).get("model")))
+            for message in value["messages"]:
+                waiting = _message(transcript, message, waiting, drawn)
+            transcript.outcome("exit_status", info.get("exit_status"))
+            transcript.outcome("submission", info.get("submission") or None)
 
 
-def _run(record: LogRecord, value: Row, emit: Emit) -> None:
-    told = Transcript(emit, record, emit.envelope.session_id(value) or nameless(record),
-                      service=emit.envelope.service(value), name=emit.envelope.identity(value))
-    waiting = 0
-    info = value["info"] if isinstance(value.get("info"), dict) else {}
-    drawn = sampling(_dict(_dict(info.get("config")).get("model")))
-    for message in value["messages"]:
-        waiting = _message(told, message, waiting, drawn)
-    told.outcome("exit_status", info.get("exit_status"))
-    told.outcome("submission", info.get("submission") or None)
-
-
-def _message(told: Transcript, message: Row, waiting: int, drawn: Row) -> int:
+def _message(transcript: Transcript, message: Row, waiting: int, drawn: Row) -> int:
     """Events of one message; how many actions written as text still wait for their results."""
-    extra = message["extra"] if isinstance(message.get("extra"), dict) else {}
-    response = extra["response"] if isinstance(extra.get("response"), dict) else {}
+    extra = object_of(message.get("extra"))
+    response = object_of(extra.get("response"))
     shared: Row = {"happened_at": microseconds(extra.get("timestamp")), "model": response.get("model")}
     if waiting and message.get("role") == "user":
-        _result(told, message, extra, shared)
+        transcript.result(message.get("content"), **shared, **_inferred(message, extra))
         return waiting - 1
     is_answer = message.get("role") == "assistant"
     usage = {**(tokens(response.get("usage")) or {}), **of_completion(response), **(drawn if is_answer else {})}
-    said = list(parts(message))
-    for part, own in zip(said, laid(usage, [part["kind"] for part in said]), strict=True):
-        if part["kind"] == "result":
-            part.update(_inferred(message, extra))
-        told.add(part, **shared, usage=own)
-    if message.get("role") != "assistant" or message.get("tool_calls"):
+    rows = ({**part, **(_inferred(message, extra) if part["kind"] == "result" else {})} for part in parts(message))
+    transcript.add_answer(rows, usage, **shared)
+    if not is_answer or message.get("tool_calls"):
         return waiting
-    commands = _commands(message, extra)
+    commands = [each["command"] for each in extra.get("actions") or () if isinstance(each, dict) and isinstance(
+        each.get("command"), str)]
+    if not commands and isinstance(message.get("content"), str):
+        blocks = _BLOCK.findall(message["content"])
+        commands = blocks if len(blocks) == 1 else []
     for command in commands:
-        told.call("bash", {"command": command}, **shared, usage=drawn or None, lossy=["taken from the text"])
+        transcript.call("bash", {"command": command}, **shared, usage=drawn or None, lossy=["taken from the text"])
     return len(commands)
 
 
-def _dict(value: Any) -> Row:
-    return value if isinstance(value, dict) else {}
-
-
-def _commands(message: Row, extra: Row) -> list[str]:
-    stated = [each.get("command") for each in extra.get("actions") or () if isinstance(each, dict)]
-    if any(isinstance(each, str) for each in stated):
-        return [each for each in stated if isinstance(each, str)]
-    blocks = _BLOCK.findall(message["content"]) if isinstance(message.get("content"), str) else []
-    return blocks if len(blocks) == 1 else []
-
-
-def _result(told: Transcript, message: Row, extra: Row, shared: Row) -> None:
-    told.result(message.get("content"), **shared, **_inferred(message, extra))
-
-
 def _inferred(message: Row, extra: Row) -> Row:
-    """The error flag that the return code means, where one is told."""
+    """Return the error flag that the return code means, where one is told."""
     content, code = message.get("content"), extra.get("returncode")
-    if not isinstance(code, int) and isinstance(content, str) and (found := _RETURN_CODE.search(content)):
-        code = int(found[1])
+    if not isinstance(code, int) and isinstance(content, str) and (match := _RETURN_CODE.search(content)):
+        code = int(match[1])
     return {"is_error": code != 0, "lossy": ["is_error inferred"]} if isinstance(code, int) else {}
 
 

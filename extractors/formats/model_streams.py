@@ -11,24 +11,15 @@ from typing import Any
 
 import orjson
 
-from extractors.formats import anthropic_blocks, responses_items
+from extractors.formats import streams
+from extractors.formats.chat import emit_parts
 from extractors.formats.chat import parts as chat_parts
 from extractors.formats.exchange import finish
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
+from extractors.formats.provider_parts import anthropic_parts, responses_parts
 from extractors.formats.samples import sample
-from extractors.formats.sampling import laid, of_completion, of_items, sampling
-from extractors.formats.streams import (
-    answers,
-    anthropic_message,
-    chat_completion,
-    is_anthropic,
-    is_chat,
-    is_responses,
-    response_object,
-    stream_events,
-)
-from extractors.formats.usage import tokens
+from extractors.formats.sampling import of_completion, of_items, sampling, tokens
 
 _FIELDS = ("data:", "event:", "id:", "retry:", ":")
 
@@ -37,24 +28,24 @@ def claims(head: Head) -> bool:
     """Its first lines are fields of server-sent events, and their data is of one of the APIs."""
     if head.layout not in ("text", "table") or not head.text or not head.text[0].startswith(_FIELDS):
         return False
-    events = stream_events("\n\n".join(line for line in head.text if line.startswith("data:")))
-    return is_chat(events) or is_anthropic(events) or is_responses(events)
+    events = streams.stream_events("\n\n".join(line for line in head.text if line.startswith("data:")))
+    return streams.is_chat(events) or streams.is_anthropic(events) or streams.is_responses(events)
 
 
 def read(records: Iterable[LogRecord], emit: Emit) -> None:
-    """The answers of each stream."""
+    """Read the answers of each stream."""
     for record in records:
-        events = stream_events(record.value)
+        events = streams.stream_events(record.value)
         if not events:
             emit.reject(record, "no_events", "the text holds no server-sent events with data; leave it out or repair it")
             continue
         with emit.guarded(record):
-            for number, each in enumerate(answers(events)):
+            for number, each in enumerate(streams.answers(events)):
                 _answer(record, number, each, emit)
 
 
 def _answer(record: LogRecord, number: int, events: list[Row], emit: Emit) -> None:
-    """The parts of one answer; data of no known kind becomes a log event, whole."""
+    """Emit the parts of one answer; data of no known kind becomes a log event, whole."""
     answer, candidates = _parts(events)
     unknown = [each for each in events if not candidates or each.get("type") in ("error", "unreadable")]
     session_id = f"trace:{answer['id']}" if isinstance(answer.get("id"), str) else f"~{record.record_id[:16]}.{number}"
@@ -64,29 +55,25 @@ def _answer(record: LogRecord, number: int, events: list[Row], emit: Emit) -> No
     model, output = answer.get("model"), answer.get("output")
     usage = {**(tokens(answer.get("usage")) or {}), **of_completion(answer),
              **of_items(output if isinstance(output, list) else []), **sampling(answer)}
+    fixed = {"session_id": session_id, "model": model if isinstance(model, str) else None,
+             "happened_at": microseconds(answer.get("created", answer.get("created_at")))}
     for index, (parts, reason) in enumerate(candidates):
         notes = ["input not captured", *finish(reason), *([f"candidate {index}"] if index else ())]
-        position, told = 0, laid(usage, [part["kind"] for part in parts])
-        for i, part in enumerate(parts):
-            emit.event(record, place=f"{number}.{index}.{i}", **{
-                "position": position, "session_id": session_id, "model": model if isinstance(model, str) else None,
-                "happened_at": microseconds(answer.get("created", answer.get("created_at"))),
-                "usage": told[i] if index == 0 else None, **part, "lossy": [*part["lossy"], *notes]})
-            position += part["kind"] in ("message", "call", "result")
+        emit_parts(emit, record, parts, 0, f"{number}.{index}.", fixed, notes, usage if index == 0 else None)
 
 
 def _parts(events: list[Row]) -> tuple[Row, list[tuple[list[Row], Any]]]:
-    """The answer that the events make, and of each candidate its parts and why it ended."""
-    if is_anthropic(events):
-        answer = anthropic_message(events)
-        return answer, [(anthropic_blocks.parts(answer), answer.get("stop_reason"))]
-    if is_chat(events):
-        answer = chat_completion(events)
+    """Return the answer that the events make, and of each candidate its parts and why it ended."""
+    if streams.is_anthropic(events):
+        answer = streams.anthropic_message(events)
+        return answer, [(anthropic_parts(answer), answer.get("stop_reason"))]
+    if streams.is_chat(events):
+        answer = streams.chat_completion(events)
         return answer, [(list(chat_parts(each["message"])), each["finish_reason"]) for each in answer["choices"]]
-    if is_responses(events):
-        answer = response_object(events)
+    if streams.is_responses(events):
+        answer = streams.response_object(events)
         output = answer.get("output")
-        parts = [part for item in (output if isinstance(output, list) else []) for part in responses_items.parts(item)]
+        parts = [part for item in (output if isinstance(output, list) else []) for part in responses_parts(item)]
         return answer, [(parts, answer.get("status"))] if parts else []
     return {}, []
 

@@ -8,32 +8,25 @@ are kept), declared tools (the SDK logs their names).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable
 
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
-from extractors.formats.message_parts import written
-from extractors.formats.platform_spans import PlatformSpan, alias, link, texts
-from extractors.formats.platform_story import tell_all
+from extractors.formats.platform_spans import PlatformDialect, PlatformSpan, alias, link, span_of, tell_all, texts
 from extractors.formats.samples import sample
-from extractors.formats.sampling import of_completion, of_items, sampling
-from extractors.formats.usage import tokens
+from extractors.formats.sampling import of_completion, of_items, sampling, tokens
+from extractors.formats.values import object_of, objects_of, written
 
-_KINDS = {"generation": "model", "response": "model", "function": "tool"}
 _PAYLOADS = ("input", "output", "usage", "type", "response")
+_DIALECT = PlatformDialect(
+    trace_id=("trace_id",), span_id=("id",), parent_id=("parent_id",), started_at=("started_at",), ended_at=("ended_at",),
+    kind=("span_data.type",), kinds={"generation": "model", "response": "model", "function": "tool"}, name=("span_data.name",),
+    call_id=("span_data.call_id",))
 
 
 def claims(head: Head) -> bool:
-    """The first object is a trace or a span of it."""
-    return any(each.get("object") in ("trace", "trace.span") for each in (*_items(head.first),))
-
-
-def _items(value: Any) -> Iterator[Row]:
-    if isinstance(value, dict) and isinstance(value.get("data"), list):
-        yield from (each for each in value["data"] if isinstance(each, dict))
-    elif isinstance(value, dict):
-        yield value
+    """Return whether the first object is a trace or a span of it."""
+    return any(each.get("object") in ("trace", "trace.span") for each in objects_of(head.first))
 
 
 def read(records: Iterable[LogRecord], emit: Emit) -> None:
@@ -42,33 +35,29 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
     traces: dict[str, tuple[LogRecord, Row]] = {}
     for record in records:
         n_before = len(spans) + len(traces)
-        for item in _items(record.value):
+        for item in objects_of(record.value):
             if item.get("object") == "trace" and item.get("id"):
                 if str(item["id"]) in traces:
-                    emit.reject(record, "duplicate_trace", "the trace came before; nothing to mend")
+                    emit.reject(record, "duplicate_trace", "the trace came before; no action needed")
                 else:
                     traces[str(item["id"])] = (record, item)
             elif item.get("object") == "trace.span" and item.get("id"):
                 spans.append((record, item))
         if len(spans) + len(traces) == n_before and not any(rejected is record for rejected, _, _ in emit.rejects[-1:]):
             emit.reject(record, "no_span", "the record is neither a trace nor a span of one; leave it out")
-    told: list[PlatformSpan] = []
+    platform_spans: list[PlatformSpan] = []
     for record, item in spans:
         with emit.guarded(record):
-            told.append(_span(record, item, traces.get(str(item.get("trace_id")), (None, {}))[1], emit))
+            platform_spans.append(_span(record, item, traces.get(str(item.get("trace_id")), (None, {}))[1], emit))
     links: set[tuple[str, str]] = set()
-    tell_all(told, emit, links)
+    tell_all(platform_spans, emit, links)
     for trace_id, (record, item) in traces.items():
         with emit.guarded(record):
-            _trace(record, trace_id, item, emit, links)
-
-
-def _trace(record: LogRecord, trace_id: str, trace: Row, emit: Emit, links: set[tuple[str, str]]) -> None:
-    session_id = _session(trace, emit)
-    if session_id is not None:
-        link(emit, record, session_id, trace_id, links)
-    emit.event(record, "log", place=f"{trace_id}/log", session_id=session_id or alias(trace_id), tool="trace",
-               arguments=texts({"name": trace.get("workflow_name"), "metadata": trace.get("metadata")}))
+            session_id = _session(item, emit)
+            if session_id is not None:
+                link(emit, record, session_id, trace_id, links)
+            emit.event(record, "log", place=f"{trace_id}/log", session_id=session_id or alias(trace_id), tool="trace",
+                       arguments=texts({"name": item.get("workflow_name"), "metadata": item.get("metadata")}))
 
 
 def _session(trace: Row, emit: Emit) -> str | None:
@@ -77,36 +66,21 @@ def _session(trace: Row, emit: Emit) -> str | None:
 
 
 def _span(record: LogRecord, span: Row, trace: Row, emit: Emit) -> PlatformSpan:
-    data = span["span_data"] if isinstance(span.get("span_data"), dict) else {}
-    kind, error = data.get("type"), span.get("error")
-    response = data["response"] if isinstance(data.get("response"), dict) else {}
+    data, error = object_of(span.get("span_data")), span.get("error")
+    response = object_of(data.get("response"))
     ended_at = microseconds(span.get("ended_at"))
-    told: Any = _KINDS.get(kind, "other") if isinstance(kind, str) else "other"
-    return PlatformSpan(
-        record=record, trace_id=str(span.get("trace_id") or ""), span_id=str(span["id"]), kind=told,
-        parent_id=written(span.get("parent_id")) or None, name=written(data.get("name")), session_id=_session(trace, emit),
-        identity=emit.envelope.identity(trace), service=emit.envelope.service(trace),
-        started_at=microseconds(span.get("started_at")), ended_at=ended_at, asked=data.get("input"),
-        answered=data.get("output") if data.get("output") is not None else response or None, tools=response.get("tools"),
-        call_id=written(data.get("call_id")) or None, model=written(data.get("model") or response.get("model")),
-        usage=_usage(data, response) if told == "model" else None,
-        is_error=True if error else False if ended_at is not None else None, problem=_problem(error), label=written(kind),
+    model, output, items = written(data.get("model") or response.get("model")), data.get("output"), response.get("output")
+    message = object_of(object_of(error).get("data")).get("error")   # in the tool's words where they are there
+    problem = written(message or (error.get("message") if isinstance(error, dict) else error)) or "error"
+    return span_of(
+        record, span, _DIALECT, lambda: {"model": model, "usage": {
+            **(tokens(data.get("usage") or response.get("usage")) or {}), **of_completion(response),
+            **of_items(items if isinstance(items, list) else []), **sampling(data.get("model_config"), response)} or None},
+        model=model, session_id=_session(trace, emit), identity=emit.envelope.identity(trace),
+        service=emit.envelope.service(trace), input=data.get("input"),
+        output=output if output is not None else response or None, tools=response.get("tools"),
+        is_error=True if error else False if ended_at is not None else None, problem=problem if error else None,
         attributes={key: value for key, value in data.items() if key not in _PAYLOADS})
-
-
-def _usage(data: Row, response: Row) -> Row | None:
-    output = response.get("output")
-    return {**(tokens(data.get("usage") or response.get("usage")) or {}), **of_completion(response),
-            **of_items(output if isinstance(output, list) else []), **sampling(data.get("model_config"), response)} or None
-
-
-def _problem(error: Any) -> str | None:
-    """What went wrong, in the tool's words where they are there."""
-    if not error:
-        return None
-    data = error.get("data") if isinstance(error, dict) else None
-    said = data.get("error") if isinstance(data, dict) else None
-    return written(said or (error.get("message") if isinstance(error, dict) else error)) or "error"
 
 
 FORMAT = Format(name="openai_agents", history="once", claims=claims, read=read, sample=sample("openai_agents.jsonl"), rank=25)

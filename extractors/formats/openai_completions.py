@@ -9,30 +9,28 @@ Times: the assistant's message at `created`; what the request brings at `created
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import orjson
 
-from extractors.formats.chat import parts
+from extractors.formats.chat import SPOKEN, parts
 from extractors.formats.envelope import SESSION
+from extractors.formats.exchange import opening, prints_of, times
 from extractors.formats.format import Block, Emit, Format, Head, LogRecord, Row
-from extractors.formats.instants import earlier, microseconds
-from extractors.formats.overlap import Print, fingerprint
-from extractors.formats.repeats import Repeats
 from extractors.formats.samples import sample
-from extractors.formats.sampling import laid, of_completion, sampling
+from extractors.formats.sampling import laid, of_completion, sampling, tokens
 from extractors.formats.tool_list import declare_all
-from extractors.formats.usage import tokens
+from extractors.formats.values import object_of
 
 _TOOLS = ("tools", "functions")
-_STARTED = ("ts", "timestamp", "start_time", "started_at", "request_time")
-_LATENCY = ("latency_ms", "duration_ms", "response_ms", "latency")
 
 
 @dataclass(slots=True, eq=False)
-class _Known:
+class _CompletedSession:
     """What the file told of one conversation so far."""
 
     session_id: str
@@ -40,14 +38,9 @@ class _Known:
     answer: Any
     position: int
 
-    @property
-    def stated(self) -> bool:
-        """Whether the log names it."""
-        return not self.session_id.startswith("~")
-
 
 def claims(head: Head) -> bool:
-    """The first objects have a request with messages, and an answer with choices (or none at all)."""
+    """Return whether the first objects have a request with messages, and an answer with choices (or none at all)."""
     request, response = head.first.get("request"), head.first.get("response")
     if head.layout not in ("lines", "document") or not isinstance(request, dict):
         return False
@@ -56,45 +49,45 @@ def claims(head: Head) -> bool:
 
 
 def read(records: Iterable[LogRecord], emit: Emit) -> None:
-    """The new parts of each completion."""
-    log = _Log(emit)
+    """Read the new parts of each completion."""
+    log = _CompletionLog(emit)
     for record in records:
         log.take(record)
 
 
 def read_block(block: Block, emit: Emit) -> None:
-    """The same of many lines: what a line repeats of the one before of its conversation is not parsed again."""
-    log, repeats = _Log(emit), Repeats[_Known]("messages", SESSION)
+    """Read the same of many lines: what a line repeats of the one before of its conversation is not parsed again."""
+    log, repeats = _CompletionLog(emit), Repeats[_CompletedSession]("messages", SESSION)
     for index, line in enumerate(block.contents):
-        known: _Known | None = None
+        session: _CompletedSession | None = None
         if (short := repeats.shortened(line)) is not None:
-            value, known = short
+            value, session = short
             request = value.get("request")
             if isinstance(request, dict):
                 request.update({name: repeats.meant(request[name]) for name in _TOOLS if name in request})
             record = LogRecord(block.record_ids[index], block.lines[index], value)
-            known = log.go_on(record, known)
-        if known is None:
+            session = log.go_on(record, session)
+        if session is None:
             whole = block.record(index)
-            known = log.take(whole) if whole is not None else None
-            if known is not None and whole is not None:
+            session = log.take(whole) if whole is not None else None
+            if session is not None and whole is not None:
                 for name in _TOOLS:
                     if whole.value["request"].get(name):
                         repeats.same(name, whole.value["request"][name], line)
-        if known is not None:
-            repeats.tell(line, known)
+        if session is not None:
+            repeats.tell(line, session)
 
 
-class _Log:
+class _CompletionLog:
     """The conversations of one piece of a file."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
-        self._sessions: dict[str, _Known] = {}
-        self._openings: dict[bytes, list[_Known]] = {}
+        self._sessions: dict[str, _CompletedSession] = {}
+        self._openings: dict[bytes, list[_CompletedSession]] = {}
         self._declared: dict[str | None, Any] = {}
 
-    def take(self, record: LogRecord) -> _Known | None:
+    def take(self, record: LogRecord) -> _CompletedSession | None:
         """Tell a record that was parsed whole; returns its conversation, None where it has none."""
         value = record.value if isinstance(record.value, dict) else {}
         request = value.get("request")
@@ -105,37 +98,41 @@ class _Log:
         with self._emit.guarded(record):
             service = self._declare(value, request)
             session_id = self._emit.envelope.session_id(value)
-            same = self._openings.setdefault(_opening(messages), []) if session_id is None else []
-            known = self._sessions.get(session_id) if session_id is not None else _continued(same, messages)
-            new = _new(known, messages)
-            if known is None or new is None:
-                known, new = _Known(session_id or f"~{record.record_id[:16]}", [], None, 0), messages
-            _completion(record, value, new, known, service, self._emit)
-            known.messages = messages
+            same = self._openings.setdefault(opening(messages), []) if session_id is None else []
             if session_id is not None:
-                self._sessions[session_id] = known
-            elif not any(each is known for each in same):
-                same.append(known)
-            return known
+                session = self._sessions.get(session_id)
+            else:   # the conversation with the longest history that this one continues
+                fits = [each for each in same if _new(each, messages) is not None]
+                session = max(fits, key=lambda each: each.position, default=None)
+            new = _new(session, messages) if session is not None else None
+            if session is None or new is None:
+                session, new = _CompletedSession(session_id or f"~{record.record_id[:16]}", [], None, 0), messages
+            _completion(record, value, new, session, service, self._emit)
+            session.messages = messages
+            if session_id is not None:
+                self._sessions[session_id] = session
+            elif not any(each is session for each in same):
+                same.append(session)
+            return session
         return None
 
-    def go_on(self, record: LogRecord, known: _Known) -> _Known | None:
+    def go_on(self, record: LogRecord, session: _CompletedSession) -> _CompletedSession | None:
         """Tell a record of which only the messages beyond the known ones were parsed; None: it does not go on so."""
         value = record.value
         request = value.get("request")
         rest = request.get("messages") if isinstance(request, dict) else None
         session_id = self._emit.envelope.session_id(value)
-        stated = known.session_id if known.stated else None
+        stated = None if session.session_id.startswith("~") else session.session_id
         if not isinstance(rest, list) or session_id != stated or (
-                session_id is not None and self._sessions.get(session_id) is not known):
+                session_id is not None and self._sessions.get(session_id) is not session):
             return None
-        new = _beyond(known, rest)
+        new = _beyond(session, rest)
         if new is None:
             return None
         with self._emit.guarded(record):
-            _completion(record, value, new, known, self._declare(value, request), self._emit)
-        known.messages += rest
-        return known
+            _completion(record, value, new, session, self._declare(value, request), self._emit)
+        session.messages += rest
+        return session
 
     def _declare(self, value: Row, request: Row) -> str | None:
         """Declare the tools that a request offers, where they are not those of the one before; returns the service."""
@@ -147,100 +144,152 @@ class _Log:
         return service
 
 
-def _completion(record: LogRecord, value: Row, new: list[Any], known: _Known, service: str | None, emit: Emit) -> None:
+def _completion(record: LogRecord, value: Row, new: list[Any], session: _CompletedSession, service: str | None,
+                emit: Emit) -> None:
     """Emit what is new in one record, and note what is known of its conversation now."""
-    asked_at, answered_at, latency = _times(value, emit)
-    model = value["request"].get("model")
-    fixed = {"session_id": known.session_id, "service": service, "model": model, "name": emit.envelope.identity(value)}
+    created = value.get("created", object_of(value.get("response")).get("created"))
+    started, answered, latency = times(value, created, emit)
+    fixed = {"session_id": session.session_id, "service": service, "model": value["request"].get("model"),
+             "name": emit.envelope.identity(value)}
     last = max((i for i, each in enumerate(new) if isinstance(each, dict) and each.get("role") == "assistant"), default=-1)
-    position = known.position
+    position = session.position
     for i, message in enumerate(new):
         for part in parts(message):
-            part.setdefault("happened_at", asked_at if i > last else None)
-            spoken = part["kind"] != "reasoning"
-            emit.event(record, place=position if spoken else f"{position}r", position=position, **fixed, **part)
-            position += spoken
-    answer, after = _answers(record, value, position, {**fixed, "happened_at": answered_at, "latency_ms": latency}, emit)
-    known.answer, known.position = answer, after
-
-
-def _answers(record: LogRecord, value: Row, position: int, fixed: Row, emit: Emit) -> tuple[Any, int]:
-    """Emit the candidates of the answer; only the first one goes on in the conversation. Returns it and its end."""
+            part.setdefault("happened_at", started if i > last else None)
+            position = _emit_part(record, part, position, "", fixed, emit)
+    answer, after = None, position
+    fixed = {**fixed, "happened_at": answered, "latency_ms": latency}
     response = value.get("response")
     choices = response.get("choices") if isinstance(response, dict) else None
     if not isinstance(response, dict) or not isinstance(choices, list) or not choices:
         emit.reject(record, "no_answer", "the record holds no choices; what was asked is kept, the answer is unknown")
-        return None, position
+        response, choices = {}, []
     usage = {**(tokens(response.get("usage")) or {}), **of_completion(response), **sampling(value["request"])}
-    taken, after = None, position
     for index, choice in enumerate(each for each in choices if isinstance(each, dict)):
-        place, said = position, list(parts(choice.get("message")))
-        for part, own in zip(said, laid(usage, [part["kind"] for part in said]), strict=True):
-            part["lossy"] = [*part["lossy"], *([f"candidate {index}"] if index else ())]
-            if choice.get("finish_reason") == "length":
-                part["lossy"].append("finish_reason length")
+        end, rows = position, list(parts(choice.get("message")))
+        for part, own in zip(rows, laid(usage, [part["kind"] for part in rows]), strict=True):
+            part["lossy"] = [*part["lossy"], *([f"candidate {index}"] if index else ()),
+                             *(["finish_reason length"] if choice.get("finish_reason") == "length" else ())]
             if own is not None and index == 0:
                 part["usage"] = own
-            spoken = part["kind"] != "reasoning"
-            name = place if spoken else f"{place}r"
-            emit.event(record, place=name if not index else f"{index}/{name}", position=place, **{**fixed, **part})
-            place += spoken
-        if index == 0:
-            taken, after = choice.get("message"), place
-    return taken, after
+            end = _emit_part(record, part, end, f"{index}/" if index else "", fixed, emit)
+        if index == 0:   # only the first one goes on in the conversation
+            answer, after = choice.get("message"), end
+    session.answer, session.position = answer, after
 
 
-def _new(known: _Known | None, messages: list[Any]) -> list[Any] | None:
+def _emit_part(record: LogRecord, part: Row, position: int, place: str, fixed: Row, emit: Emit) -> int:
+    """Emit a part, whose place is its position; returns the position after it."""
+    is_spoken = part["kind"] in SPOKEN
+    name = position if is_spoken else f"{position}r"
+    emit.event(record, place=f"{place}{name}" if place else name, position=position, **{**fixed, **part})
+    return position + is_spoken
+
+
+def _new(session: _CompletedSession, messages: list[Any]) -> list[Any] | None:
     """Messages beyond what is known, None where `messages` does not continue it."""
-    if known is None:
-        return None
-    n = len(known.messages)
-    return _beyond(known, messages[n:]) if messages[:n] == known.messages else None
+    n = len(session.messages)
+    return _beyond(session, messages[n:]) if messages[:n] == session.messages else None
 
 
-def _beyond(known: _Known, rest: list[Any]) -> list[Any] | None:
+def _beyond(session: _CompletedSession, rest: list[Any]) -> list[Any] | None:
     """Of what follows the known messages, what follows the known answer; None where another one follows."""
-    if known.answer is None:
+    if session.answer is None:
         return rest
-    return rest[1:] if rest and _same(rest[0], known.answer) else None
+    if not rest:
+        return None   # responses carry keys that histories drop
+    return rest[1:] if rest[0] == session.answer or prints_of(parts(rest[0])) == prints_of(parts(session.answer)) else None
 
 
-def _same(message: Any, answer: Any) -> bool:
-    """Whether a message of the history is the answer that was given: responses carry keys that histories drop."""
-    return bool(message == answer) or _prints(message) == _prints(answer)
+T = TypeVar("T")
+_ENDING, _OPENING = 4096, 256
+_MOST_SAME = 8
+_DECODER = json.JSONDecoder()
+_USER_ROLE = re.compile(rb'"role"\s*:\s*"user"')
 
 
-def _prints(message: Any) -> list[Print]:
-    return [fingerprint(part["kind"], part.get("role"), part.get("content"), part.get("tool"), part.get("arguments"))
-            for part in parts(message) if part["kind"] != "reasoning"]
+class Repeats(Generic[T]):
+    """The lines of a file so far, by conversation: each repeats the list of the one before and adds a little, parsed alone.
 
+    A list that equals another up to where that one ended holds its elements: no byte is trusted unseen, and brackets that would
+    not close fail to parse. Does not see a history written anew (other spaces, other ids); that line is parsed whole.
+    """
 
-def _opening(messages: list[Any]) -> bytes:
-    """Everything up to the first thing that a user said: conversations that differ there are different."""
-    first = next((i for i, each in enumerate(messages) if isinstance(each, dict) and each.get("role") == "user"), 0)
-    return orjson.dumps(messages[:first + 1])
+    def __init__(self, key: str, names: tuple[str, ...]) -> None:
+        """`key`: name of the list. `names`: fields that a conversation's id may stand in."""
+        self._list = re.compile(rb'(?<!\\)"%s"\s*:\s*\[' % key.encode())
+        self._names = re.compile(
+            rb'(?<!\\)"(?:%s)"\s*:\s*"([^"\\]{1,200})"' % b"|".join(re.escape(name).encode() for name in names))
+        self._lines: dict[bytes, tuple[bytes, int, int, T]] = {}
+        """By what tells its conversation: a line, where its list begins and ends (inside the brackets), and what it told."""
+        self._same: dict[str, Any] = {}
+        self._marks: list[tuple[bytes, bytes, bytes]] = []
+        self._last: tuple[bytes, bytes, int, int] = (b"", b"", 0, 0)
+        """The last line: its hint, where its list begins, and where what is new of it does."""
 
+    def shortened(self, line: bytes) -> tuple[dict[str, Any], T] | None:
+        """Return the line's value, its list without what is known, and what that is; None: the line must be parsed whole."""
+        match = self._list.search(line)
+        if match is None:
+            return None
+        start = match.end()
+        hint = self._hint(line, match.start(), start)
+        self._last = line, hint, start, start
+        if hint not in self._lines:
+            return None
+        other, other_start, other_end, state = self._lines[hint]
+        new = start + other_end - other_start + 1
+        if other_end == other_start or not line.startswith(other[other_start:other_end], start) or line[new - 1:new] != b",":
+            return None
+        shorter = line[:start] + line[new:]
+        for name, text, mark in self._marks:
+            at = shorter.find(name)   # looking for the long text itself takes longer
+            if at >= 0 and shorter.startswith(text, at):
+                shorter = shorter[:at] + mark + shorter[at + len(text):]
+        try:
+            value = orjson.loads(shorter)
+        except orjson.JSONDecodeError:
+            return None
+        self._last = line, hint, start, new
+        return (value, state) if isinstance(value, dict) else None
 
-def _continued(candidates: list[_Known], messages: list[Any]) -> _Known | None:
-    """The conversation with the longest history that `messages` continues."""
-    fits = [known for known in candidates if _new(known, messages) is not None]
-    return max(fits, key=lambda known: known.position, default=None)
+    def tell(self, line: bytes, state: T) -> None:
+        """Remember a line, for which `shortened` was called last, and what is known after it."""
+        last, hint, start, new = self._last
+        if last is not line:
+            return
+        try:   # a byte is a character: places in the text are places in the line
+            _, length = _DECODER.raw_decode("[" + line[new:].decode("latin-1"))
+        except (ValueError, RecursionError):
+            self._lines.pop(hint, None)
+        else:
+            self._lines[hint] = line, start, new + length - 2, state
 
+    def _hint(self, line: bytes, before: int, start: int) -> bytes:
+        """Return what probably tells conversations apart: an id before the list or near the end, else what was said first."""
+        stated = self._names.search(line, 0, before) or self._names.search(line, max(start, len(line) - _ENDING))
+        if stated is not None:
+            return stated.group(1)
+        match = _USER_ROLE.search(line, start)
+        at = match.start() if match is not None else start
+        return line[at:at + _OPENING]
 
-def _times(value: Row, emit: Emit) -> tuple[int | None, int | None, float | None]:
-    """When it was asked and answered (microseconds), and how long that took (ms)."""
-    response = value.get("response")
-    created = value.get("created", response.get("created") if isinstance(response, dict) else None)
-    answered = microseconds(created)
-    stated = emit.envelope.mapped("time", value)
-    stated = stated if stated is not None else next((value[key] for key in _STARTED if key in value), None)
-    asked = microseconds(stated)
-    latency = next((float(value[key]) for key in _LATENCY if isinstance(value.get(key), (int, float))), None)
-    if answered is None and asked is not None:
-        answered = earlier(asked, -(latency or 0.0))
-    if asked is None and answered is not None:
-        asked = earlier(answered, latency or 0.0)
-    return asked, answered, latency
+    def same(self, name: str, value: Any, line: bytes) -> None:
+        """From now on, where a line holds this value under this name as `line` does, a mark stands for it: see `meant`."""
+        if len(self._same) >= _MOST_SAME or value in self._same.values():
+            return
+        spellings = (b'"%s":%s' % (name.encode(), orjson.dumps(value)),   # as the usual writers of JSON spell it
+                     f'"{name}":{json.dumps(value, separators=(",", ":"))}'.encode(), f'"{name}": {json.dumps(value)}'.encode(),
+                     f'"{name}": {json.dumps(value, ensure_ascii=False)}'.encode())
+        text = next((each for each in spellings if each in line), None)
+        if text is not None:
+            mark = f"@{len(self._same)}"
+            self._same[mark] = value
+            self._marks.append((f'"{name}"'.encode(), text, f'"{name}":"{mark}"'.encode()))
+
+    def meant(self, value: Any) -> Any:
+        """Return what a mark stands for; anything else stands for itself."""
+        return self._same.get(value, value) if isinstance(value, str) else value
 
 
 FORMAT = Format(name="openai_completions", claims=claims, read=read, read_block=read_block,

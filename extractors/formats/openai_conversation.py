@@ -9,24 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
-from extractors.formats.openai_sessions import session_name
-from extractors.formats.responses_items import parts
+from extractors.formats.chat import emit_parts
+from extractors.formats.format import Emit, Format, Head, LogRecord
+from extractors.formats.openai_sessions import session_fields, session_name
+from extractors.formats.provider_parts import responses_parts
 from extractors.formats.samples import sample
 
 _ENDS = ("message", "function_call", "function_call_output", "reasoning")
 
 
 def claims(head: Head) -> bool:
-    """The first object lists items of the Responses API."""
+    """Return whether the first object lists items of the Responses API."""
     return head.layout in ("lines", "document") and any(_is_page(each) for each in head.objects[:1])
 
 
 def _is_page(value: Any) -> bool:
-    found = value.get("data") if isinstance(value, dict) else None
-    return isinstance(found, list) and bool(found) and value.get("object") == "list" and all(
-        isinstance(each, dict) and isinstance(each.get("type"), str) and "object" not in each for each in found) and any(
-            each["type"] in _ENDS for each in found)
+    items = value.get("data") if isinstance(value, dict) else None
+    return isinstance(items, list) and bool(items) and value.get("object") == "list" and all(
+        isinstance(each, dict) and isinstance(each.get("type"), str) and "object" not in each for each in items) and any(
+            each["type"] in _ENDS for each in items)
 
 
 def read(records: Iterable[LogRecord], emit: Emit) -> None:
@@ -42,20 +43,13 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
             stated = session_name(record, value, emit)
             if after is None or value.get("after") != after or stated != session_id:
                 session_id, position = stated, 0
-            position = _tell(record, value, _in_order(items), session_id, position, emit)
+            parts = [part for item in _in_order(items) for part in responses_parts(item)]
+            position = emit_parts(emit, record, parts, position, None, session_fields(value, session_id, emit))
             after = value.get("last_id") if value.get("has_more") else None
 
 
-def _tell(record: LogRecord, value: Row, items: list[Any], session_id: str, position: int, emit: Emit) -> int:
-    fixed: Row = {"session_id": session_id, "service": emit.envelope.service(value), "name": emit.envelope.identity(value)}
-    for i, part in enumerate(part for item in items for part in parts(item)):
-        emit.event(record, place=i, position=position, **fixed, **part)
-        position += part["kind"] in ("message", "call", "result")
-    return position
-
-
 def _in_order(items: list[Any]) -> list[Any]:
-    """The items oldest first: an answer does not stand before its call, nor an assistant before all users."""
+    """Return the items oldest first: an answer does not stand before its call, nor an assistant before all users."""
     places: dict[Any, int] = {}
     for i, item in enumerate(items):
         if isinstance(item, dict) and item.get("type") == "function_call":

@@ -12,14 +12,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from extractors.formats.exchange import Exchange, Exchanges, finish
+from extractors.formats.exchange import Exchanges, exchange_of, finish, sides
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
-from extractors.formats.responses_items import parts
+from extractors.formats.provider_parts import responses_parts
 from extractors.formats.samples import sample
-from extractors.formats.sampling import of_items, sampling
-from extractors.formats.sides import sides, times
+from extractors.formats.sampling import of_items, sampling, tokens
 from extractors.formats.streams import is_responses, response_object, stream_events
-from extractors.formats.usage import tokens
+from extractors.formats.values import as_list, word_of
 
 
 @dataclass(slots=True, eq=False)
@@ -28,7 +27,7 @@ class _Link:
 
     before: _Link | None
     session_id: str
-    asked: list[Any]
+    items: list[Any]
     answer: list[Any]
 
     def history(self) -> list[Any]:
@@ -38,7 +37,7 @@ class _Link:
         while link is not None:
             chain.append(link)
             link = link.before
-        return [item for each in reversed(chain) for item in (*each.asked, *each.answer)]
+        return [item for each in reversed(chain) for item in (*each.items, *each.answer)]
 
 
 def claims(head: Head) -> bool:
@@ -47,8 +46,8 @@ def claims(head: Head) -> bool:
 
 
 def read(records: Iterable[LogRecord], emit: Emit) -> None:
-    """The new parts of each exchange."""
-    reader = _Reader(emit)
+    """Read the new parts of each exchange."""
+    reader = _ResponseReader(emit)
     for record in records:
         request, response = _response(record.value)
         if response is None and "input" not in request:
@@ -61,7 +60,6 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
 
 
 def _response(value: Any) -> tuple[Row, Row | None]:
-    """Request and response of a record."""
     if isinstance(value, dict) and value.get("object") == "response":
         return {}, value
     request, response = sides(value)
@@ -71,12 +69,12 @@ def _response(value: Any) -> tuple[Row, Row | None]:
     return request, response_object(events) if is_responses(events) else None
 
 
-class _Reader:
+class _ResponseReader:
     """The exchanges of one file, and the chains that they make."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
-        self._exchanges = Exchanges(emit, parts)
+        self._exchanges = Exchanges(emit, responses_parts)
         self._responses: dict[str, _Link] = {}
         self._tips: dict[str, _Link] = {}
         """Last response of each conversation that the server keeps."""
@@ -87,27 +85,40 @@ class _Reader:
         """Take one exchange in."""
         response_id, output = response.get("id"), response.get("output")
         answer = output if isinstance(output, list) else []
-        known = self._responses.get(response_id) if isinstance(response_id, str) else None
-        if known is not None and known.answer == answer:
-            self._emit.reject(record, "duplicate_response", f"response {response_id} is in the file already; nothing to mend")
+        before_link = self._responses.get(response_id) if isinstance(response_id, str) else None
+        if before_link is not None and before_link.answer == answer:
+            self._emit.reject(record, "duplicate_response", f"response {response_id} is in the file already; no action needed")
             return
         before, session_id, conversation = self._chain(record, request, response)
-        new = _items(request.get("input"))
-        exchange = self._exchange(record, request, response, [*(before.history() if before else []), *new], answer)
-        exchange.session_id = session_id
+        new, envelope = as_list(request.get("input")), self._emit.envelope
+        details = response.get("incomplete_details")
+        notes = finish(details.get("reason") if isinstance(details, dict) else response.get("status"))
+        answered = response.get("completed_at")
+        instructions = request.get("instructions") or response.get("instructions")
+        if isinstance(instructions, list):
+            parts = [part for each in instructions for part in responses_parts(each)]
+            instructions = "\n\n".join(str(part["content"]) for part in parts if part.get("content"))
+        exchange = exchange_of(
+            record, self._emit, answered if answered is not None else response.get("created_at"),
+            [*(before.history() if before else []), *new], [answer] if answer else [], session_id=session_id,
+            system={"role": "system", "content": instructions} if isinstance(instructions, str) and instructions else None,
+            model=response.get("model") or request.get("model"),
+            usage={**(tokens(response.get("usage")) or {}), **of_items(as_list(output)), **sampling(request, response)},
+            identity=envelope.identity(record.value) or envelope.identity(response),
+            notes=notes if "input" in request else [*notes, "input not captured"])
         self._exchanges.declare(request.get("tools") or response.get("tools"), exchange.service)
-        told = self._exchanges.tell(exchange)
+        continued = self._exchanges.tell(exchange)
         if not exchange.answers:
             self._emit.reject(record, "no_answer", "the record holds no output; what was asked is kept, the answer is unknown")
-        link = _Link(before, told.session_id, new, answer)
+        link = _Link(before, continued.session_id, new, answer)
         if isinstance(response_id, str):
             self._responses[response_id] = link
-            self._ends[told.session_id] = (record, response_id)
+            self._ends[continued.session_id] = (record, response_id)
         if conversation is not None:
             self._tips[conversation] = link
 
     def _chain(self, record: LogRecord, request: Row, response: Row) -> tuple[_Link | None, str | None, str | None]:
-        """The response before, the session, and the conversation that the server keeps."""
+        """Return the response before, the session, and the conversation that the server keeps."""
         envelope = self._emit.envelope
         stated = envelope.session_id(record.value) or envelope.session_id(response)
         conversation = _id(response.get("conversation")) or _id(request.get("conversation"))
@@ -120,22 +131,6 @@ class _Reader:
             session_id = f"trace:{previous}"
         return before, session_id, conversation
 
-    def _exchange(self, record: LogRecord, request: Row, response: Row, asked: list[Any], answer: list[Any]) -> Exchange:
-        value, envelope = record.value, self._emit.envelope
-        ended = response.get("completed_at")
-        started, ended, latency = times(value, ended if ended is not None else response.get("created_at"), self._emit)
-        instructions = request.get("instructions") or response.get("instructions")
-        details = response.get("incomplete_details")
-        model = response.get("model") or request.get("model")
-        notes = finish(details.get("reason") if isinstance(details, dict) else response.get("status"))
-        return Exchange(
-            record, asked, [answer] if answer else [], system=_system(instructions), started_at=started, ended_at=ended,
-            latency_ms=latency, model=model if isinstance(model, str) else None,
-            usage={**(tokens(response.get("usage")) or {}), **of_items(_items(response.get("output"))),
-                   **sampling(request, response)},
-            service=envelope.service(value), identity=envelope.identity(value) or envelope.identity(response),
-            notes=notes if "input" in request else [*notes, "input not captured"])
-
     def close(self) -> None:
         """Say which session the last response of each is of: another file may go on from it."""
         for session_id, (record, response_id) in self._ends.items():
@@ -143,20 +138,8 @@ class _Reader:
                 self._emit.event(record, "link", place="link", session_id=session_id, value=f"trace:{response_id}")
 
 
-def _items(found: Any) -> list[Any]:
-    return found if isinstance(found, list) else [] if found is None else [found]
-
-
-def _system(instructions: Any) -> Row | None:
-    """Instructions as an item; a list of items counts by its text."""
-    if isinstance(instructions, list):
-        instructions = "\n\n".join(str(part["content"]) for each in instructions for part in parts(each) if part.get("content"))
-    return {"role": "system", "content": instructions} if isinstance(instructions, str) and instructions else None
-
-
-def _id(found: Any) -> str | None:
-    found = found.get("id") if isinstance(found, dict) else found
-    return found if isinstance(found, str) and found else None
+def _id(value: Any) -> str | None:
+    return word_of(value.get("id") if isinstance(value, dict) else value)
 
 
 FORMAT = Format(name="openai_responses", history="once", claims=claims, read=read, sample=sample("openai_responses.jsonl"),

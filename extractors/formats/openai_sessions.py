@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from extractors.formats.chat import parts
+from extractors.formats.chat import SPOKEN, parts
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
 from extractors.formats.samples import sample
@@ -21,14 +21,9 @@ def claims(head: Head) -> bool:
     """One of the first objects has a list of messages, and of its first messages most have roles: a line may be damaged."""
     if "trajectory_format" in head.first:   # an agent's own envelope, read by its own format
         return False
-    return head.layout in ("lines", "document") and any(_tells(each.get("messages")) for each in head.objects)
-
-
-def _tells(messages: Any) -> bool:
-    if not isinstance(messages, list) or not messages:
-        return False
-    looked_at = messages[:_LOOK_AT]
-    return sum(isinstance(each, dict) and "role" in each for each in looked_at) * 2 > len(looked_at)
+    starts = [each["messages"][:_LOOK_AT] for each in head.objects if isinstance(each.get("messages"), list)]
+    return head.layout in ("lines", "document") and any(
+        sum(isinstance(each, dict) and "role" in each for each in start) * 2 > len(start) for start in starts)
 
 
 def read(records: Iterable[LogRecord], emit: Emit) -> None:
@@ -40,24 +35,22 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
             emit.reject(record, "no_messages", "the record holds no list of messages; leave it out or repair the line")
             continue
         with emit.guarded(record):
-            _session(record, value, messages, emit)
+            fixed = {**session_fields(value, session_name(record, value, emit), emit),
+                     "model": value.get("model") if isinstance(value.get("model"), str) else None}
+            started = microseconds(value.get("start_time")) or emit.envelope.time(value)
+            position = 0
+            for part in (part for message in messages for part in parts(message)):
+                if position == 0 and part.get("happened_at") is None:
+                    part["happened_at"] = started
+                is_spoken = part["kind"] in SPOKEN
+                emit.event(record, place=position if is_spoken else f"{position}r", position=position, **fixed, **part)
+                position += is_spoken
+            declare_all(value.get("tools") or value.get("functions"), emit, fixed["service"])
 
 
-def _session(record: LogRecord, value: Row, messages: list[Row], emit: Emit) -> None:
-    envelope = emit.envelope
-    service = envelope.service(value)
-    fixed: Row = {"session_id": session_name(record, value, emit), "service": service, "name": envelope.identity(value),
-                  "model": value.get("model") if isinstance(value.get("model"), str) else None}
-    started = microseconds(value.get("start_time")) or envelope.time(value)
-    position = 0
-    for message in messages:
-        for part in parts(message):
-            if position == 0 and part.get("happened_at") is None:
-                part["happened_at"] = started
-            spoken = part["kind"] != "reasoning"
-            emit.event(record, place=position if spoken else f"{position}r", position=position, **fixed, **part)
-            position += spoken
-    declare_all(value.get("tools") or value.get("functions"), emit, service)
+def session_fields(value: Any, session_id: str, emit: Emit) -> Row:
+    """Columns of all events of a session that a record states."""
+    return {"session_id": session_id, "service": emit.envelope.service(value), "name": emit.envelope.identity(value)}
 
 
 def session_name(record: LogRecord, value: Row, emit: Emit) -> str:

@@ -12,20 +12,19 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from extractors.formats.chat import parts
+from extractors.formats.chat import emit_parts, parts
 from extractors.formats.exchange import finish
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
-from extractors.formats.openai_sessions import session_name
+from extractors.formats.openai_sessions import session_fields, session_name
 from extractors.formats.samples import sample
-from extractors.formats.sampling import laid, of_completion, sampling
-from extractors.formats.usage import tokens
+from extractors.formats.sampling import of_completion, sampling, tokens
 
 _OF_COMPLETION = re.compile(r"(?P<completion>.+)-(?P<place>\d+)\Z")
 
 
 def claims(head: Head) -> bool:
-    """The first object is a completion, lists completions, or lists messages."""
+    """Return whether the first object is a completion, lists completions, or lists messages."""
     first = head.first
     return head.layout in ("lines", "document") and (
         _is_completion(first) or any(_is_completion(each) for each in _data(first)[:1]) or _is_page(first))
@@ -36,15 +35,15 @@ def _is_completion(value: Any) -> bool:
 
 
 def _is_page(value: Row) -> bool:
-    found = _data(value)
-    return bool(found) and all(
+    data = _data(value)
+    return bool(data) and all(
         isinstance(each, dict) and isinstance(each.get("role"), str) and "type" not in each and "object" not in each
-        and isinstance(each.get("id"), str) for each in found)
+        and isinstance(each.get("id"), str) for each in data)
 
 
 def _data(value: Any) -> list[Any]:
-    found = value.get("data") if isinstance(value, dict) and value.get("object") == "list" else None
-    return found if isinstance(found, list) else []
+    data = value.get("data") if isinstance(value, dict) and value.get("object") == "list" else None
+    return data if isinstance(data, list) else []
 
 
 def read(records: Iterable[LogRecord], emit: Emit) -> None:
@@ -52,15 +51,27 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
     answers: list[tuple[int, LogRecord, str, Row]] = []
     positions: dict[str, int] = {}
     for record in records:
-        found = [record.value] if _is_completion(record.value) else _data(record.value)
-        completions = [each for each in found if _is_completion(each)]
-        others = [each for each in found if not _is_completion(each)]
+        values = [record.value] if _is_completion(record.value) else _data(record.value)
+        completions = [each for each in values if _is_completion(each)]
+        messages = [each for each in values if not _is_completion(each)]   # of a page: what one completion was asked
         for number, completion in enumerate(completions):
             created = microseconds(completion.get("created")) or 0
             answers.append((created, record, str(number), completion))
         with emit.guarded(record):
-            if others:
-                _page(record, others, positions, emit)
+            if messages:
+                named = [_OF_COMPLETION.match(str(each.get("id"))) if isinstance(each, dict) else None for each in messages]
+                first = named[0]
+                session_id = f"trace:{first['completion']}" if first is not None else session_name(record, {}, emit)
+                session_id = emit.envelope.session_id(record.value) or session_id
+                if all(each is not None for each in named):
+                    pairs = sorted(zip(named, messages, strict=True), key=lambda pair: int(pair[0]["place"]) if pair[0] else 0)
+                    messages = [message for _, message in pairs]
+                fixed = {"session_id": session_id, "service": emit.envelope.service(record.value)}
+                for i, each in enumerate(messages):   # content that is no mere text stands under another name
+                    if isinstance(each, dict) and each.get("content") is None and isinstance(each.get("content_parts"), list):
+                        messages[i] = {**each, "content": each["content_parts"]}
+                rows = (part for message in messages for part in parts(message))
+                positions[session_id] = emit_parts(emit, record, rows, positions.get(session_id, 0), "m", fixed)
             elif not completions:
                 emit.reject(record, "no_data", "the record lists neither completions nor messages; leave it out or repair it")
     for _, record, place, completion in sorted(answers, key=lambda each: each[0]):
@@ -69,53 +80,24 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
 
 
 def _completion(record: LogRecord, place: str, completion: Row, positions: dict[str, int], emit: Emit) -> None:
-    """The candidates of one answer, and the link from its id to its session."""
+    """Emit the candidates of one answer, and the link from its id to its session."""
     envelope = emit.envelope
     alias = f"trace:{completion.get('id')}"
     session_id = envelope.session_id(completion) or alias
     if session_id != alias:
         emit.event(record, "link", place=f"{place}.link", session_id=session_id, value=alias)
-    fixed: Row = {"session_id": session_id, "service": envelope.service(completion), "name": envelope.identity(completion),
-                  "model": completion.get("model"), "happened_at": microseconds(completion.get("created"))}
+    fixed: Row = {**session_fields(completion, session_id, emit), "model": completion.get("model"),
+                  "happened_at": microseconds(completion.get("created"))}
     usage = {**(tokens(completion.get("usage")) or {}), **of_completion(completion), **sampling(completion)}
     start = positions.get(session_id, 0)
     for index, choice in enumerate(completion["choices"]):
         notes = ["input not captured", *([f"candidate {index}"] if index else ()), *finish(choice.get("finish_reason"))]
-        position = start
-        said = list(parts(choice.get("message")))
-        for i, (part, own) in enumerate(zip(said, laid(usage, [part["kind"] for part in said]), strict=True)):
-            counted = {"usage": own} if index == 0 and own else {}
-            emit.event(record, place=f"{place}.{index}.{i}", position=position, **{
-                **fixed, **counted, **part, "lossy": [*part["lossy"], *notes]})
-            position += part["kind"] != "reasoning"
+        end = emit_parts(emit, record, parts(choice.get("message")), start, f"{place}.{index}.", fixed, notes,
+                         usage if index == 0 else None)
         if index == 0:
-            positions[session_id] = position
+            positions[session_id] = end
     if not completion["choices"]:
         emit.reject(record, "no_answer", "a completion holds no choices; nothing is known of its answer")
-
-
-def _page(record: LogRecord, messages: list[Any], positions: dict[str, int], emit: Emit) -> None:
-    """What one completion was asked; a page that goes on after another is of the same."""
-    named = [_OF_COMPLETION.match(str(each.get("id"))) if isinstance(each, dict) else None for each in messages]
-    first = named[0]
-    session_id = f"trace:{first['completion']}" if first is not None else session_name(record, {}, emit)
-    session_id = emit.envelope.session_id(record.value) or session_id
-    if all(each is not None for each in named):
-        pairs = sorted(zip(named, messages, strict=True), key=lambda pair: int(pair[0]["place"]) if pair[0] else 0)
-        messages = [message for _, message in pairs]
-    position = positions.get(session_id, 0)
-    for i, part in enumerate(part for message in messages for part in parts(_whole(message))):
-        emit.event(record, place=f"m{i}", position=position, session_id=session_id,
-                   service=emit.envelope.service(record.value), **part)
-        position += part["kind"] != "reasoning"
-    positions[session_id] = position
-
-
-def _whole(message: Any) -> Any:
-    """A message with its content, which stands under `content_parts` where it is no mere text."""
-    if isinstance(message, dict) and message.get("content") is None and isinstance(message.get("content_parts"), list):
-        return {**message, "content": message["content_parts"]}
-    return message
 
 
 FORMAT = Format(name="openai_stored", history="answers", claims=claims, read=read, sample=sample("openai_stored.json"), rank=30)

@@ -10,7 +10,7 @@ which the events do not hold.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -19,7 +19,8 @@ from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
 from extractors.formats.samples import sample
 from extractors.formats.tool_list import declare_all
-from extractors.formats.transcript import Transcript, nameless
+from extractors.formats.transcript import Transcript, nameless, tell_events
+from extractors.formats.values import as_list, object_of
 
 _EVENT_FILE = re.compile(r"(.*/)?event-(\d+)-[^/]*\.json")
 _STATE = re.compile(r"(.*/)?base_state\.json")
@@ -27,11 +28,11 @@ _FAILED = {"AgentErrorEvent": "error", "UserRejectObservation": "rejection_reaso
 
 
 def claims(head: Head) -> bool:
-    """The first objects are events by their kind, or a conversation's state; an archive holds numbered event files."""
+    """Return whether the first objects are events by their kind, or a state; an archive holds numbered event files."""
     if head.layout == "archive" and isinstance(head.document, dict):
         return any(_EVENT_FILE.fullmatch(name) for name in head.document)
     return head.layout in ("lines", "document") and bool(head.objects) and (
-        all(map(_is_event, head.objects)) or _is_state(head.first))
+        all(map(_is_event, head.objects)) or {"id", "execution_status", "agent"} <= head.first.keys())
 
 
 def _is_event(value: Row) -> bool:
@@ -39,119 +40,78 @@ def _is_event(value: Row) -> bool:
         str(value.get("kind")).endswith("Event") or value.get("kind") in ("UserRejectObservation", "Condensation"))
 
 
-def _is_state(value: Row) -> bool:
-    return {"id", "execution_status", "agent"} <= value.keys()
-
-
 def read(records: Iterable[LogRecord], emit: Emit) -> None:
     """All records of a file are one conversation, and so is each folder of an archive; a file of one event names none."""
-    held = list(records)
-    if not held:
-        return
-    if _is_archive(held[0].value):
-        _archive(held[0], emit)
-        return
-    alone = len(held) == 1 and isinstance(held[0].value, dict)
-    told = Transcript(emit, held[0], None if alone else nameless(held[0]), service=emit.envelope.service(None))
-    for record in held:
-        told.record = record
-        with emit.guarded(record):
-            events = record.value if isinstance(record.value, list) else [record.value]
-            for event in events:
-                _event(told, event, emit)
-            if not events:
-                emit.reject(record, "no_events", "the list holds no events; leave it out")
+    every = list(records)
+    first = every[0].value if every else None
+    if isinstance(first, dict) and first and all(isinstance(each, bytes) for each in first.values()):
+        record = every[0]
+        folders: dict[str, list[tuple[int, str]]] = {}
+        for name in record.value:
+            if (match := _EVENT_FILE.fullmatch(name)) is not None:
+                folders.setdefault(match[1] or "", []).append((int(match[2]), name))
+        for number, (folder, names) in enumerate(sorted(folders.items())):
+            with emit.guarded(record):
+                above = re.sub(r"[^/]*/$", "", folder)
+                states = [_parsed(content) for name, content in record.value.items()
+                          if (match := _STATE.fullmatch(name)) and (match[1] or "") in (folder, above)]
+                stated = next((each["id"] for each in states if isinstance(each, dict) and each.get("id")), None)
+                transcript = Transcript(emit, record, str(stated) if stated else nameless(record, f"/{number}"), f"{number}/",
+                                  service=emit.envelope.service(None))
+                for _, name in sorted(names):
+                    _event(transcript, _parsed(record.value[name]), emit)
+                for state in states:
+                    transcript.log(state)
+        for name in sorted(record.value):
+            if not _EVENT_FILE.fullmatch(name) and not _STATE.fullmatch(name):
+                emit.event(record, "log", place=name, content=record.value[name].decode("utf-8", "replace"))
+    else:
+        tell_events(every, emit, lambda transcript, event: _event(transcript, event, emit))
 
 
-def _is_archive(value: Any) -> bool:
-    return isinstance(value, dict) and bool(value) and all(isinstance(each, bytes) for each in value.values())
-
-
-def _archive(record: LogRecord, emit: Emit) -> None:
-    """The conversations of an archive: event files of one folder in order, with the state in the folder above."""
-    folders: dict[str, list[tuple[int, str]]] = {}
-    for name in record.value:
-        if (found := _EVENT_FILE.fullmatch(name)) is not None:
-            folders.setdefault(found[1] or "", []).append((int(found[2]), name))
-    for number, (folder, names) in enumerate(sorted(folders.items())):
-        with emit.guarded(record):
-            above = re.sub(r"[^/]*/$", "", folder)
-            states = [_parsed(held) for name, held in record.value.items()
-                      if (found := _STATE.fullmatch(name)) and (found[1] or "") in (folder, above)]
-            stated = next((each["id"] for each in states if isinstance(each, dict) and each.get("id")), None)
-            told = Transcript(emit, record, str(stated) if stated else nameless(record, f"/{number}"), f"{number}/",
-                              service=emit.envelope.service(None))
-            for _, name in sorted(names):
-                _event(told, _parsed(record.value[name]), emit)
-            for state in states:
-                told.log(state)
-    for name in sorted(record.value):
-        if not _EVENT_FILE.fullmatch(name) and not _STATE.fullmatch(name):
-            emit.event(record, "log", place=name, content=record.value[name].decode("utf-8", "replace"))
-
-
-def _parsed(held: bytes) -> Any:
+def _parsed(content: bytes) -> Any:
     try:
-        return orjson.loads(held)
+        return orjson.loads(content)
     except orjson.JSONDecodeError:
-        return held.decode("utf-8", "replace")
+        return content.decode("utf-8", "replace")
 
 
-def _event(told: Transcript, event: Any, emit: Emit) -> None:
+def _event(transcript: Transcript, event: Any, emit: Emit) -> None:
     if not isinstance(event, dict):
-        told.log(event)
+        transcript.log(event)
         return
     kind = str(event.get("kind"))
     shared: Row = {"happened_at": microseconds(event.get("timestamp"))}
     if kind == "SystemPromptEvent":
-        prompt = event.get("system_prompt")
-        told.message("system", [*_blocks(prompt), *_blocks(event.get("dynamic_context"))], **shared)
+        prompt = [*as_list(event.get("system_prompt")), *as_list(event.get("dynamic_context"))]
+        transcript.message("system", prompt, **shared)
         declare_all(event.get("tools"), emit, emit.envelope.service(None))
-    elif kind == "MessageEvent" and isinstance(event.get("llm_message"), dict):
-        _message(told, event, event["llm_message"], shared)
+    elif kind == "MessageEvent" and isinstance(message := event.get("llm_message"), dict):
+        transcript.reasoning(message.get("reasoning_content"), **shared)
+        blocks = [*as_list(message.get("content")), *as_list(event.get("extended_content"))]
+        transcript.message(message.get("role"), blocks, **shared)
     elif kind == "ActionEvent":
-        _action(told, event, shared)
-    elif kind == "ObservationEvent" and isinstance(event.get("observation"), dict):
-        _observation(told, event, event["observation"], shared)
+        transcript.reasoning(event.get("reasoning_content"), **shared)
+        if event.get("thought"):
+            transcript.message("assistant", event["thought"], **shared)
+        call, action = object_of(event.get("tool_call")), object_of(event.get("action"))
+        given = call.get("arguments")
+        if given is None:
+            given = action["data"] if isinstance(action.get("data"), dict) else {
+                key: value for key, value in action.items() if key != "kind"}
+        tool, call_id = event.get("tool_name") or call.get("name"), event.get("tool_call_id") or call.get("id")
+        transcript.call(tool, given, call_id, **shared)
+    elif kind == "ObservationEvent" and isinstance(observation := event.get("observation"), dict):
+        content, flag = observation.get("content"), observation.get("is_error")
+        if content is None:
+            content = {key: value for key, value in observation.items() if key not in ("kind", "is_error", "tool_name")}
+        transcript.result(content, event.get("tool_call_id"), tool=event.get("tool_name"),
+                          is_error=flag if isinstance(flag, bool) else None, **shared)
     elif kind in _FAILED:
-        told.result(event.get(_FAILED[kind]), event.get("tool_call_id"), tool=event.get("tool_name"), is_error=True, **shared)
+        transcript.result(event.get(_FAILED[kind]), event.get("tool_call_id"), tool=event.get("tool_name"), is_error=True,
+                          **shared)
     else:
-        told.log(event, **shared)
-
-
-def _message(told: Transcript, event: Row, message: Row, shared: Row) -> None:
-    told.reasoning(message.get("reasoning_content"), **shared)
-    told.message(message.get("role"), [*_blocks(message.get("content")), *_blocks(event.get("extended_content"))], **shared)
-
-
-def _action(told: Transcript, event: Row, shared: Row) -> None:
-    told.reasoning(event.get("reasoning_content"), **shared)
-    if event.get("thought"):
-        told.message("assistant", event["thought"], **shared)
-    call = event["tool_call"] if isinstance(event.get("tool_call"), dict) else {}
-    action = event["action"] if isinstance(event.get("action"), dict) else {}
-    given = call.get("arguments")
-    if given is None:
-        given = action["data"] if isinstance(action.get("data"), dict) else {
-            key: value for key, value in action.items() if key != "kind"}
-    told.call(event.get("tool_name") or call.get("name"), given, event.get("tool_call_id") or call.get("id"), **shared)
-
-
-def _observation(told: Transcript, event: Row, observation: Row, shared: Row) -> None:
-    content = observation.get("content")
-    if content is None:
-        content = {key: value for key, value in observation.items() if key not in ("kind", "is_error", "tool_name")}
-    flag = observation.get("is_error")
-    told.result(content, event.get("tool_call_id"), tool=event.get("tool_name"),
-                is_error=flag if isinstance(flag, bool) else None, **shared)
-
-
-def _blocks(value: Any) -> Iterator[Any]:
-    """Parts of text, however they are held."""
-    if isinstance(value, list):
-        yield from value
-    elif value is not None:
-        yield value
+        transcript.log(event, **shared)
 
 
 FORMAT = Format(name="openhands_v1", history="once", claims=claims, read=read, sample=sample("openhands_v1.jsonl"), whole=True,

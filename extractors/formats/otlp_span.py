@@ -1,6 +1,8 @@
 """One span of a trace: its ids, times and outcome, and its attributes, turned into plain values only where somebody asks.
 
 In: an OTLP span (camel or snake case, ids as hex or, in ProtoJSON dumps, as base64), or the facts of one from elsewhere.
+Also messages that lie flat in attributes, one value a key (`prefix.0.content`, `prefix.0.tool_calls.1.name`), to nested values
+(indices sort as numbers), and JSON text inside contents where it is a list of typed parts.
 What it does not see: what the attributes mean; that is each dialect's own.
 """
 
@@ -16,13 +18,11 @@ import orjson
 
 from extractors.formats.format import LogRecord, Row
 from extractors.formats.instants import microseconds
-
-_HEX_LENGTHS = (16, 32)
-_BASE64_LENGTHS = (12, 24)
+from extractors.formats.values import object_of, written
 
 
 @dataclass(slots=True)
-class Span:
+class TraceSpan:
     """A span and where it was logged."""
 
     record: LogRecord
@@ -38,8 +38,6 @@ class Span:
     """Attributes by key, as logged."""
     is_error: bool | None = None
     """As the status says; None where there is none."""
-    served: bool = False
-    """It is a server's side of a call that a client may have logged too."""
     message: str | None = None
     """What the status says in words."""
     events: list[Any] = field(default_factory=list)
@@ -60,11 +58,11 @@ class Span:
         return None
 
     def text(self, *keys: str) -> str | None:
-        """The first of these attributes as text; a value that is none as JSON text."""
+        """Return the first of these attributes as text; a value that is none as JSON text."""
         return written(self.first(keys))
 
     def structured(self, key: str) -> Any:
-        """A list or object that an attribute holds as a structure or as JSON text; None where it cannot be read."""
+        """Return a list or object that an attribute holds as a structure or as JSON text; None where it cannot be read."""
         return loaded(self.attribute(key))
 
     def begins(self, prefix: str) -> Row:
@@ -77,20 +75,19 @@ class Span:
         return True if "error.type" in self.raw and self.attribute("error.type") else self.is_error
 
 
-def otlp_span(record: LogRecord, span: Row, service: str | None, value_of: Callable[[Any], Any]) -> Span:
-    """A span as OTLP has it; `value_of` turns its AnyValues into plain ones."""
-    status = span.get("status")
-    code = status.get("code") if isinstance(status, dict) else None
-    ended = status is not None and code in (None, 0, 1, "STATUS_CODE_UNSET", "STATUS_CODE_OK")
-    message = status.get("message") if isinstance(status, dict) else None
+def otlp_span(record: LogRecord, span: Row, service: str | None, value_of: Callable[[Any], Any]) -> TraceSpan:
+    """Return a span as OTLP has it; `value_of` turns its AnyValues into plain ones."""
+    status = object_of(span.get("status"))
+    code = status.get("code")
+    ended = span.get("status") is not None and code in (None, 0, 1, "STATUS_CODE_UNSET", "STATUS_CODE_OK")
     parent = span.get("parentSpanId", span.get("parent_span_id"))
-    return Span(
+    return TraceSpan(
         record=record, trace_id=hex_id(span.get("traceId", span.get("trace_id"))),
         span_id=hex_id(span.get("spanId", span.get("span_id"))), parent_id=hex_id(parent), name=str(span.get("name", "")),
         started_at=microseconds(span.get("startTimeUnixNano", span.get("start_time_unix_nano"))),
         ended_at=microseconds(span.get("endTimeUnixNano", span.get("end_time_unix_nano"))), service=service,
         raw=raw_attributes(span), is_error=True if code in (2, "STATUS_CODE_ERROR") else False if ended else None,
-        served=span.get("kind") in (2, "SPAN_KIND_SERVER"), message=message or None, events=span.get("events") or [],
+        message=status.get("message") or None, events=span.get("events") or [],
         links=span.get("links") or [], value_of=value_of)
 
 
@@ -99,13 +96,8 @@ def raw_attributes(owner: Row) -> Row:
     return {each["key"]: each.get("value") for each in owner.get("attributes") or () if "key" in each}
 
 
-def attributes(owner: Row) -> Row:
-    """The same as plain values."""
-    return {key: plain(value) for key, value in raw_attributes(owner).items()}
-
-
 def plain(value: Any) -> Any:
-    """An AnyValue as a plain value; an empty one is None."""
+    """Return an AnyValue as a plain value; an empty one is None."""
     if not isinstance(value, dict) or not value:
         return None
     if "stringValue" in value:
@@ -122,7 +114,7 @@ def plain(value: Any) -> Any:
 
 
 def loaded(value: Any) -> Any:
-    """What JSON text (or its bytes) says; any other value as it is; None where the text is no JSON."""
+    """Return what JSON text (or its bytes) says; any other value as it is; None where the text is no JSON."""
     if not isinstance(value, (str, bytes)):
         return value
     try:
@@ -131,19 +123,58 @@ def loaded(value: Any) -> Any:
         return None
 
 
-def written(value: Any) -> str | None:
-    """Text as it is, None as None, anything else as JSON text."""
-    return value if value is None or isinstance(value, str) else orjson.dumps(value).decode()
-
-
 def hex_id(value: Any) -> str:
-    """An id in one spelling: lower-case hex digits, also where a dump wrote its bytes as base64."""
+    """Return an id in one spelling: lower-case hex digits, also where a dump wrote its bytes as base64."""
     text = value if isinstance(value, str) else str(value or "")
-    if len(text) in _HEX_LENGTHS:
+    if len(text) in (16, 32):
         return text.lower()
-    if len(text) in _BASE64_LENGTHS and text.endswith("="):
+    if len(text) in (12, 24) and text.endswith("="):
         try:
             return base64.b64decode(text, validate=True).hex()
         except binascii.Error:
             return text
     return text
+
+
+def nested(flat: Row) -> Any:
+    """Values by dotted path as objects in objects; objects whose keys are all numbers become lists."""
+    root: Row = {}
+    for path, value in flat.items():
+        place = root
+        *heads, last = path.split(".")
+        for head in heads:
+            inner = place.get(head)
+            if not isinstance(inner, dict):
+                inner = place[head] = {}
+            place = inner
+        place[last] = expanded(value)
+    return _with_lists(root)
+
+
+def expanded(value: Any) -> Any:
+    """Return the value with dotted keys of objects inside it taken apart."""
+    if isinstance(value, list):
+        return [expanded(each) for each in value]
+    return nested(value) if isinstance(value, dict) else value
+
+
+def listed(value: Any) -> list[Any]:
+    """Return a list as it is, None as an empty one, anything else as the only element."""
+    return value if isinstance(value, list) else [] if value is None or value == {} else [value]
+
+
+def typed_parts(content: Any) -> Any:
+    """Return the list of parts that a content holds as JSON text, else the content."""
+    if isinstance(content, str) and content.startswith("[{") and content.rstrip().endswith("}]"):
+        parts = loaded(content)
+        if parts is not None and all(isinstance(each, dict) and isinstance(each.get("type"), str) for each in parts):
+            return parts
+    return content
+
+
+def _with_lists(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if value and all(key.isdecimal() for key in value):
+        return [_with_lists(value[key]) for key in sorted(value, key=int)]
+    return {key: _with_lists(each) for key, each in value.items()}

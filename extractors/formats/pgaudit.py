@@ -1,10 +1,12 @@
 """What a PostgreSQL server's audit (pgaudit) wrote to its log: text with any prefix, csvlog or jsonlog.
 
-Sees statements with their parameters; of a simple INSERT, UPDATE or DELETE the rows that it surely made, changed or removed,
-of another one the statement alone (in `value`). A statement over many lines is one; told by session and by object it counts
-once; `<previously logged>` is looked up; what a logged ROLLBACK took back is no change. Other statements and lines are log
-events. Does not see: types of parameters (they are text), null apart from an empty parameter, whether a transaction that
-no line ends was kept, how many rows a condition met where that was not logged.
+Sees statements with their parameters. Of a simple INSERT, UPDATE or DELETE it sees the rows that it surely made, changed or
+removed (numbers are those that the statement spells, parameters stay text; a column that is set to an expression is named in
+`lossy`); of any other shape (a query inside, ON CONFLICT, FROM, conditions beyond `column = value AND …`) the statement alone
+(in `value`). A statement over many lines is one; logged by session and by object it counts once; `<previously logged>` is
+looked up; what a logged ROLLBACK took back is no change. Other statements and lines are log events.
+Does not see: types of parameters, null apart from an empty parameter, whether a transaction that no line ends was kept, how
+many rows a condition met where that was not logged.
 """
 
 from __future__ import annotations
@@ -12,16 +14,19 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import orjson
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
 from extractors.formats.samples import sample
-from extractors.formats.sql_changes import Change, changes
 
 _AUDIT = "AUDIT: "
 _CLASSES = r"(?:READ|WRITE|FUNCTION|ROLE|DDL|MISC|MISC_SET)"
@@ -36,7 +41,7 @@ _OF_JSON = {"time": "timestamp", "process": "pid", "session": "session_id", "tra
 
 
 def claims(head: Head) -> bool:
-    """An audit entry among the first lines, or as the message of the first objects."""
+    """Return whether the file holds an audit entry among the first lines, or as the message of the first objects."""
     if head.layout == "text":
         return any(_ENTRY.search(line) for line in head.text)
     return head.layout in ("lines", "document") and any(
@@ -45,156 +50,277 @@ def claims(head: Head) -> bool:
 
 def read(records: Iterable[LogRecord], emit: Emit) -> None:
     """One event a statement, or a row that it changed."""
-    log = _Log(emit)
+    log = _AuditLog(emit)
     for entry in _entries(records, emit):
         with emit.guarded(entry.record):
             log.take(entry)
 
 
 @dataclass(slots=True)
-class _Entry:
-    """One entry of the server's log."""
-
+class _AuditEntry:
     record: LogRecord
     text: str
     """The lines as logged."""
     facts: Row = field(default_factory=dict)
-    """Time, process, session, transaction and message, as far as the log's form states them."""
+    """Time, process, session, transaction and message, as far as the log's format states them; empty until a text is whole."""
 
 
-def _entries(records: Iterable[LogRecord], emit: Emit) -> Iterator[_Entry]:
-    """Entries, each with the lines that it goes on in."""
-    waiting: _Entry | None = None
+def _entries(records: Iterable[LogRecord], emit: Emit) -> Iterator[_AuditEntry]:
+    waiting: _AuditEntry | None = None
     for record in records:
         if isinstance(record.value, dict):
-            yield _Entry(record, orjson.dumps(record.value).decode(), {
+            yield _AuditEntry(record, orjson.dumps(record.value).decode(), {
                 ours: record.value.get(theirs) for ours, theirs in _OF_JSON.items()})
         elif not isinstance(record.value, str):
             emit.reject(record, "no_line", "the record is no line of a server's log; leave it out")
-        elif waiting is not None and _goes_on(waiting.text, record.value):
+        elif waiting is not None and (   # in CSV a field that a quote opened is not closed yet; text is indented
+                waiting.text.count('"') % 2 == 1 and not _CSV.match(record.value) if _CSV.match(waiting.text)
+                else record.value.startswith("\t")):
             waiting.text += "\n" + record.value.removeprefix("\t")
             emit.reject(record, "joined_line",
-                        f"the line goes on what line {waiting.record.line} begins and is kept with it; nothing to mend")
+                        f"the line goes on what line {waiting.record.line} begins and is kept with it; no action needed")
         else:
             if waiting is not None:
-                yield _split(waiting)
-            waiting = _Entry(record, record.value)
+                yield waiting
+            waiting = _AuditEntry(record, record.value)
     if waiting is not None:
-        yield _split(waiting)
-
-
-def _goes_on(text: str, line: str) -> bool:
-    """The server indents further lines of text; in CSV a field that a quote opened is not closed yet."""
-    if _CSV.match(text):
-        return text.count('"') % 2 == 1 and not _CSV.match(line)
-    return line.startswith("\t")
+        yield waiting
 
 
 def _row(text: str) -> list[str] | None:
-    """The columns of a line of csvlog; None where one is longer than any that is read."""
+    """Return the columns of a line of csvlog; None where one is longer than any that is read."""
     try:
         return next(csv.reader(io.StringIO(text, newline="")))
     except csv.Error:
         return None
 
 
-def _split(entry: _Entry) -> _Entry:
-    """The facts of a line of csvlog by column, of a line of text by what they look like."""
-    row = _row(entry.text) if _CSV.match(entry.text) else None
+def _facts(text: str) -> Row:
+    """Return the facts of a line of csvlog by column, of a line of text by what they look like."""
+    row = _row(text) if _CSV.match(text) else None
     if row is not None:
-        entry.facts = {name: row[at] if at < len(row) else None for name, at in _COLUMNS.items()}
-    else:
-        at = entry.text.find(_AUDIT)
-        before = entry.text[:at] if at >= 0 else entry.text
-        process = _PROCESS.search(before)
-        entry.facts = {"time": before, "process": process[1] or process[2] if process else None,
-                       "message": entry.text[at:] if at >= 0 else None}
-    return entry
+        return {name: row[at] if at < len(row) else None for name, at in _COLUMNS.items()}
+    before, mark, _ = text.partition(_AUDIT)
+    process = _PROCESS.search(before)
+    return {"time": before, "process": process[1] or process[2] if process else None,
+            "message": text[len(before):] if mark else None}
 
 
-class _Log:
-    """What the log told so far."""
-
+class _AuditLog:
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
         self._service = emit.envelope.service({})
-        self._told: dict[tuple[Any, ...], tuple[str, str, str]] = {}
+        self._statements: dict[tuple[Any, ...], tuple[str, str, str]] = {}
         """Statement, parameters and kind of audit, by process and statement, and by object too."""
         self._open: dict[Any, list[Row]] = {}
         """Changes of the transaction that each process is in."""
         self._n_changes = 0
 
-    def take(self, entry: _Entry) -> None:
-        """One entry: an audited statement, or another line."""
+    def take(self, entry: _AuditEntry) -> None:
+        entry.facts = entry.facts or _facts(entry.text)
         happened_at, lossy = _instant(entry.facts.get("time"))
         transaction = entry.facts.get("transaction")
         shared: Row = {"happened_at": happened_at, "service": self._service,
                        "call_id": str(transaction) if str(transaction or 0) != "0" else None}
         message = entry.facts.get("message")
-        if not isinstance(message, str) or not _ENTRY.match(message):
-            self._emit.event(entry.record, "log", content=entry.text, lossy=lossy, **shared)
-            return
-        fields = _row(message.removeprefix(_AUDIT))
+        fields = _row(message.removeprefix(_AUDIT)) if isinstance(message, str) and _ENTRY.match(message) else None
         if fields is None:
             self._emit.event(entry.record, "log", content=entry.text, lossy=lossy, **shared)
-            return
-        fields += [""] * (10 - len(fields))
-        self._statement(entry, fields, lossy, shared)
+        else:
+            self._statement(entry, fields + [""] * (10 - len(fields)), lossy, shared)
 
-    def _statement(self, entry: _Entry, fields: list[str], lossy: list[str], shared: Row) -> None:
-        audit, number, part, kind, command, _, thing, statement, parameters, n_rows = fields[:10]
+    def _statement(self, entry: _AuditEntry, fields: list[str], lossy: list[str], shared: Row) -> None:
+        audit, number, part, kind, command, _, table, statement, parameters, n_rows = fields[:10]
         who = (entry.facts.get("session") or entry.facts.get("process"), number, part)
-        if statement == "<previously logged>" and who in self._told:
-            statement, parameters, _ = self._told[who]
-        known, told = self._told.get((*who, command, thing)), (statement, parameters, audit)
-        self._told[who] = self._told[(*who, command, thing)] = told
-        is_new = known is None or known[:2] != told[:2] or known[2] == audit
+        if statement == "<previously logged>" and who in self._statements:
+            statement, parameters, _ = self._statements[who]
+        before, logged = self._statements.get((*who, command, table)), (statement, parameters, audit)
+        self._statements[who] = self._statements[(*who, command, table)] = logged
+        is_new = before is None or before[:2] != logged[:2] or before[2] == audit
         if command in _OPERATIONS and kind == "WRITE" and is_new and n_rows != "0":
-            self._changed(entry, command, thing, statement, parameters, n_rows, lossy, shared)
+            self._changed(entry, command, table, statement, parameters, n_rows, lossy, shared)
             return
         self._emit.event(entry.record, "log", tool=command, content=statement, lossy=lossy, arguments=orjson.dumps(
-            {"class": kind, "object": thing, "parameters": parameters, "rows": n_rows}).decode(), **shared)
+            {"class": kind, "object": table, "parameters": parameters, "rows": n_rows}).decode(), **shared)
         if command in ("ROLLBACK", "ABORT", *_ENDS):
             taken = self._open.pop(entry.facts.get("process"), [])
             for row in taken if command not in _ENDS else ():
                 row.update(kind="log", lossy=[*row["lossy"], "rolled back"])
 
-    def _changed(self, entry: _Entry, command: str, thing: str, statement: str, parameters: str, n_rows: str,
+    def _changed(self, entry: _AuditEntry, command: str, table: str, statement: str, parameters: str, n_rows: str,
                  lossy: list[str], shared: Row) -> None:
-        given = _parameters(parameters)
-        found = changes(statement, given) if command == "INSERT" or n_rows in ("", "1") else None
-        if given and found is not None:
+        given: list[str | None] = []   # an empty one may be null or empty, and is not known
+        if parameters not in ("", "<none>", "<not logged>"):
+            given = [each or None for each in next(csv.reader(io.StringIO(parameters, newline="")), [])]
+        row_changes = changes(statement, given) if command == "INSERT" or n_rows in ("", "1") else None
+        if given and row_changes is not None:
             lossy = [*lossy, "parameters as text"]
         if command != "INSERT" and not n_rows:
             lossy = [*lossy, "rows not counted"]
-        for change in found or [Change(None, None, None)]:
+        for change in row_changes or [StatementChange(None, None)]:
             self._n_changes += 1
             image: Row = {"before": change.before, "after": change.after}
-            if found is None:
+            if row_changes is None:
                 image |= {"statement": statement, "parameters": given}
             row = self._emit.event(
-                entry.record, "row_change", name=_OPERATIONS[command], tool=thing.rpartition(".")[2].strip('"') or "unknown",
-                content=statement, arguments=orjson.dumps(change.key).decode() if change.key else None,
+                entry.record, "row_change", name=_OPERATIONS[command], tool=table.rpartition(".")[2].strip('"') or "unknown",
+                content=statement, arguments=orjson.dumps(change.before).decode() if change.before else None,
                 position=self._n_changes, value=orjson.dumps(image).decode(), lossy=[*lossy, *change.lossy], **shared)
             self._open.setdefault(entry.facts.get("process"), []).append(row)
 
 
 def _instant(text: Any) -> tuple[int | None, list[str]]:
-    """The time in a line's prefix; a zone that is a name other than UTC is not known, and said."""
-    found = _TIME.search(str(text or ""))
-    if found is None:
+    """Return the time in a line's prefix; a zone that is a name other than UTC is not known, and said."""
+    match = _TIME.search(str(text or ""))
+    if match is None:
         return microseconds(text), []
-    zone = found[2] or ""
+    zone = match[2] or ""
     if zone[:1] in ("+", "-"):
-        return microseconds(f"{found[1]}{zone}"), []
-    return microseconds(f"{found[1]}+00:00"), [] if zone in ("UTC", "GMT", "") else [f"time zone {zone} taken as UTC"]
+        return microseconds(f"{match[1]}{zone}"), []
+    return microseconds(f"{match[1]}+00:00"), [] if zone in ("UTC", "GMT", "") else [f"time zone {zone} taken as UTC"]
 
 
-def _parameters(text: str) -> list[str | None]:
-    """Parameters as text; an empty one may be null or empty, and is not known."""
-    if text in ("", "<none>", "<not logged>"):
+_CHANGES = re.compile(r"(?:\s+|--[^\n]*\n|/\*.*?\*/)*+(?:insert|update|delete)\b", re.IGNORECASE | re.DOTALL)
+_VALUE = re.compile(r"""
+    "(?:[^"]|"")*" | --[^\n]* | /\*.*?\*/ | \b(?!values\b|in\b)[a-z]\w*\s*\(\s*\d+(?:\s*,\s*\d+)?\s*\)
+    | (?P<text>(?<![\w$])'(?:[^']|'')*') | (?P<number>(?<![\w$.])(?:\d+\.?\d*|\.\d+)(?![\w.])) | \$(?P<parameter>\d+)
+    """, re.VERBOSE | re.DOTALL | re.IGNORECASE)
+"""A literal or a parameter, but what stands in names, comments and types."""
+_MARK = "\x1a"
+"""What a text begins with that stands for a value; no log holds it."""
+_UNKNOWN = object()
+_MOST_DIGITS = 15
+_READ = frozenset({"this", "expression", "expressions", "where", "returning", "is_function"})
+"""Parts of a statement that are read; one with any other part is not simple."""
+
+
+@dataclass(slots=True)
+class StatementChange:
+    """What one statement did to one row, as far as it says."""
+
+    before: Row | None
+    """The columns that the row was found by."""
+    after: Row | None
+    lossy: list[str] = field(default_factory=list)
+
+
+def changes(statement: str, parameters: Sequence[str | None]) -> list[StatementChange] | None:
+    """Return the changes of a statement, None where they are not certain. A parameter that is None is not known."""
+    if _CHANGES.match(statement) is None:
+        return None
+    values: list[Any] = []
+
+    def stand_in(match: re.Match[str]) -> str:
+        if match.lastgroup is None:
+            return match[0]
+        values.append(_spelled(match, parameters))
+        return f"'{_MARK}{len(values) - 1}'"
+
+    shape = _VALUE.sub(stand_in, statement)
+    row_changes = []
+    for plan in _plan(shape) or ():
+        key, written = ({name: _filled(value, values) for name, value in part.items()} for part in (plan.key, plan.written))
+        if _UNKNOWN in key.values() or None in key.values():
+            return None     # a condition that names no value
+        after = {name: value for name, value in {**key, **written}.items() if value is not _UNKNOWN}
+        lossy = [f"unknown {name}" for name, value in written.items() if value is _UNKNOWN]
+        row_changes.append(StatementChange(key or None, None if plan.is_delete else after, lossy))
+    return row_changes or None
+
+
+class _StandIn(NamedTuple):
+    """Stands for the value of that number in the statement."""
+
+    number: int
+    is_negative: bool = False
+
+
+class _RowPlan(NamedTuple):
+    """What a statement does to one row, before its parameters are known."""
+
+    key: Row
+    written: Row
+    is_delete: bool = False
+
+
+@lru_cache(1024)
+def _plan(statement: str) -> list[_RowPlan] | None:
+    """Return what a statement does to each row, nothing where that is not certain; None where it cannot be parsed.
+
+    Programs send the same statement with other values: it is parsed once, with numbered texts in their place.
+    """
+    try:
+        [parsed] = sqlglot.parse(statement, read="postgres")
+    except (SqlglotError, ValueError, RecursionError):
+        return None
+    if parsed is None or any(part for name, part in parsed.args.items() if name not in _READ):
         return []
-    return [each or None for each in next(csv.reader(io.StringIO(text, newline="")), [])]
+    table, where = parsed.this, parsed.args.get("where")
+    if isinstance(parsed, exp.Insert):
+        if not isinstance(table, exp.Schema) or not isinstance(parsed.expression, exp.Values):
+            return []
+        columns = [_name(each) for each in table.expressions]
+        rows = [each.expressions if isinstance(each, exp.Tuple) else [each] for each in parsed.expression.expressions]
+        if None in columns or any(len(row) != len(columns) for row in rows):
+            return []
+        return [_RowPlan({}, dict(zip(map(str, columns), map(_value, row), strict=True))) for row in rows]
+    key = _assigned(where.this.flatten() if isinstance(where.this, exp.And) else [where.this]) if where is not None else None
+    if not isinstance(table, exp.Table) or table.args.get("joins") or not key:
+        return []
+    if isinstance(parsed, exp.Delete):
+        return [_RowPlan(key, {}, is_delete=True)]
+    written = _assigned(parsed.expressions) if isinstance(parsed, exp.Update) else None
+    return [_RowPlan(key, written)] if written else []
+
+
+def _assigned(parts: Any) -> Row | None:
+    """Return values by column of `column = value` terms; None where one is something else."""
+    values: Row = {}
+    for each in parts:
+        term = each.unnest()
+        name = _name(term.this.this) if isinstance(term, exp.EQ) and isinstance(term.this, exp.Column) else None
+        if name is None:
+            return None
+        values[name] = _value(term.expression)
+    return values
+
+
+def _name(identifier: Any) -> str | None:
+    if not isinstance(identifier, exp.Identifier):
+        return None
+    return str(identifier.this) if identifier.args.get("quoted") else str(identifier.this).lower()
+
+
+def _value(node: Any) -> Any:
+    """Return the stand-in of a literal or a parameter, with or without a cast; anything else is not known."""
+    if isinstance(node, exp.Cast):
+        return _value(node.this)
+    if isinstance(node, exp.Neg):
+        value = _value(node.this)
+        return value._replace(is_negative=True) if isinstance(value, _StandIn) else _UNKNOWN
+    if isinstance(node, exp.Literal) and node.is_string and str(node.this).startswith(_MARK):
+        return _StandIn(int(str(node.this)[1:]))
+    if isinstance(node, exp.Null):
+        return None
+    return bool(node.this) if isinstance(node, exp.Boolean) else _UNKNOWN
+
+
+def _spelled(match: re.Match[str], parameters: Sequence[str | None]) -> Any:
+    text = match[0]
+    if match["text"] is not None:
+        return text[1:-1].replace("''", "'")
+    if match["parameter"] is not None:
+        number = int(text[1:])
+        parameter = parameters[number - 1] if 0 < number <= len(parameters) else None
+        return _UNKNOWN if parameter is None else parameter
+    return (int(text) if text.isdecimal() else float(text)) if len(text) <= _MOST_DIGITS else _UNKNOWN
+
+
+def _filled(value: Any, values: Sequence[Any]) -> Any:
+    if not isinstance(value, _StandIn):
+        return value
+    spelled = values[value.number]
+    return spelled if not value.is_negative else -spelled if isinstance(spelled, (int, float)) else _UNKNOWN
 
 
 FORMAT = Format(name="pgaudit", claims=claims, read=read, sample=sample("pgaudit.log"), apart=False, rank=15)

@@ -6,49 +6,39 @@ In: annotations a line, or pages of them. Out: feedback; the session of a span i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable
 
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
-from extractors.formats.openinference import judgement
-from extractors.formats.otlp_span import hex_id, written
+from extractors.formats.otlp_span import hex_id
 from extractors.formats.samples import sample
+from extractors.formats.span_dialects import judgement
+from extractors.formats.values import object_of, objects_of, written
 
-_BESIDE = ("annotator_kind", "identifier", "metadata", "source", "user_id")
+_OTHER_FACTS = ("annotator_kind", "identifier", "metadata", "source", "user_id")
 
 
 def claims(head: Head) -> bool:
-    """The first object is an annotation, or a page of them."""
-    return head.layout in ("lines", "document", "table") and any(_is_annotation(each) for each in _each(head.first))
+    """Return whether the first object is an annotation, or a page of them."""
+    return head.layout in ("lines", "document", "table") and any(map(_is_annotation, objects_of(head.first)))
 
 
 def read(records: Iterable[LogRecord], emit: Emit) -> None:
     """One annotation a record, or a page of them."""
     for record in records:
-        n_found = 0
+        n_before = len(emit.events)
         with emit.guarded(record):
-            for value in _each(record.value):
-                if _is_annotation(value):
-                    _tell(record, value, emit)
-                    n_found += 1
-        if not n_found:
+            for value in filter(_is_annotation, objects_of(record.value)):
+                others = {key: value.get(key) for key in _OTHER_FACTS}
+                span_id, trace_id = hex_id(value.get("span_id")), hex_id(value.get("trace_id"))
+                alias = f"span:{span_id}" if span_id else f"trace:{trace_id}" if trace_id else None
+                emit.event(
+                    record, "feedback", session_id=written(value.get("session_id")) or alias, call_id=span_id or None,
+                    service=emit.envelope.service(value),
+                    happened_at=microseconds(value.get("updated_at")) or microseconds(value.get("created_at")),
+                    **judgement({"name": value["name"], **object_of(value["result"]), **others}))
+        if len(emit.events) == n_before:
             emit.reject(record, "no_annotation", "the record holds no annotation with a name and a result; complete or drop it")
-
-
-def _tell(record: LogRecord, value: Row, emit: Emit) -> None:
-    result = value["result"] if isinstance(value["result"], dict) else {}
-    facts = {"name": value["name"], **result, **{key: value.get(key) for key in _BESIDE}}
-    span_id, trace_id = hex_id(value.get("span_id")), hex_id(value.get("trace_id"))
-    alias = f"span:{span_id}" if span_id else f"trace:{trace_id}" if trace_id else None
-    emit.event(record, "feedback", session_id=written(value.get("session_id")) or alias, call_id=span_id or None,
-               service=emit.envelope.service(value), happened_at=microseconds(value.get("updated_at")) or microseconds(
-                   value.get("created_at")), **judgement(facts))
-
-
-def _each(value: Any) -> Iterator[Row]:
-    data = value.get("data") if isinstance(value, dict) else None
-    yield from (each for each in (data if isinstance(data, list) else [value]) if isinstance(each, dict))
 
 
 def _is_annotation(value: Row) -> bool:

@@ -7,43 +7,36 @@ Does not see: spans exported as OTLP (`extractors.formats.otlp` reads those); co
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
-from extractors.formats.openinference import KIND
-from extractors.formats.otlp_span import Span, hex_id, loaded, written
+from extractors.formats.otlp_span import TraceSpan, hex_id, loaded
 from extractors.formats.samples import sample
-from extractors.formats.span_gathering import Gathering
+from extractors.formats.span_dialects import KIND
+from extractors.formats.span_gathering import SpanGatherer
+from extractors.formats.values import objects_of, written
 
 _COLUMN = "attributes."
 
 
 def claims(head: Head) -> bool:
-    """The first object is a span of the API, a page of them, or a row of a dataframe."""
-    return any(_is_span(each) for each in _spans(head.first))
+    """Return whether the first object is a span of the API, a page of them, or a row of a dataframe."""
+    return any(map(_is_span, objects_of(head.first)))
 
 
 def read(records: Iterable[LogRecord], emit: Emit) -> None:
     """All spans of the file first; then each conversation in the order of time."""
-    gathering = Gathering(emit, spans_linked=True)
+    gathering = SpanGatherer(emit, spans_linked=True)
     for record in records:
         light = gathering.record(record)
         with emit.guarded(light):
-            for each in _spans(record.value):
+            for each in objects_of(record.value):
                 with emit.guarded(light):
                     gathering.add(_span(light, each, emit))
     gathering.tell()
-
-
-def _spans(value: Any) -> Iterator[Row]:
-    """The spans of a record: itself, or those of a page."""
-    if not isinstance(value, dict):
-        return
-    data = value.get("data")
-    yield from (each for each in (data if isinstance(data, list) else [value]) if isinstance(each, dict))
 
 
 def _is_span(value: Row) -> bool:
@@ -53,7 +46,7 @@ def _is_span(value: Row) -> bool:
     return "context.span_id" in value and "context.trace_id" in value
 
 
-def _span(record: LogRecord, value: Row, emit: Emit) -> Span:
+def _span(record: LogRecord, value: Row, emit: Emit) -> TraceSpan:
     context = value.get("context")
     if not isinstance(context, dict):
         context = {"trace_id": value.get("context.trace_id"), "span_id": value.get("context.span_id")}
@@ -62,11 +55,12 @@ def _span(record: LogRecord, value: Row, emit: Emit) -> Span:
         raw = loaded(raw)
     if not isinstance(raw, dict):
         raw = {key[len(_COLUMN):]: each for key, each in value.items() if key.startswith(_COLUMN)}
-    raw = {key: each for key, each in raw.items() if each is not None and each != "" and not _is_nan(each)}
+    raw = {key: each for key, each in raw.items() if each is not None and each != "" and not (
+        isinstance(each, float) and math.isnan(each))}
     if value.get("span_kind") is not None:
         raw[KIND] = value["span_kind"]
     status = str(value.get("status_code")).upper()
-    return Span(
+    return TraceSpan(
         record=record, trace_id=hex_id(context.get("trace_id")), span_id=hex_id(context.get("span_id")),
         parent_id=hex_id(value.get("parent_id")), name=str(value.get("name", "")), started_at=_instant(value.get("start_time")),
         ended_at=_instant(value.get("end_time")), service=emit.envelope.service(value), raw=raw,
@@ -75,10 +69,6 @@ def _span(record: LogRecord, value: Row, emit: Emit) -> Span:
 
 def _instant(value: Any) -> int | None:
     return microseconds(value.isoformat() if isinstance(value, datetime) else value)
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)
 
 
 FORMAT = Format(name="phoenix_spans", claims=claims, read=read, sample=sample("phoenix_spans.jsonl"), rank=25)

@@ -1,17 +1,15 @@
 """Syslog, one message a line: RFC 5424, RFC 3164, and the latter without its priority, as files hold it.
 
-A message's structured data, JSON object, request or access log line is told as `application` tells it bare.
+A message's structured data, JSON object, request or access log line is read as `application` reads it bare.
 Does not see: the year of RFC 3164's time. It is 1972 and counts up where the months start again; `lossy` says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from extractors.formats.application import tell_all
-from extractors.formats.format import Emit, Format, Head, LogRecord
+from extractors.formats.application import read_payloads
+from extractors.formats.format import Format, Head
+from extractors.formats.line_shapes import syslog_of
 from extractors.formats.samples import sample
-from extractors.formats.syslog_line import syslog_of
 
 
 def claims(head: Head) -> bool:
@@ -19,9 +17,4 @@ def claims(head: Head) -> bool:
     return head.layout == "text" and sum(syslog_of(line) is not None for line in head.text) * 2 > len(head.text)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
-    """One message a line."""
-    tell_all(records, emit)
-
-
-FORMAT = Format(name="syslog", claims=claims, read=read, sample=sample("syslog.log"), rank=61)
+FORMAT = Format(name="syslog", claims=claims, read=read_payloads, sample=sample("syslog.log"), rank=61)

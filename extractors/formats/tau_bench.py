@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from extractors.formats import simulator
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord
 from extractors.formats.samples import sample
-from extractors.formats.transcript import Transcript, nameless
+from extractors.formats.transcript import Transcript, tell_message
+from extractors.formats.values import object_of
 
 
 def claims(head: Head) -> bool:
-    """The first object is a run: a task, a reward and a trajectory."""
+    """Return whether the first object is a run: a task, a reward and a trajectory."""
     return head.layout in ("lines", "document") and {"task_id", "reward", "traj"} <= head.first.keys()
 
 
@@ -28,22 +28,16 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
             emit.reject(record, "no_trajectory", "the record holds no list `traj` of messages; leave it out or repair it")
             continue
         with emit.guarded(record):
-            _run(record, value, emit)
-
-
-def _run(record: LogRecord, value: Row, emit: Emit) -> None:
-    told = Transcript(emit, record, emit.envelope.session_id(value) or nameless(record), service=emit.envelope.service(value),
-                      name=emit.envelope.identity(value))
-    for message in value["traj"]:
-        simulator.tell(told, message)
-    told.outcome("reward", value.get("reward"))
-    info = value["info"] if isinstance(value.get("info"), dict) else {}
-    graded = info["reward_info"] if isinstance(info.get("reward_info"), dict) else {}
-    for name, score in (graded["info"] if isinstance(graded.get("info"), dict) else {}).items():
-        if name.startswith("r_"):
-            told.outcome(name, score)
-    if not value["traj"] and value.get("reward") is None:
-        told.log(value)
+            transcript = Transcript.of(emit, record, value, emit.envelope.service(value))
+            for message in value["traj"]:
+                tell_message(transcript, message)
+            transcript.outcome("reward", value.get("reward"))
+            graded = object_of(object_of(value.get("info")).get("reward_info"))
+            for name, score in object_of(graded.get("info")).items():
+                if name.startswith("r_"):
+                    transcript.outcome(name, score)
+            if not value["traj"] and value.get("reward") is None:
+                transcript.log(value)
 
 
 FORMAT = Format(name="tau_bench", claims=claims, read=read, sample=sample("tau_bench.json"), rank=30)

@@ -6,18 +6,14 @@ Prose, source code and tables are no logs: their lines begin with neither time n
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-import orjson
+from collections import Counter
 
 from extractors.formats import line_shapes
-from extractors.formats.access_line import fields_of
-from extractors.formats.application import tell_all
-from extractors.formats.format import Emit, Format, Head, LogRecord
+from extractors.formats.application import read_payloads
+from extractors.formats.format import Format, Head
 from extractors.formats.samples import sample
-from extractors.formats.syslog_line import syslog_of
+from extractors.formats.values import object_in
 
-_LEAST = 0.5
 _OTHERS = ("AUDIT: ",)
 """What a line holds whose notation has a format of its own."""
 
@@ -26,35 +22,23 @@ def claims(head: Head) -> bool:
     """Most of the first lines begin a record; those that go on with one count for neither side. No single notation rules."""
     if head.layout != "text" or any(other in line for line in head.text for other in _OTHERS):
         return False
-    known = [_kind(line) for line in head.text]
-    counted = [kind for kind in known if kind != "goes on"]
-    if sum(kind == "access" for kind in counted) * 2 > len(known) or sum(kind == "syslog" for kind in counted) * 2 > len(known):
+    kinds = Counter(map(_kind, head.text))
+    if max(kinds["access"], kinds["syslog"]) * 2 > len(head.text):
         return False
-    return any(kind == "shaped" for kind in counted) and sum(kind != "" for kind in counted) > _LEAST * len(counted)
+    n_counted = len(head.text) - kinds["goes on"]
+    return kinds["shaped"] > 0 and (n_counted - kinds[""]) * 2 > n_counted
 
 
 def _kind(line: str) -> str:
-    if fields_of(line) is not None:
+    if line_shapes.fields_of(line) is not None:
         return "access"
-    if syslog_of(line) is not None:
+    if line_shapes.syslog_of(line) is not None:
         return "syslog"
     if line_shapes.shape_of(line) is not None:
         return "shaped"
     if line[:1] == "{":
-        return "object" if _is_object(line) else ""
+        return "object" if object_in(line) is not None else ""
     return "goes on" if line_shapes.goes_on(line) else ""
 
 
-def _is_object(line: str) -> bool:
-    try:
-        return isinstance(orjson.loads(line), dict)
-    except orjson.JSONDecodeError:
-        return False
-
-
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
-    """One statement a line, but for lines that go on."""
-    tell_all(records, emit)
-
-
-FORMAT = Format(name="text_log", claims=claims, read=read, sample=sample("text_log.log"), rank=90)
+FORMAT = Format(name="text_log", claims=claims, read=read_payloads, sample=sample("text_log.log"), rank=90)

@@ -16,11 +16,12 @@ def claims(head: Head) -> bool:
     if head.layout not in ("document", "lines") or "messages" in head.first:
         return False
     tools = tools_of(head.document if head.document is not None else head.first)
-    return bool(tools) and all(_is_tool(each) for each in tools)
+    return bool(tools) and all(isinstance((tool := _inner(each)).get("name"), str) and (
+        each is not tool or any(key in tool for key in _SCHEMAS)) for each in tools)
 
 
 def read(records: Iterable[LogRecord], emit: Emit) -> None:
-    """The tools of each record (one document is one record)."""
+    """Read the tools of each record (one document is one record)."""
     for record in records:
         tools = tools_of(record.value)
         n_before = len(emit.declarations)
@@ -30,7 +31,7 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
 
 
 def tools_of(value: Any) -> list[Any]:
-    """The list of tools in a document: itself, `tools`, or `result.tools`."""
+    """Return the list of tools in a document: itself, `tools`, or `result.tools`."""
     if isinstance(value, dict):
         inner = value.get("result")
         value = value.get("tools", inner.get("tools") if isinstance(inner, dict) else None)
@@ -54,11 +55,6 @@ def _inner(tool: Any) -> Row:
         return {}
     function = tool.get("function", tool.get("custom"))
     return function if isinstance(function, dict) else tool
-
-
-def _is_tool(value: Any) -> bool:
-    tool = _inner(value)
-    return isinstance(tool.get("name"), str) and (value is not tool or any(key in tool for key in _SCHEMAS))
 
 
 FORMAT = Format(name="tool_list", claims=claims, read=read, sample=sample("tool_list.json"), whole=True, rank=40)

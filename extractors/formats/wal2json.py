@@ -17,14 +17,13 @@ from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
 from extractors.formats.samples import sample
 
-_KINDS = {"insert": "create", "update": "update", "delete": "delete"}
-_ACTIONS = {"I": "create", "U": "update", "D": "delete"}
+_OPERATIONS = {"insert": "create", "update": "update", "delete": "delete", "I": "create", "U": "update", "D": "delete"}
 _FRAMES = {"B": "begin", "C": "commit"}
 _AROUND = frozenset({"xid", "timestamp", "nextlsn", "change", "origin"})
 
 
 def claims(head: Head) -> bool:
-    """The first object is a transaction with its changes, or a change with an action of one letter."""
+    """Return whether the first object is a transaction with its changes, or a change with an action of one letter."""
     first = head.first
     if head.layout not in ("lines", "document"):
         return False
@@ -36,7 +35,7 @@ def claims(head: Head) -> bool:
 
 def read(records: Iterable[LogRecord], emit: Emit) -> None:
     """One event a changed row."""
-    log = _Log(emit)
+    log = _WalReader(emit)
     for record in records:
         value = record.value if isinstance(record.value, dict) else {}
         with emit.guarded(record):
@@ -48,9 +47,7 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
                 emit.reject(record, "no_change", "the record is no change of wal2json; leave it out or repair it")
 
 
-class _Log:
-    """What one file has told so far."""
-
+class _WalReader:
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
         self._service = emit.envelope.service({})
@@ -60,18 +57,17 @@ class _Log:
 
     def transaction(self, record: LogRecord, value: Row) -> None:
         """Version 1: all changes of one transaction."""
-        shared = self._shared(value)
+        shared = _shared(value)
         if not value["change"]:
-            self._said(record, "transaction", value, shared)
+            self._log(record, "transaction", value, shared)
         for change in value["change"]:
-            operation = _KINDS.get(change["kind"])
+            operation = _OPERATIONS.get(change["kind"])
             if operation is None:
                 self._other(record, str(change["kind"]), change, shared)
                 continue
-            after = _zipped(change.get("columnnames"), change.get("columnvalues"))
-            old = change.get("oldkeys") or {}
-            before = _zipped(old.get("keynames"), old.get("keyvalues"))
-            names = (change.get("pk") or {}).get("pknames") or ()
+            old, names = change.get("oldkeys") or {}, (change.get("pk") or {}).get("pknames") or ()
+            sides = ((old.get("keynames"), old.get("keyvalues")), (change.get("columnnames"), change.get("columnvalues")))
+            before, after = (dict(zip(columns, values or (), strict=True)) if columns else None for columns, values in sides)
             self._change(record, operation, change, before, after, names, shared)
 
     def action(self, record: LogRecord, value: Row) -> None:
@@ -79,13 +75,14 @@ class _Log:
         action = value["action"]
         if action == "B":
             self._begun = value
-        shared = self._shared({**{name: self._begun[name] for name in ("xid", "timestamp") if name in self._begun}, **value})
-        operation = _ACTIONS.get(action)
+        shared = _shared({**{name: self._begun[name] for name in ("xid", "timestamp") if name in self._begun}, **value})
+        operation = _OPERATIONS.get(action)
         if operation is None:
             self._other(record, action, value, shared)
         else:
-            names = [each["name"] for each in value.get("pk") or ()]
-            self._change(record, operation, value, _named(value.get("identity")), _named(value.get("columns")), names, shared)
+            before, after = ({each["name"]: each.get("value") for each in columns} if columns else None
+                             for columns in (value.get("identity"), value.get("columns")))
+            self._change(record, operation, value, before, after, [each["name"] for each in value.get("pk") or ()], shared)
         if action == "C":
             self._begun = {}
 
@@ -95,9 +92,12 @@ class _Log:
         key = {name: row[name] for name in names if name in row} or before
         lossy = ["before beyond its key"] if operation == "update" and (before or {}).keys() != (after or {}).keys() else []
         self._n_changes += 1
-        place = _place(change.get("lsn"))
+        place = change.get("lsn")
+        if isinstance(place, str):   # 0/16B3748
+            high, _, low = place.partition("/")
+            place = (int(high, 16) << 32) + int(low, 16)
         self._emit.event(record, "row_change", name=operation, tool=str(change["table"]), service=self._service,
-                         position=self._n_changes if place is None else place,
+                         position=place if isinstance(place, int) else self._n_changes,
                          arguments=orjson.dumps(key).decode() if key else None,
                          value=orjson.dumps({"before": before, "after": after}).decode(), lossy=lossy, **shared)
 
@@ -106,33 +106,18 @@ class _Log:
             self._emit.reject(record, "unsupported_operation",
                               "a truncation changes no single row; state its effect as row changes")
         else:
-            self._said(record, _FRAMES.get(action) or str(value.get("prefix") or action), value, shared)
+            self._log(record, _FRAMES.get(action) or str(value.get("prefix") or action), value, shared)
 
-    def _said(self, record: LogRecord, tool: str, value: Row, shared: Row) -> None:
-        """A frame of a transaction, or a message that somebody wrote to the database's log."""
+    def _log(self, record: LogRecord, tool: str, value: Row, shared: Row) -> None:
+        """Emit a frame of a transaction, or a message that somebody wrote to the database's log."""
         content = value.get("content")
         self._emit.event(record, "log", tool=tool, service=self._service, **shared,
                          content=content if isinstance(content, str) else orjson.dumps(value).decode())
 
-    def _shared(self, value: Row) -> Row:
-        return {"happened_at": microseconds(value.get("timestamp")),
-                "call_id": str(value["xid"]) if value.get("xid") is not None else None}
 
-
-def _zipped(names: Any, values: Any) -> Row | None:
-    return dict(zip(names, values, strict=True)) if names else None
-
-
-def _named(columns: Any) -> Row | None:
-    return {each["name"]: each.get("value") for each in columns} if columns else None
-
-
-def _place(lsn: Any) -> int | None:
-    """`0/16B3748` as a number."""
-    if not isinstance(lsn, str):
-        return lsn if isinstance(lsn, int) else None
-    high, _, low = lsn.partition("/")
-    return (int(high, 16) << 32) + int(low, 16)
+def _shared(value: Row) -> Row:
+    return {"happened_at": microseconds(value.get("timestamp")),
+            "call_id": str(value["xid"]) if value.get("xid") is not None else None}
 
 
 FORMAT = Format(name="wal2json", claims=claims, read=read, sample=sample("wal2json.jsonl"), rank=30)

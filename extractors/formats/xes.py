@@ -16,17 +16,16 @@ import orjson
 
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
 from extractors.formats.instants import microseconds
+from extractors.formats.markup import elements, first_names, number_in
 from extractors.formats.samples import sample
-from extractors.formats.xml_elements import elements, first_names
 
 _TYPES = ("string", "date", "int", "float", "boolean", "id", "list", "container")
 _DEEP = 50
-_LARGE = 1 << 63
 _OWN = ("extension", "global", "classifier", "trace", "event", *_TYPES)
 
 
 def claims(head: Head) -> bool:
-    """The root is a log, and its first elements are those of XES."""
+    """Return whether the root is a log, and its first elements are those of XES."""
     if head.layout != "xml":
         return False
     names = first_names("\n".join(head.text).encode())
@@ -43,25 +42,25 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
         try:
             for number, element in enumerate(elements(record.value, "trace", "event", "global")):
                 with emit.guarded(record):
-                    _element(record, element, f"{number}/", emit)
+                    if element.tag == "event":
+                        _event(record, element, {}, f"{number}/", {}, emit)
+                    elif element.tag == "trace":
+                        _trace(record, element, f"{number}/", emit)
         except ValueError as error:
             emit.reject(record, "malformed_record", f"{error}; repair it, or leave the declaration out")
         if len(emit.events) == before:
             emit.reject(record, "no_events", "the log holds no events; leave it out")
 
 
-def _element(record: LogRecord, element: Element, place: str, emit: Emit) -> None:
-    if element.tag == "event":
-        _event(record, element, {}, place, {}, emit)
-    elif element.tag == "trace":
-        facts = _attributes(element)
-        started: dict[Any, int] = {}
-        events = [each for each in element if each.tag == "event"]
-        for number, event in enumerate(events):
-            _event(record, event, facts, f"{place}{number}", started, emit)
-        if not events or facts.keys() - {"concept:name"}:
-            emit.event(record, "log", place=f"{place}trace", session_id=_case(facts, emit),
-                       content=orjson.dumps(facts).decode(), service=emit.envelope.service(facts))
+def _trace(record: LogRecord, element: Element, place: str, emit: Emit) -> None:
+    facts = _attributes(element)
+    started: dict[Any, int] = {}
+    events = [each for each in element if each.tag == "event"]
+    for number, event in enumerate(events):
+        _event(record, event, facts, f"{place}{number}", started, emit)
+    if not events or facts.keys() - {"concept:name"}:
+        emit.event(record, "log", place=f"{place}trace", session_id=_case(facts, emit),
+                   content=orjson.dumps(facts).decode(), service=emit.envelope.service(facts))
 
 
 def _case(facts: Row, emit: Emit) -> str | None:
@@ -91,27 +90,22 @@ def _attributes(element: Element, within: str = "", depth: int = 0) -> Row:
     """Typed children by key; attributes of an attribute under both keys, joined by a dot."""
     if depth > _DEEP:
         raise ValueError(f"attributes are nested deeper than {_DEEP} times")
-    found: Row = {}
+    facts: Row = {}
     for child in element:
         key = child.get("key")
         if child.tag in _TYPES and key is not None:
-            found[within + key] = _value(child, depth)
+            facts[within + key] = _value(child, depth)
             if child.tag not in ("list", "container"):
-                found.update(_attributes(child, f"{within}{key}.", depth + 1))
-    return found
+                facts.update(_attributes(child, f"{within}{key}.", depth + 1))
+    return facts
 
 
 def _value(element: Element, depth: int) -> Any:
     if depth > _DEEP:
         raise ValueError(f"attributes are nested deeper than {_DEEP} times")
     text = element.get("value", "")
-    try:
-        if element.tag == "int":
-            return number if -_LARGE <= (number := int(text)) < _LARGE else text
-        if element.tag == "float":
-            return float(text)
-    except ValueError:
-        return text
+    if element.tag in ("int", "float"):
+        return number_in(text, element.tag == "int")
     if element.tag == "boolean":
         return text.strip().lower() == "true"
     if element.tag in ("list", "container"):

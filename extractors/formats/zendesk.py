@@ -2,9 +2,8 @@
 
 In: a ticket with its metrics, a list or an export of tickets, or a ticket a line; comments where the export has them. Out:
 messages (the description alone, where there are no comments), log events for private comments, feedback for ratings and survey
-answers, outcomes for status and reopening, a business event for the metrics. Session: `external_id`, else a field that names
-one, else the ticket's id.
-A survey that was offered and not answered says nothing. Does not see: tools, changes of fields over time.
+answers (none for a survey that was not answered), outcomes for status and reopening, a business event for the metrics.
+Session: `external_id`, else a field that names one, else the ticket's id. Does not see: tools, changes of fields over time.
 """
 
 from __future__ import annotations
@@ -15,16 +14,17 @@ from typing import Any
 import orjson
 
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row
-from extractors.formats.html_text import plain
 from extractors.formats.instants import microseconds
+from extractors.formats.markup import plain
 from extractors.formats.samples import sample
+from extractors.formats.values import written
 
 _TELLING = frozenset({"requester_id", "satisfaction_rating", "via", "submitter_id", "assignee_id", "custom_fields"})
 _UNANSWERED = ("offered", "unoffered")
 
 
 def claims(head: Head) -> bool:
-    """The first ticket has a status and at least two fields that nobody else calls so."""
+    """Return whether the first ticket has a status and at least two fields that nobody else calls so."""
     first, _ = next(_tickets(head.first), ({}, {}))
     return head.layout in ("lines", "document") and "id" in first and "status" in first and len(_TELLING & first.keys()) >= 2
 
@@ -32,12 +32,26 @@ def claims(head: Head) -> bool:
 def read(records: Iterable[LogRecord], emit: Emit) -> None:
     """All tickets of each record."""
     for record in records:
-        found = list(_tickets(record.value))
-        if not found:
+        tickets = list(_tickets(record.value))
+        if not tickets:
             emit.reject(record, "no_ticket", "the record holds no ticket; leave it out or export it again")
-        for ticket, metrics in found:
+        for ticket, metrics in tickets:
             with emit.guarded(record):
-                _ticket(record, ticket, metrics, emit)
+                session = ticket.get("external_id") or emit.envelope.session_id(ticket) or ticket["id"]
+                shared: Row = {"session_id": str(session), "service": emit.envelope.service(ticket)}
+                updated = microseconds(ticket.get("updated_at"))
+                _tell_comments(record, ticket, shared, emit)
+                for name, value, comment, at, lossy in _opinions(ticket):
+                    emit.event(record, "feedback", name=name, value=value, content=comment or None, lossy=lossy,
+                               happened_at=microseconds(at) or updated, **shared)
+                solved = microseconds(metrics.get("solved_at")) or updated
+                emit.event(record, "outcome", name="ticket_status", value=str(ticket["status"]), happened_at=solved, **shared)
+                if isinstance(metrics.get("reopens"), int):
+                    emit.event(record, "outcome", name="reopened", value=str(metrics["reopens"] > 0).lower(),
+                               happened_at=solved, lossy=[f"reopens {metrics['reopens']}"], **shared)
+                if metrics:
+                    emit.event(record, "business", tool="ticket metrics", arguments=orjson.dumps(metrics).decode(),
+                               happened_at=solved, **shared)
 
 
 def _tickets(value: Any) -> Iterator[tuple[Row, Row]]:
@@ -50,31 +64,13 @@ def _tickets(value: Any) -> Iterator[tuple[Row, Row]]:
         yield from ((each, each.get("metric_set") or metrics.get(each.get("id"), {})) for each in listed
                     if isinstance(each, dict))
     elif isinstance(value.get("ticket"), dict):
-        beside = {name: value[name] for name in ("comments", "survey_responses") if name in value}
-        yield {**beside, **value["ticket"]}, value.get("metric_set") or value["ticket"].get("metric_set") or {}
+        others = {name: value[name] for name in ("comments", "survey_responses") if name in value}
+        yield {**others, **value["ticket"]}, value.get("metric_set") or value["ticket"].get("metric_set") or {}
     elif "status" in value:
         yield value, value.get("metric_set") or {}
 
 
-def _ticket(record: LogRecord, ticket: Row, metrics: Row, emit: Emit) -> None:
-    session = ticket.get("external_id") or emit.envelope.session_id(ticket) or ticket["id"]
-    shared: Row = {"session_id": str(session), "service": emit.envelope.service(ticket)}
-    updated = microseconds(ticket.get("updated_at"))
-    _said(record, ticket, shared, emit)
-    for name, value, comment, at, lossy in _opinions(ticket):
-        emit.event(record, "feedback", name=name, value=value, content=comment or None, lossy=lossy,
-                   happened_at=microseconds(at) or updated, **shared)
-    solved = microseconds(metrics.get("solved_at")) or updated
-    emit.event(record, "outcome", name="ticket_status", value=str(ticket["status"]), happened_at=solved, **shared)
-    if isinstance(metrics.get("reopens"), int):
-        emit.event(record, "outcome", name="reopened", value=str(metrics["reopens"] > 0).lower(), happened_at=solved,
-                   lossy=[f"reopens {metrics['reopens']}"], **shared)
-    if metrics:
-        emit.event(record, "business", tool="ticket metrics", arguments=orjson.dumps(metrics).decode(), happened_at=solved,
-                   **shared)
-
-
-def _said(record: LogRecord, ticket: Row, shared: Row, emit: Emit) -> None:
+def _tell_comments(record: LogRecord, ticket: Row, shared: Row, emit: Emit) -> None:
     requester = ticket.get("requester_id")
     comments = ticket.get("comments")
     if not isinstance(comments, list) or not comments:
@@ -87,8 +83,8 @@ def _said(record: LogRecord, ticket: Row, shared: Row, emit: Emit) -> None:
         content, lossy = (body, []) if comment.get("plain_body") else plain(body)
         lossy += [f"attachment {each.get('content_url') or each.get('file_name')}" for each in comment.get("attachments") or ()]
         author = comment.get("author_id")
-        fields: Row = {"content": content, "lossy": lossy, "happened_at": microseconds(comment.get("created_at")),
-                       "name": _text(author) if author is not None else None, **shared}
+        fields: Row = {**shared, "content": content, "lossy": lossy, "happened_at": microseconds(comment.get("created_at")),
+                       "name": written(author)}
         if comment.get("public") is False:
             emit.event(record, "log", tool="private comment", **fields)
             continue
@@ -110,10 +106,6 @@ def _opinions(ticket: Row) -> Iterator[tuple[str, str, str | None, Any, list[str
             if answer.get("rating") is not None:
                 yield ("survey_rating", str(answer["rating"]), prose, response.get("responded_at") or answer.get("created_at"),
                        [f"rating_category {answer['rating_category']}"] if answer.get("rating_category") else [])
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
 FORMAT = Format(name="zendesk", claims=claims, read=read, sample=sample("zendesk.json"), rank=30)

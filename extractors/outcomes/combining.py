@@ -16,8 +16,7 @@ Graded votes are probabilities already, and count as they are; that of the ancho
 were reviewed, how they went is known. A session that no group speaks of has the base rate, which says nothing of it: `judge`
 abstains there.
 
-Sees: votes. Does not see: signals of different groups that err together (all agents of one model), which makes it too sure.
-"""
+Sees: votes. Does not see: signals of different groups that err together (all agents of one model), which makes it too sure."""
 
 from __future__ import annotations
 
@@ -32,26 +31,19 @@ from extractors.outcomes.signals import Signal
 
 BASE_RATE = 0.6
 """Share of sessions taken to succeed before anything was seen."""
-
 _ROUNDS = 12
 _PRIOR = 20.0
 """Sessions that a fixed weight, and the base rate, count for."""
-
 _ECHO = 0.25
 """Part of a group's worth that counts beside an anchor."""
-
 _MOST = 5.0
 """Log odds that no single vote goes beyond."""
-
 _EDGE = 0.98
 """A graded vote of 1 counts as this."""
-
 _OWN = "feedback"
 """The group of what people say, not of what was done: it repeats no anchor, and is left out of the blind probability."""
-
 _ANCHOR = "end_state"
 """The group that others are held against where most sessions have it, and whose probability holds the base rate."""
-
 Key = tuple[str, int]
 """Group, and the side of its vote."""
 
@@ -76,8 +68,7 @@ class Combined(NamedTuple):
     worth: list[Worth]
 
 
-class _Session(NamedTuple):
-    service: str
+class _VotedSession(NamedTuple):
     hard: dict[str, float]
     """Group -> vote."""
     graded: float
@@ -86,14 +77,22 @@ class _Session(NamedTuple):
     """The anchor is among them, and the base rate with it."""
 
 
-def combine(
-    votes: pl.DataFrame, services: Mapping[str, str], signals: Mapping[str, Signal], reviews: Mapping[str, bool] | None = None
-) -> Combined:
+def combine(votes: pl.DataFrame, services: Mapping[str, str], signals: Mapping[str, Signal],
+            reviews: Mapping[str, bool] | None = None) -> Combined:
     """Probabilities of the sessions in `services` (session -> kind of service) from votes (session_id, name, vote).
 
-    `reviews`: sessions of which it is known; their outcome counts as known while worths are estimated.
-    """
-    sessions = _sessions(votes, services, signals)
+    `reviews`: sessions of which it is known; their outcome counts as known while worths are estimated."""
+    hard: dict[str, dict[str, float]] = {name: {} for name in services}
+    graded: dict[str, dict[str, float]] = {name: {} for name in services}
+    for session_id, name, vote in votes.select("session_id", "name", "vote").sort("session_id", "name").iter_rows():
+        if session_id not in services or not vote:
+            continue
+        signal = signals[name]
+        of = (graded if signal.graded else hard)[session_id]
+        if abs(vote) > abs(of.get(signal.group, 0.0)):
+            of[signal.group] = vote
+    sessions = {name: _VotedSession(hard[name], sum(odds((1.0 + _EDGE * vote) / 2.0) for vote in graded[name].values()),
+                                    _ANCHOR in graded[name]) for name in services}
     fixed = {signal.group: signal.weight for signal in signals.values()}
     by_service: dict[str, list[str]] = defaultdict(list)
     for session in sorted(services):
@@ -109,31 +108,15 @@ def combine(
     return Combined(pl.DataFrame(rows, schema=schema, orient="row").sort("session_id"), worth)
 
 
-def _sessions(votes: pl.DataFrame, services: Mapping[str, str], signals: Mapping[str, Signal]) -> dict[str, _Session]:
-    hard: dict[str, dict[str, float]] = {name: {} for name in services}
-    graded: dict[str, dict[str, float]] = {name: {} for name in services}
-    for session, name, vote in votes.select("session_id", "name", "vote").sort("session_id", "name").iter_rows():
-        if session not in services or not vote:
-            continue
-        signal = signals[name]
-        of = (graded if signal.graded else hard)[session]
-        if abs(vote) > abs(of.get(signal.group, 0.0)):
-            of[signal.group] = vote
-    return {
-        name: _Session(service, hard[name], sum(_stretched(vote) for vote in graded[name].values()), _ANCHOR in graded[name])
-        for name, service in services.items()
-    }
-
-
 class _Model:
     """The sessions of one service, and what votes are worth there."""
 
-    def __init__(self, sessions: dict[str, _Session], fixed: Mapping[str, float], reviews: Mapping[str, bool]) -> None:
+    def __init__(self, sessions: dict[str, _VotedSession], fixed: Mapping[str, float], reviews: Mapping[str, bool]) -> None:
         self.sessions = sessions
         self.fixed = fixed
         self.anchored = 2 * sum(session.anchored for session in sessions.values()) > len(sessions)
-        self.known = {name: 1.0 if good else 0.0 for name, good in reviews.items() if name in sessions}
-        self.base = _odds(BASE_RATE)
+        self.reviewed = {name: 1.0 if good else 0.0 for name, good in reviews.items() if name in sessions}
+        self.base = odds(BASE_RATE)
         self.weight: dict[Key, float] = {}
         self.silence: dict[str, float] = defaultdict(float)
         self.groups = sorted({group for session in sessions.values() for group in session.hard})
@@ -146,55 +129,56 @@ class _Model:
 
     def odds(self, name: str, without: str | None = None) -> float:
         """Log odds of a session, of all groups but one."""
-        session = self.sessions[name]
-        total = session.graded + (0.0 if session.anchored else self.base)
+        total, hard = self._begin(name), self.sessions[name].hard
         for group in self.groups:
             if group != without:
-                vote = session.hard.get(group, 0.0)
+                vote = hard.get(group, 0.0)
                 total += self.weight[group, 1 if vote > 0 else -1] * abs(vote) if vote else self.silence[group]
         return total
 
     def chance(self, name: str, without: str | None = None) -> float:
         """Probability of a session."""
-        return round(_chance(self.odds(name, without)), 6)
+        return round(chance_of(self.odds(name, without)), 6)
 
     def estimate(self) -> None:
         """Let weights and base rate find each other."""
         for _ in range(_ROUNDS):
             good = {name: self._good(name) for name in self.sessions}
-            self.weight, self.silence = {key: self._weight(key, good) for key in sorted(self.votes)}, self._silences(good)
+            self.weight = {key: self._weight(key, good) for key in sorted(self.votes)}
+            for group in self.groups:   # what saying nothing is worth, shrunk to none
+                quiet = [good[name] for name, session in self.sessions.items() if group not in session.hard]
+                shrunk = _log_ratio(sum(quiet), len(quiet), good) * len(quiet) / (len(quiet) + _PRIOR)
+                self.silence[group] = (_ECHO if self.anchored else 1.0) * shrunk
             plain = [name for name, session in self.sessions.items() if not session.anchored]
             if plain:
                 mean = (sum(self._good(name) for name in plain) + _PRIOR * BASE_RATE) / (len(plain) + _PRIOR)
-                self.base = _odds(mean)
+                self.base = odds(mean)
 
     def worth(self, service: str) -> list[Worth]:
-        """What was found, for the report."""
-        found = []
+        """List what each side of each group is worth, for the report."""
+        rows = []
         for (group, side), votes in sorted(self.votes.items()):
             agreeing = sum(self._good(name, group) if side > 0 else 1.0 - self._good(name, group) for name, _ in votes)
-            found.append(Worth(service, group, side, len(votes), round(self.weight[group, side], 6),
+            rows.append(Worth(service, group, side, len(votes), round(self.weight[group, side], 6),
                                round(agreeing / len(votes), 6)))
-        return found
+        return rows
 
     def _good(self, name: str, without: str | None = None) -> float:
         """Chance that the session is taken for good while worths are estimated."""
-        if name in self.known:
-            return self.known[name]
+        if name in self.reviewed:
+            return self.reviewed[name]
+        return chance_of(self._begin(name) if self.anchored else self.odds(name, without))
+
+    def _begin(self, name: str) -> float:
         session = self.sessions[name]
-        if self.anchored:
-            return _chance(session.graded + (0.0 if session.anchored else self.base))
-        return _chance(self.odds(name, without))
+        return session.graded + (0.0 if session.anchored else self.base)
 
     def _weight(self, key: Key, good: dict[str, float]) -> float:
         """Log likelihood ratio of this side of the group's vote, held against what sessions are taken for (`good`: chance by
         session), shrunk to the fixed one."""
         group, side = key
-        n_good = sum(good.values())
-        n_bad = len(good) - n_good
-        said = sum(good[name] for name, _ in self.votes[key])
         n = len(self.votes[key])
-        ratio = math.log((said + 0.5) / (n_good + 1.0)) - math.log((n - said + 0.5) / (n_bad + 1.0))
+        ratio = _log_ratio(sum(good[name] for name, _ in self.votes[key]), n, good)
         strength = sum(vote for _, vote in self.votes[key]) / n
         if self.anchored and group != _OWN:
             shrunk = _ECHO * n * ratio / strength / (n + _PRIOR)
@@ -202,25 +186,18 @@ class _Model:
             shrunk = (n * ratio / strength + _PRIOR * side * self.fixed[group]) / (n + _PRIOR)
         return min(max(shrunk, -_MOST), _MOST)
 
-    def _silences(self, good: dict[str, float]) -> dict[str, float]:
-        """Log likelihood ratio of saying nothing, by group, shrunk to none."""
-        found = {}
-        n_good = sum(good.values())
-        n_bad = len(good) - n_good
-        for group in self.groups:
-            quiet = [good[name] for name, session in self.sessions.items() if group not in session.hard]
-            ratio = math.log((sum(quiet) + 0.5) / (n_good + 1.0)) - math.log((len(quiet) - sum(quiet) + 0.5) / (n_bad + 1.0))
-            found[group] = (_ECHO if self.anchored else 1.0) * ratio * len(quiet) / (len(quiet) + _PRIOR)
-        return found
+
+def _log_ratio(n_good: float, n: int, good: Mapping[str, float]) -> float:
+    """Log of how much more often good sessions (`good`: chance by session) are among these n than bad ones."""
+    n_all_good = sum(good.values())
+    return math.log((n_good + 0.5) / (n_all_good + 1.0)) - math.log((n - n_good + 0.5) / (len(good) - n_all_good + 1.0))
 
 
-def _stretched(vote: float) -> float:
-    return _odds((1.0 + _EDGE * vote) / 2.0)
-
-
-def _odds(chance: float) -> float:
+def odds(chance: float) -> float:
+    """Log odds of a probability."""
     return math.log(chance / (1.0 - chance))
 
 
-def _chance(odds: float) -> float:
+def chance_of(odds: float) -> float:
+    """Convert log odds to a probability."""
     return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, odds))))

@@ -15,8 +15,7 @@ Sees: tool and arguments of successful writes; without texts for people, and wit
 request share, where there are enough to tell. Where there are enough, it is also looked at how much of what the others wrote a
 session wrote: ends that are nowhere the same to the letter agree in part. Does not see: an answer that changes nothing, and the
 right end state where most do the same wrong thing. It abstains on a request that only one session makes, and on sessions that
-never got as far as a call (`results.unserved`): they have come to no end.
-"""
+never got as far as a call (`endings.unserved`): they have come to no end."""
 
 from __future__ import annotations
 
@@ -24,75 +23,67 @@ import math
 
 import polars as pl
 
+from extractors.outcomes.endings import unserved
 from extractors.outcomes.evidence import VOTES, Evidence, votes
-from extractors.outcomes.results import unserved
 
 RIGHT, WRONG = 1.0, 1.0
 """Beta distribution of the rates at which requests are done right."""
-
 _IDLE_WRONG = 0.3
 """Chance that a session which is wrong has written nothing."""
-
 _IDLE_RIGHT = 0.4
 """Chance that nothing is to be written."""
-
 _OTHERS = 8.0
 """End states that a wrong session is taken to choose among, and requests among those never seen."""
-
 _TEMPER = 0.35
 """What is left of the log odds: sessions of a request are not independent (the same model errs the same way again)."""
-
 _PROSE = r"\s\S+\s\S+\s"
 """A value of four words or more is a text for people: two people never write the same."""
-
 _STABLE = 0.4
 """Chance that two sessions of a request give an argument the same value, below which it is left out of the end
 state."""
-
 _ENOUGH = 8
 """Sessions of a request that it takes to estimate that chance; with fewer all arguments count, and partial agreement is not
 looked at."""
-
 _IN_PART = 2.0
 """Log odds between a session that wrote all that the others wrote, and one that wrote nothing of it."""
 
 
-def end_state(seen: Evidence) -> pl.DataFrame:
+def end_state(evidence: Evidence) -> pl.DataFrame:
     """How likely the session's end state is the right one, as -1..1, given those of the other sessions of its request."""
-    requests = seen.requests.join(unserved(seen), on="session_id", how="anti")
+    requests = evidence.requests.join(unserved(evidence), on="session_id", how="anti")
     if requests.is_empty():
         return pl.DataFrame(schema=VOTES)
-    states = requests.join(_states(seen, requests), on="session_id", how="left").with_columns(pl.col("state").fill_null(""))
+    items = _items(evidence, requests).select("turn_id", "item")
+    ends = (
+        evidence.writes.join(items, on="turn_id", how="left").group_by("session_id", "turn_id", "tool")
+        .agg(pl.col("item").drop_nulls().sort().str.join("\n"))
+        .with_columns((pl.col("tool") + "\n" + pl.col("item")).alias("call")).sort("session_id", "call", "turn_id")
+        .group_by("session_id", maintain_order=True).agg(pl.col("call").str.join("\u001e").alias("state"), "turn_id"))
+    states = requests.join(ends, on="session_id", how="left").with_columns(pl.col("state").fill_null(""))
     counted = (
-        states.group_by("request", "state")
-        .agg(pl.len().alias("n_same"))
-        .sort("request", "state")
-        .group_by("request", maintain_order=True)
-        .agg("state", "n_same", pl.col("n_same").sum().alias("n"))
-        .filter(pl.col("n") > 1)
-    )
+        states.group_by("request", "state").agg(pl.len().alias("n_same")).sort("request", "state")
+        .group_by("request", maintain_order=True).agg("state", "n_same", pl.col("n_same").sum().alias("n"))
+        .filter(pl.col("n") > 1))
     chances = [
         (request, state, n - 1, n_same - 1, chance)
-        for request, found, counts, n in counted.iter_rows()
-        for state, n_same, chance in zip(found, counts, right(dict(zip(found, counts, strict=True))), strict=True)
-    ]
+        for request, end_states, counts, n in counted.iter_rows()
+        for state, n_same, chance in zip(end_states, counts, right(dict(zip(end_states, counts, strict=True))), strict=True)]
     schema = {"request": pl.String, "state": pl.String, "n_others": pl.Int64, "n_same": pl.Int64, "chance": pl.Float64}
     rows = states.join(pl.DataFrame(chances, schema=schema, orient="row"), on=["request", "state"])
-    says = pl.format("{} of {} other sessions of this request end in the same state", "n_same", "n_others")
+    description = pl.format("{} of {} other sessions of this request end in the same state", "n_same", "n_others")
     none = pl.col("turn_id").fill_null(pl.lit([], dtype=pl.List(pl.String)))
-    return votes(rows, (2.0 * pl.col("chance") - 1.0).round(6), says, none)
+    return votes(rows, (2.0 * pl.col("chance") - 1.0).round(6), description, none)
 
 
 def right(counts: dict[str, int]) -> list[float]:
     """Chance of each end state ("" is nothing written) to be the right one, tempered; `counts`: sessions by end state."""
     n = sum(counts.values())
     n_seen = sum(state != "" for state in counts)
-    weight = {
-        state: (math.log(_IDLE_RIGHT) if state == "" else math.log((1.0 - _IDLE_RIGHT) / (_OTHERS + n_seen)))
-        + _likelihood(n_same, n)
-        - n_same * _wrong(state)
-        for state, n_same in counts.items()
-    }
+    weight = {}
+    for state, n_same in counts.items():
+        is_right = _IDLE_RIGHT if state == "" else (1.0 - _IDLE_RIGHT) / (_OTHERS + n_seen)
+        is_wrong = _IDLE_WRONG if state == "" else (1.0 - _IDLE_WRONG) / _OTHERS
+        weight[state] = math.log(is_right) + _likelihood(n_same, n) - n_same * math.log(is_wrong)
     unseen = (1.0 - _IDLE_RIGHT) * _OTHERS / (_OTHERS + n_seen) + (0.0 if "" in counts else _IDLE_RIGHT)
     none = math.log(unseen) + _likelihood(0, n)
     top = max(*weight.values(), none)
@@ -107,75 +98,36 @@ def _likelihood(n_right: int, n: int) -> float:
     return math.lgamma(good) + math.lgamma(bad) - math.lgamma(good + bad)
 
 
-def _wrong(state: str) -> float:
-    """Log chance that a wrong session ends in this state."""
-    return math.log(_IDLE_WRONG) if state == "" else math.log((1.0 - _IDLE_WRONG) / _OTHERS)
-
-
-def in_part(seen: Evidence) -> pl.DataFrame:
+def in_part(evidence: Evidence) -> pl.DataFrame:
     """Share of what the other sessions of the request wrote that the session wrote too, as a probability in -1..1."""
-    counted = seen.requests.with_columns(pl.len().over("request").alias("n")).filter(pl.col("n") >= _ENOUGH)
+    counted = evidence.requests.with_columns(pl.len().over("request").alias("n")).filter(pl.col("n") >= _ENOUGH)
     if counted.is_empty():
         return pl.DataFrame(schema=VOTES)
-    written = _written(seen)
-    items = _items(seen, seen.requests).select("session_id", (pl.col("tool") + "\n" + pl.col("item")).alias("item"))
-    parts = pl.concat([items, written.select("session_id", pl.col("tool").alias("item"))])
+    items = _items(evidence, evidence.requests).select("session_id", (pl.col("tool") + "\n" + pl.col("item")).alias("item"))
+    parts = pl.concat([items, evidence.writes.select("session_id", pl.col("tool").alias("item"))])
     parts = parts.with_columns(pl.int_range(pl.len()).over("session_id", "item").alias("again"))
     parts = parts.join(counted, on="session_id").with_columns((pl.len().over("request", "item", "again") - 1).alias("n_same"))
     own = parts.group_by("session_id").agg(pl.col("n_same").sum(), pl.len().alias("n_own"))
     everything = parts.group_by("request").agg(pl.len().alias("n_all"))
     rows = (
-        counted.join(everything, on="request")
-        .join(own, on="session_id", how="left")
-        .with_columns(pl.col("n_same", "n_own").fill_null(0))
-        .filter(pl.col("n_all") > pl.col("n_own"))
-    )
+        counted.join(everything, on="request").join(own, on="session_id", how="left")
+        .with_columns(pl.col("n_same", "n_own").fill_null(0)).filter(pl.col("n_all") > pl.col("n_own")))
     share = pl.col("n_same") / (pl.col("n_all") - pl.col("n_own"))
     chance = 1.0 / (1.0 + (-_IN_PART * (share - 0.5)).exp())
-    says = pl.format("wrote {} % of what the other sessions of this request wrote", (100 * share).round().cast(pl.Int64))
-    return votes(rows, (2.0 * chance - 1.0).round(6), says, pl.lit([], pl.List(pl.String)))
+    description = pl.format("wrote {} % of what the other sessions of this request wrote", (100 * share).round().cast(pl.Int64))
+    return votes(rows, (2.0 * chance - 1.0).round(6), description, pl.lit([], pl.List(pl.String)))
 
 
-def _written(seen: Evidence) -> pl.DataFrame:
-    return seen.calls.filter(pl.col("acts") & ~pl.col("failed")).select("session_id", "turn_id", "tool")
-
-
-def _items(seen: Evidence, requests: pl.DataFrame) -> pl.DataFrame:
-    """What writes were given: session_id, turn_id, tool, path, item, request."""
-    return _without_unstable(_written(seen).join(_plain(seen.values), on="turn_id").join(requests, on="session_id"))
-
-
-def _states(seen: Evidence, requests: pl.DataFrame) -> pl.DataFrame:
-    """Columns session_id, state (all writes), turn_id (list)."""
-    written, items = _written(seen), _items(seen, requests)
-    acts = (
-        written.join(items.select("turn_id", "item"), on="turn_id", how="left")
-        .group_by("session_id", "turn_id", "tool")
-        .agg(pl.col("item").drop_nulls().sort().str.join("\n"))
-        .with_columns((pl.col("tool") + "\n" + pl.col("item")).alias("act"))
-    )
-    return (
-        acts.sort("session_id", "act", "turn_id")
-        .group_by("session_id", maintain_order=True)
-        .agg(pl.col("act").str.join("\u001e").alias("state"), "turn_id")
-    )
-
-
-def _plain(values: pl.DataFrame) -> pl.DataFrame:
-    """Values as items `path=value`: lower-cased, numbers in one form, texts for people as one mark."""
+def _items(evidence: Evidence, requests: pl.DataFrame) -> pl.DataFrame:
+    """List what writes were given: session_id, turn_id, tool, path, item (`path=value`, lower-cased, numbers in one form, texts
+    for people as one mark), request; without arguments that hardly two sessions of a request share."""
     value = pl.col("value").str.strip_chars().str.to_lowercase()
     number = value.cast(pl.Float64, strict=False)
     plain = (
-        pl.when(value.str.contains(_PROSE))
-        .then(pl.lit("…"))
-        .when(number.is_not_null())
-        .then(number.cast(pl.String))
-        .otherwise(value)
-    )
-    return values.select("turn_id", "path", (pl.col("path") + "=" + plain).alias("item"))
-
-
-def _without_unstable(items: pl.DataFrame) -> pl.DataFrame:
+        pl.when(value.str.contains(_PROSE)).then(pl.lit("…")).when(number.is_not_null()).then(number.cast(pl.String))
+        .otherwise(value))
+    values = evidence.values.select("turn_id", "path", (pl.col("path") + "=" + plain).alias("item"))
+    items = evidence.writes.select("session_id", "turn_id", "tool").join(values, on="turn_id").join(requests, on="session_id")
     place = ["request", "tool", "path"]
     given = items.select(*place, "item", "session_id").unique()
     n_sessions = given.group_by(place).agg(pl.col("session_id").n_unique().cast(pl.Int64).alias("n_sessions"))

@@ -1,4 +1,4 @@
-"""What the signals look at, put together once."""
+"""What the signals read, put together once."""
 
 from __future__ import annotations
 
@@ -8,19 +8,15 @@ from typing import NamedTuple
 import polars as pl
 
 from extractors.tasks.arguments import calls_of, values_of
-from extractors.tasks.asking import ask
-from extractors.tasks.instances import same_request
+from extractors.tasks.requests import find_requests, same_request
 from warehouse.records import Goal, RowChange, empty
 
-VOTES = {"session_id": pl.String(), "vote": pl.Float64(), "says": pl.String(), "evidence": pl.List(pl.String())}
+VOTES = {"session_id": pl.String(), "vote": pl.Float64(), "description": pl.String(), "evidence": pl.List(pl.String())}
 """What a signal gives: a row a session that it votes on; a session without a row is one it abstains on."""
-
 _LOOKING = (
     r"(?i)^(?:get|head|options|list|find|search|read|look|lookup|show|fetch|view|query|check|count|describe|calculate|compute|"
-    r"think)(?:[^a-z]|$)"
-)
+    r"think)(?:[^a-z]|$)")
 """Names of tools that only look or reckon; asked only where what a tool does was not seen."""
-
 _ALIKE = 0.7
 """Share of all tools of two services that both have, from which on they are one kind of service."""
 
@@ -36,37 +32,36 @@ class Evidence(NamedTuple):
     """Of `arguments.calls_of`; `acts` also where a tool's effect is unknown and its name doesn't say that it only looks."""
     values: pl.DataFrame
     """Of `arguments.values_of`."""
-    asked: pl.DataFrame
-    """Of `asking.ask`; `service` is the kind of service: services with nearly the same tools are one."""
+    session_requests: pl.DataFrame
+    """Of `requests.find_requests`; `service` is the kind of service: services with nearly the same tools are one."""
     goals: pl.DataFrame
     """Frame of `Goal`."""
     requests: pl.DataFrame
-    """Columns session_id, request (`instances.same_request`), of services whose sessions all start from the same state."""
+    """Columns session_id, request (`requests.same_request`), of services whose sessions all start from the same state."""
     row_changes: pl.DataFrame
     """Frame of `RowChange`."""
 
+    @property
+    def writes(self) -> pl.DataFrame:
+        """Calls that acted with success."""
+        return self.calls.filter(pl.col("acts") & ~pl.col("failed"))
 
-def gather(
-    sessions: pl.DataFrame,
-    turns: pl.DataFrame,
-    feedback: pl.DataFrame,
-    effects: pl.DataFrame,
-    starts_from: Mapping[str, str],
-    goals: pl.DataFrame | None = None,
-    row_changes: pl.DataFrame | None = None,
-) -> Evidence:
-    """The evidence of all sessions."""
+
+def gather(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, effects: pl.DataFrame,
+           starts_from: Mapping[str, str], goals: pl.DataFrame | None = None,
+           row_changes: pl.DataFrame | None = None) -> Evidence:
+    """Gather the evidence of all sessions."""
     ordered = turns.sort("session_id", "position")
     acting = (pl.col("effect") == "unknown") & ~pl.col("tool").str.contains(_LOOKING)
-    known = effects.with_columns(pl.when(acting).then(pl.lit("write")).otherwise("effect").alias("effect"))
-    calls = calls_of(ordered, known)
-    asked, _ = ask(sessions, ordered)
+    assumed = effects.with_columns(pl.when(acting).then(pl.lit("write")).otherwise("effect").alias("effect"))
+    calls = calls_of(ordered, assumed)
+    session_requests, _ = find_requests(sessions, ordered)
     reset = sorted(name for name, start in starts_from.items() if start == "reset")
     kind = kinds_of(calls, reset)
-    asked = asked.with_columns(pl.col("service").replace(kind))
-    requests = same_request(asked.filter(pl.col("service").is_in(reset)))
+    session_requests = session_requests.with_columns(pl.col("service").replace(kind))
+    requests = same_request(session_requests.filter(pl.col("service").is_in(reset)))
     return Evidence(
-        ordered, feedback, calls, values_of(calls), asked, empty(Goal) if goals is None else goals, requests,
+        ordered, feedback, calls, values_of(calls), session_requests, empty(Goal) if goals is None else goals, requests,
         empty(RowChange) if row_changes is None else row_changes)
 
 
@@ -82,12 +77,10 @@ def kinds_of(calls: pl.DataFrame, services: list[str]) -> dict[str, str]:
     return kind
 
 
-def votes(rows: pl.DataFrame, vote: float | pl.Expr, says: str | pl.Expr, evidence: pl.Expr) -> pl.DataFrame:
+def votes(rows: pl.DataFrame, vote: float | pl.Expr, description: str | pl.Expr, evidence: pl.Expr) -> pl.DataFrame:
     """Rows as `VOTES`; `evidence` gives a list of event ids."""
     value = pl.lit(vote, dtype=pl.Float64) if isinstance(vote, int | float) else vote
-    text = pl.lit(says) if isinstance(says, str) else says
+    text = pl.lit(description) if isinstance(description, str) else description
     return (
-        rows.select("session_id", value.cast(pl.Float64).alias("vote"), text.alias("says"), evidence.alias("evidence"))
-        .cast(pl.Schema(VOTES))
-        .sort("session_id")
-    )
+        rows.select("session_id", value.cast(pl.Float64).alias("vote"), text.alias("description"), evidence.alias("evidence"))
+        .cast(pl.Schema(VOTES)).sort("session_id"))

@@ -7,8 +7,7 @@ distribution is a mixture over how many of them were (Poisson binomial).
 A family's rate is that of its sessions, the more of which one task has the less each counts (design effect; Kish 1965); its
 tasks are then drawn from a distribution around it, so a task seen once is told by its family and not by all that there is.
 
-Sees: probabilities. Does not see: that sessions of one task were made by one agent, or that it was another one lately.
-"""
+Sees: probabilities. Does not see: that sessions of one task were made by one agent, or that it was another one lately."""
 
 from __future__ import annotations
 
@@ -17,22 +16,16 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-BANDS = (("rarely", 0.0, 0.2), ("sometimes", 0.2, 0.5), ("often", 0.5, 0.8), ("mostly", 0.8, 1.0))
+BANDS = ("rarely", 0.0, 0.2), ("sometimes", 0.2, 0.5), ("often", 0.5, 0.8), ("mostly", 0.8, 1.0)
 """Bands of a rate of success; those that go well sometimes are the ones that a learner gets most out of."""
-
 _STEPS = 200
 """Slices of [0, 1] that the distribution of a rate is laid out in."""
-
 _PLACES = [(step + 0.5) / _STEPS for step in range(_STEPS)]
-
 _STRENGTH = (1.0, 2.5)
 """Least and most sessions that the other tasks count for: probabilities are careful, and make tasks look more alike than they
 are."""
-
-
 _LEVEL = 0.9
 """Probability that an interval holds the rate."""
-
 _LIKELY = 0.5
 """Probability from which on a band is told."""
 
@@ -57,18 +50,18 @@ class Rate(NamedTuple):
     low: float
     high: float
     """Where it lies with 90 %."""
-    band: str | None
+    difficulty_band: str | None
     """Name of `BANDS`; None where no band is likely."""
 
 
 def prior_of(tasks: Mapping[str, Sequence[float]]) -> Prior:
-    """The Beta distribution that the tasks' rates are taken to come from; probabilities by task."""
-    seen = [chances for _, chances in sorted(tasks.items()) if chances]
-    if not seen:
+    """Estimate the Beta distribution that the tasks' rates come from; probabilities by task."""
+    nonempty = [chances for _, chances in sorted(tasks.items()) if chances]
+    if not nonempty:
         return Prior(1.0, 1.0)
-    total = sum(len(chances) for chances in seen)
-    mean = (sum(sum(chances) for chances in seen) + 1.0) / (total + 2.0)
-    many = [chances for chances in seen if len(chances) > 1]
+    total = sum(len(chances) for chances in nonempty)
+    mean = (sum(sum(chances) for chances in nonempty) + 1.0) / (total + 2.0)
+    many = [chances for chances in nonempty if len(chances) > 1]
     pairs = sum(len(c) * (len(c) - 1) for c in many)
     agreeing = sum(sum(c) ** 2 - sum(p * p for p in c) for c in many)
     shared = (agreeing / pairs - mean * mean) if pairs else 0.0
@@ -77,75 +70,66 @@ def prior_of(tasks: Mapping[str, Sequence[float]]) -> Prior:
     return Prior(mean * strength, (1.0 - mean) * strength)
 
 
-def mass(chances: Sequence[float], low: float, high: float, prior: Prior) -> float:
-    """Probability that the task's rate of success lies in [low, high]."""
-    counts = _counts(chances)
-    return sum(
-        weight * _beta_mass(prior.good + n_good, prior.bad + len(chances) - n_good, low, high)
-        for n_good, weight in enumerate(counts)
-    )
-
-
 def rate_of(chances: Sequence[float], prior: Prior) -> Rate:
     """How often a task succeeds, from the probabilities of its sessions."""
-    n = len(chances)
+    return _rate_of_heights((prior.good + sum(chances)) / (prior.strength + len(chances)), _heights(chances, prior))
+
+
+def _heights(chances: Sequence[float], prior: Prior) -> list[float]:
+    """Share of the distribution of a task's rate in each slice: a mixture over how many of its sessions were good."""
+    counts = [1.0]   # probability that 0, 1, 2 … of the sessions were good
+    for chance in chances:
+        more = [0.0, *(weight * chance for weight in counts)]
+        counts = [a + b for a, b in zip(more, [*(weight * (1.0 - chance) for weight in counts), 0.0], strict=True)]
     heights = [0.0] * _STEPS
-    for n_good, weight in enumerate(_counts(chances)):
-        own = _beta(prior.good + n_good, prior.bad + n - n_good)
+    for n_good, weight in enumerate(counts):
+        own = _beta(prior.good + n_good, prior.bad + len(chances) - n_good)
         heights = [height + weight * each for height, each in zip(heights, own, strict=True)]
-    return _told((prior.good + sum(chances)) / (prior.strength + n), heights)
+    return heights
 
 
 def family_rate(tasks: Sequence[Sequence[float]], prior: Prior, likeness: float) -> Rate:
     """How often a family succeeds, from the probabilities of its tasks' sessions, one sequence or more.
 
     `likeness`: correlation of the sessions of one task, 0 to 1. The distribution is the Beta with the mixture's mean and
-    variance.
-    """
+    variance."""
     chances = [chance for task in tasks for chance in task]
     n = sum(len(task) / (1.0 + (len(task) - 1) * likeness) for task in tasks if task)
     mean, doubt = sum(chances) / len(chances), sum(p * (1.0 - p) for p in chances) / len(chances)
     rate = (prior.good + n * mean) / (prior.strength + n)
     variance = rate * (1.0 - rate) / (prior.strength + n + 1.0) + n * doubt / (prior.strength + n) ** 2
     strength = max(rate * (1.0 - rate) / variance - 1.0, _STRENGTH[0])
-    return _told(rate, _beta(round(rate * strength, 6), round((1.0 - rate) * strength, 6)))
+    return _rate_of_heights(rate, _beta(round(rate * strength, 6), round((1.0 - rate) * strength, 6)))
 
 
 def rates(families: Mapping[str, Mapping[str, Sequence[float]]]) -> tuple[dict[str, Rate], dict[str, Rate]]:
     """Rates of the families and of the tasks of one service; probabilities by task by family, families without any left out."""
-    seen = {family: {task: chances for task, chances in tasks.items() if chances} for family, tasks in families.items()}
-    seen = {family: tasks for family, tasks in sorted(seen.items()) if tasks}
-    of_task = prior_of({task: chances for tasks in seen.values() for task, chances in tasks.items()})
-    of_family = prior_of({family: [p for chances in tasks.values() for p in chances] for family, tasks in seen.items()})
-    found: dict[str, Rate] = {}
+    judged = {family: {task: chances for task, chances in tasks.items() if chances} for family, tasks in families.items()}
+    judged = {family: tasks for family, tasks in sorted(judged.items()) if tasks}
+    of_task = prior_of({task: chances for tasks in judged.values() for task, chances in tasks.items()})
+    of_family = prior_of({family: [p for chances in tasks.values() for p in chances] for family, tasks in judged.items()})
+    of_families: dict[str, Rate] = {}
     each: dict[str, Rate] = {}
-    for family, tasks in seen.items():
-        told = family_rate([chances for _, chances in sorted(tasks.items())], of_family, 1.0 / (1.0 + of_task.strength))
-        prior = Prior(told.rate * of_task.strength, (1.0 - told.rate) * of_task.strength)
+    for family, tasks in judged.items():
+        rate = family_rate([chances for _, chances in sorted(tasks.items())], of_family, 1.0 / (1.0 + of_task.strength))
+        prior = Prior(rate.rate * of_task.strength, (1.0 - rate.rate) * of_task.strength)
         each |= {task: rate_of(sorted(chances), prior) for task, chances in sorted(tasks.items())}
-        found[family] = told
-    return found, each
+        of_families[family] = rate
+    return of_families, each
 
 
-def _told(rate: float, heights: Sequence[float]) -> Rate:
-    """Interval and band of a distribution that is laid out in slices."""
-    masses = [(sum(share for x, share in zip(_PLACES, heights, strict=True) if low <= x < high), name)
-              for name, low, high in BANDS]
-    mass, band = max(masses)
-    return Rate(round(rate, 4), *_interval(heights), band if mass >= _LIKELY else None)
-
-
-def _interval(heights: Sequence[float]) -> tuple[float, float]:
-    """Where the middle of a distribution lies, as much above as below left out."""
-    left, low, high = (1.0 - _LEVEL) / 2.0, 0.0, 1.0
-    below = 0.0
+def _rate_of_heights(rate: float, heights: Sequence[float]) -> Rate:
+    """Interval, as much above as below left out, and band of a distribution that is laid out in slices."""
+    mass, band = max((sum(share for x, share in zip(_PLACES, heights, strict=True) if low <= x < high), name)
+                     for name, low, high in BANDS)
+    tail, low, high, below = (1.0 - _LEVEL) / 2.0, 0.0, 1.0, 0.0
     for step, height in enumerate(heights):
         before, below = below, below + height
-        if before < left <= below:
-            low = (step + (left - before) / height) / _STEPS
-        if before < 1.0 - left <= below:
-            high = (step + (1.0 - left - before) / height) / _STEPS
-    return round(low, 4), round(high, 4)
+        if before < tail <= below:
+            low = (step + (tail - before) / height) / _STEPS
+        if before < 1.0 - tail <= below:
+            high = (step + (1.0 - tail - before) / height) / _STEPS
+    return Rate(round(rate, 4), round(low, 4), round(high, 4), band if mass >= _LIKELY else None)
 
 
 def in_band(tasks: Mapping[str, Sequence[float]], low: float, high: float, least: float = 0.7) -> set[str]:
@@ -154,23 +138,14 @@ def in_band(tasks: Mapping[str, Sequence[float]], low: float, high: float, least
     return {task for task, chances in tasks.items() if chances and mass(chances, low, high, prior) >= least}
 
 
-def _counts(chances: Sequence[float]) -> list[float]:
-    """Probability that 0, 1, 2 … of the sessions were good."""
-    counts = [1.0]
-    for chance in chances:
-        more = [0.0, *(weight * chance for weight in counts)]
-        counts = [a + b for a, b in zip(more, [*(weight * (1.0 - chance) for weight in counts), 0.0], strict=True)]
-    return counts
-
-
-def _beta_mass(good: float, bad: float, low: float, high: float) -> float:
-    """Share of a Beta distribution that lies in [low, high]."""
-    return sum(share for x, share in zip(_PLACES, _beta(good, bad), strict=True) if low <= x <= high)
+def mass(chances: Sequence[float], low: float, high: float, prior: Prior) -> float:
+    """Probability that the task's rate of success lies in [low, high]."""
+    return sum(height for x, height in zip(_PLACES, _heights(chances, prior), strict=True) if low <= x <= high)
 
 
 @lru_cache(maxsize=4096)
 def _beta(good: float, bad: float) -> tuple[float, ...]:
-    """A Beta distribution's share in each slice, by the midpoint rule."""
+    """Return a Beta distribution's share in each slice, by the midpoint rule."""
     logs = [(good - 1.0) * math.log(x) + (bad - 1.0) * math.log(1.0 - x) for x in _PLACES]
     top = max(logs)
     heights = [math.exp(each - top) for each in logs]

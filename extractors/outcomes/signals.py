@@ -1,8 +1,7 @@
 """Which signals there are: ours, and the entry points of the group `traceroom.signals`.
 
 A signal is a small function that looks at the evidence and votes on sessions, or abstains. Signals of one group see the same
-thing and have one vote together. What a vote is worth is estimated (`combining`); the weight here is where that begins.
-"""
+thing and have one vote together. What a vote is worth is estimated (`combining`); the weight here is where that begins."""
 
 from __future__ import annotations
 
@@ -13,17 +12,12 @@ from typing import NamedTuple
 
 import polars as pl
 
-from extractors.outcomes.aftermath import asked_again
-from extractors.outcomes.as_asked import as_asked
-from extractors.outcomes.asked_done import said_otherwise, untraced
-from extractors.outcomes.changes import changed, undone
-from extractors.outcomes.closing import closing
+from extractors.outcomes import endings
 from extractors.outcomes.consensus import end_state, in_part
-from extractors.outcomes.effort import effort
-from extractors.outcomes.endings import complaint, error_last, handover, repeats, thanks, unanswered
 from extractors.outcomes.evidence import Evidence
 from extractors.outcomes.feedback import from_feedback
-from extractors.outcomes.results import claimed, tests, unserved
+from extractors.outcomes.manner import effort
+from extractors.outcomes.matching import changed, contradicts_user, matches_request, undone, untraced
 from warehouse.errors import InputError
 
 GROUP = "traceroom.signals"
@@ -44,38 +38,27 @@ class Signal(NamedTuple):
 
 
 OURS = (
-    Signal("asked_again", asked_again, "aftermath"),
-    Signal("changed", changed, "changed", 2.0),
-    Signal("claimed", claimed, "claimed"),
-    Signal("tests", tests, "tests", 2.0),
-    Signal("as_asked", as_asked, "asked_done", 2.0),
-    Signal("closing", closing, "closing"),
-    Signal("complaint", complaint, "words", 1.0),
-    Signal("effort", effort, "effort", graded=True),
-    Signal("end_state", end_state, "end_state", graded=True),
-    Signal("error_last", error_last, "trouble", 1.0),
-    Signal("feedback", from_feedback, "feedback", 2.5),
-    Signal("handover", handover, "handover"),
-    Signal("in_part", in_part, "in_part", graded=True),
-    Signal("repeats", repeats, "words", 1.0),
-    Signal("said_otherwise", said_otherwise, "asked_done", 2.0),
-    Signal("thanks", thanks, "thanks", 0.2),
-    Signal("unanswered", unanswered, "trouble", 1.0),
-    Signal("unserved", unserved, "unserved", graded=True),
-    Signal("undone", undone, "aftermath"),
-    Signal("untraced", untraced, "asked_done", 2.0),
-)
+    Signal("asked_again", endings.repeated_request, "aftermath"), Signal("changed", changed, "changed", 2.0),
+    Signal("claimed", endings.claimed, "claimed"), Signal("tests", endings.tests, "tests", 2.0),
+    Signal("as_asked", matches_request, "asked_done", 2.0), Signal("closing", endings.closing, "closing"),
+    Signal("complaint", endings.complaint, "words", 1.0), Signal("effort", effort, "effort", graded=True),
+    Signal("end_state", end_state, "end_state", graded=True), Signal("error_last", endings.error_last, "trouble", 1.0),
+    Signal("feedback", from_feedback, "feedback", 2.5), Signal("handover", endings.handover, "handover"),
+    Signal("in_part", in_part, "in_part", graded=True), Signal("repeats", endings.repeats, "words", 1.0),
+    Signal("said_otherwise", contradicts_user, "asked_done", 2.0), Signal("thanks", endings.thanks, "thanks", 0.2),
+    Signal("unanswered", endings.unanswered, "trouble", 1.0), Signal("unserved", endings.unserved, "unserved", graded=True),
+    Signal("undone", undone, "aftermath"), Signal("untraced", untraced, "asked_done", 2.0))
 
 
 @cache
 def registered() -> dict[str, Signal]:
     """All signals by name; an entry point with the name of one of ours takes its place."""
-    found = {signal.name: signal for signal in OURS}
+    signals = {signal.name: signal for signal in OURS}
     for point in entry_points(group=GROUP):
         loaded = point.load()
         if not isinstance(loaded, Signal):
             raise InputError(
                 "the entry point is no Signal", f"{GROUP}: {point.name} = {point.value}",
                 "name an instance of extractors.outcomes.signals.Signal there")
-        found[loaded.name] = loaded
-    return dict(sorted(found.items()))
+        signals[loaded.name] = loaded
+    return dict(sorted(signals.items()))

@@ -1,18 +1,20 @@
-"""Which fields hold personal data, by their names, and whether a value is what its field says.
+"""Recognise personal data by field names, by form, by check digits, and by ids in paths and personal records.
 
-In: a field's name, a value. Out: a kind (`pseudonyms.KINDS`, or secret), or none. A field of people (a sender, an author) may
-hold something else too: of those the value's look decides. What it does not see: fields whose names say nothing; a policy
-declares them.
-"""
+Input: a field's name and value, or a text and the position of a chunk (characters without spaces). Output: a kind
+(`pseudonyms.KINDS`, or secret) or None, and where it ends. A field of people (a sender, an author) may hold something else: the
+value's look decides. Numbers with many uses (five digits, four digits, dates) count only after a word that says what they are.
+A number of one to five digits says nothing by itself, but `/users/7`, `"user": {"id": 7}` and `{"id": 7, "birthday": …}` speak
+of the 7 of `user_id: 7`. Check digits: payment cards (ISO/IEC 7812-1), bank accounts (ISO 13616). Does not see: fields whose
+names say nothing (a policy declares them), an id without a digit in a path, a record whose fields name no person."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 
-from extractors.privacy.kept import is_given, is_household, is_listed, words_in
-from extractors.privacy.patterns import account_at, number_at
+from extractors.privacy.letters import is_given, is_household, is_listed, words_in
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NAMES = {
@@ -69,8 +71,7 @@ _NAMES = {
         "holder|employee|manager|doctor|clerk|agent|guest|guests|invitee|invitees|person|people|who|cc|reporter|approver|"
         "friend|friends|host|speaker|driver|buyer|seller|assigned to|nom|nombre|kunde|benutzer|ansprechpartner|cliente|"
         "client|resource|operator|account name|requested by|approved by|signed by|signature|signer|beneficiary|payee|"
-        "payer|teacher|student|witness",
-}
+        "payer|teacher|student|witness"}
 _KINDS = {name: kind for kind, names in _NAMES.items() for name in names.split("|")}
 NOUNS = frozenset(name.removesuffix(" id") for name, kind in _KINDS.items() if kind == "id" and name.endswith(" id"))
 """What persons are called in the fields of their ids."""
@@ -79,19 +80,21 @@ _NOTHING = words_in(
     "admin all any string number yes no default test empty redacted everyone nobody")
 _FORM = re.compile(r"[^\W\d_][^\W\d_.'’-]*(?:[ '’-][^\W\d_][^\W\d_.'’-]*|\.){0,4}")
 EMAIL = re.compile(r"[\w.+%'-]{1,64}@[\w-]+(?:\.[\w-]+)+")
-_IP = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}|(?:[0-9a-fA-F]{0,4}:){3,7}[0-9a-fA-F]{0,4}")
+_IP_VALUE = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}|(?:[0-9a-fA-F]{0,4}:){3,7}[0-9a-fA-F]{0,4}")
 
 
 @lru_cache(1 << 14)
 def kind_of_field(name: str) -> str | None:
     """Kind of a field's values by its name; `people`: names of persons, where they look so."""
-    words = [word.lower() for word in _WORDS.findall(_plain(name))]
-    return _kind_of_words(words) or (_kind_of_words(_singular(words)) if words else None)
-
-
-def _plain(name: str) -> str:
-    """A field's name in letters without accents."""
-    return name if name.isascii() else unicodedata.normalize("NFKD", name.replace("ß", "ss")).encode("ascii", "ignore").decode()
+    if not name.isascii():   # letters without accents
+        name = unicodedata.normalize("NFKD", name.replace("ß", "ss")).encode("ascii", "ignore").decode()
+    words = [word.lower() for word in _WORDS.findall(name)]
+    if not words:
+        return None
+    if kind := _kind_of_words(words):
+        return kind
+    named = words[:-1] if words[-1].isdigit() else words   # `last_name_1`, `phone_numbers`: without the number, and of one
+    return _kind_of_words([*named[:-1], named[-1].removesuffix("s")]) if named else None
 
 
 def _kind_of_words(words: list[str]) -> str | None:
@@ -99,12 +102,6 @@ def _kind_of_words(words: list[str]) -> str | None:
         if kind := _KINDS.get(" ".join(words[start:])):
             return None if kind == "people" and start else kind
     return None
-
-
-def _singular(words: list[str]) -> list[str]:
-    """Words of `last_name_1`, of `phone_numbers`: without the number behind them, and of one."""
-    named = words[:-1] if words[-1].isdigit() else words
-    return [*named[:-1], named[-1].removesuffix("s")] if named else []
 
 
 @lru_cache(1 << 16)
@@ -119,7 +116,7 @@ def kind_of_value(kind: str, value: str) -> str | None:
         return kind
     if EMAIL.fullmatch(value.strip()):
         return "email"
-    if _IP.fullmatch(value):
+    if _IP_VALUE.fullmatch(value):
         return "ip"
     n_digits = sum(sign.isdigit() for sign in value)
     n_letters = sum(sign.isalpha() for sign in value)
@@ -134,9 +131,9 @@ def kind_of_value(kind: str, value: str) -> str | None:
 
 def kind_of_identity(value: str) -> str | None:
     """Kind of what states who did something; None where that is nobody's."""
-    found = kind_of_value("id", value)
-    if found != "id":
-        return found
+    kind = kind_of_value("id", value)
+    if kind != "id":
+        return kind
     look = guessed(value)
     return look if look != "name" or looks_like_a_person(value) else "id"
 
@@ -145,8 +142,8 @@ def guessed(value: str) -> str:
     """Kind of a value by its look alone."""
     if EMAIL.fullmatch(value):
         return "email"
-    if (found := number_at(value, 0) or account_at(value, 0)) and found[1] == len(value):
-        return found[2]
+    if (place := number_at(value, 0) or account_at(value, 0)) and place[1] == len(value):
+        return place[2]
     if value.startswith(("+", "(")) and sum(sign.isdigit() for sign in value) >= 7:
         return "phone"
     return "name" if (_FORM.fullmatch(value) and " " in value) or is_listed(value.lower()) else "id"
@@ -165,3 +162,185 @@ def looks_like_a_person(value: str) -> bool:
     return len(words) <= 4 and (
         is_given(lower[0]) or (is_household(lower[0]) and is_listed(lower[-1]))
         or (is_listed(lower[0]) and is_listed(lower[-1])))
+
+
+def luhn_holds(digits: str) -> bool:
+    """Whether the last digit is the check digit of those before."""
+    numbers = [int(sign) for sign in digits]
+    return (sum(sum(divmod(2 * each, 10)) for each in numbers[-2::-2]) + sum(numbers[-1::-2])) % 10 == 0
+
+
+def card_holds(text: str) -> bool:
+    """Whether a number, written with or without spaces and dashes, may be a payment card's."""
+    digits = "".join(sign for sign in text if sign.isdigit())
+    return 13 <= len(digits) <= 19 and len(set(digits)) > 1 and luhn_holds(digits)
+
+
+def luhn_digit(first: str, rest: str) -> int:
+    """Return the second digit with which first, second and rest hold."""
+    return next(each for each in range(10) if luhn_holds(f"{first}{each}{rest}"))
+
+
+def iban_holds(text: str) -> bool:
+    """Whether the number of a bank account, written with or without spaces, holds: modulo 97 is 1."""
+    plain = text.replace(" ", "")
+    if not re.fullmatch(r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}", plain):
+        return False
+    return _remainder(plain[4:] + plain[:4]) == 1
+
+
+def iban_digits(country: str, account: str) -> str:
+    """Return the two check digits with which country and account hold."""
+    return f"{98 - _remainder(f'{account}{country}00'):02}"
+
+
+def _remainder(text: str) -> int:
+    return int("".join(str(int(sign, 36)) for sign in text)) % 97
+
+
+_STREET = (r"street|st|road|rd|avenue|ave|boulevard|blvd|lane|ln|drive|dr|court|ct|place|pl|square|terrace|highway|hwy|parkway|"
+           r"pkwy|circle|trail|way")
+_SUITE = r"(?:,? (?i:suite|ste|apartment|apt|unit|#)\.? ?\w+)?"
+_ADDRESS = re.compile(
+    rf"\d{{1,6}}[A-Za-z]? (?:[A-Z0-9][\w'’.-]* ){{1,3}}(?i:{_STREET})\b{_SUITE}|"
+    rf"\d{{1,6}} (?:[a-z]+ ){{1,2}}(?:street|avenue|boulevard)\b|P\.?O\.? Box \d+")
+_ZIP_OF_ADDRESS = re.compile(rf"{_SUITE}(?:,? [A-Z][\w.'’-]*){{1,5}},? (\d{{5}}(?:-\d{{4}})?)(?![\w-])")
+_PHONE = re.compile(
+    r"(?:\d{1,3}[ .-]?)?\(?\d{3}\)?[ .-]{1,2}\d{3}[ .-]\d{4}(?![\d-])|\d{7,15}(?=\D|$)|"
+    r"\d{1,3}[ .-]\(?\d{1,4}\)?(?:[ .-]\d{2,4}){2,4}(?!\d)|0\d{2,4}[ -]\d{3,4}[ -]?\d{3,5}(?![\d-])")
+_ABROAD = re.compile(r"\d{1,3}[ .-]?\(?\d{1,5}\)?(?:[ .-]?\d{2,9}){1,4}(?!\d)")
+"""Behind a +."""
+_CARD = re.compile(r"(?:[3-6]\d|2[2-7])\d{2}[ .-]?\d{4}[ .-]?\d{4}[ .-]?\d{1,7}(?![\d-])|3[47]\d{2}[ -]?\d{6}[ -]?\d{5}(?!\d)")
+_SSN = re.compile(r"(?!000|666|9)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\d-])")
+_IBAN = re.compile(r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
+_IP = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?!\w|\.\w)")
+_SHORT = 8
+"""Signs of a number that is nobody's by itself."""
+_LONG = re.compile(r"\d{7,15}(?!\d)")
+CUES: dict[str, tuple[str, re.Pattern[str]]] = {
+    **dict.fromkeys(("zip", "zipcode", "postal", "postcode"), (
+        "zip", re.compile(r"(?i)[ -]*(?:code)?(?:'s|s)?[ :#-]*(?:is|of|was|in|to|for)?[ :]*(\d{5}(?:-\d{4})?)(?![\d-])"))),
+    **dict.fromkeys(("ending", "ends"), ("ending", re.compile(r"(?i)(?: in| with)?[ :#*x-]*(\d{4})(?!\d)"))),
+    "last": ("ending", re.compile(r"(?i) (?:four|4)(?: digits)?(?: of [a-z ]{1,30}?)?(?: are| is)?[ :]*(\d{4})(?!\d)")),
+    **dict.fromkeys(("born", "birthday", "birth", "dob", "geboren"), ("date", re.compile(
+        r"(?i)(?: date)?(?: is| on| am|:)*[ :]*"
+        r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d\d)|(?:19|20)\d{6}|"
+        r"\d{1,2}(?:st|nd|rd|th|\.)?(?: of)? [A-Za-z]{3,9}\.?,? \d{4}|"
+        r"[A-Za-z]{3,9}\.? \d{1,2}(?:st|nd|rd|th)?,? \d{4})(?!\d)")))}
+"""Words after which a number is what they say."""
+TextSpan = tuple[int, int, str]
+
+
+def number_at(text: str, start: int) -> TextSpan | None:
+    """Begin, end and kind of what begins with a number at `start`."""
+    before = text[start - 1:start]
+    if before in ("+", "("):
+        match = _PHONE.match(text, start) or (_ABROAD.match(text, start) if before == "+" else None)
+        if match and (match.re is _PHONE or _is_phone(match[0])):
+            return start, match.end(), "phone"
+    elif before == "=" or text[max(0, start - 2):start] == "//":
+        match = _IP.match(text, start)
+        return (start, match.end(), "ip") if match else None
+    elif before in (".", "#", "_", "/", "\\"):
+        return None
+    if (match := _CARD.match(text, start)) and card_holds(match[0]):
+        return start, match.end(), "card"
+    for pattern, kind in ((_SSN, "account"), (_ADDRESS, "address"), (_IP, "ip")):
+        if match := pattern.match(text, start):
+            return start, match.end(), kind
+    if (match := _PHONE.match(text, start)) and not _LONG.fullmatch(match[0]) and _is_phone(match[0]):
+        return start, match.end(), "phone"
+    return None
+
+
+def is_long(chunk: str) -> bool:
+    """Whether a number may be somebody's by itself: it is no short one, or has four parts."""
+    return len(chunk) > _SHORT or chunk.count(".") == 3
+
+
+def account_at(text: str, start: int) -> TextSpan | None:
+    """Return begin, end and kind of a bank account that begins there."""
+    if (match := _IBAN.match(text, start)) and iban_holds(match[0]):
+        return start, match.end(), "account"
+    return None
+
+
+def zip_after(text: str, end: int) -> TextSpan | None:
+    """Return the same of the postal code of an address whose street ends at `end`: behind a town, or town and state."""
+    match = _ZIP_OF_ADDRESS.match(text, end)
+    return (match.start(1), match.end(1), "zip") if match else None
+
+
+def cue_at(text: str, word: str, end: int) -> TextSpan | None:
+    """Return the same of the number that a word speaks of, which ends at `end`."""
+    kind, pattern = CUES[word]
+    match = pattern.match(text, end)
+    return (match.start(1), match.end(1), kind) if match else None
+
+
+def _is_phone(text: str) -> bool:
+    return 10 <= sum(sign.isdigit() for sign in text) <= 15 and not re.match(r"\d{4}-\d{2}-\d{2}", text)
+
+
+OWN = "own"
+"""Kind of the field `id`: of a person where the record is one's."""
+_SEGMENT = re.compile(r"/((?=[\w~-]*\d)[\w~-]{1,40})(?=[/?#\s\"'\\,;)]|$)")
+_VERSION = re.compile(r"v\d+")
+_TOKEN = re.compile(r"""[{}\[\]]|\\*["']([A-Za-z_][\w .-]*)\\*["']\s*:\s*(?:\\*["']([^"'\\]*))?""")
+_BEFORE = re.compile(r"""["']([A-Za-z_]+)\\*["']\s*:\s*$""")
+_ENDS_IN_ID = re.compile(r"(?i)([a-z]+)[ _-]?id$")
+_PERSONAL = words_in(
+    "firstname lastname fullname givenname familyname middlename surname forename birthday birthdate dob dateofbirth username")
+_AROUND = 2000
+"""Signs before and after a field in which its object is looked for."""
+
+
+def nouns_of(fields: Iterable[str]) -> frozenset[str]:
+    """Return what persons are called in the fields of their ids, once and many."""
+    nouns = {*NOUNS, *(match[1].lower() for field in fields if (match := _ENDS_IN_ID.search(field)))}
+    return frozenset({*nouns, *(f"{each}s" for each in nouns), "people"})
+
+
+def segment_after(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """Where the id stands that follows a noun in a path; of /home/user nothing."""
+    if text[start - 1:start] != "/" or text[max(0, start - 6):start] == "/home/":
+        return None
+    match = _SEGMENT.match(text, end)
+    return None if match is None or _VERSION.fullmatch(match[1].lower()) else match.span(1)
+
+
+def id_behind(path: str) -> tuple[str, str] | None:
+    """Return the last name in a path before an id, and the id."""
+    start = path.rfind("/", 0, path.rfind("/")) + 1
+    end = path.rfind("/")
+    place = segment_after(path, start, end)
+    return (path[start:end], path[place[0]:place[1]]) if place else None
+
+
+def is_somebodys(text: str, at: int, nouns: Collection[str]) -> bool:
+    """Whether the object around a field that begins or ends there is a person's: it is called so, or it has fields of one and
+    refers to none."""
+    first = max(0, at - _AROUND)
+    after, _ = _level(_TOKEN.finditer(text, at, at + _AROUND), "{[", "}]")
+    before, opens = _level(reversed(list(_TOKEN.finditer(text, first, at))), "}]", "{[")
+    if opens is not None and (called := _BEFORE.search(text, first, opens)) and called[1].lower() in nouns:
+        return True
+    fields = {re.sub(r"[\W_]", "", name).lower(): value for name, value in (*after, *before)}
+    if any(kind_of_field(name) == "id" and name not in ("username", "login") for name in fields):
+        return False
+    return not _PERSONAL.isdisjoint(fields) or looks_like_a_person(fields.get("name") or "")
+
+
+def _level(tokens: Iterable[re.Match[str]], opens: str, closes: str) -> tuple[list[tuple[str, str | None]], int | None]:
+    """Fields on this level up to where the object ends, and where that is."""
+    depth, fields = 0, list[tuple[str, str | None]]()
+    for token in tokens:
+        if token[0] in opens:
+            depth += 1
+        elif token[0] in closes:
+            if depth == 0:
+                return fields, token.start()
+            depth -= 1
+        elif depth == 0:
+            fields.append((token[1], token[2]))
+    return fields, None

@@ -1,12 +1,16 @@
-"""Letters: which ones may stand for one another, and how a word's case is given to another word.
+"""Alphabets, cases, shipped lists of names and words, and other spellings of a chunk of text.
 
-An alphabet is a string of the signs of one script and case. A sign without one (punctuation, spaces, signs of rare scripts
-outside the blocks below) stays as it is.
-"""
+An alphabet is the characters of one script and case; a character without one stays as it is. A chunk may be encoded for a URL
+or be several words written together. Does not see base64 and other codes without a mark."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from functools import cache, lru_cache
+from importlib.resources import files
+from urllib.parse import quote, unquote
 
 _LOWER, _UPPER, _DIGITS = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"
 _LATIN = "àáâãäåæçèéêëìíîïðñòóôõöøùúûüýþ"
@@ -24,24 +28,113 @@ def _alphabet(sign: str) -> str:
 
 
 def alphabet_of(sign: str, is_first: bool = False) -> str:
-    """The signs that may stand for this one, empty where it stays; a number keeps its leading zero, or that it has none."""
+    """Return the signs that may stand for this one, empty where it stays; a number keeps its leading zero, or that it has
+    none."""
     if is_first and sign in _DIGITS:
         return "" if sign == "0" else _DIGITS[1:]
     return _alphabet(sign)
 
 
 def lowered(text: str) -> str:
-    """A text in lower case, of which no letter becomes two signs: İ is i."""
+    """Return a text in lower case, of which no letter becomes two signs: İ is i."""
     return (text if text.isascii() else text.replace("İ", "i")).lower()
 
 
 def cased(model: str, word: str) -> str:
-    """A word in lower case, in the case of `model`: small, CAPITAL, Title, else letter by letter."""
+    """Return a word in lower case, in the case of `model`: small, CAPITAL, Title, else letter by letter."""
     if model.islower():
         return word
     if model.isupper() and (len(model) > 1 or len(word) == 1):
         return word.upper()
     if (model[:1].isupper() and model[1:].islower()) or len(model) == 1:
         return word[:1].upper() + word[1:]
-    return "".join(
-        sign.upper() if index < len(model) and model[index].isupper() else sign for index, sign in enumerate(word))
+    return "".join(sign.upper() if index < len(model) and model[index].isupper() else sign for index, sign in enumerate(word))
+
+
+def words_in(text: str) -> frozenset[str]:
+    """Split a text into its words."""
+    return frozenset(text.split())
+
+
+GENERIC = words_in(
+    "user usr customer cust client member account acct id uid employee emp patient guest agent person contact clerk admin "
+    "org tenant team staff test driver rider host buyer seller tel ext")
+"""Beginnings of ids that say what is counted: they stay."""
+TITLES = words_in("mr mrs ms miss dr prof herr frau monsieur madame mx sir")
+STREETS = words_in(
+    "street st road rd avenue ave boulevard blvd lane ln drive dr court ct way place pl square sq terrace ter highway hwy "
+    "parkway pkwy circle cir trail trl suite ste apartment apt unit floor fl room rm building bldg box po p.o north south "
+    "east west n s e w ne nw se sw strasse straße gasse weg platz rue allee")
+"""Words of an address that name no place."""
+
+
+@cache
+def words_of(name: str) -> tuple[str, ...]:
+    """Return the words of a shipped list, in order."""
+    text = files("extractors.privacy").joinpath(f"{name}.txt").read_text("utf-8")
+    return tuple(sorted({word for line in text.splitlines() if not line.startswith("#") for word in line.split()}))
+
+
+@cache
+def listed(name: str) -> frozenset[str]:
+    """Return the words of a shipped list as a set."""
+    return frozenset(words_of(name))
+
+
+def is_given(word: str) -> bool:
+    """Whether people are called so."""
+    return word in listed("given")
+
+
+def is_listed(word: str) -> bool:
+    """Whether it is a given name or a surname, and no other word."""
+    return word in listed("given") or word in listed("surnames")
+
+
+def is_household(word: str) -> bool:
+    """Whether it is a word that somebody may be called by."""
+    return word in listed("household")
+
+
+def is_plain(word: str) -> bool:
+    """Whether it is no name where it stands alone."""
+    return word in listed("plain")
+
+
+_JOINT = re.compile(r"[._@+%'’-]+")
+_ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
+_MOST = 8
+"""Parts of a chunk of which runs are looked at."""
+
+
+def encoded(chunk: str) -> tuple[str, Callable[[str], str]] | None:
+    """How a chunk reads that is encoded for an address on the web, and how to encode such a text again; None: it is not."""
+    if "%" in chunk and _ENCODED.search(chunk):
+        plus = "+" in chunk and "%20" not in chunk and "%40" not in chunk
+        plain = unquote(chunk.replace("+", " ") if plus else chunk)
+        return plain, lambda text: quote(text, safe="+").replace("%20", "+" if plus else "%20")
+    if "+" in chunk and "@" not in chunk and chunk.replace("+", "").isalpha():
+        return chunk.replace("+", " "), lambda text: text.replace(" ", "+")
+    return None
+
+
+def runs(chunk: str) -> Iterator[tuple[int, int]]:
+    """Where runs of neighbouring parts stand in a chunk, the longest first; not the whole."""
+    joints = [match.span() for match in _JOINT.finditer(chunk)]
+    begins, ends = [0, *(end for _, end in joints)], [*(start for start, _ in joints), len(chunk)]
+    n = len(begins)
+    if 1 < n <= _MOST:
+        for size in range(n - 1, 0, -1):
+            for first in range(n - size + 1):
+                yield begins[first], ends[first + size - 1]
+
+
+def camel(word: str) -> list[str]:
+    """Return the words that are written together in one, each with a capital: `AnnLee`."""
+    cuts = [at for at in range(1, len(word)) if word[at].isupper() and word[at - 1].islower()]
+    return [word[start:end] for start, end in zip([0, *cuts], [*cuts, len(word)], strict=True)]
+
+
+def composed(text: str) -> str:
+    """Return the text with letters and their accents in one sign (Unicode's form C)."""
+    return text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)

@@ -1,23 +1,26 @@
-"""What is known of people: values that identify them, words of their names, and fields that hold them.
+"""Collect what identifies people: values of identifying fields, words of their names, and the fields that hold them.
 
-In: what was found (`Finding`), the policy, and who was known before. Out: the dictionary that is carried into every text. What
-is a name and something else too (a colour, a month, a value of some other field) is a name in its place alone.
-"""
+Fields and values are read from text (JSON, also inside strings, Python literals, YAML, `key=value`), so truncated or wrapped
+documents are read too. `Finding` collects in any order; `People` decides. A name that is also another word (a colour, a month)
+counts only in its place. Sees fields, names that introduce themselves or are addressed, and a common given name with another
+word. Does not see a rare name without any cue."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from datetime import date
+from functools import lru_cache
+from secrets import randbits
 
-from extractors.privacy.dates import day_of, spellings
-from extractors.privacy.fields import kind_of_field, kind_of_identity, kind_of_value
-from extractors.privacy.finding import Finding
-from extractors.privacy.kept import STREETS, TITLES, is_given, is_household, is_listed, is_plain
-from extractors.privacy.letters import lowered
+import polars as pl
+
+from extractors.privacy.fields import NOUNS, OWN, id_behind, kind_of_field, kind_of_identity, kind_of_value, nouns_of
+from extractors.privacy.letters import STREETS, TITLES, is_given, is_household, is_listed, is_plain, lowered
 from extractors.privacy.policy import Policy
-from extractors.privacy.records import OWN, nouns_of
+from extractors.privacy.pseudonyms import day_of, spellings
 
 _WORD = re.compile(r"[^\W\d_]+")
 _BEFORE = re.compile(r"^[\W_]+")
@@ -31,14 +34,14 @@ _GROWN = date(2010, 1, 1)
 """A day of birth from then on is carried into no text: it may be any day of which the logs speak."""
 _FEW = 3
 """Different texts in which a misspelt name may stand."""
-Known = tuple[str, str]
+PersonFact = tuple[str, str]
 """Kind, value; of the kind `word`, a word of a name; of `own`, an id too short to be looked for."""
 
 
 class People:
     """The dictionary of a corpus."""
 
-    def __init__(self, finding: Finding, policy: Policy, before: Iterable[Known] = ()) -> None:
+    def __init__(self, finding: Finding, policy: Policy, before: Iterable[PersonFact] = ()) -> None:
         self.policy = policy
         self.fields: dict[str, str] = {}
         """Identifying field -> kind."""
@@ -52,7 +55,7 @@ class People:
         """Ids of persons that are anybody's where no field or path says so."""
         self.tools = {*finding.tools, *(value.lower() for value in policy.keep.values)}
         self.rare = {word for word, n in finding.words.items() if n <= _FEW}
-        self.known: set[Known] = set()
+        self.facts: set[PersonFact] = set()
         """All of it, to be remembered."""
         finding.finish()
         others = self._read_fields(finding) | {noun.lower() for noun, _ in finding.segments}
@@ -64,20 +67,22 @@ class People:
         for name in sorted(finding.names):
             self._take_name(name)
         for identity in sorted(finding.identities):
-            if found := kind_of_identity(identity):
-                self._take(found, identity)
+            if identity_kind := kind_of_identity(identity):
+                self._take(identity_kind, identity)
         for kind, value in sorted(before):
             if kind in ("word", OWN):
                 (self.words if kind == "word" else self.short).add(value)
             elif kind == "full":
-                self.full.add(_pair(value))
+                first, _, last = value.partition(" ")
+                self.full.add((first, last))
             else:
                 self._take(kind, value)
-        self._leave_words(others)
+        for value in [each for each, kind in self.values.items() if kind == "id" and each in others and not is_listed(each)]:
+            del self.values[value]
         if self.short and "id" not in policy.fields:
             self.fields.setdefault("id", OWN)
-        self.known.update(("word", word) for word in self.words)
-        self.known.update(("full", " ".join(pair)) for pair in self.full)
+        self.facts.update(("word", word) for word in self.words)
+        self.facts.update(("full", " ".join(pair)) for pair in self.full)
         self.doubtful = {word for word in self.words if is_household(word) or word in STREETS
                          or (word in others and not is_given(word))}
         """Words of names that are something else too."""
@@ -99,8 +104,8 @@ class People:
                 continue
             self.fields[field.lower()] = kind
             for value in values[field]:
-                if (found := kind_of_value(kind, value)) and value not in self.policy.keep.values:
-                    self._take(found, value)
+                if (value_kind := kind_of_value(kind, value)) and value not in self.policy.keep.values:
+                    self._take(value_kind, value)
                 elif kind == "people" and value.isalpha():
                     others.add(value.lower())
         return others
@@ -112,7 +117,7 @@ class People:
             return
         if kind == "date" and (day := day_of(value)) and day < _GROWN:
             self.values.update(dict.fromkeys(spellings(day), kind))
-            self.known.add((kind, value.strip()))
+            self.facts.add((kind, value.strip()))
         n_digits = sum(sign.isdigit() for sign in lower)
         n_letters = sum(sign.isalpha() for sign in lower)
         if kind in ("zip", "ending", "date", "secret"):
@@ -120,38 +125,29 @@ class People:
         if (n_letters == 0 and n_digits < _SHORT) or len(lower) < 4:
             if kind == "id" and n_digits:
                 self.short.add(lower)
-                self.known.add((OWN, lower))
+                self.facts.add((OWN, lower))
             return
         if (lower.isalpha() and (is_plain(lower) or is_household(lower))) or lower in self.tools:
             return
         self.values.setdefault(lower, kind)
-        self.known.add((kind, value.strip()))
+        self.facts.add((kind, value.strip()))
         if kind in ("email", "id"):
-            self._take_spelt(lower)
+            local = lower.partition("@")[0].partition("+")[0]
+            if "@" in lower and len(local) >= _SHORT and any(map(str.isdigit, local)) and not local.isdigit():
+                self.values.setdefault(local, "id")
+            words = _WORD.findall(local)
+            if len(words) == 2 and all(is_given(word) or is_listed(word) or is_household(word) for word in words):
+                self.full.add((words[0], words[1]))
         if kind == "phone":
             digits = "".join(sign for sign in lower if sign.isdigit())
             for each in {digits, digits[-_NATIONAL:]} if len(digits) >= _NATIONAL else ():
                 self.values.setdefault(each, kind)
-
-    def _leave_words(self, others: set[str]) -> None:
-        """Names of accounts that are a word of the logs as well (a table, a kind) stand for somebody in their fields alone."""
-        for value in [each for each, kind in self.values.items() if kind == "id" and each in others and not is_listed(each)]:
-            del self.values[value]
 
     def _names_of_known(self, values: list[str]) -> str | None:
         """Kind of a field whose name says little, and that holds names of people who are known."""
         named = [words for value in values if (words := set(_WORD.findall(lowered(value)))) and words <= self.words]
         sure = sum(not any(map(is_household, words)) for words in named)
         return "name" if sure >= _SOME and 5 * len(named) >= 4 * len(values) else None
-
-    def _take_spelt(self, value: str) -> None:
-        """What stands before the @ of an address, as a name of its user; and the name that it, or an id, is made of."""
-        local = value.partition("@")[0].partition("+")[0]
-        if "@" in value and len(local) >= _SHORT and any(map(str.isdigit, local)) and not local.isdigit():
-            self.values.setdefault(local, "id")
-        words = _WORD.findall(local)
-        if len(words) == 2 and all(is_given(word) or is_listed(word) or is_household(word) for word in words):
-            self.full.add((words[0], words[1]))
 
     def _take_name(self, words: tuple[str, ...]) -> None:
         if len(words) == 2:
@@ -161,13 +157,200 @@ class People:
             if len(part) > 1 and not is_plain(part) and part not in TITLES and part not in self.tools)
 
 
-def _pair(name: str) -> tuple[str, str]:
-    first, _, last = name.partition(" ")
-    return first, last
-
-
 def _looks(values: list[str]) -> str | None:
     """Kind of a field by the look of its values: addresses of e-mail."""
     few = values[:200]
     n_emails = sum("@" in value and kind_of_value("people", value) == "email" for value in few)
     return "email" if n_emails and 2 * n_emails > len(few) else None
+
+
+_ESCAPE = r"""\\+(["'])"""
+_OPENED = r"""["']([\[{]+\s*["'])"""
+_QUOTED = r"""["'][\p{L}_][\p{L}0-9_ .-]*["']\s?:\s*(?:"[^"]+"|'[^']+'|-?[0-9]+|\[[^\[\]{}]+\])"""
+_LINES = r"""(?m)^[ \t>*-]*[A-Za-z_][A-Za-z0-9_ -]*:[ \t]+[^ \t\n{\[|>][^\n]*"""
+_TAG = r"""<[A-Za-z_][A-Za-z0-9_.-]*>[^<>\n]{1,200}</"""
+_NAMED = r"""["'](?:key|name|field|label|attribute)["']\s*:\s*"[A-Za-z_][^"]{0,40}"\s*,\s*["']value["']\s*:\s*"[^"]+\""""
+_EQUALS = r"""[A-Za-z_][A-Za-z0-9_]*=(?:"[^"\n]+"|[^\s&,;"'<>=]+)"""
+_READ = re.compile(r"""^[\s>*-]*["']?([^\W\d][\w .\-]{0,48}?)["']?\s*[:=]\s*(.*)$""", re.DOTALL)
+_TAGGED = re.compile(r"<([^>]+)>([^<]+)</")
+_CALLED = re.compile(r'["\']\s*:\s*"([^"]+)"\s*,\s*["\']value["\']\s*:\s*"([^"]+)"')
+_ITEM = re.compile(r'"([^"]{1,200})"|\'([^\']{1,200})\'')
+_LONGEST = 2000
+Pair = tuple[str, str]
+
+
+def unescaped(texts: pl.Series) -> pl.Series:
+    """Return the texts with the JSON in their strings as it would stand alone."""
+    return texts.str.replace_all(_ESCAPE, "$1").str.replace_all(_OPENED, "$1")
+
+
+def pairs_of(texts: pl.Series) -> set[Pair]:
+    """Return the fields with their values in texts that are `unescaped`."""
+    made: set[Pair] = set()
+    for pattern, read in ((_QUOTED, _read), (_LINES, _read), (_EQUALS, _read), (_TAG, _tagged), (_NAMED, _tagged)):
+        matches = texts.str.extract_all(pattern).explode().drop_nulls()
+        made.update(pair for text in matches.filter(matches.str.len_bytes() < _LONGEST).unique() for pair in read(text))
+    return made
+
+
+def _tagged(text: str) -> tuple[Pair, ...]:
+    """Of a document's tag, or of a name and a value that stand in fields of their own."""
+    match = _TAGGED.match(text) or _CALLED.search(text)
+    return ((match[1].strip(), _plain(match[2].strip())),) if match else ()
+
+
+@lru_cache(1 << 15)   # other files tell the same again
+def _read(text: str) -> tuple[Pair, ...]:
+    match = _READ.match(text)
+    return tuple((match[1], value) for value in _values(match[2].strip())) if match else ()
+
+
+def _values(text: str) -> list[str]:
+    if text.startswith("["):
+        return [_plain(one or other) for one, other in _ITEM.findall(text)]
+    if len(text) > 1 and text[0] in "\"'" and text[-1] == text[0]:
+        text = text[1:-1]
+    return [_plain(text.strip())] if text.strip() else []
+
+
+def _plain(text: str) -> str:
+    """Return what JSON's escapes stand for."""
+    if "\\" not in text:
+        return text
+    try:
+        return str(json.loads(f'"{text}"'))
+    except ValueError:
+        return text
+
+
+ON_PATHS = ("request", "business", "log")
+"""Kinds of events whose `tool` is text of the log."""
+_OF_NOBODY = ("feedback", "outcome", "correction", "row_change", "link")
+"""Kinds of events whose `name` says what, not who."""
+_BEHIND = r"(?:/home)?/[A-Za-z_]+/[\w~-]*[0-9][^/?#\s]*"
+TEXTS = ("content", "arguments", "value", "name")
+_NAME = r"\p{L}[\p{L}'’\-]+"
+_SURE = (r"my (?:full |last |first )?name(?: is|'s|:)|name is|named|mr\.?|mrs\.?|ms\.?|mx\.?|dr\.?|prof\.?|herr|frau|"
+         r"mein name ist|ich hei(?:ß|ss)e|je m'appelle|me llamo|mi nombre es|mi chiamo|meu nome é|mijn naam is")
+_WEAK = (r"on behalf of|miss|i'm|i am|this is|speaking with|hi|hello|hey|dear|regards,|sincerely,|thanks,|thank you,|called|"
+         r"hallo|liebe|lieber|ich bin|bonjour|hola|soy")
+_TITLE = r"(?:(?:mr|mrs|ms|mx|dr|prof|med|herr|frau)\b\.?\s+)*"
+_CUES = tuple((rf"(?i)\b(?:{cue})\s+{_TITLE}{_NAME}(?: {_NAME}){{0,2}}", re.compile(rf"(?i)(?:{cue})\s+{_TITLE}(.*)"),
+               cue == _SURE) for cue in (_SURE, _WEAK))
+"""A cue with the words behind it, these alone, and whether they are a name however rare."""
+_WRITTEN = r"\p{Lu}[\p{L}'’\-]+(?: \p{Lu}\.)?(?: \p{Lu}[\p{L}'’\-]+){1,2}"
+"""A name of two or three words."""
+_NOUN = "(?:" + "|".join(sorted(NOUNS)) + "|doctor|nurse|driver)s?"
+_INNER = re.compile(r'"name"\s*:\s*"([^"]+)"')
+_PAIR = r"\b\p{Lu}[\p{Ll}'’\-]+ (?:\p{Lu}\. )?\p{Lu}[\p{L}'’\-]+"
+_PLACES = (
+    (r"\b(?:[Mm]y name is|Mr|Mrs|Ms|Mx|Dr|Prof|Herrn?|Frau)\.?\s+(?:(?:Dr|Prof|med)\.?\s+)*"
+     r"\p{Lu}[\p{L}'’\-]+(?: \p{Lu}[\p{L}'’\-]+){0,2}",
+     re.compile(r"^(?:[Mm]y name is|\w+\.?)\s+(?:(?:Dr|Prof|med)\b\.?\s+)*(.*)")),
+    (rf"{_WRITTEN}[\\\"']{{0,2}} ?<[\w.+%-]+@", re.compile(r"^([^\\\"<]+)")),
+    (rf"\"{_NOUN}\"\s*:\s*\[?\s*\{{[^{{}}]{{0,400}}?\"name\"\s*:\s*\"{_WRITTEN}\"", _INNER),
+    (rf"\"name\"\s*:\s*\"{_WRITTEN}\"[^{{}}]{{0,400}}?\"(?:(?i:\w*birth\w*)|dob|gender|nationality)\"", _INNER))
+"""Where names are written out, and the name there: in an object that is called a person, or has what only persons have."""
+_LATELY = 1 << 18
+"""Texts of which is kept in mind that they were seen."""
+_TOGETHER = 1 << 23
+"""Bytes of texts that are looked at together."""
+_NONE = pl.DataFrame(schema={"text": pl.String(), "said": pl.Boolean()})
+
+
+def states_who() -> pl.Expr:
+    """Whether an event's `name` is an identity, and no hash of one."""
+    return ~pl.col("kind").is_in(_OF_NOBODY) & ~pl.col("name").str.starts_with("cookie:")
+
+
+class Finding:
+    """What was seen so far; `finish` before it is judged."""
+
+    def __init__(self) -> None:
+        self.pairs: set[Pair] = set()
+        self.names: set[tuple[str, ...]] = set()
+        """Words of names that stood after a cue, in lower case."""
+        self.words: Counter[str] = Counter()
+        """Words of messages, in lower case -> how many different texts hold them."""
+        self.identities: set[str] = set()
+        """Who did something, as events state it."""
+        self.tools: set[str] = set()
+        self.segments: set[tuple[str, str]] = set()
+        """Names in paths of requests, and the ids that stand behind them."""
+        self._lately, self._seed = pl.Series(dtype=pl.UInt64), randbits(64)
+        """Hashes of texts, by a seed that nobody knows: none can be made to look like another one."""
+        self._waiting, self._n_bytes = [_NONE], 0
+        """Texts that are still to be looked at, and whether somebody said them."""
+
+    def see(self, events: pl.DataFrame) -> None:
+        """Take in the events of a reading."""
+        paths = events.filter(pl.col("kind").is_in(ON_PATHS))["tool"].drop_nulls().unique()
+        behind = paths.str.extract_all(_BEHIND).explode().drop_nulls().unique()
+        self.segments.update(segment for each in behind if (segment := id_behind(each)))
+        self.identities.update(events.filter(states_who())["name"].unique())
+        self.tools.update(events.filter(pl.col("kind").is_in(["call", "result"]))["tool"].drop_nulls().unique())
+        spoken = events.filter(pl.col("kind").is_in(["message", "feedback", "reasoning"]))
+        said_texts = pl.concat([spoken["content"], spoken["value"]]).drop_nulls().unique()
+        lower = said_texts.str.to_lowercase().str.extract_all(r"\p{L}{4,}").list.unique().explode().drop_nulls()
+        self.words.update(dict(lower.to_frame("word").group_by("word").len().iter_rows()))
+        self._put_off(pl.concat([events[name].drop_nulls() for name in TEXTS]).unique(), False)
+        self._put_off(said_texts, True)
+        if self._n_bytes >= _TOGETHER:
+            self.finish()
+
+    def finish(self) -> None:
+        """Look at the texts that wait: many are looked at together."""
+        texts = pl.concat(self._waiting).group_by("text").agg(pl.col("said").any())
+        self._waiting, self._n_bytes = [_NONE], 0
+        if not texts.is_empty():
+            self._see_names(texts.filter("said")["text"])
+            self._see_texts(texts["text"])
+
+    def _put_off(self, texts: pl.Series, is_spoken: bool) -> None:
+        """Let texts wait that no file told lately: several tell the same."""
+        hashes = texts.hash(self._seed ^ is_spoken)
+        is_new = ~hashes.is_in(self._lately.implode())
+        self._lately = pl.concat([self._lately if len(self._lately) < _LATELY else self._lately.clear(), hashes.filter(is_new)])
+        new = texts.filter(is_new)
+        self._waiting.append(pl.DataFrame({"text": new, "said": pl.repeat(is_spoken, len(new), eager=True)}))
+        self._n_bytes += int(new.estimated_size())
+
+    def _see_texts(self, texts: pl.Series) -> None:
+        """Fields with their values, and names that are written out, in texts of any kind."""
+        wide = texts.str.len_bytes() != texts.str.len_chars()
+        if wide.any():
+            texts = pl.concat([texts.filter(~wide), texts.filter(wide).str.normalize("NFC")])
+        plain = unescaped(texts)
+        self.pairs.update(pairs_of(plain))
+        for pattern, inner in _PLACES:
+            for each in plain.str.extract_all(pattern).explode().drop_nulls().unique():
+                if (match := inner.search(each)) and (name := _introduced(_words(match[1]), True)):
+                    self.names.add(name)
+
+    def _see_names(self, texts: pl.Series) -> None:
+        for pattern, cue, is_sure in _CUES:
+            for each in texts.str.extract_all(pattern).explode().drop_nulls().unique():
+                if (match := cue.match(each)) and (name := _introduced(_words(match[1]), is_sure)):
+                    self.names.add(name)
+        for pair in texts.str.extract_all(_PAIR).explode().drop_nulls().unique():
+            words = _words(pair)
+            if len(words) > 1 and is_given(lowered(words[0])) and not is_plain(lowered(words[-1])):
+                self.names.add(tuple(lowered(word) for word in words if len(word) > 1))
+
+
+def _words(text: str) -> list[str]:
+    return [word.removesuffix("'s").removesuffix("’s").rstrip("'’-") for word in text.split()]
+
+
+def _introduced(words: list[str], strong: bool) -> tuple[str, ...]:
+    """Return the words at the beginning that are a name."""
+    name: list[str] = []
+    for word in words:
+        lower = lowered(word)
+        is_one = is_listed(lower) or (word[:1].isupper() and not is_plain(lower) and bool(strong or name))
+        is_one |= is_household(lower) and word[:1].isupper() and bool(strong or name)
+        if not is_one or is_plain(lower):
+            break
+        name.append(lower)
+    lone = len(name) == 1 and not strong and not is_given(name[0])
+    return () if lone else tuple(name)

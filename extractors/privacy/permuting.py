@@ -1,40 +1,55 @@
-"""A keyed permutation without fixed points of any finite set, and of the texts of one shape.
+"""Permute finite sets and texts of one shape with a key, without fixed points.
 
-In: a key, a kind, a number below n (or a text). Out: another number below n (a text of the same shape): digits become digits,
-letters letters of the same case and script, everything else stays. Two have never the same image. A Feistel network over the
-next power of four with cycle walking (Black and Rogaway 2002), its rounds keyed hashes; x becomes the successor of its rank, so
-nothing stays itself. What it does not hide: the shape, and that equal texts are equal.
-"""
+Input: a key, a kind, and a number below n or a text. Output: another number below n, or a text of the same shape: digits become
+digits, letters letters of the same case and script, everything else stays. No two have the same image. A cipher over the next
+power of two with cycle walking (Black and Rogaway 2002) gives each number a rank; its image is the number of the next rank, so
+nothing stays itself. Does not hide the shape, and that equal texts are equal.
+
+Scheme 2 takes FF1 of NIST SP 800-38G on the AES of `cryptography` as the cipher, the method of the standard that remains: NIST
+withdrew FF3. Scheme 1, of keys that were made before, takes a Feistel network of keyed hashes. In a domain of few values (the
+revision of the standard asks for a million) guessing is easy with any cipher."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
 from functools import lru_cache
+from typing import NamedTuple
+
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from extractors.privacy.letters import alphabet_of
 
-_FORTH = range(8)
-"""Rounds."""
-_BACK = range(7, -1, -1)
+SCHEMES = (1, 2)
+_NETWORK_ROUNDS = 8
 Accept = Callable[[str], bool]
 
 
 class Permutation:
     """A permutation of the numbers below n for each n and tweak."""
 
-    def __init__(self, key: bytes, kind: str) -> None:
-        self._key = hashlib.blake2b(kind.encode(), key=key[:64], digest_size=32).digest()
+    def __init__(self, key: bytes, kind: str, scheme: int = SCHEMES[-1]) -> None:
+        own = hashlib.blake2b(kind.encode(), key=key[:64], digest_size=32).digest()
+        self._cipher = FF1(own, 2) if scheme == 2 else _HashedNetwork(own)
+        self._step = 1 if scheme == 2 else 2
+        """A length is a multiple of it: the halves of the network are equally long."""
 
     def number(self, value: int, n: int, tweak: str = "") -> int:
-        """The image of `value` among the numbers below n; where there is only one, itself."""
+        """Give the image of `value` among the numbers below n; if there is only one, itself."""
         if n < 2:
             return value
-        half = max(1, ((n - 1).bit_length() + 1) // 2)
-        return self._walk((self._walk(value, n, half, tweak, True) + 1) % n, n, half, tweak, False)
+        length = max(2, -(-(n - 1).bit_length() // self._step) * self._step)
+        given = tweak.encode("utf-8", "surrogatepass")
+        rank = self._cipher.encrypt(value, length, given)
+        while rank >= n:
+            rank = self._cipher.encrypt(rank, length, given)
+        image = self._cipher.decrypt((rank + 1) % n, length, given)
+        while image >= n:
+            image = self._cipher.decrypt(image, length, given)
+        return image
 
     def shaped(self, text: str, accept: Accept | None = None) -> str:
-        """The image of a text among those of its shape; among those that `accept` takes, where it takes the text."""
+        """Return the image of a text among those of its shape; among those that `accept` takes, where it takes the text."""
         alphabets = [alphabet_of(sign, index == 0) for index, sign in enumerate(text)]
         shape = "".join(each[:1] if each else sign for each, sign in zip(alphabets, text, strict=True))
         n, value = 1, 0
@@ -47,31 +62,35 @@ class Permutation:
             if accept is None or accept(made) or made == text:
                 return made
 
-    def _walk(self, value: int, n: int, half: int, tweak: str, forth: bool) -> int:
-        while True:
-            value = self._network(value, half, tweak, forth)
-            if value < n:
-                return value
 
-    def _network(self, value: int, half: int, tweak: str, forth: bool) -> int:
-        mask, key = (1 << half) - 1, self._key
-        left, right = value >> half, value & mask
-        if forth:
-            for number in _FORTH:
-                left, right = right, left ^ (_round(key, tweak, number, right, half) & mask)
-        else:
-            for number in _BACK:
-                left, right = right ^ (_round(key, tweak, number, left, half) & mask), left
-        return left << half | right
+class _HashedNetwork:
+    """Scheme 1: a Feistel network, its rounds keyed BLAKE2 hashes."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def encrypt(self, value: int, length: int, tweak: bytes) -> int:
+        half = length // 2
+        high, low = value >> half, value & (1 << half) - 1
+        for number in range(_NETWORK_ROUNDS):
+            high, low = low, high ^ _hashed_round(self._key, tweak, number, low, half)
+        return high << half | low
+
+    def decrypt(self, value: int, length: int, tweak: bytes) -> int:
+        half = length // 2
+        high, low = value >> half, value & (1 << half) - 1
+        for number in reversed(range(_NETWORK_ROUNDS)):
+            high, low = low ^ _hashed_round(self._key, tweak, number, high, half), high
+        return high << half | low
 
 
 @lru_cache(1 << 16)
-def _round(key: bytes, tweak: str, number: int, value: int, half: int) -> int:
+def _hashed_round(key: bytes, tweak: bytes, number: int, value: int, half: int) -> int:
     size = (half + 7) // 8
-    told = f"{tweak}\0{number}\0{half}\0{value}".encode("utf-8", "surrogatepass")
-    if size <= 64:
-        return int.from_bytes(hashlib.blake2b(told, key=key, digest_size=size).digest())
-    return int.from_bytes(hashlib.shake_256(key + told).digest(size))
+    message = tweak + f"\0{number}\0{half}\0{value}".encode()
+    digest = hashlib.blake2b(message, key=key, digest_size=size).digest() if size <= 64 else \
+        hashlib.shake_256(key + message).digest(size)
+    return int.from_bytes(digest, "big") & (1 << half) - 1
 
 
 def _spelled(text: str, alphabets: list[str], value: int) -> str:
@@ -83,3 +102,70 @@ def _spelled(text: str, alphabets: list[str], value: int) -> str:
         else:
             signs.append(sign)
     return "".join(reversed(signs))
+
+
+_ROUNDS = 10
+
+
+class _Shared(NamedTuple):
+    """What the rounds of one length and tweak share."""
+
+    sizes: tuple[int, int]
+    """Values below which the left and the right half are."""
+    mac: int
+    """CBC-MAC over the whole blocks that are the same in all rounds."""
+    rest: bytes
+    """What is the same after these blocks."""
+    n_bytes: int
+    n_out: int
+    """Sizes of a half and of what a round makes of it."""
+
+
+class FF1:
+    """FF1 with one key (16, 24 or 32 bytes) and radix (2 to 65536).
+
+    A numeral string over the radix is handled as the number that it spells, the first numeral most significant."""
+
+    def __init__(self, key: bytes, radix: int) -> None:
+        self._aes = Cipher(algorithms.AES(key), modes.ECB()).encryptor()   # of single blocks: the CBC-MAC is made here
+        self._radix = radix
+        self._prepared = lru_cache(1 << 10)(self._prepare)
+
+    def encrypt(self, value: int, length: int, tweak: bytes = b"") -> int:
+        """Encrypt the numeral string of this length (at least 2) that spells `value`."""
+        shared = self._prepared(length, tweak)
+        sizes = shared.sizes
+        a, b = divmod(value, sizes[1])
+        for number in range(_ROUNDS):
+            a, b = b, (a + self._round(number, b, shared)) % sizes[number % 2]
+        return a * sizes[1] + b
+
+    def decrypt(self, value: int, length: int, tweak: bytes = b"") -> int:
+        """Invert `encrypt`."""
+        shared = self._prepared(length, tweak)
+        sizes = shared.sizes
+        a, b = divmod(value, sizes[1])
+        for number in reversed(range(_ROUNDS)):
+            a, b = (b - self._round(number, a, shared)) % sizes[number % 2], a
+        return a * sizes[1] + b
+
+    def _prepare(self, length: int, tweak: bytes) -> _Shared:
+        sizes = self._radix ** (length // 2), self._radix ** (length - length // 2)
+        n_bytes = ((sizes[1] - 1).bit_length() + 7) // 8
+        same = bytes((1, 2, 1)) + self._radix.to_bytes(3, "big") + bytes((_ROUNDS, length // 2 % 256))
+        same += length.to_bytes(4, "big") + len(tweak).to_bytes(4, "big") + tweak + bytes((-len(tweak) - n_bytes - 1) % 16)
+        whole = len(same) // 16 * 16
+        return _Shared(sizes, self._mac(0, same[:whole]), same[whole:], n_bytes, 4 * ((n_bytes + 3) // 4) + 4)
+
+    def _round(self, number: int, half: int, shared: _Shared) -> int:
+        """Return what a round adds (steps 6.i to 6.iv), made from the half that stays."""
+        mac = self._mac(shared.mac, shared.rest + bytes((number,)) + half.to_bytes(shared.n_bytes, "big"))
+        out = mac.to_bytes(16, "big")
+        for count in range(1, (shared.n_out + 15) // 16):
+            out += self._aes.update((mac ^ count).to_bytes(16, "big"))
+        return int.from_bytes(out[:shared.n_out], "big")
+
+    def _mac(self, mac: int, blocks: bytes) -> int:
+        for at in range(0, len(blocks), 16):
+            mac = int.from_bytes(self._aes.update((mac ^ int.from_bytes(blocks[at:at + 16], "big")).to_bytes(16, "big")), "big")
+        return mac

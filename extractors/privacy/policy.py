@@ -5,8 +5,7 @@
     [keep]
     values = ["Jordan"]          # words and values that are no one's
 
-In: the file. Out: a `Policy`. It adds to what is found by names and looks (`fields`), and wins over it.
-"""
+In: the file. Out: a `Policy`. It adds to what is found by names and looks (`fields`), and wins over it."""
 
 from __future__ import annotations
 
@@ -45,12 +44,12 @@ class Policy(BaseModel):
     @property
     def policy_id(self) -> str:
         """Version of the rules, and what a person said beside them: `1`, `1+0a1b2c3d`."""
-        told = [sorted(self.fields.items()), sorted(self.keep.values)]
-        return VERSION + ("" if told == [[], []] else f"+{hashlib.sha256(repr(told).encode()).hexdigest()[:8]}")
+        settings = [sorted(self.fields.items()), sorted(self.keep.values)]
+        return VERSION + ("" if settings == [[], []] else f"+{hashlib.sha256(repr(settings).encode()).hexdigest()[:8]}")
 
 
 def load(path: Path | str) -> Policy:
-    """The policy in a TOML file. Raises InputError, one sentence with the file and the mend."""
+    """Read the policy in a TOML file. Raises InputError, one sentence with the file and the hint."""
     try:
         return Policy.model_validate(tomllib.loads(Path(path).read_text("utf-8")))
     except OSError as error:

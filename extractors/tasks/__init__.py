@@ -1,41 +1,31 @@
 """Tasks: what was asked for, at an instant, in a service.
 
 In: sessions and their turns, outcomes, the effects of tools, and how each service's sessions begin. Out: a frame of
-`Task`, verdicts for the sessions that are no task, and the leakage report of the split.
+`Task`, decisions for the sessions that are no task, and the leakage report of the split.
 
 In a service whose sessions all start from the same state, sessions that ask for the same thing are one task; where all
 share one living world every session is a task of its own. Each part says in its own text what it sees and does not see:
-`asking` (goals), `instances` (same request), `families`, `slots`, `splits`, `leakage`.
-"""
+`requests`, `goals`, `goal_slots`, `provenance`, `details`, `splits`."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from extractors.tasks.arguments import calls_of, values_of
-from extractors.tasks.asking import ask, heard
-from extractors.tasks.details import details
-from extractors.tasks.duplicates import near_duplicates
-from extractors.tasks.frequency import family_table, rated
+from extractors.tasks.arguments import calls_of, fill_slots, values_of
+from extractors.tasks.details import details, family_table, rated, signatures
 from extractors.tasks.goal_slots import goal_slots
-from extractors.tasks.goals import find_goals, kind_id, kinds_of
-from extractors.tasks.instances import same_request
-from extractors.tasks.leakage import report
+from extractors.tasks.goals import continued, find_goals, id_of, kinds_of
+from extractors.tasks.names import asked_by
 from extractors.tasks.provenance import trace
-from extractors.tasks.returning import continued
-from extractors.tasks.signatures import signatures
-from extractors.tasks.slots import fill_slots
-from extractors.tasks.splits import choose_sides
-from extractors.tasks.wording import asked_by
-from warehouse.records import Family, Goal, Remember, Task, anew, empty, frame_schema
+from extractors.tasks.requests import find_requests, same_request, stated_requests
+from extractors.tasks.splits import choose_sides, near_duplicates, report
+from warehouse.records import Family, Goal, Memoize, Task, empty, frame_schema, recompute
 
 _RECKONS = ("pure", "constant")
 """Effects of tools that only reckon."""
-
 GATE = 0.5
 """Probability of success from which on a session counts as known-good."""
 
@@ -45,72 +35,66 @@ class Tasks(NamedTuple):
 
     tasks: pl.DataFrame
     """Frame of `Task`, by task_id."""
-    verdicts: pl.DataFrame
-    """Frame of `Verdict`, stage `tasks`: sessions that are in no task."""
+    decisions: pl.DataFrame
+    """Frame of `Decision`, stage `tasks`: sessions that are in no task."""
     goals: pl.DataFrame
     """Frame of `Goal`, by session and place."""
     families: pl.DataFrame
     """Frame of `Family`, by family."""
 
 
-def goals_of(
-    sessions: pl.DataFrame, turns: pl.DataFrame, effects: pl.DataFrame, starts_from: Mapping[str, str] | None = None,
-    remember: Remember = anew,
-) -> pl.DataFrame:
+def goals_of(sessions: pl.DataFrame, turns: pl.DataFrame, effects: pl.DataFrame, starts_from: Mapping[str, str] | None = None,
+             memoize: Memoize = recompute) -> pl.DataFrame:
     """Frame of `Goal`, by session and place: what each session that asked for something was for.
 
-    `effects` and `starts_from` as in `find`: where sessions all begin alike, none goes on with another.
-    """
-    asked = heard(sessions, turns)
-    if asked.is_empty():
+    `effects` and `starts_from` as in `find`: where sessions all begin alike, none goes on with another."""
+    requests = stated_requests(sessions, turns)
+    if requests.is_empty():
         return empty(Goal)
     calls = calls_of(turns, effects)
-    goals = find_goals(asked, turns, calls)
-    ids = pl.struct("service", "session_id", "place").map_elements(_goal_id, return_dtype=pl.String).alias("goal_id")
-    kinds = pl.struct("service", "label").map_elements(lambda row: kind_id(**row), return_dtype=pl.String).alias("kind")
-    named = goals.with_columns(ids, kinds, pl.col("words").alias("goal"), pl.col("label").alias("asks"))
-    slots = goal_slots(goals, turns, calls, values_of(calls), remember)
+    goals = find_goals(requests, turns, calls)
+    ids = pl.struct("service", "session_id", "place").map_elements(lambda row: id_of(*row.values()), return_dtype=pl.String)
+    kinds = pl.struct("service", "label").map_elements(
+        lambda row: id_of(row["service"], [row["label"]]), return_dtype=pl.String)
+    named = goals.with_columns(goal_id=ids, kind=kinds, goal="words", asks="label")
+    slots = goal_slots(goals, turns, calls, values_of(calls), memoize)
     filled = named.join(kinds_of(goals).select("session_id", "family"), on="session_id").join(slots, on=["session_id", "place"])
-    reset = [service for service, start in (starts_from or {}).items() if start == "reset"]
-    later = continued(filled.filter(~pl.col("service").is_in(reset)), sessions)
+    later = continued(filled.filter(~_is_reset(starts_from or {})), sessions)
     return filled.join(later, on="goal_id", how="left").select(list(frame_schema(Goal))).sort("session_id", "place")
 
 
-def find(
-    sessions: pl.DataFrame,
-    turns: pl.DataFrame,
-    outcomes: pl.DataFrame,
-    effects: pl.DataFrame,
-    starts_from: Mapping[str, str],
-    gate: float = GATE,
-    goals: pl.DataFrame | None = None,
-    remember: Remember = anew,
-) -> Tasks:
-    """Find the tasks in sessions: every session is in exactly one task, or in a verdict that says why not.
+def find(sessions: pl.DataFrame, turns: pl.DataFrame, outcomes: pl.DataFrame, effects: pl.DataFrame,
+         starts_from: Mapping[str, str], gate: float = GATE, goals: pl.DataFrame | None = None,
+         memoize: Memoize = recompute) -> Tasks:
+    """Find the tasks in sessions: every session is in exactly one task, or in a decision that says why not.
 
     `effects`: frame of service, tool, effect. `starts_from`: service -> `reset` or `shared` (a service that it does not
     name is shared: sessions are then never taken for the same task). `goals`: of `goals_of`, where the caller has them.
-    Does not depend on the order of rows.
-    """
-    asked, verdicts = ask(sessions, turns)
+    Does not depend on the order of rows."""
+    requests, decisions = find_requests(sessions, turns)
     if goals is None:
-        goals = goals_of(sessions, turns, effects, starts_from, remember)
-    if asked.is_empty():
-        return Tasks(empty(Task), verdicts, goals, empty(Family))
+        goals = goals_of(sessions, turns, effects, starts_from, memoize)
+    if requests.is_empty():
+        return Tasks(empty(Task), decisions, goals, empty(Family))
     calls = calls_of(turns, effects)
     values = values_of(calls)
-    members = _members(asked, goals.select("session_id", "family").unique(), outcomes, starts_from, gate)
+    members = _members(requests, goals.select("session_id", "family").unique(), outcomes, starts_from, gate)
     sides = choose_sides(members, calls, values)
-    slots = fill_slots(asked, members, calls, values)
+    slots = fill_slots(requests, members, calls, values)
     reckoners = frozenset(effects.filter(pl.col("effect").is_in(_RECKONS)).select("service", "tool").iter_rows())
-    traced = trace(members, turns, calls, values, reckoners, remember)
+    traced = trace(members, turns, calls, values, reckoners, memoize)
     of_families, of_tasks = rated(members)
-    known = details(members, calls, traced, reckoners).join(of_tasks.rename({"name": "task"}), on="task", how="left").join(
-        signatures(_best(members, "task"), calls, effects, traced).rename({"group": "task"}), on="task", how="left")
-    tasks = _tasks(members, sides.tasks, slots.join(known, on="task", how="full", coalesce=True), starts_from)
+    task_details = (
+        details(members, calls, traced, reckoners).join(of_tasks.rename({"name": "task"}), on="task", how="left")
+        .join(signatures(_best(members, "task"), calls, effects, traced).rename({"group": "task"}), on="task", how="left"))
+    tasks = _tasks(members, sides.tasks, slots.join(task_details, on="task", how="full", coalesce=True), starts_from)
     kinds = kinds_of(goals.rename({"asks": "label"}))
     signed = signatures(_best(members, "family"), calls, effects, traced)
-    return Tasks(tasks, verdicts, goals, family_table(members, kinds, of_families, signed))
+    return Tasks(tasks, decisions, goals, family_table(members, kinds, of_families, signed))
+
+
+def _is_reset(starts_from: Mapping[str, str]) -> pl.Expr:
+    return pl.col("service").is_in([service for service, start in starts_from.items() if start == "reset"])
 
 
 def _best(members: pl.DataFrame, by: str) -> pl.DataFrame:
@@ -119,20 +103,16 @@ def _best(members: pl.DataFrame, by: str) -> pl.DataFrame:
     return best.select(pl.col(by).alias("group"), "session_id")
 
 
-def leakage(
-    tasks: pl.DataFrame, sessions: pl.DataFrame, turns: pl.DataFrame, effects: pl.DataFrame
-) -> dict[str, dict[str, Any]]:
-    """What the sides of the tasks' split still share, per service, as JSON values (`leakage.report` says what)."""
+def leakage(tasks: pl.DataFrame, sessions: pl.DataFrame, turns: pl.DataFrame,
+            effects: pl.DataFrame) -> dict[str, dict[str, Any]]:
+    """Return what the sides of the tasks' split still share, per service, as JSON values (`splits.report` lists them)."""
     if tasks.is_empty():
         return {}
-    asked, _ = ask(sessions, turns)
+    requests, _ = find_requests(sessions, turns)
     of_task = tasks.select(pl.col("task_id").alias("task"), "family", "session_ids").explode("session_ids")
     members = (
-        of_task.rename({"session_ids": "session_id"})
-        .join(asked, on="session_id")
-        .join(near_duplicates(asked), on="session_id")
-        .sort("task", "session_id")
-    )
+        of_task.rename({"session_ids": "session_id"}).join(requests, on="session_id")
+        .join(near_duplicates(requests), on="session_id").sort("task", "session_id"))
     calls = calls_of(turns, effects)
     ties = choose_sides(members, calls, values_of(calls))
     split = tasks.select(pl.col("task_id").alias("task"), "split")
@@ -142,70 +122,39 @@ def leakage(
     return report(sides, tasks.select(pl.col("task_id").alias("task"), "goal", n_sessions).join(words, on="task"))
 
 
-def _members(
-    asked: pl.DataFrame, kinds: pl.DataFrame, outcomes: pl.DataFrame, starts_from: Mapping[str, str], gate: float
-) -> pl.DataFrame:
+def _members(requests: pl.DataFrame, kinds: pl.DataFrame, outcomes: pl.DataFrame, starts_from: Mapping[str, str],
+             gate: float) -> pl.DataFrame:
     """One row a session: its task, the task's family, and how well it went."""
-    reset = pl.col("service").is_in([service for service, start in starts_from.items() if start == "reset"])
+    reset = _is_reset(starts_from)
     joined = (
-        asked.join(same_request(asked.filter(reset)), on="session_id", how="left")
+        requests.join(same_request(requests.filter(reset)), on="session_id", how="left")
         .join(kinds.select("session_id", "family"), on="session_id")
         .join(outcomes.select("session_id", "probability"), on="session_id", how="left")
-        .with_columns(pl.when(reset).then("request").otherwise("session_id").alias("group"))
-    )
+        .with_columns(pl.when(reset).then("request").otherwise("session_id").alias("group")))
     ids = (
-        joined.group_by("service", "group")
-        .agg(pl.col("session_id").sort())
-        .with_columns(pl.struct("service", "session_id").map_elements(_task_id, return_dtype=pl.String).alias("task"))
-    )
+        joined.group_by("service", "group").agg(pl.col("session_id").sort())
+        .with_columns(pl.struct("service", "session_id").map_elements(
+            lambda row: id_of(row["service"], *row["session_id"]), return_dtype=pl.String).alias("task")))
     families = (
-        joined.group_by("group", "service", "family")
-        .agg(pl.len().alias("n"))
+        joined.group_by("group", "service", "family").agg(pl.len().alias("n"))
         .sort("group", "service", "n", "family", descending=[False, False, True, False])
-        .group_by("group", "service", maintain_order=True)
-        .agg(pl.col("family").first())
-    )
+        .group_by("group", "service", maintain_order=True).agg(pl.col("family").first()))
     return (
-        joined.drop("family")
-        .join(ids.select("service", "group", "task"), on=["service", "group"])
-        .join(families, on=["service", "group"])
-        .with_columns((pl.col("probability") >= gate).fill_null(False).alias("good"))
-        .join(near_duplicates(asked), on="session_id")
-        .sort("task", "session_id")
-    )
+        joined.drop("family").join(ids.select("service", "group", "task"), on=["service", "group"])
+        .join(families, on=["service", "group"]).with_columns((pl.col("probability") >= gate).fill_null(False).alias("good"))
+        .join(near_duplicates(requests), on="session_id").sort("task", "session_id"))
 
 
 def _tasks(members: pl.DataFrame, sides: pl.DataFrame, slots: pl.DataFrame, starts_from: Mapping[str, str]) -> pl.DataFrame:
     best_first = members.sort("task", "probability", "session_id", descending=[False, True, False], nulls_last=True)
-    reset = pl.col("service").is_in([service for service, start in starts_from.items() if start == "reset"])
     rows = best_first.group_by("task", maintain_order=True).agg(
-        pl.col("service", "family", "goal").first(),
-        pl.col("session_id").sort().alias("session_ids"),
-        pl.col("session_id").filter(pl.col("good")).alias("good_session_ids"),
-        pl.col("started_at").min(),
-        (1.0 - pl.col("probability").mean()).round(9).alias("difficulty"),
-    )
+        pl.col("service", "family", "goal").first(), pl.col("session_id").sort().alias("session_ids"),
+        pl.col("session_id").filter(pl.col("good")).alias("good_session_ids"), pl.col("started_at").min(),
+        (1.0 - pl.col("probability").mean()).round(9).alias("difficulty"))
     return (
         rows.with_columns(pl.col("goal").map_elements(asked_by, return_dtype=pl.String))
-        .join(sides.select("task", "split"), on="task")
-        .join(slots, on="task", how="left")
-        .with_columns(
-            pl.col("slots").fill_null("{}"),
-            pl.col("signature").fill_null("[]"),
-            pl.when(reset).then(None).otherwise("started_at").alias("starts_at"),
-            pl.lit(None, dtype=pl.String).alias("segment_of"),
-            pl.lit(None, dtype=pl.String).alias("derived_from"),
-        )
-        .rename({"task": "task_id"})
-        .select(list(frame_schema(Task)))
-        .cast(pl.Schema(frame_schema(Task)))
-        .sort("task_id")
-    )
-
-
-def _goal_id(row: dict[str, Any]) -> str:
-    return hashlib.sha256(f"{row['service']}\0{row['session_id']}\0{row['place']}".encode()).hexdigest()[:16]
-
-
-def _task_id(row: dict[str, Any]) -> str:
-    return hashlib.sha256("\0".join([str(row["service"]), *row["session_id"]]).encode()).hexdigest()[:16]
+        .join(sides.select("task", "split"), on="task").join(slots, on="task", how="left").with_columns(
+            pl.col("slots").fill_null("{}"), pl.col("signature").fill_null("[]"),
+            pl.when(_is_reset(starts_from)).then(None).otherwise("started_at").alias("starts_at"),
+            pl.lit(None, dtype=pl.String).alias("segment_of"), pl.lit(None, dtype=pl.String).alias("derived_from"))
+        .rename({"task": "task_id"}).select(list(frame_schema(Task))).cast(pl.Schema(frame_schema(Task))).sort("task_id"))

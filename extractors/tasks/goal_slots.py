@@ -1,34 +1,39 @@
-"""Slots of goals: what each argument of a goal's kind should be, as its words ask (`resolving`).
+"""Resolve the slots of goals: which value each argument should have, whatever was done.
 
-A goal's slots are the arguments of the tool that names its kind. Where no tool does (questions), they are those arguments of
-looking tools that most goals of the kind name in their words.
+A goal's slots are the arguments of the tool that names its kind; if no tool does (questions), the arguments of reading tools
+that most goals of the kind name. Candidates are runs of the user's words and values of answers whose records the words
+describe. Logistic regression over features of the candidates (full-batch AdaGrad; Duchi, Hazan, Singer 2011; a fixed number of
+steps) learns from all calls of the kind which candidate is meant, so one deviating call is outvoted. A value that is in no
+words and no answer is used only if nearly all calls have it.
 
-Sees: calls of the kind in all sessions, as examples of what words mean. Does not see: arguments of kinds with few calls.
-"""
+Sees the words that ask, later words of the same goal, answers that the session read, and answers of other sessions to entities
+that the words name. Does not see: what was neither said nor read; negation; arguments of kinds with few calls."""
 
 from __future__ import annotations
 
-import json
+import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import NamedTuple
 
+import numpy as np
+import orjson
 import polars as pl
 
-from extractors.tasks.looked_up import Answer, read
-from extractors.tasks.resolving import SUPPORT, Request, resolve
-from extractors.tasks.spans import phrases_of
-from warehouse.records import Remember, anew
+from extractors.tasks.answers import Answer, AnswerValue, read
+from extractors.tasks.arguments import slots_json
+from extractors.tasks.words import phrases_of, shape_of, spans_of
+from warehouse.records import Memoize, recompute
 
 _FEW = 3
-"""Things that share a name at most, for the name to lead to them."""
-
+"""Entities that share a name at most, for the name to lead to them."""
 _MOSTLY = 0.5
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
-class _Goal(NamedTuple):
+class _SlotGoal(NamedTuple):
     session_id: str
     place: int
     service: str
@@ -51,17 +56,19 @@ class _Call(NamedTuple):
 
 
 _Named = Mapping[str, Sequence[tuple[str, Sequence[_Call]]]]
-"""Name -> (arguments, looks in order of time) of the things that have it."""
+"""Name -> (arguments, reads in order of time) of the entities that have it."""
 
 
-def goal_slots(
-    goals: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame, remember: Remember = anew
-) -> pl.DataFrame:
+def goal_slots(goals: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame,
+               memoize: Memoize = recompute) -> pl.DataFrame:
     """Columns session_id, place, slots (JSON object: argument -> value, or list of values)."""
-    read_goals = [_Goal(*row) for row in goals.sort("session_id", "place").select(_Goal._fields).iter_rows()]
+    read_goals = [_SlotGoal(*row) for row in goals.sort("session_id", "place").select(_SlotGoal._fields).iter_rows()]
     called = _calls(calls, turns, values)
-    said = _said(turns)
-    by_kind: dict[tuple[str, str], list[_Goal]] = defaultdict(list)
+    spoken = turns.filter((pl.col("kind") == "message") & (pl.col("role") == "user")).sort("session_id", "position")
+    user_messages: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for session, position, text in spoken.select("session_id", "position", "content").iter_rows():
+        user_messages[session].append((position, text or ""))
+    by_kind: dict[tuple[str, str], list[_SlotGoal]] = defaultdict(list)
     for goal in read_goals:
         by_kind[goal.service, goal.label].append(goal)
     n_alike = Counter((goal.session_id, goal.label) for goal in read_goals)
@@ -69,75 +76,68 @@ def goal_slots(
     named = {service: _by_name(call for session in sessions for call in called[session])
              for service, sessions in calls.group_by("service").agg(pl.col("session_id").unique().sort()).iter_rows()}
     rows = []
-    for (service, label), asked in sorted(by_kind.items()):
-        given = _given(label, asked, called, n_alike, n_goals)
-        requests = [_request(goal, called[goal.session_id], said[goal.session_id], named.get(service, {})) for goal in asked]
-        for goal, slots in zip(asked, resolve(requests, given, remember), strict=True):
-            rows.append((goal.session_id, goal.place, _object(slots)))
+    for (service, label), goals_of_kind in sorted(by_kind.items()):
+        given = _given(label, goals_of_kind, called, n_alike, n_goals)
+        requests = [
+            _request(goal, called[goal.session_id], user_messages[goal.session_id], named.get(service, {}))
+            for goal in goals_of_kind]
+        for goal, slots in zip(goals_of_kind, resolve(requests, given, memoize), strict=True):
+            rows.append((goal.session_id, goal.place, slots_json(slots)))
     return pl.DataFrame(rows, schema={"session_id": pl.String, "place": pl.Int64, "slots": pl.String}, orient="row")
 
 
 def _calls(calls: pl.DataFrame, turns: pl.DataFrame, values: pl.DataFrame) -> Mapping[str, list[_Call]]:
-    """Calls of each session that did not fail, in order."""
+    """Return calls of each session that did not fail, in order."""
     of_turn: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for turn, path, value in values.iter_rows():
         of_turn[turn][path].append(value)
-    found: dict[str, list[_Call]] = defaultdict(list)
+    by_session: dict[str, list[_Call]] = defaultdict(list)
     acted: dict[str, frozenset[str]] = defaultdict(frozenset)
     fine = calls.filter(~pl.col("failed")).join(turns.select("turn_id", "happened_at"), on="turn_id", how="left")
     for session, turn, tool, arguments, position, at, content, acts in fine.sort("session_id", "position").select(
             "session_id", "turn_id", "tool", "arguments", "position", "happened_at", "content", "acts").iter_rows():
         answer = None if acts else read(content or "")
-        found[session].append(_Call(tool, arguments or "", position, at, answer, acted[session], dict(of_turn[turn])))
+        by_session[session].append(_Call(tool, arguments or "", position, at, answer, acted[session], dict(of_turn[turn])))
         if acts:
             acted[session] |= {tool}
-    return found
-
-
-def _said(turns: pl.DataFrame) -> Mapping[str, list[tuple[int, str]]]:
-    """(position, text) of each session's user's messages."""
-    spoken = turns.filter((pl.col("kind") == "message") & (pl.col("role") == "user")).sort("session_id", "position")
-    told: dict[str, list[tuple[int, str]]] = defaultdict(list)
-    for session, position, text in spoken.select("session_id", "position", "content").iter_rows():
-        told[session].append((position, text or ""))
-    return told
+    return by_session
 
 
 def _by_name(calls: Iterable[_Call]) -> _Named:
-    """Looks before anything was done, by what the things are called, where few have the name."""
-    looks: dict[tuple[str, str], list[_Call]] = defaultdict(list)
+    """Group reads before anything was written by the names of what they read, where few entities share the name."""
+    reads: dict[tuple[str, str], list[_Call]] = defaultdict(list)
     for call in calls:
         if call.answer and not call.acted:
-            looks[call.tool, call.arguments].append(call)
-    found: dict[str, list[tuple[str, list[_Call]]]] = defaultdict(list)
-    for (_, arguments), seen in sorted(looks.items()):
-        seen.sort(key=lambda call: (call.at is not None, call.at or _NEVER))
-        for name in sorted({name for call in seen if call.answer for name in call.answer.names}):
-            found[name].append((arguments, seen))
-    return {name: things for name, things in found.items() if len(things) <= _FEW}
+            reads[call.tool, call.arguments].append(call)
+    by_name: dict[str, list[tuple[str, list[_Call]]]] = defaultdict(list)
+    for (_, arguments), same_read in sorted(reads.items()):
+        same_read.sort(key=lambda call: (call.at is not None, call.at or _NEVER))
+        for name in sorted({name for call in same_read if call.answer for name in call.answer.names}):
+            by_name[name].append((arguments, same_read))
+    return {name: things for name, things in by_name.items() if len(things) <= _FEW}
 
 
-def _request(goal: _Goal, calls: Sequence[_Call], said: Sequence[tuple[int, str]], named: _Named) -> Request:
-    later = [text for position, text in said if goal.begins <= position < goal.ends and goal.words not in text]
+def _request(goal: _SlotGoal, calls: Sequence[_Call], user_messages: Sequence[tuple[int, str]], named: _Named) -> Request:
+    later = [text for position, text in user_messages if goal.begins <= position < goal.ends and goal.words not in text]
     own = [call for call in calls if call.position < goal.ends and goal.label not in call.acted]
     met = {(call.tool, call.arguments) for call in own if call.answer}
     began = min((call.at for call in calls if call.at), default=None)
-    told = [(call.tool, call.answer) for call in own if call.answer]
+    answers = [(call.tool, call.answer) for call in own if call.answer]
     for phrase in sorted(phrases_of(goal.words)):
-        for arguments, looks in named.get(phrase, ()):
-            before = [look for look in looks if not (look.at and began) or look.at < began]
+        for arguments, reads in named.get(phrase, ()):
+            before = [read_call for read_call in reads if not (read_call.at and began) or read_call.at < began]
             if before and before[-1].answer and (before[-1].tool, arguments) not in met:
                 met.add((before[-1].tool, arguments))
-                told.append((before[-1].tool, before[-1].answer))
-    return Request(goal.words, "\n".join(later), tuple(told))
+                answers.append((before[-1].tool, before[-1].answer))
+    return Request(goal.words, "\n".join(later), tuple(answers))
 
 
-def _given(label: str, asked: Sequence[_Goal], called: Mapping[str, list[_Call]], n_alike: Mapping[tuple[str, str], int],
+def _given(label: str, goals: Sequence[_SlotGoal], called: Mapping[str, list[_Call]], n_alike: Mapping[tuple[str, str], int],
            n_goals: Mapping[str, int]) -> list[dict[str, list[str]] | None]:
-    """What calls for each goal were given, None where it is not clear which."""
+    """Return what calls for each goal were given, None where it is not clear which."""
     given: list[dict[str, list[str]] | None] = []
     place: Counter[str] = Counter()
-    for goal in asked:
+    for goal in goals:
         own = [call for call in called[goal.session_id] if call.tool == label]
         once = list({call.arguments: call for call in own}.values())
         clear = len(once) == n_alike[goal.session_id, label]
@@ -145,29 +145,217 @@ def _given(label: str, asked: Sequence[_Goal], called: Mapping[str, list[_Call]]
         place[goal.session_id] += 1
     if any(given):
         return given
-    return _looked_for([goal if n_goals[goal.session_id] == 1 else None for goal in asked], called)
+    return _looked_for([goal if n_goals[goal.session_id] == 1 else None for goal in goals], called)
 
 
-def _looked_for(asked: Sequence[_Goal | None], called: Mapping[str, list[_Call]]) -> list[dict[str, list[str]] | None]:
-    """The arguments of calls that stand in the words, where most goals name them."""
-    given: list[dict[str, list[str]] | None] = []
-    for goal in asked:
+def _looked_for(goals: Sequence[_SlotGoal | None], called: Mapping[str, list[_Call]]) -> list[dict[str, list[str]] | None]:
+    """Return the arguments of calls that stand in the words, where most goals name them."""
+    given: list[dict[str, list[str]] | None] = [None] * len(goals)
+    for at, goal in enumerate(goals):
         if goal is None:
-            given.append(None)
             continue
-        said = phrases_of(goal.words)
-        found: dict[str, list[str]] = {}
+        phrases = phrases_of(goal.words)
+        stated: dict[str, list[str]] = {}
         for call in called[goal.session_id]:
             for path, values in call.values.items():
-                if all(value.lower() in said for value in values):
-                    found.setdefault(f"{call.tool}.{path}", values)
-        given.append(found)
-    counts = Counter(name for found in given if found for name in found)
-    n_asked = sum(goal is not None for goal in asked)
+                if all(value.lower() in phrases for value in values):
+                    stated.setdefault(f"{call.tool}.{path}", values)
+        given[at] = stated
+    counts = Counter(name for stated in given if stated for name in stated)
+    n_asked = sum(goal is not None for goal in goals)
     usual = {name for name, n in counts.items() if n >= max(SUPPORT, _MOSTLY * n_asked)}
-    return [found and {name: values for name, values in found.items() if name in usual} for found in given]
+    return [stated and {name: values for name, values in stated.items() if name in usual} for stated in given]
 
 
-def _object(slots: dict[str, list[str]]) -> str:
-    flat = {name: values[0] if len(values) == 1 else values for name, values in slots.items()}
-    return json.dumps(flat, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+_STEPS = 120
+_RATE = 0.7
+_DECAY = 1e-3
+_MIN_ROWS = 3
+"""Rows that have a feature, from which on it counts."""
+
+
+class CandidateModel:
+    """Learnt weights: feature -> nats."""
+
+    def __init__(self, rows: Sequence[Sequence[str]], right: Sequence[bool]) -> None:
+        counts = Counter(name for row in rows for name in row)
+        self._numbers = {name: i + 1 for i, name in enumerate(sorted(name for name, n in counts.items() if n >= _MIN_ROWS))}
+        at, which = self._flat(rows)
+        goal, n_features = np.array(right, dtype=np.float64), len(self._numbers) + 1
+        self._weights, squares = np.zeros(n_features), np.full(n_features, 1e-8)
+        for _ in range(_STEPS):
+            off = (_sure(np.bincount(at, self._weights[which], len(rows))) - goal) / max(1.0, goal.sum())
+            slope = np.bincount(which, off[at], n_features) + _DECAY * self._weights
+            squares += slope * slope
+            self._weights -= _RATE * slope / np.sqrt(squares)
+
+    def __call__(self, rows: Sequence[Sequence[str]]) -> np.ndarray:
+        """Probability of each row."""
+        at, which = self._flat(rows)
+        return _sure(np.bincount(at, self._weights[which], len(rows)))
+
+    def _flat(self, rows: Sequence[Sequence[str]]) -> tuple[np.ndarray, np.ndarray]:
+        """(row, feature) of all that is true; feature 0 is true of every row."""
+        pairs = [(i, number) for i, row in enumerate(rows)
+                 for number in (0, *(self._numbers[name] for name in row if name in self._numbers))]
+        flat = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        return flat[:, 0], flat[:, 1]
+
+
+def _sure(nats: np.ndarray) -> np.ndarray:
+    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(nats, -30.0, 30.0))))
+
+
+SUPPORT = 5
+"""Fewer calls than this teach nothing."""
+_SHARE = 0.05
+"""Share of the calls' values from which on a shape or a source of values is looked at."""
+_COVERED = 0.5
+"""Share of the values that must be among the candidates, or the argument is left."""
+_CONSTANT = 0.9
+_LIKELY = 0.5
+
+
+class Request(NamedTuple):
+    """One goal: what was said and what could be looked up for it."""
+
+    words: str
+    """The words that ask."""
+    later: str
+    """What the user said later on."""
+    answers: tuple[tuple[str, Answer], ...]
+    """(tool, answer)."""
+
+
+class _Terms(NamedTuple):
+    """What values of an argument look like, and where they come from."""
+
+    shapes: frozenset[str]
+    sources: frozenset[tuple[str, str]]
+    frequent: frozenset[str]
+    constant: str | None
+    several: bool
+    """Some calls were given several values."""
+
+
+_Candidates = dict[str, list[str]]
+"""Value -> what is true of it."""
+
+
+def resolve(requests: Sequence[Request], given: Sequence[dict[str, list[str]] | None],
+            memoize: Memoize = recompute) -> list[dict[str, list[str]]]:
+    """Values of each argument for each request. `given`: what a call for it was given, None where there is none or several."""
+    names = sorted({name for values in given if values for name in values})
+    resolved: list[dict[str, list[str]]] = [{} for _ in requests]
+    phrases = [phrases_of(request.words) for request in requests]
+    digests = [_digest([request.words, request.later, [[tool, answer.content] for tool, answer in request.answers]])
+               for request in requests]
+    for name in names:
+        taught = [
+            (request, own_phrases, values[name])
+            for request, own_phrases, values in zip(requests, phrases, given, strict=True)
+            if values and name in values]
+        if len(taught) < SUPPORT:
+            continue
+        terms = _terms(taught)
+        own = _digest([sorted(terms.shapes), sorted(terms.sources), sorted(terms.frequent), terms.constant])
+        candidates: list[_Candidates] = [
+            memoize(["meant", digest, own], partial(_candidates, request, own_phrases, terms))
+            for digest, request, own_phrases in zip(digests, requests, phrases, strict=True)]
+        choice = _choice(
+            [(rows, values[name]) for rows, values in zip(candidates, given, strict=True) if values and name in values])
+        if choice is None:
+            continue
+        sure = iter(choice([row for rows in candidates for row in rows.values()]))
+        for values, rows in zip(resolved, candidates, strict=True):
+            if chosen := _chosen({value: float(next(sure)) for value in rows}, terms.several):
+                values[name] = chosen
+    return resolved
+
+
+def _terms(taught: Sequence[tuple[Request, frozenset[str], list[str]]]) -> _Terms:
+    values = [value for _, _, given in taught for value in given]
+    n = len(values)
+    constant, times = Counter(values).most_common(1)[0]
+    shapes = frozenset(shape for shape, k in Counter(map(shape_of, values)).items() if k >= max(2, _SHARE * n))
+    n_of_source: Counter[tuple[str, str]] = Counter()
+    for request, _, given in taught:
+        n_of_source.update({(tool, path) for tool, answer in request.answers for path, entries in answer.values.items()
+                      if any(each.value in given for each in entries)})
+    sources = frozenset(source for source, k in n_of_source.items() if k >= max(2, _SHARE * len(taught)))
+    frequent = frozenset(value for value, k in Counter(values).items() if k >= max(3, 0.02 * n))
+    several = any(len(given) > 1 for _, _, given in taught)
+    return _Terms(shapes, sources, frequent, constant if times >= _CONSTANT * n else None, several)
+
+
+def _choice(taught: Sequence[tuple[_Candidates, list[str]]]) -> CandidateModel | None:
+    """Which candidate is meant, learnt from what calls were given; None where that is too seldom among them."""
+    rows: list[list[str]] = []
+    right: list[bool] = []
+    covered = 0
+    for candidates, given in taught:
+        wanted = {value.lower() for value in given}
+        right += [value.lower() in wanted for value in candidates]
+        rows += candidates.values()
+        covered += bool(wanted & {value.lower() for value in candidates})
+    return CandidateModel(rows, right) if covered >= _COVERED * len(taught) else None
+
+
+def _chosen(sure: dict[str, float], several: bool) -> list[str]:
+    best = max(sure.values(), default=0.0)
+    if best < _LIKELY / 2:
+        return []
+    if several:
+        return [value for value, p in sure.items() if p >= min(best, _LIKELY)]
+    return [min(value for value, p in sure.items() if p == best)]
+
+
+def _candidates(request: Request, phrases: frozenset[str], terms: _Terms) -> _Candidates:
+    """All values that may be meant."""
+    true: dict[str, set[str]] = {}
+    spelled: dict[str, str] = {}
+    for where, text in (("asked", request.words), ("later", request.later)):
+        for span in spans_of(text, terms.shapes):
+            true.setdefault(span.text.lower(), set()).update((where, *span.features))
+            spelled.setdefault(span.text.lower(), span.text)
+    for source in sorted(terms.sources):
+        described = list(_described(request, source, phrases))
+        most = max((n for _, n, _ in described), default=0)
+        alone = sum(n == most for _, n, _ in described) == 1
+        for entry, n, features in described:
+            rank = "worse" if n < most else "best" if alone else "tied"
+            true.setdefault(entry.value.lower(), set()).update((*features, f"{source} {rank}"))
+            spelled[entry.value.lower()] = entry.value
+    if terms.constant is not None:
+        true.setdefault(terms.constant.lower(), set()).add("constant")
+        spelled.setdefault(terms.constant.lower(), terms.constant)
+    for value in true.keys() & {word.lower() for word in terms.frequent}:
+        true[value].add("known")
+    return {spelled[value]: sorted(features) for value, features in true.items()}
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(orjson.dumps(value)).hexdigest()
+
+
+def _described(request: Request, source: tuple[str, str],
+               phrases: frozenset[str]) -> Iterator[tuple[AnswerValue, int, list[str]]]:
+    """Values of a source, how many fields of their record the words mention, and what is true of them."""
+    tool, path = source
+    name_of = str(source)
+    visited: set[tuple[object, ...]] = set()
+    for answered, answer in request.answers:
+        if answered != tool:
+            continue
+        for entry in answer.values.get(path, ()):
+            if entry in visited:
+                continue
+            visited.add(entry)
+            features = [name_of, f"{name_of} said {entry.value.lower() in phrases}",
+                        f"{name_of} around {any(value in phrases for value in entry.around)}"]
+            by_name: dict[str, list[bool]] = {}
+            for name, value in entry.fields:
+                by_name.setdefault(name, []).append(value in phrases)
+            features += [f"{name_of} {name} {'all' if all(hits) else 'some' if any(hits) else 'none'}"
+                         for name, hits in by_name.items()]
+            yield entry, sum(sum(hits) for hits in by_name.values()), features

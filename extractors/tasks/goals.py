@@ -1,17 +1,16 @@
-"""Goals: what a session was for, one after another, and where each begins.
+"""Find the goals of each session: what it was for, one after another, and where each begins.
 
-In: what was asked (`asking.ASKED`), turns, and calls. Out: a frame, one row a goal. Each service is read in the way that its
-sessions allow:
+Input: requests (`requests.REQUESTS`), turns and calls. Output: one row a goal. The method depends on the service:
 
-- where most sessions call one tool alone, that tool names a kind of request; its words are learnt from these sessions, and
-  every session is read piece by piece (`pieces`, `reader`), so a goal that comes up later begins where the user brings it;
-- where nothing is called, sessions in groups by their words teach the same (`clusters`);
+- if most sessions call one tool only, that tool names a kind of request; its words are learnt from these sessions, and every
+  session is read piece by piece (`courses`), so a later goal begins where the user brings it;
+- if nothing is called, clusters of sessions by their words teach the same;
 - runs of a routine without words or answers are of the kind that they begin with;
-- else the opening is read clause by clause (`families`): what sessions changed teaches which words ask for what.
+- otherwise the opening is read clause by clause: sessions that wrote with one tool (or none) teach which words ask for what.
 
-What was done never decides what was asked. Does not see: a second goal of the same kind later on, but for clauses that name
-other things; and in openings, goals that come up later.
-"""
+Tool calls are training signal only; they never decide what was asked. A goal continues in a later session if it is of the same
+kind, names the same entities, and follows within some days. Does not see: two goals in one clause; a second goal of the same
+kind later on, unless its clause names other entities; in openings, goals that come up later."""
 
 from __future__ import annotations
 
@@ -20,61 +19,49 @@ import hashlib
 import numpy as np
 import polars as pl
 
-from extractors.tasks import clusters, pieces, reader
-from extractors.tasks.families import read_openings
-from extractors.tasks.pieces import Pieces
-from extractors.tasks.words import WORD
+from extractors.tasks.arguments import slots_of
+from extractors.tasks.courses import LOOSE, Pieces, cut_conversations, group_sessions, read_kinds
+from extractors.tasks.words import WORD, document_words, is_identifier, masked
 
 GOALS = {"session_id": pl.String(), "service": pl.String(), "place": pl.Int64(), "begins": pl.Int64(), "ends": pl.Int64(),
          "label": pl.String(), "words": pl.String()}
 """place: 0-based; begins, ends: positions of turns, the end exclusive; label: what names the kind; words: the user's own."""
-
 _ONE_TOOL = 0.5
 """Share of the calling sessions with one tool from which on the tool names the request."""
-
 _SUPPORT = 3
 """Fewer sessions than this teach no kind."""
-
 _GREETING = 3
 """A message of fewer words than this before others greets or thanks."""
-
 _FEW = 30
 """Fewer sessions than this are not grouped by their words."""
-
 _SURE = 0.7
 """Share of each group's sessions that teach nothing at first: those nearest to another group."""
 
 
-def find_goals(asked: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Frame of `GOALS`, at least one for each session of `asked`, by session and place."""
+def find_goals(requests: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """Frame of `GOALS`, at least one for each session of `requests`, by session and place."""
     parts = [pl.DataFrame(schema=GOALS)]
     openings = []
-    for (service,), sessions in asked.sort("service").group_by("service", maintain_order=True):
+    for (service,), sessions in requests.sort("service").group_by("service", maintain_order=True):
         spoken = sessions.filter("spoken")
         own = turns.join(spoken.select("session_id"), on="session_id", how="semi")
-        told = _course(own, calls.filter(pl.col("service") == service)) if _talks(spoken, own) else None
-        if told is None:
+        talks = spoken.height >= 2 * _SUPPORT and not own.is_empty()
+        course = _course(own, calls.filter(pl.col("service") == service)) if talks else None
+        if course is None:
             openings.append(sessions)
             continue
-        parts.append(told.with_columns(pl.lit(service).alias("service")).select(list(GOALS)).cast(pl.Schema(GOALS)))
-        openings.append(sessions.join(told, on="session_id", how="anti"))
-    rest = pl.concat(openings) if openings else asked.clear()
-    read_as = _routines(turns)
-    ends = turns.group_by("session_id").agg((pl.col("position").max() + 1).alias("ends"))
-    read = read_openings(rest, calls).join(ends, on="session_id", how="left").join(
-        read_as, on="session_id", how="left").with_columns(
+        parts.append(course.with_columns(pl.lit(service).alias("service")).select(list(GOALS)).cast(pl.Schema(GOALS)))
+        openings.append(sessions.join(course, on="session_id", how="anti"))
+    rest = pl.concat(openings) if openings else requests.clear()
+    silent = pl.col("content").is_null().all()   # nobody speaks and nothing answers: such sessions go by what they begin with
+    of_turns = turns.sort("session_id", "position").group_by("session_id").agg(
+        (pl.col("position").max() + 1).alias("ends"),
+        pl.when(silent).then(pl.format("begins with {}", pl.col("tool").first())).alias("routine"))
+    read = read_openings(rest, calls).join(of_turns, on="session_id", how="left").with_columns(
         pl.lit(0, pl.Int64()).alias("begins"), pl.col("ends").fill_null(0), pl.coalesce("routine", "label").alias("label"))
     read = read.filter(pl.col("routine").is_null() | (pl.col("place") == 0))
     parts.append(read.select(list(GOALS)).cast(pl.Schema(GOALS)))
     return pl.concat(parts).sort("session_id", "place")
-
-
-def _routines(turns: pl.DataFrame) -> pl.DataFrame:
-    """session_id, routine: sessions in which nobody speaks and nothing answers go by what they begin with."""
-    silent = pl.col("content").is_null().all()
-    return turns.sort("session_id", "position").group_by("session_id").agg(
-        silent.alias("silent"), pl.format("begins with {}", pl.col("tool").first()).alias("routine")).filter(
-        "silent").drop_nulls().select("session_id", "routine")
 
 
 def kinds_of(goals: pl.DataFrame) -> pl.DataFrame:
@@ -83,18 +70,14 @@ def kinds_of(goals: pl.DataFrame) -> pl.DataFrame:
         goals.sort("session_id", "place").group_by("session_id", "service", maintain_order=True)
         .agg(pl.when(pl.col("begins").n_unique() > 1).then(pl.col("label").unique(maintain_order=True).implode()).otherwise(
             pl.col("label").implode()).first().alias("kinds"))
-        .with_columns(pl.struct("service", "kinds").map_elements(_family_id, return_dtype=pl.String).alias("family"))
+        .with_columns(pl.struct("service", "kinds").map_elements(
+            lambda row: id_of(row["service"], row["kinds"]), return_dtype=pl.String).alias("family"))
         .select("session_id", "kinds", "family"))
 
 
-def kind_id(service: str, label: str) -> str:
-    """Id of a kind of request."""
-    return _family_id({"service": service, "kinds": [label]})
-
-
-def _talks(spoken: pl.DataFrame, turns: pl.DataFrame) -> bool:
-    """Are these conversations, and several of them?"""
-    return spoken.height >= 2 * _SUPPORT and not turns.is_empty()
+def id_of(*parts: object) -> str:
+    """Make an id of what it stands for, a hash: a kind of request is a family of one label."""
+    return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:16]
 
 
 def _course(turns: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame | None:
@@ -103,31 +86,33 @@ def _course(turns: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame | None:
     named = _naming(own)
     if named is None and not own.is_empty():
         return None
-    cut = pieces.cut(turns)
+    cut = cut_conversations(turns)
     if not cut.n_words or (named is None and cut.frame["session_id"].n_unique() < _FEW):
         return None
     if named is None:
-        groups = clusters.group_sessions(cut, _SURE)
-        labels = _names_of(cut, groups)
+        groups = group_sessions(cut, _SURE)
+        first = cut.frame.select("session_id", pl.Series("group", groups)).filter(pl.col("group") >= 0).group_by("group").agg(
+            pl.col("session_id").min()).sort("group")
+        labels = ["words of " + name for name in first["session_id"]]
         called = np.zeros((cut.frame.height, len(labels)), dtype=bool)
-        courses = reader.read(cut, groups, called, len(labels), reader.LOOSE)
-        return _runs(cut, courses, labels)
-    told, called = _told(cut, named)
-    return _runs(cut, reader.read(cut, told, called, len(named)), named)
+        return _runs(cut, read_kinds(cut, groups, called, len(labels), LOOSE), labels)
+    initial, called = _initial_kinds(cut, named)
+    return _runs(cut, read_kinds(cut, initial, called, len(named)), named)
 
 
 def _naming(calls: pl.DataFrame) -> list[str] | None:
-    """The tools that name kinds of request, sorted; None where sessions mostly use several."""
+    """Return the tools that name kinds of request, sorted; None where sessions mostly use several."""
     if calls.is_empty():
         return None
     used = calls.group_by("session_id").agg(pl.col("tool").unique().alias("tools"))
     alone = used.filter(pl.col("tools").list.len() == 1).select(pl.col("tools").list.first().alias("tool"))
-    known = alone.group_by("tool").len().filter(pl.col("len") >= _SUPPORT)["tool"].sort().to_list()
-    return known if len(known) > 1 and alone.height >= _ONE_TOOL * used.height else None
+    names = alone.group_by("tool").len().filter(pl.col("len") >= _SUPPORT)["tool"].sort().to_list()
+    return names if len(names) > 1 and alone.height >= _ONE_TOOL * used.height else None
 
 
-def _told(cut: Pieces, tools: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """What calls tell at first: the kind of each piece between two calls of one tool (-1: none), and who is called where."""
+def _initial_kinds(cut: Pieces, tools: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return what calls tell at first: the kind of each piece between two calls of one tool (-1: none), and who is called
+    where."""
     number = {tool: i for i, tool in enumerate(tools)}
     called = np.zeros((cut.frame.height, len(tools)), dtype=bool)
     for piece, names in cut.frame.select("piece", "tools").iter_rows():
@@ -135,8 +120,8 @@ def _told(cut: Pieces, tools: list[str]) -> tuple[np.ndarray, np.ndarray]:
             if name in number:
                 called[piece, number[name]] = True
     own = np.where(called.sum(1) == 1, called.argmax(1), np.where(called.any(1), -2, -1))
-    known = cut.frame.select("session_id", pl.Series("own", own).replace(-1, None))
-    around = known.select(
+    own_kinds = cut.frame.select("session_id", pl.Series("own", own).replace(-1, None))
+    around = own_kinds.select(
         pl.col("own").forward_fill().over("session_id").alias("before"), pl.col("own").backward_fill().over("session_id").alias(
             "after"), pl.col("own").drop_nulls().n_unique().over("session_id").alias("n"))
     between = (pl.col("n") == 1) | (pl.col("before") == pl.col("after"))
@@ -144,25 +129,122 @@ def _told(cut: Pieces, tools: list[str]) -> tuple[np.ndarray, np.ndarray]:
     return kind.to_series().to_numpy().astype(np.int64), called
 
 
-def _names_of(cut: Pieces, groups: np.ndarray) -> list[str]:
-    """A name for each group that does not depend on the others: its first session."""
-    first = cut.frame.select("session_id", pl.Series("group", groups)).filter(pl.col("group") >= 0).group_by("group").agg(
-        pl.col("session_id").min()).sort("group")
-    return ["words of " + name for name in first["session_id"]]
-
-
 def _runs(cut: Pieces, kinds: np.ndarray, labels: list[str]) -> pl.DataFrame:
     """Neighbouring pieces of one kind are one goal; the words are what the user said first in it, greetings passed over."""
     placed = cut.frame.with_columns(pl.Series("label", [labels[kind] for kind in kinds], pl.String()))
     changed = (pl.col("label") != pl.col("label").shift(1).over("session_id")).fill_null(False)
     placed = placed.with_columns(changed.cast(pl.Int64).cum_sum().over("session_id").alias("goal"))
-    said = pl.col("said").filter(pl.col("said") != "")
+    nonempty = pl.col("said").filter(pl.col("said") != "")
     telling = pl.col("said").filter(pl.col("said").str.count_matches(WORD) >= _GREETING)
-    return placed.group_by("session_id", "goal", maintain_order=True).agg(
-        pl.col("begins").min(), pl.col("ends").max(), pl.col("label").first(), telling.first().alias("telling"),
-        said.first().alias("words")).rename({"goal": "place"}).with_columns(pl.coalesce("telling", "words").fill_null("").alias(
-            "words")).drop("telling")
+    return (
+        placed.group_by("session_id", "goal", maintain_order=True).agg(
+            pl.col("begins").min(), pl.col("ends").max(), pl.col("label").first(), telling.first().alias("telling"),
+            nonempty.first().alias("words"))
+        .rename({"goal": "place"}).with_columns(pl.coalesce("telling", "words").fill_null("").alias("words")).drop("telling"))
 
 
-def _family_id(row: dict[str, object]) -> str:
-    return hashlib.sha256(f"{row['service']}\0{row['kinds']}".encode()).hexdigest()[:16]
+_CONNECTIVE = r"(?i)[\s.;,]*\b(?:also|additionally|moreover|furthermore|besides that|another thing|secondly)\b[\s,:]*"
+"""English words that begin another request; where they are absent the whole goal is one clause."""
+_MIN_SESSIONS = 3
+"""Fewer sessions than this do not make a kind of request."""
+_ROUTINE = 0.5
+"""Share of a service's acting sessions from which on a tool is routine, and tells nothing of what was asked."""
+_OFTEN, _TIMES = 0.01, (1.0, 8.0)
+"""A word tells of kinds where so many of the clauses that teach hold it, within these bounds: rare words name things."""
+_SMOOTHING = 0.1
+"""Added to every count (Lidstone): a word never seen with a kind speaks against it, but not for ever."""
+_SCALE = 1000
+"""Log likelihoods are kept as whole thousandths, so that sums do not depend on the order of threads."""
+
+
+def read_openings(requests: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """Columns session_id, service, place, label (what the clause asks for: a tool that writes, `` for none), words.
+
+    `requests` is of `requests.REQUESTS`, `calls` of `arguments.calls_of`. One row a clause, at least one a session."""
+    labels = _labels(requests, calls)
+    silent = requests.filter(~pl.col("worded")).join(labels, on="session_id").select(
+        "session_id", "service", pl.lit(0, pl.Int64).alias("place"), "label", pl.col("goal").alias("words"))
+    requests = requests.filter("worded")
+    clauses = _clauses(requests)
+    words = document_words(clauses.with_columns(masked(pl.col("text")).alias("text")), document="clause").join(
+        clauses.select("clause", "session_id", "service"), on="clause")
+    # clauses whose kind what was done tells: those of sessions of one clause and one tool or none
+    n_clauses = words.group_by("session_id").agg(pl.col("clause").n_unique().alias("n_clauses"), pl.col("clause").first())
+    plain = labels.join(n_clauses, on="session_id").filter((pl.col("n_tools") <= 1) & (pl.col("n_clauses") == 1))
+    taught = plain.filter(pl.len().over("service", "label") >= _MIN_SESSIONS).select("clause", "service", "label")
+    kinds = taught.group_by("service", "label").agg(pl.len().alias("n_taught"))
+    counted = (
+        words.join(taught.select("clause", "label"), on="clause").group_by("service", "label", "word").agg(pl.len().alias("n")))
+    n_taught = taught.group_by("service").agg((pl.len() * _OFTEN).clip(*_TIMES).alias("least"))
+    vocabulary = counted.group_by("service", "word").agg(pl.col("n").sum()).join(n_taught, on="service").filter(
+        pl.col("n") >= pl.col("least")).select("service", "word")
+    table = vocabulary.join(kinds, on="service").join(counted, on=["service", "label", "word"], how="left")
+    share = (pl.col("n").fill_null(0) + _SMOOTHING) / (pl.col("n_taught") + 2 * _SMOOTHING)
+    table = table.select("service", "label", "word", (share.log() * _SCALE).round().cast(pl.Int64).alias("score"))
+    scores = words.select("clause", "service", "word").join(table, on=["service", "word"]).group_by("clause", "label").agg(
+        pl.col("score").sum())
+    first = scores.sort("clause", "score", "label", descending=[False, True, False]).group_by("clause", maintain_order=True)
+    best = first.agg(pl.col("label").first().alias("kind"))
+    read = clauses.join(best, on="clause", how="left").join(labels.select("session_id", "label"), on="session_id")
+    read = read.with_columns(pl.coalesce("kind", "label").alias("label")).sort("session_id", "clause").select(
+        "session_id", "service", pl.int_range(pl.len()).over("session_id").alias("place"), "label",
+        pl.col("text").alias("words"))
+    return pl.concat([read, silent]).sort("session_id", "place")
+
+
+def _clauses(requests: pl.DataFrame) -> pl.DataFrame:
+    parted = requests.select(
+        "session_id", "service", pl.col("goal").str.replace_all(_CONNECTIVE, "\u001e").str.split("\u001e").alias("text")
+    ).explode("text")
+    spoken = parted.filter(pl.col("text").str.contains(r"\p{L}"))
+    silent = requests.join(spoken, on="session_id", how="anti").select("session_id", "service", pl.col("goal").alias("text"))
+    place = pl.int_range(pl.len()).over("session_id").cast(pl.String).str.zfill(3)
+    return pl.concat([spoken, silent]).with_columns((pl.col("session_id") + " " + place).alias("clause"))
+
+
+def _labels(requests: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """List what each session did: session_id, service, label (tools that wrote with success, joined), n_tools.
+
+    Tools that most acting sessions of a service use are the routine around the request, and left out. Where nothing writes, the
+    label is the tool of the session that fewest sessions use."""
+    acts = calls.filter(pl.col("acts") & ~pl.col("failed"))
+    n_using = pl.col("session_id").n_unique().over("service", "tool")
+    n_acting = pl.col("session_id").n_unique().over("service")
+    n_tools = pl.col("tool").n_unique().over("service")
+    did = (
+        acts.filter((n_using <= _ROUTINE * n_acting) | (n_tools <= 2)).group_by("session_id")
+        .agg(pl.col("tool").unique().sort().str.join(" ").alias("label"), pl.col("tool").n_unique().alias("n_tools")))
+    labels = requests.select("session_id", "service").join(did, on="session_id", how="left")
+    labels = labels.with_columns(pl.col("label").fill_null(""), pl.col("n_tools").fill_null(0))
+    silent = ~(pl.col("label") != "").any().over("service")
+    used = calls.select("session_id", "service", "tool").unique()
+    looked = (
+        used.with_columns(pl.len().over("service", "tool").alias("n")).sort("session_id", "n", "tool")
+        .group_by("session_id", maintain_order=True).agg(pl.col("tool").first().alias("looked")))
+    return (
+        labels.join(looked, on="session_id", how="left")
+        .with_columns(pl.when(silent).then(pl.col("looked").fill_null("")).otherwise("label").alias("label")).drop("looked"))
+
+
+DAYS = 7
+"""Between the beginnings of the two sessions at most."""
+_NAMED = pl.Schema({"goal_id": pl.String(), "session_id": pl.String(), "service": pl.String(), "kind": pl.String(),
+                    "name": pl.List(pl.String())})
+
+
+def continued(goals: pl.DataFrame, sessions: pl.DataFrame) -> pl.DataFrame:
+    """Columns goal_id, continues (goal_id of the goal before it that it goes on with), by goal_id.
+
+    `goals`: goal_id, session_id, service, kind, slots. `sessions`: session_id, started_at. Goals without a clock continue none.
+    """
+    rows = [(*ids, [name for values in slots_of(slots).values() for name in values])
+            for *ids, slots in goals.select("goal_id", "session_id", "service", "kind", "slots").iter_rows()]
+    named = pl.DataFrame(rows, schema=_NAMED, orient="row").explode("name").filter(is_identifier(pl.col("name")))
+    about = named.group_by("goal_id", "session_id", "service", "kind").agg(
+        pl.col("name").unique().sort().str.join(" ").alias("names"))
+    placed = about.join(sessions.select("session_id", "started_at").drop_nulls(), on="session_id").sort(
+        "service", "kind", "names", "started_at", "goal_id")
+    before = pl.all().shift(1).over("service", "kind", "names").name.suffix("_before")
+    soon = pl.col("started_at") - pl.col("started_at_before") <= pl.duration(days=DAYS)
+    later = placed.with_columns(before).filter((pl.col("session_id") != pl.col("session_id_before")) & soon)
+    return later.select("goal_id", pl.col("goal_id_before").alias("continues")).sort("goal_id")

@@ -1,58 +1,39 @@
-"""What families are called, and goals as sentences to read: from the names of tools and the users' own words.
+"""Name families, and write goals as sentences, from the names of tools and the users' own words.
 
-In: goals, and the tools of each service. Out: a name and a sentence for each family, and a sentence for each goal. A kind that
-tools name is called by them; another by its most typical words: those that are frequent in the kind and rare outside it.
-Sentences are the users' words without greetings, values of slots marked. Sees: words of any script that has spaces between
-them. Does not see: meaning; a kind whose users all say little is told by little.
-"""
+A kind that tools name is called by them, another by its most typical words: frequent in the kind and rare outside. Sentences
+are the users' words without greetings, with the values of slots marked. A person's correction of a family's name takes
+precedence, also in families of several kinds. Sees words of any script that has spaces. Does not see meaning, values in another
+form, or whether a corrected name fits."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from math import log
 from typing import NamedTuple
 
 import polars as pl
 
-from extractors.tasks.wording import (
-    called,
-    cleaned,
-    filled,
-    general,
-    marked,
-    opening_of,
-    pieces_of,
-    shortened,
-    spoken,
-    with_values,
-    without_values,
-)
 from extractors.tasks.words import masked, split_words
-from warehouse.records import FamilyName, Sentence, frame
+from warehouse.records import Decision, FamilyName, Sentence, frame
 
 LONGEST_NAME = 60
 """Signs of a name."""
-
 _LOOKED_AT = 200
 """Goals of a kind, the most typical first, among whose first sentences its name is looked for."""
-
 _EVEN, _LENGTH = 6, 0.75
 """What words tell of a kind is divided by their number and the one, to the power of the other: short texts before long ones."""
-
 _USUAL = 0.1
 """Share of a kind's goals from which on a word is no one thing's name."""
-
 _OFTEN = 3
 """A short beginning of fewer goals than this is no greeting."""
-
 _WORD = re.compile(r"[^\W_]+")
 
 
-class Goal(NamedTuple):
+class NamedGoal(NamedTuple):
     """A goal as it is named."""
 
     goal_id: str
@@ -62,7 +43,7 @@ class Goal(NamedTuple):
     """Its different words, numbers masked."""
 
 
-class Kind(NamedTuple):
+class RequestKind(NamedTuple):
     """The goals of one kind."""
 
     service: str
@@ -71,7 +52,7 @@ class Kind(NamedTuple):
     """Tools that name it; empty: its words do."""
     slots: dict[str, str]
     """Slot -> what it is called, of all its goals."""
-    goals: list[Goal]
+    goals: list[NamedGoal]
     """Most typical first."""
     weights: Mapping[str, float]
     """Word -> how much it speaks of the kind."""
@@ -80,13 +61,14 @@ class Kind(NamedTuple):
     openings: frozenset[str]
     """Short beginnings that say nothing, of the whole service."""
 
-    def said(self, goal: Goal) -> str | None:
-        """A goal's words in one line; None where nobody put it into words, so that its words are the tools that were called."""
+    def words_of(self, goal: NamedGoal) -> str | None:
+        """Return a goal's words in one line; None where nobody put it into words, so that its words are the tools that were
+        called."""
         silent = self.tools and set(self.tools) <= set(goal.words.split(", "))
         return None if silent else cleaned(goal.words, self.openings)
 
 
-class Names(NamedTuple):
+class FamilyNames(NamedTuple):
     """What is called how."""
 
     families: pl.DataFrame
@@ -95,34 +77,35 @@ class Names(NamedTuple):
     """Frame of `Sentence`, by goal_id."""
 
 
-def names_of(goals: pl.DataFrame, tools: pl.DataFrame) -> Names:
+def names_of(goals: pl.DataFrame, tools: pl.DataFrame) -> FamilyNames:
     """Names and sentences of all families and goals, made from words and names of tools alone.
 
-    `goals`: frame of `Goal`; `tools`: frame of service, tool. Does not depend on the order of rows.
-    """
+    `goals`: frame of `Goal`; `tools`: frame of service, tool. Does not depend on the order of rows."""
     taken: dict[str, set[str]] = defaultdict(set)
     named, sentences = {}, []
     for kind in kinds_in(goals, tools):
         name = _name(kind, taken[kind.service])
         named[kind.kind] = FamilyName(
             service=kind.service, family=kind.kind, kinds=[kind.kind], name=name, sentence=_typical(kind, name))
-        sentences += [Sentence(goal_id=goal.goal_id, sentence=_told(kind, goal, name)) for goal in kind.goals]
-    return Names(families_of(goals, named), frame(Sentence, sentences).sort("goal_id"))
+        sentences += [Sentence(goal_id=goal.goal_id, sentence=_sentence_of(kind, goal, name)) for goal in kind.goals]
+    return FamilyNames(families_of(goals, named), frame(Sentence, sentences).sort("goal_id"))
 
 
-def kinds_in(goals: pl.DataFrame, tools: pl.DataFrame) -> list[Kind]:
-    """The kinds of `goals`, by service and kind; arguments as in `names_of`."""
-    known = {service: set(names) for service, names in tools.group_by("service").agg(pl.col("tool").unique()).iter_rows()}
+def kinds_in(goals: pl.DataFrame, tools: pl.DataFrame) -> list[RequestKind]:
+    """Return the kinds of `goals`, by service and kind; arguments as in `names_of`."""
+    tools_of_service = {
+        service: set(names) for service, names in tools.group_by("service").agg(pl.col("tool").unique()).iter_rows()}
     rows = goals.sort("service", "kind", "goal_id").with_columns(
         split_words(masked(pl.col("goal"))).list.unique(maintain_order=True).alias("distinct"))
-    by_service: dict[str, dict[tuple[str, str], list[Goal]]] = defaultdict(lambda: defaultdict(list))
+    by_service: dict[str, dict[tuple[str, str], list[NamedGoal]]] = defaultdict(lambda: defaultdict(list))
     for service, kind, label, goal_id, words, slots, distinct in rows.select(
             "service", "kind", "asks", "goal_id", "goal", "slots", "distinct").iter_rows():
-        by_service[service][kind, label].append(Goal(goal_id, words, json.loads(slots), distinct))
-    return [kind for service, own in by_service.items() for kind in _of_service(service, own, known.get(service, set()))]
+        by_service[service][kind, label].append(NamedGoal(goal_id, words, json.loads(slots), distinct))
+    return [
+        kind for service, own in by_service.items() for kind in _of_service(service, own, tools_of_service.get(service, set()))]
 
 
-def _of_service(service: str, by_kind: Mapping[tuple[str, str], list[Goal]], tools: set[str]) -> Iterable[Kind]:
+def _of_service(service: str, by_kind: Mapping[tuple[str, str], list[NamedGoal]], tools: set[str]) -> Iterable[RequestKind]:
     openings = _openings(by_kind.values())
     whole = Counter(word for own in by_kind.values() for goal in own for word in goal.distinct)
     n_whole = sum(map(len, by_kind.values()))
@@ -130,12 +113,12 @@ def _of_service(service: str, by_kind: Mapping[tuple[str, str], list[Goal]], too
         counts = Counter(word for goal in own for word in goal.distinct)
         weights = _weights(counts, len(own), whole, n_whole)
         usual = frozenset(word for word, n in counts.items() if n > _USUAL * len(own))
-        ordered = sorted(own, key=partial(_rank, weights))
+        ordered = sorted(own, key=lambda goal: (-_worth(goal.distinct, weights), goal.words, goal.goal_id))
         slots = called(sorted({slot for goal in own for slot in goal.slots}), label)
-        yield Kind(service, kind, _named_by(label, tools), slots, ordered, weights, usual, openings)
+        yield RequestKind(service, kind, _named_by(label, tools), slots, ordered, weights, usual, openings)
 
 
-def _openings(kinds: Iterable[list[Goal]]) -> frozenset[str]:
+def _openings(kinds: Iterable[list[NamedGoal]]) -> frozenset[str]:
     """Short beginnings of goals of several kinds."""
     n_goals: Counter[str] = Counter()
     n_kinds: Counter[str] = Counter()
@@ -156,34 +139,30 @@ def _weights(own: Counter[str], n: int, whole: Counter[str], n_whole: int) -> di
 
 def _worth(words: Iterable[str], weights: Mapping[str, float]) -> float:
     """How typical different words are of a kind."""
-    told = [weights.get(word, 0.0) for word in words]
-    worth: float = sum(told) / (len(told) + _EVEN) ** _LENGTH
+    typical = [weights.get(word, 0.0) for word in words]
+    worth: float = sum(typical) / (len(typical) + _EVEN) ** _LENGTH
     return round(worth, 9)
 
 
-def _rank(weights: Mapping[str, float], goal: Goal) -> tuple[float, str, str]:
-    return -_worth(goal.distinct, weights), goal.words, goal.goal_id
-
-
 def _named_by(label: str, tools: set[str]) -> tuple[str, ...]:
-    """The tools that a label names one after another, empty where it says something else."""
-    left, found = label, []
-    while left:
-        first = max((tool for tool in tools if left == tool or left.startswith(f"{tool} ")), key=len, default=None)
+    """Return the tools that a label names one after another, empty where it says something else."""
+    rest, names = label, []
+    while rest:
+        first = max((tool for tool in tools if rest == tool or rest.startswith(f"{tool} ")), key=len, default=None)
         if first is None:
             return ()
-        found.append(first)
-        left = left[len(first):].lstrip()
-    return tuple(found)
+        names.append(first)
+        rest = rest[len(first):].lstrip()
+    return tuple(names)
 
 
-def _name(kind: Kind, taken: set[str]) -> str:
+def _name(kind: RequestKind, taken: set[str]) -> str:
     """Its tools, or else its most typical first sentence that names no other kind of the service."""
     if kind.tools:
         return " + ".join(map(spoken, kind.tools))
-    said = {piece for goal in kind.goals[:_LOOKED_AT] for piece in pieces_of(goal.words, kind.openings)[:1]}
+    first_sentences = {piece for goal in kind.goals[:_LOOKED_AT] for piece in pieces_of(goal.words, kind.openings)[:1]}
     ranked = sorted((len(name) > LONGEST_NAME, -_worth(sorted(set(_WORD.findall(piece.lower()))), kind.weights), name)
-                    for piece in said for name in [general(piece, kind.usual.__contains__).rstrip(" .!,;:")])
+                    for piece in first_sentences for name in [general(piece, kind.usual.__contains__).rstrip(" .!,;:")])
     for *_, name in ranked:
         if (short := shortened(name, LONGEST_NAME)) not in taken:
             taken.add(short)
@@ -191,20 +170,20 @@ def _name(kind: Kind, taken: set[str]) -> str:
     return shortened(cleaned(kind.goals[0].words), LONGEST_NAME) or "without words"
 
 
-def _typical(kind: Kind, name: str) -> str:
-    """The most typical goal's words, with slots named and what is its own alone left out."""
-    goal = kind.goals[0]
-    said = kind.said(goal)
-    if said is None:
+def _typical(kind: RequestKind, name: str) -> str:
+    """Return the most typical goal's words, with slots named and what is its own alone left out."""
+    words = kind.words_of(kind.goals[0])
+    if words is None:
         return " ".join([name, *(f"{{{slot}}}" for slot in sorted(kind.slots.values()))])
-    return general(marked(said, goal.slots, without_values(kind.slots)), kind.usual.__contains__)
+    named = marked(words, kind.goals[0].slots, lambda slot, value: f"{{{kind.slots[slot]}}}")
+    return general(named, kind.usual.__contains__)
 
 
-def _told(kind: Kind, goal: Goal, name: str) -> str:
-    """A goal's words with its slots marked; of a routine without words its name, and then its slots."""
-    said = kind.said(goal)
-    if said is not None:
-        return marked(said, goal.slots, with_values(kind.slots))
+def _sentence_of(kind: RequestKind, goal: NamedGoal, name: str) -> str:
+    """Return a goal's words with its slots marked; of a routine without words its name, and then its slots."""
+    words = kind.words_of(goal)
+    if words is not None:
+        return marked(words, goal.slots, lambda slot, value: filled(kind.slots[slot], value))
     return " ".join([name, *(filled(kind.slots[slot], value) for slot, value in sorted(goal.slots.items()))])
 
 
@@ -216,16 +195,195 @@ def families_of(goals: pl.DataFrame, named: Mapping[str, FamilyName]) -> pl.Data
     first = of_session.sort("service", "family", "session_id").unique("family", keep="first", maintain_order=True)
     for service, family, kinds, together in first.select("service", "family", "kind", "together").iter_rows():
         if family not in rows:
-            rows[family] = _joined(service, family, kinds if together else list(dict.fromkeys(kinds)), named)
+            own_kinds = kinds if together else list(dict.fromkeys(kinds))
+            times = Counter(own_kinds)
+            writers = {named[kind].written_by for kind in times}
+            rows[family] = FamilyName(
+                service=service, family=family, kinds=own_kinds,
+                name=" + ".join(named[kind].name if n == 1 else f"{named[kind].name} ({n}×)" for kind, n in times.items()),
+                sentence=" / ".join(named[kind].sentence for kind in times),
+                written_by=writers.pop() if len(writers) == 1 else None)   # what it wrote of all kinds, it wrote of the family
     return frame(FamilyName, list(rows.values())).sort("service", "family")
 
 
-def _joined(service: str, family: str, kinds: list[str], named: Mapping[str, FamilyName]) -> FamilyName:
-    """A family of several goals; what a model wrote of all its kinds, it wrote of the family."""
-    times = Counter(kinds)
-    writers = {named[kind].written_by for kind in times}
-    return FamilyName(
-        service=service, family=family, kinds=kinds,
-        name=" + ".join(named[kind].name if n == 1 else f"{named[kind].name} ({n}×)" for kind, n in times.items()),
-        sentence=" / ".join(named[kind].sentence for kind in times),
-        written_by=writers.pop() if len(writers) == 1 else None)
+SUBSTANTIVE = 4
+"""An opening of fewer words than this may be a greeting."""
+_GREETING = 3
+"""A sentence of fewer words than this before others is one."""
+LONGEST = 240
+"""Characters of a sentence; longer words are cut where a sentence ends."""
+_ENDS = (".", "!", "?", "…", "。", "！", "？")
+_DANGLING = re.compile(r"(?i)[\s,]+(?:and|but|or|then|so)(?:\s+i)?[\s,]*$")
+"""English words that led to another request, which was cut off as a goal of its own (`goals`)."""
+_OPENING = re.compile(r"([^\W\d_][^,.!?…\n]*)[,.!?…\n]")
+_PIECE = re.compile(r"(?<=[.!?…。！？])\s+|\s*\n+\s*")
+_BEFORE, _AFTER = r"(?<![^\W_])[#@$]?", r"(?![^\W_])"
+_NO_BRACES = str.maketrans("", "", "{}[]")
+_NUMBERED = re.compile(r"\{(\w+?)_\d+\}")
+_TOKEN = re.compile(r"\{[^{}]*\}|[#@$]?[^\W_](?:[\w@./:'’-]*\w)?")
+_DIGITS = re.compile(r"\d")
+_AGAIN = re.compile(r"…(?:[\s,]*…)+")
+Slots = Mapping[str, str | Sequence[str]]
+Mark = Callable[[str, str], str]
+"""What stands in a text for (slot, its value)."""
+
+
+def opening_of(words: str) -> str:
+    """Return what a text begins with before its first comma or end of sentence, where that is short; empty where it is not."""
+    first = _OPENING.match(words.lstrip())
+    return first.group(1).lower() if first and len(_WORD.findall(first.group(1))) < SUBSTANTIVE else ""
+
+
+def cleaned(words: str, openings: frozenset[str] = frozenset()) -> str:
+    """Return the words in one line: without what only greets before them, what is said twice, and the rest of a very long text.
+
+    `openings`: short beginnings that say nothing, as `opening_of` gives them."""
+    pieces = pieces_of(words, openings)
+    kept = pieces[0] if pieces else ""
+    for piece in pieces[1:]:
+        if len(kept) + len(piece) >= LONGEST:
+            break
+        kept += f". {piece}" if kept[-1].isalnum() else f" {piece}"
+    return shortened(_DANGLING.sub("", kept), LONGEST)
+
+
+def pieces_of(words: str, openings: frozenset[str] = frozenset()) -> list[str]:
+    """Sentences of a text, without greetings before them and what the one before says already."""
+    pieces = [" ".join(piece.split()) for piece in _PIECE.split(words.strip())]
+    pieces = [piece for piece in pieces if piece]
+    while len(pieces) > 1 and len(_WORD.findall(pieces[0])) < _GREETING:
+        del pieces[0]
+    sentences = [*pieces[:1], *(piece for before, piece in pairwise(pieces) if piece not in before)]
+    while sentences and (begins := opening_of(sentences[0])) in openings and begins:
+        rest = sentences[0][len(begins):].lstrip(" ,.!?…")
+        if not (rest or sentences[1:]):
+            break
+        sentences[:1] = [rest] if rest else []
+    return sentences
+
+
+def shortened(text: str, most: int) -> str:
+    """At most so many signs, cut after a word."""
+    if len(text) <= most:
+        return text
+    cut = text[:most - 1]
+    whole = cut.rsplit(" ", 1)[0] if " " in cut else cut
+    return whole.rstrip(" ,;:.-([") + "…"
+
+
+def marked(text: str, slots: Slots, mark: Mark) -> str:
+    """Return the text with `mark(slot, value)` in the place of each value that stands in it, longer values first."""
+    of_value = {value.strip(): name for name, values in sorted(slots.items(), reverse=True)
+                for value in ([values] if isinstance(values, str) else values) if _tells(value.strip())}
+    if not of_value:
+        return text
+    longest_first = sorted(of_value, key=lambda value: (-len(value), value))
+    spelled = "|".join(re.escape(value) if _short(value) else f"(?i:{re.escape(value)})" for value in longest_first)
+    lowered = {value.lower(): name for value, name in of_value.items()}
+    return re.sub(f"{_BEFORE}({spelled}){_AFTER}", lambda match: mark(lowered[match[1].lower()], match[0]), text)
+
+
+def _short(value: str) -> bool:
+    return len(value) < SUBSTANTIVE and not any(sign.isdigit() for sign in value)
+
+
+def _tells(value: str) -> bool:
+    """Is a value found in words that value, and not any little word?"""
+    return bool(value) and (not _short(value) or any(sign.isupper() for sign in value))
+
+
+def filled(name: str, value: str | Sequence[str] | None) -> str:
+    """`[name: value]`, several values with commas; `[name]` where it is not known."""
+    text = value if isinstance(value, str) else ", ".join(value or ())
+    return f"[{name}: {' '.join(text.split())}]" if text else f"[{name}]"
+
+
+def general(text: str, usual: Callable[[str], bool]) -> str:
+    """Return the text with `…` for each word that holds a digit, and each capitalised one inside a sentence that is not
+    `usual`: what is left is said of many things alike. Marks in braces stay."""
+    def instead(match: re.Match[str]) -> str:
+        word = match.group()
+        if word.startswith("{"):
+            return word
+        first = text[:match.start()].rstrip(" '\"(")[-1:] in ("", *_ENDS)
+        strange = _DIGITS.search(word) or (word[0].isupper() and not first and not usual(word.lower()))
+        return "…" if strange else word
+
+    return _AGAIN.sub("…", _TOKEN.sub(instead, text))
+
+
+def called(slots: Sequence[str], label: str) -> dict[str, str]:
+    """Slot -> what it is called in a sentence: the end of its path, as long as no other slot of these ends like it.
+
+    `label`: what names the kind; parts of routes in it that are numbered apart lose their number, where one has the name."""
+    ends = Counter(slot.rsplit(".", 1)[-1] for slot in slots)
+    parts = Counter(_NUMBERED.findall(label))
+    numbered = {f"{name}_1": name for name, n in parts.items() if n == 1 and name not in ends}
+    return {slot: numbered.get(end, end) if ends[end] == 1 else slot.translate(_NO_BRACES)
+            for slot in slots for end in [slot.rsplit(".", 1)[-1]]}
+
+
+_HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_ROUTE = re.compile(r"([A-Z]+) (/.*)")
+_VARIES = re.compile(r"\{[^{}]*\}")
+_VERBS = {"GET": ("list", "look up"), "HEAD": ("check", "check"), "POST": ("add", "update"), "PUT": ("set", "set"),
+          "PATCH": ("change", "change"), "DELETE": ("delete", "delete")}
+"""Method -> what it does to all things of a kind, and to one."""
+_ENVELOPE = re.compile(r"api|v\d+", re.IGNORECASE)
+"""Parts of a path that name an interface and no thing."""
+
+
+def spoken(tool: str) -> str:
+    """Return a tool's name in words: `findOpenSlot` and `find_open_slot` are `find open slot`, `PATCH /rooms/{rooms_1}/keys` is
+    `rooms: change keys`."""
+    route = _ROUTE.fullmatch(tool)
+    if route is None:
+        return _VARIES.sub("…", tool) if "/" in tool and " " in tool else _worded(tool) or tool
+    parts = [part for part in route[2].split("/") if part]
+    things = [part for part in parts if not _VARIES.search(part)]
+    things = [_worded(part) for part in things if not _ENVELOPE.fullmatch(part)] or things
+    if not things:
+        return _VARIES.sub("…", tool)
+    every, one = _VERBS.get(route[1], (route[1].lower(),) * 2)
+    verb = one if _VARIES.search(parts[-1]) else "" if route[1] == "POST" and things[1:] else every
+    return f"{things[0]}: {' '.join([verb, *things[1:]]).strip()}"
+
+
+def asked_by(goal: str) -> str:
+    """Return a goal that nobody put into words, so that it is the requests that were made, in words; any other as it is."""
+    routes = goal.split(", ")
+    return ", ".join(map(spoken, routes)) if all(map(_ROUTE.fullmatch, routes)) else goal
+
+
+def _worded(name: str) -> str:
+    words = [word for part in re.split(r"[^0-9A-Za-z\u0080-\uffff]+", name) for word in _HUMPS.split(part) if word]
+    return " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in words)
+
+
+STAGE = "names"
+MOST_FAMILIES = 20
+"""Families that a decision names."""
+
+
+def renamed(goals: pl.DataFrame, names: FamilyNames, corrections: pl.DataFrame) -> tuple[FamilyNames, pl.DataFrame]:
+    """(names, frame of `Decision`: what each correction of a family came to)."""
+    by_family = {row["subject"]: row for row in corrections.sort("correction_id").to_dicts()}
+    rows = {row["family"]: FamilyName(**row) for row in names.families.to_dicts()}
+    kinds = {name: row for name, row in rows.items() if row.kinds == [name]}
+    own = {name: row.model_copy(update={
+        "name": " ".join(json.loads(by_family[name]["value"]).split()), "written_by": by_family[name]["author"]})
+        for name, row in rows.items() if name in by_family}
+    if own:
+        together = {row["family"]: FamilyName(**row) for row in families_of(goals, kinds | {
+            name: row for name, row in own.items() if name in kinds}).to_dicts()}
+        touched = {name for name, row in rows.items() if own.keys() & set(row.kinds)}
+        rows |= {name: together[name] for name in touched if name in together} | own
+    decisions = []
+    for subject, correction in sorted(by_family.items()):
+        reason, detail = "name_corrected", f"calls family {subject} {correction['value']}: {correction['why']}"
+        if subject not in rows:
+            families = ", ".join(sorted(rows)[:MOST_FAMILIES])
+            reason, detail = "no_such_family", f"named family {subject!r}, which is not there; there are: {families}."
+        decisions.append(Decision(stage=STAGE, subject=correction["correction_id"], kept=subject in rows, reason=reason,
+                                  detail=f"{correction['author']} {detail}"))
+    return names._replace(families=frame(FamilyName, list(rows.values())).sort("service", "family")), frame(Decision, decisions)

@@ -6,8 +6,7 @@ that argument in the service, and from the user where the user's words explain a
 
 Sees: values to the letter, but for case, leading marks, separators of thousands, and dates spelled out in English; sums,
 differences, products and totals of numbers that were read, where several sessions reckon alike. Does not see: yes and no;
-what was said in other words; answers of failed calls.
-"""
+what was said in other words; answers of failed calls."""
 
 from __future__ import annotations
 
@@ -18,32 +17,24 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from extractors.tasks.looked_up import singles
-from extractors.tasks.reckoned import reckonings
-from extractors.tasks.spans import phrases_of
-from extractors.tasks.spellings import key_of, mentions, spellings
-from warehouse.records import Remember, anew
+from extractors.tasks.answers import reckonings, singles
+from extractors.tasks.words import key_of, mentions, phrases_of, spellings
+from warehouse.records import Memoize, recompute
 
 ORIGINS = {"session_id": pl.String(), "turn_id": pl.String(), "tool": pl.String(), "path": pl.String(), "value": pl.String(),
            "source": pl.String(), "from_tool": pl.String(), "from_path": pl.String(), "from_turn": pl.String()}
 """source: one of `SOURCES`; from_tool, from_path: the answer read, or what was reckoned with; from_turn: the call."""
-
 SOURCES = ("said", "read", "constant", "computed", "written", "unknown")
 """computed: out of numbers that were read, or by a tool that only reckons; written: a text that nobody said."""
-
 FACTS = {"session_id": pl.String(), "turn_id": pl.String(), "tool": pl.String(), "path": pl.String(), "value": pl.String()}
 """turn_id, tool, path: the answer that the agent told the value out of."""
-
 _TASKS = 8
 """Fewer tasks than this make nothing constant."""
-
 _RECKONED = 3
 """Fewer sessions than this make no way of reckoning."""
-
 _CONSTANT = 0.9
 _TEXT = 4
 """A value of so many words is a text."""
-
 _SHORT = 3
 """A shorter value without a digit, and a digit alone, is in any message and says nothing."""
 
@@ -54,12 +45,12 @@ class _Origin(NamedTuple):
     path: str = ""
 
 
-_SAID = _Origin("said")
+_FROM_USER = _Origin("said")
 _Argument = tuple[str, str, str]
 """service, tool, path."""
 
 
-class _Value(NamedTuple):
+class _TracedValue(NamedTuple):
     """A value that a call was given, and where it may come from."""
 
     session_id: str
@@ -80,25 +71,26 @@ class Provenance(NamedTuple):
 
 
 def trace(members: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame,
-          reckoners: frozenset[tuple[str, str]] = frozenset(), remember: Remember = anew) -> Provenance:
+          reckoners: frozenset[tuple[str, str]] = frozenset(), memoize: Memoize = recompute) -> Provenance:
     """Trace every value of the calls that did not fail. `members`: session_id, task, said, spoken, worded.
 
-    `reckoners`: (service, tool) of tools that only reckon: what is read from them is computed.
-    """
+    `reckoners`: (service, tool) of tools that only reckon: what is read from them is computed."""
     given: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for turn, path, value in values.filter(pl.col("value") != "").unique().sort("turn_id", "path", "value").iter_rows():
         given[turn].append((path, value))
-    found: list[_Value] = []
+    traced_values: list[_TracedValue] = []
     facts: list[tuple[str, ...]] = []
-    for session_id, service, said, steps in _sessions(members, turns, calls):
+    for session_id, service, typed, steps in _sessions(members, turns, calls):
         own = [given.get(step["turn_id"], []) if step["role"] == "call" else [] for step in steps]
-        traced, told = remember(["trace", said, [[*step.values()] for step in steps], own], partial(_read, said, steps, own))
-        found += [_Value(session_id, turn, (service, tool, path), value, {_Origin(*each): by for *each, by in origins})
-                  for turn, tool, path, value, origins in traced]
-        facts += [(session_id, *fact) for fact in told]
+        traced, reported = memoize(
+            ["trace", typed, [[*step.values()] for step in steps], own], partial(_read, typed, steps, own))
+        traced_values += [
+            _TracedValue(session_id, turn, (service, tool, path), value, {_Origin(*each): by for *each, by in origins})
+            for turn, tool, path, value, origins in traced]
+        facts += [(session_id, *fact) for fact in reported]
     task_of = dict(members.select("session_id", "task").iter_rows())
-    chosen = _Choice(found, task_of, reckoners)
-    rows = [(each.session_id, each.turn_id, *each.argument[1:], each.value, *chosen(each)) for each in found]
+    chosen = _Choice(traced_values, task_of, reckoners)
+    rows = [(each.session_id, each.turn_id, *each.argument[1:], each.value, *chosen(each)) for each in traced_values]
     return Provenance(pl.DataFrame(rows, schema=ORIGINS, orient="row").sort("session_id", "turn_id", "path", "value"),
                       pl.DataFrame(facts, schema=FACTS, orient="row").unique().sort("session_id", "turn_id", "path", "value"))
 
@@ -112,29 +104,29 @@ class _Step(NamedTuple):
     content: str
 
 
-def _read(said: str, steps: list[dict[str, Any]], given: list[list[tuple[str, str]]]) -> list[Any]:
+def _read(typed: str, steps: list[dict[str, Any]], given: list[list[tuple[str, str]]]) -> list[Any]:
     """Of one session its values and the facts that it told, as JSON value; `given`: to each step."""
-    session = _Session(said, [(_Step(**step), own) for step, own in zip(steps, given, strict=True)])
-    return [list(session.traced()), list(session.told())]
+    session = _TracedSession(typed, [(_Step(**step), own) for step, own in zip(steps, given, strict=True)])
+    return [list(session.traced()), list(session.reported())]
 
 
-class _Session:
+class _TracedSession:
     """One session in order: what was said and shown so far."""
 
-    def __init__(self, said: str, steps: list[tuple[_Step, list[tuple[str, str]]]]) -> None:
+    def __init__(self, typed: str, steps: list[tuple[_Step, list[tuple[str, str]]]]) -> None:
         self._steps = steps
         """Each with (path, value) of what it was given."""
-        self._said = [said] if said else []
+        self._user_texts = [typed] if typed else []
         self._shown: dict[str, dict[tuple[str, str], str]] = defaultdict(dict)
         self._texts: list[tuple[str, str, set[str], str]] = []
         self._read: list[tuple[str, tuple[tuple[str, str], ...]]] = []
-        self._held: dict[str, tuple[tuple[str, str], ...]] = {}
+        self._values_of_turn: dict[str, tuple[tuple[str, str], ...]] = {}
 
     def traced(self) -> Iterator[list[Any]]:
         """turn_id, tool, path and value of what each call was given, with all places before it that hold it."""
         for step, given in self._steps:
             if step.role == "user":
-                self._said.append(step.content.lower())
+                self._user_texts.append(step.content.lower())
             elif step.role == "call":
                 for path, value in given:
                     origins = [[*origin, turn] for origin, turn in self._origins(value).items()]
@@ -142,63 +134,58 @@ class _Session:
                 self._show(step, {key_of(value) for _, value in given})
 
     def _origins(self, value: str) -> dict[_Origin, str]:
-        found: dict[_Origin, str] = {}
+        origins: dict[_Origin, str] = {}
         spelled = spellings(value)
-        if any(mentions(text, spelling) for text in self._said for spelling in spelled):
-            found[_SAID] = ""
+        if any(mentions(text, spelling) for text in self._user_texts for spelling in spelled):
+            origins[_FROM_USER] = ""
         key = key_of(value)
         for (tool, path), turn in self._shown.get(key, {}).items():
-            found[_Origin("read", tool, path)] = turn
+            origins[_Origin("read", tool, path)] = turn
         for turn, tool, own, text in self._texts:
             if key not in own and any(mentions(text, spelling) for spelling in (value.lower(), key)):
-                found[_Origin("read", tool, "")] = turn
-        if not found:
+                origins[_Origin("read", tool, "")] = turn
+        if not origins:
             for path in reckonings(value, self._read):
-                found[_Origin("computed", "", path)] = ""
-        return found
+                origins[_Origin("computed", "", path)] = ""
+        return origins
 
     def _show(self, step: _Step, own: set[str]) -> None:
         """Keep what a call showed beyond what it was given."""
-        held = singles(step.content)
-        if held is None:
-            text = step.content.lower()
-            self._texts.append((step.turn_id, step.tool, own, text))
+        values = singles(step.content)
+        if values is None:
+            self._texts.append((step.turn_id, step.tool, own, step.content.lower()))
             return
-        self._read.append((step.tool, held))
-        self._held[step.turn_id] = held
-        for path, value in held:
+        self._read.append((step.tool, values))
+        self._values_of_turn[step.turn_id] = values
+        for path, value in values:
             if (key := key_of(value)) not in own:
                 self._shown[key][step.tool, path] = step.turn_id
 
-    def told(self) -> Iterator[list[str]]:
+    def reported(self) -> Iterator[list[str]]:
         """turn_id, tool, path and value of answers that the agent's messages hold, and neither the user's words nor the call's
-        arguments do."""
+        arguments do; of an answer that is a text, words with a digit."""
         messages = [step for step, _ in self._steps if step.role == "assistant"]
         if not messages:
             return
         last = {phrase: each.position for each in messages for phrase in phrases_of(each.content)}
-        said = frozenset[str]().union(*(phrases_of(text) for text in self._said))
+        phrases = frozenset[str]().union(*(phrases_of(text) for text in self._user_texts))
         for step, given in self._steps:
             if step.role == "call":
                 own = {value.lower() for _, value in given}
-                for path, value in self._held.get(step.turn_id) or _words(step.content):
+                words = [("", word) for word in sorted(phrases_of(step.content)) if " " not in word and _has_digit(word)]
+                for path, value in self._values_of_turn.get(step.turn_id) or words:
                     lower = value.lower()
-                    if last.get(lower, -1) > step.position and lower not in said and lower not in own and _telling(lower):
+                    is_telling = len(lower) >= _SHORT or (len(lower) > 1 and _has_digit(lower))
+                    if is_telling and last.get(lower, -1) > step.position and lower not in phrases and lower not in own:
                         yield [step.turn_id, step.tool, path, value]
 
 
-def _telling(value: str) -> bool:
-    return len(value) >= _SHORT or (len(value) > 1 and any(map(str.isdigit, value)))
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))
 
 
-def _words(text: str) -> tuple[tuple[str, str], ...]:
-    """Words with a digit of an answer that is a text."""
-    return tuple(("", word) for word in sorted(phrases_of(text)) if " " not in word and any(map(str.isdigit, word)))
-
-
-def _sessions(
-    members: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame
-) -> Iterator[tuple[str, str, str, list[dict[str, Any]]]]:
+def _sessions(members: pl.DataFrame, turns: pl.DataFrame,
+              calls: pl.DataFrame) -> Iterator[tuple[str, str, str, list[dict[str, Any]]]]:
     """session_id, service, what its user wrote elsewhere, its steps (fields of `_Step`)."""
     fine = calls.filter(~pl.col("failed")).select("session_id", "position", pl.lit("call").alias("role"), "turn_id", "tool",
                                                   pl.col("content").fill_null(""))
@@ -214,11 +201,12 @@ def _sessions(
 class _Choice:
     """Which of its places a value comes from."""
 
-    def __init__(self, found: list[_Value], task_of: Mapping[str, str], reckoners: frozenset[tuple[str, str]]) -> None:
+    def __init__(self, traced_values: list[_TracedValue], task_of: Mapping[str, str],
+                 reckoners: frozenset[tuple[str, str]]) -> None:
         self._reckoners = reckoners
         given: dict[_Argument, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         sessions: dict[tuple[_Argument, _Origin], set[str]] = defaultdict(set)
-        for each in found:
+        for each in traced_values:
             given[each.argument][task_of[each.session_id]].add(each.value)
             for origin in each.origins:
                 sessions[each.argument, origin].add(each.session_id)
@@ -228,17 +216,17 @@ class _Choice:
             alone = Counter(min(values) for values in by_task.values() if len(values) == 1)
             self._constant |= {(argument, value) for value, n in alone.items() if n >= max(_TASKS, _CONSTANT * len(by_task))}
 
-    def __call__(self, value: _Value) -> tuple[str, str, str, str]:
+    def __call__(self, value: _TracedValue) -> tuple[str, str, str, str]:
         """source, from_tool, from_path, from_turn."""
         if (value.argument, value.value) in self._constant:
             return "constant", "", "", ""
         n = {origin: self._n[value.argument, origin] for origin in value.origins}
-        known = {origin: count for origin, count in n.items() if origin.source != "computed" or count >= _RECKONED}
-        if not known:
+        supported = {origin: count for origin, count in n.items() if origin.source != "computed" or count >= _RECKONED}
+        if not supported:
             return ("written" if value.value.count(" ") >= _TEXT - 1 else "unknown"), "", "", ""
-        best = min(known, key=lambda origin: (-known[origin], origin != _SAID, origin))
-        if _SAID in known and 2 * known[_SAID] >= known[best]:
-            best = _SAID
+        best = min(supported, key=lambda origin: (-supported[origin], origin != _FROM_USER, origin))
+        if _FROM_USER in supported and 2 * supported[_FROM_USER] >= supported[best]:
+            best = _FROM_USER
         if best.source == "read" and (value.argument[0], best.tool) in self._reckoners:
             return "computed", best.tool, best.path, value.origins[best]
         return best.source, best.tool, best.path, value.origins[best]

@@ -1,37 +1,38 @@
-"""Train, validation and held-out: sides that share no session, no user, and no thing that one of them changed or that is one
-user's.
+"""Split tasks into train, validation and held-out, and report what the splits still share.
 
-Tasks are tied together by nearly the same words, by the same user, and by things that sessions changed; what is tied
-stays on one side (connected components). Later components are held out, so that a policy is tried on what came after what it
-learnt from; where there is no clock, a hash says which. What many share (a catalogue, a service's only account) ties nothing;
-`leakage` names it.
+Splits share no session, no user, and no entity that one of them changed or that belongs to one user. Tasks are tied by nearly
+equal words (MinHash; Broder 1997), by the same user and by changed entities; tied tasks stay in one split (connected
+components). Later components are held out, so that a policy is tested on what came after its training data; without a clock a
+hash decides. What many share (a catalogue, a service's only account) ties nothing; the leakage report names it.
 
-A *user* is the session's identity; where the log has none, the argument that most sessions give exactly one name for.
-Does not see: ties through names that never stand in an argument (a household, a card known by its last digits).
-"""
+A user is the session's identity, otherwise the argument that most sessions give exactly one value for. Does not see: ties
+through names that are in no argument (a household, a card known by its last digits), likeness beyond words."""
 
 from __future__ import annotations
 
 import hashlib
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import NamedTuple
+from itertools import combinations, pairwise
+from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from extractors.tasks.arguments import names_of_things
+from extractors.tasks.words import is_identifier, masked, split_words
+from warehouse.records import SPLITS
 
 SHARES = {"held_out": 0.2, "validation": 0.1}
 """Shares of a service's tasks that these sides aim at; the rest is train."""
-
 _MANY = 3
 """A thing that this many users' sessions name is shared, and ties nothing."""
-
 _ALL_IN_ONE = 0.75
 """A component with more of the tasks than this leaves nothing to part: the split goes by family instead."""
-
 _USUAL = 0.5
 """An argument tells the user where at least this share of the sessions give it, and hardly one gives two."""
-
 _OPERATOR = 10
 """An identity with more tasks than this, and more than 2 % of its service's, serves others (a clerk, an account of the
 service): it is named in the leakage report and ties nothing."""
@@ -49,70 +50,54 @@ class Sides(NamedTuple):
 def choose_sides(members: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame) -> Sides:
     """Put every task on a side: the same logs give the same sides.
 
-    `members`: task, service, family, session_id, identity, started_at, words (id of the group of near-duplicates).
-    """
+    `members`: task, service, family, session_id, identity, started_at, words (id of the group of near-duplicates)."""
     ties = _ties(members, calls, values)
     tying = pl.concat(
         [
             ties.filter(~pl.col("shared")).select("task", (pl.col("kind") + "\0" + pl.col("value")).alias("tie")),
-            members.select("task", (pl.lit("words\0") + pl.col("words")).alias("tie")),
-        ]
-    )
-    of_task = _components(sorted(members["task"].unique()), tying)
+            members.select("task", (pl.lit("words\0") + pl.col("words")).alias("tie"))])
+    of_task = _components(members["task"].unique(), tying.group_by("tie").agg("task")["task"])
     tasks = members.group_by("task", "service").agg(pl.col("family").first(), pl.col("started_at").max()).sort("task")
     tasks = tasks.with_columns(pl.col("task").replace_strict(of_task, return_dtype=pl.String).alias("component"))
     size = pl.len().over("service", "component")
     alone = (size.max().over("service") > _ALL_IN_ONE * pl.len().over("service")) & (pl.len().over("service") > 1)
     tasks = tasks.with_columns(pl.when(alone).then(pl.lit("family")).otherwise(pl.lit("component")).alias("method"))
     tasks = tasks.with_columns(pl.when(pl.col("method") == "family").then("family").otherwise("component").alias("unit"))
-    of_unit = _sides(tasks)
-    split = pl.struct("service", "unit").map_elements(
-        lambda row: of_unit.get((row["service"], row["unit"]), "train"), return_dtype=pl.String)
-    return Sides(tasks.with_columns(split.alias("split")).drop("unit", "family", "started_at"), ties)
-
-
-def _sides(tasks: pl.DataFrame) -> dict[tuple[str, str], str]:
-    """(service, unit) -> side, of those not in train: the latest first, until there is enough; big ones stay in train."""
     units = tasks.group_by("service", "unit").agg(pl.len().alias("n"), pl.col("started_at").max()).sort("service", "unit")
-    found: dict[tuple[str, str], str] = {}
+    split_of_unit: dict[tuple[str, str], str] = {}
     for (service,), part in units.group_by("service", maintain_order=True):
         total, order = int(part["n"].sum()), sorted(part.select("unit", "n", "started_at").iter_rows(), key=_latest_first)
         for side, share in SHARES.items():
-            taken, left = 0, []
+            taken, rest = 0, []
             for unit, n, started_at in order:
                 if taken + n <= max(1.25 * share * total, 1) and taken < share * total and len(order) > len(SHARES):
-                    found[str(service), unit] = side
+                    split_of_unit[str(service), unit] = side
                     taken += n
                 else:
-                    left.append((unit, n, started_at))
-            order = left
-    return found
+                    rest.append((unit, n, started_at))
+            order = rest
+    split = pl.struct("service", "unit").map_elements(
+        lambda row: split_of_unit.get((row["service"], row["unit"]), "train"), return_dtype=pl.String)
+    return Sides(tasks.with_columns(split.alias("split")).drop("unit", "family", "started_at"), ties)
 
 
 def _latest_first(unit: tuple[str, int, datetime | None]) -> tuple[float, str]:
     name, _, started_at = unit
-    return (-started_at.timestamp() if started_at else 0.0, hashlib.sha256(name.encode()).hexdigest())
+    return -started_at.timestamp() if started_at else 0.0, hashlib.sha256(name.encode()).hexdigest()
 
 
 def _ties(members: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame:
     named = (
-        names_of_things(values)
-        .join(calls.select("turn_id", "session_id", "acts", "failed"), on="turn_id")
-        .select(
-            "session_id",
-            pl.col("path").str.split(".").list.last().alias("kind"),
-            "value",
-            (pl.col("acts") & ~pl.col("failed")).alias("changed"),
-        )
-        .group_by("session_id", "kind", "value")
-        .agg(pl.col("changed").any())
-        .join(members.select("session_id", "task", "service", "identity"), on="session_id")
-    )
+        names_of_things(values).join(calls.select("turn_id", "session_id", "acts", "failed"), on="turn_id").select(
+            "session_id", pl.col("path").str.split(".").list.last().alias("kind"), "value",
+            (pl.col("acts") & ~pl.col("failed")).alias("changed"))
+        .group_by("session_id", "kind", "value").agg(pl.col("changed").any())
+        .join(members.select("session_id", "task", "service", "identity"), on="session_id"))
     users = _users(members, named)
-    known = users.filter(~pl.col("shared")).select("session_id", (pl.col("service") + "\0" + pl.col("user")).alias("owner"))
+    owners = users.filter(~pl.col("shared")).select("session_id", (pl.col("service") + "\0" + pl.col("user")).alias("owner"))
     of_user = members.select("task", "session_id").join(users, on="session_id")
     of_user = of_user.select("task", "service", pl.lit("user").alias("kind"), pl.col("user").alias("value"), "shared")
-    owned = named.join(known, on="session_id", how="left").with_columns(pl.coalesce("owner", "task").alias("owner"))
+    owned = named.join(owners, on="session_id", how="left").with_columns(pl.coalesce("owner", "task").alias("owner"))
     n_owners = pl.col("owner").n_unique().over("service", "value")
     changed = pl.col("changed").any().over("service", "value")
     of_thing = owned.with_columns(((n_owners >= _MANY) | ((n_owners > 1) & ~changed)).alias("shared"))
@@ -122,55 +107,195 @@ def _ties(members: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame) -> p
 
 def _users(members: pl.DataFrame, named: pl.DataFrame) -> pl.DataFrame:
     """Columns session_id, service, user, shared: the log's identity, and where that is none (or an operator that serves
-    many, which is then shared) the name given for the most one-valued argument.
-    """
+    many, which is then shared) the name given for the most one-valued argument."""
     n_tasks = pl.col("task").n_unique()
     stated = members.filter(pl.col("identity").is_not_null()).select(
-        "session_id", "service", "task", pl.col("identity").alias("user")
-    )
+        "session_id", "service", "task", pl.col("identity").alias("user"))
     per_service = members.group_by("service").agg(n_tasks.cast(pl.Float64).alias("n_tasks"))
     operator = n_tasks.over("service", "user") > pl.max_horizontal(pl.lit(float(_OPERATOR)), 0.02 * pl.col("n_tasks"))
     stated = stated.join(per_service, on="service").select("session_id", "service", "user", operator.alias("shared"), "n_tasks")
-    guessed = _guessed(members, named).join(stated.filter(~pl.col("shared")), on="session_id", how="anti")
-    guessed = guessed.join(members.select("session_id", "task"), on="session_id").join(per_service, on="service")
+    per_session = named.group_by("service", "session_id", "kind").agg(
+        pl.col("value").n_unique().alias("n"), pl.col("value").min())
+    single = per_session.group_by("service", "kind").agg(
+        (pl.col("n") == 1).sum().alias("n_single"), (pl.col("n") > 1).sum().alias("n_many"))
+    n_sessions = members.group_by("service").agg(pl.len().alias("n_sessions"))
+    chosen = (
+        single.join(n_sessions, on="service")
+        .filter((pl.col("n_single") > 9 * pl.col("n_many")) & (pl.col("n_single") >= _USUAL * pl.col("n_sessions")))
+        .sort("service", "n_single", "kind", descending=[False, True, False]).group_by("service", maintain_order=True).first()
+        .select("service", "kind"))
+    guessed = (
+        per_session.join(chosen, on=["service", "kind"]).select("session_id", "service", pl.col("value").alias("user"))
+        .join(stated.filter(~pl.col("shared")), on="session_id", how="anti")
+        .join(members.select("session_id", "task"), on="session_id").join(per_service, on="service"))
     only = (n_tasks.over("service", "user") == pl.col("n_tasks")) & (pl.col("n_tasks") > 1)
     columns = ["session_id", "service", "user", "shared"]
     both = pl.concat([stated.select(columns), guessed.with_columns(only.alias("shared")).select(columns)])
     return both.unique().sort("session_id", "user")
 
 
-def _guessed(members: pl.DataFrame, named: pl.DataFrame) -> pl.DataFrame:
-    """Columns session_id, service, user: the value of the argument that most sessions give exactly one value for."""
-    per_session = named.group_by("service", "session_id", "kind").agg(
-        pl.col("value").n_unique().alias("n"), pl.col("value").min()
-    )
-    single = per_session.group_by("service", "kind").agg(
-        (pl.col("n") == 1).sum().alias("n_single"), (pl.col("n") > 1).sum().alias("n_many")
-    )
-    n_sessions = members.group_by("service").agg(pl.len().alias("n_sessions"))
-    chosen = (
-        single.join(n_sessions, on="service")
-        .filter((pl.col("n_single") > 9 * pl.col("n_many")) & (pl.col("n_single") >= _USUAL * pl.col("n_sessions")))
-        .sort("service", "n_single", "kind", descending=[False, True, False])
-        .group_by("service", maintain_order=True)
-        .first()
-        .select("service", "kind")
-    )
-    return per_session.join(chosen, on=["service", "kind"]).select("session_id", "service", pl.col("value").alias("user"))
+def _components(names: Iterable[str], ties: Iterable[Iterable[str]]) -> dict[str, str]:
+    """Union-find with path halving: name -> smallest name of its component."""
+    parent = {name: name for name in names}
+
+    def root(name: str) -> str:
+        while parent[name] != name:
+            parent[name] = parent[parent[name]]
+            name = parent[name]
+        return name
+
+    for tied in ties:
+        first, *others = sorted({root(name) for name in tied})
+        for other in others:
+            parent[other] = first
+    return {name: root(name) for name in parent}
 
 
-def _components(tasks: list[str], tying: pl.DataFrame) -> dict[str, str]:
-    """Union-find with path halving: task -> smallest task of its component."""
-    parent = {task: task for task in tasks}
+ALIKE = 0.8
+"""Share of words in common (Jaccard) from which on two requests that name the same things are near-duplicates."""
+_BANDS, _ROWS = 10, 4
+_PRIME = (1 << 31) - 1
 
-    def root(task: str) -> str:
-        while parent[task] != task:
-            parent[task] = parent[parent[task]]
-            task = parent[task]
-        return task
 
-    for tied in tying.group_by("tie").agg(pl.col("task").unique()).filter(pl.col("task").list.len() > 1)["task"].to_list():
-        roots = sorted({root(task) for task in tied})
-        for other in roots[1:]:
-            parent[other] = roots[0]
-    return {task: root(task) for task in tasks}
+def near_duplicates(requests: pl.DataFrame) -> pl.DataFrame:
+    """Columns session_id, words: equal for sessions of one service whose goals are near-duplicates of each other.
+
+    `requests` has session_id, service, goal. Groups grow by chains; the id is that of the group's first session."""
+    worded = requests.select("session_id", "service", split_words(pl.col("goal")).list.unique().list.sort().alias("word"))
+    names = worded.explode("word").filter(is_identifier(pl.col("word"))).group_by("session_id").agg(
+        pl.col("word").sort().str.join(" ").alias("names"))
+    sets: dict[tuple[str, str, tuple[str, ...]], str] = {}
+    group: dict[str, tuple[str, str, tuple[str, ...]]] = {}
+    for session, service, words, named in worded.join(names, on="session_id", how="left").sort("session_id").iter_rows():
+        key = (service, named or "", tuple(words or ()))
+        sets.setdefault(key, session)
+        group[session] = key
+    first = _components(sets.values(), _pairs({session: key for key, session in sets.items()}))
+    rows = [(session, first[sets[key]]) for session, key in sorted(group.items())]
+    return pl.DataFrame(rows, schema={"session_id": pl.String, "words": pl.String}, orient="row")
+
+
+def _pairs(sets: Mapping[str, tuple[str, str, tuple[str, ...]]]) -> Iterator[tuple[str, str]]:
+    met: set[tuple[str, str]] = set()
+    buckets: dict[tuple[str, str, int, bytes], list[str]] = defaultdict(list)
+    for session, (service, names, words) in sorted(sets.items()):
+        for band, signature in enumerate(_signature(words)):
+            buckets[service, names, band, signature].append(session)
+    for _, sessions in sorted(buckets.items()):
+        for one, two in combinations(sessions, 2) if len(sessions) < 200 else pairwise(sessions):
+            if (one, two) not in met:
+                met.add((one, two))
+                a, b = set(sets[one][2]), set(sets[two][2])
+                if len(a & b) >= ALIKE * len(a | b):
+                    yield one, two
+
+
+def _signature(words: tuple[str, ...]) -> list[bytes]:
+    """One hash a band."""
+    if not words:
+        return [b""] * _BANDS
+    numbers = np.array([int.from_bytes(hashlib.blake2b(word.encode(), digest_size=4).digest()) % _PRIME for word in words])
+    turns = np.arange(1, _BANDS * _ROWS + 1, dtype=np.int64)
+    hashed = (numbers[:, None] * (turns * 2654435 % _PRIME)[None, :] + turns * 40503) % _PRIME
+    least = hashed.min(axis=0).reshape(_BANDS, _ROWS)
+    return [band.tobytes() for band in least]
+
+
+_ENOUGH = 10
+"""Tasks on a side from which on it is asked."""
+
+
+def split_auroc(tasks: pl.DataFrame) -> float | None:
+    """AUROC of telling held-out from train, each half of the tasks scored by what the other taught; None where one is small.
+
+    `tasks`: task, goal, split. About .5: nothing in the words gives the side away."""
+    labelled = tasks.filter(pl.col("split").is_in(["train", "held_out"])).sort("task")
+    is_held_out = (labelled["split"] == "held_out").to_numpy()
+    if min(is_held_out.sum(), (~is_held_out).sum()) < _ENOUGH:
+        return None
+    words = labelled.select(split_words(masked(pl.col("goal"))).list.unique().list.sort().alias("word"))["word"].to_list()
+    half = np.array([int(hashlib.sha256(task.encode()).hexdigest(), 16) % 2 for task in labelled["task"]])
+    score = np.zeros(len(is_held_out))
+    for side in (0, 1):
+        taught = [np.flatnonzero((half != side) & (is_held_out == kind)) for kind in (True, False)]
+        ours, theirs = (Counter(word for i in own for word in words[i]) for own in taught)
+        n_ours, n_theirs = map(len, taught)
+        odds = {word: math.log((ours[word] + 0.5) / (n_ours + 1)) - math.log((theirs[word] + 0.5) / (n_theirs + 1))
+                for word in ours.keys() | theirs.keys()}
+        for i in np.flatnonzero(half == side):
+            score[i] = sum(odds.get(word, 0.0) for word in words[i])
+    above, below = score[is_held_out][:, None], score[~is_held_out][None, :]
+    return round(float((above > below).mean() + 0.5 * (above == below).mean()), 4)
+
+
+_EXAMPLES = 10
+_AT_ONCE = 200
+"""Tasks whose goals are compared with all others at once: each pair that shares a word is a row for each such word."""
+
+
+def report(sides: Sides, goals: pl.DataFrame) -> dict[str, dict[str, Any]]:
+    """Per service a JSON object: method, sizes by side, near-duplicates, shared names by kind, and how alike the sides are.
+
+    `goals`: task, goal, words (id of the group of near-duplicates), n_sessions. `leaks` counts the users and things that tie
+    tasks, and the groups of near-duplicates, that stand on several sides all the same; it is 0 where the split goes by
+    components."""
+    tasks = sides.tasks.join(goals, on="task", how="left")
+    both = (
+        sides.ties.join(tasks.select("task", "split"), on="task").group_by("service", "kind", "value")
+        .agg(pl.col("shared").any(), pl.col("split").n_unique().alias("n_sides")).filter(pl.col("n_sides") > 1)
+        .sort("service", "kind", "value"))
+    return {
+        str(service): _of_service(part, both.filter(pl.col("service") == service))
+        for (service,), part in tasks.sort("service", "task").group_by("service", maintain_order=True)}
+
+
+def _of_service(tasks: pl.DataFrame, both: pl.DataFrame) -> dict[str, Any]:
+    by_side = tasks.group_by("split").agg(pl.len(), pl.col("n_sessions").sum()).sort("split")
+    sizes = {split: (n_tasks, n_sessions) for split, n_tasks, n_sessions in by_side.iter_rows()}
+    kinds = both.group_by("kind", maintain_order=True).agg(pl.len(), pl.col("value").head(_EXAMPLES))
+    alike = tasks.group_by("words").agg(pl.len().alias("n"), pl.col("split").n_unique().alias("n_sides"))
+    alike = alike.filter(pl.col("n") > 1)
+    return {
+        "method": tasks["method"][0], "n_components": tasks["component"].n_unique(),
+        "n_tasks": {side: sizes.get(side, (0, 0))[0] for side in SPLITS},
+        "n_sessions": {side: sizes.get(side, (0, 0))[1] for side in SPLITS}, "n_near_duplicates": int(alike["n"].sum()),
+        "shared": {kind: {"n": n, "examples": examples} for kind, n, examples in kinds.iter_rows()},
+        "leaks": both.filter(~pl.col("shared")).height + alike.filter(pl.col("n_sides") > 1).height,
+        "highest_jaccard": _highest_jaccard(tasks), "told_apart": split_auroc(tasks)}
+
+
+def _highest_jaccard(tasks: pl.DataFrame) -> float | None:
+    """Return the highest share of words that a goal in train and one on another side have in common; None where a side is
+    empty.
+
+    Two goals that share so much of their words share one of their rarest (prefix filter: Chaudhuri, Ganti, Kaushik, ICDE 2006);
+    so pairs are sought by these alone, of a high share first, and the share of those that are found is counted."""
+    words = (
+        tasks.unique(["split", "goal"], keep="first", maintain_order=True)
+        .select("task", "split", split_words(pl.col("goal")).list.unique().alias("word"))
+        .with_columns(pl.col("word").list.len().alias("n"), pl.col("task").rank("dense").alias("at")).explode("word")
+        .with_columns(pl.len().over("word").alias("n_goals"))
+        .with_columns(pl.struct("n_goals", "word").rank("ordinal").over("at", "split").alias("rank"))
+        .select("at", "split", "word", "n", "rank"))
+    train, others = words.filter(pl.col("split") == "train"), words.filter(pl.col("split") != "train")
+    if train.is_empty() or others.is_empty():
+        return None
+    highest = 0.0
+    for tenths in range(9, -1, -1):
+        rare = pl.col("rank") <= pl.col("n") - (pl.col("n") * tenths + 9) // 10 + 1
+        parts = others.with_columns(part=pl.col("at") // _AT_ONCE).partition_by("part")
+        highest = max(_highest(some, train, rare) for some in parts)
+        if highest >= tenths / 10:
+            break
+    return round(highest, 6)
+
+
+def _highest(others: pl.DataFrame, train: pl.DataFrame, rare: pl.Expr) -> float:
+    """Return the highest share of the pairs that have one of these words in common."""
+    pairs = others.filter(rare).join(train.filter(rare), on="word", suffix="_train").select("at", "at_train").unique()
+    joined = (
+        pairs.join(others.select("at", "word", "n"), on="at")
+        .join(train.select("at", "word", "n"), left_on=["at_train", "word"], right_on=["at", "word"], suffix="_train")
+        .group_by("at", "at_train", "n", "n_train").agg(pl.len().alias("both")))
+    highest = joined.select((pl.col("both") / (pl.col("n") + pl.col("n_train") - pl.col("both"))).max()).item()
+    return float(highest) if highest is not None else 0.0

@@ -18,7 +18,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from pipelines.browser import corrections, shown
-from pipelines.browser.guard import COOKIE, ENTER, FIELD, HEADERS, STYLE, Guard, Guarded
+from pipelines.browser.guard import COOKIE, ENTER, FIELD, HEADERS, STYLE, AccessGuard, Guarded
 from pipelines.browser.pages import PAGES, Browser
 from warehouse.errors import InputError, Missing, TraceroomError
 
@@ -28,8 +28,8 @@ AUTHOR = "traceroom_author"
 YEAR_S = 365 * 24 * 3600
 
 
-def application(out: Path, guard: Guard) -> ASGIApp:
-    """The browser on the folder that a run writes."""
+def application(out: Path, guard: AccessGuard) -> ASGIApp:
+    """Return the browser on the folder that a run writes."""
     browser = Browser(out)
 
     @asynccontextmanager
@@ -47,19 +47,19 @@ def application(out: Path, guard: Guard) -> ASGIApp:
 Endpoint = Callable[[Request], Any]
 
 
-def _endpoint(browser: Browser, guard: Guard, work: Callable[[Browser, QueryParams], Row | Response]) -> Endpoint:
+def _endpoint(browser: Browser, guard: AccessGuard, work: Callable[[Browser, QueryParams], Row | Response]) -> Endpoint:
     def made(request: Request) -> Response:
         try:
-            found = work(browser, request.query_params)
-            return found if isinstance(found, Response) else _page(guard, request, **found)
+            answer = work(browser, request.query_params)
+            return answer if isinstance(answer, Response) else _page(guard, request, **answer)
         except TraceroomError as error:
             status = 404 if isinstance(error, Missing) else 400 if isinstance(error, InputError) else 500
-            return _page(guard, request, "error", status, said=str(error))
+            return _page(guard, request, "error", status, message=str(error))
 
     return made
 
 
-def _page(guard: Guard, request: Request, template: str, status: int = 200, **values: Any) -> Response:
+def _page(guard: AccessGuard, request: Request, template: str, status: int = 200, **values: Any) -> Response:
     may_write = guard.holds(request.cookies)
     here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     return shown.page(
@@ -75,7 +75,7 @@ def _user() -> str:
         return ""
 
 
-def _entered(guard: Guard) -> Endpoint:
+def _entered(guard: AccessGuard) -> Endpoint:
     async def entered(request: Request) -> Response:
         """Give the token: by the address that was printed, or in the form."""
         given = request.state.form.get("token", "") if request.method == "POST" else request.query_params.get("token", "")
@@ -85,21 +85,20 @@ def _entered(guard: Guard) -> Endpoint:
         if not guard.opens(given.strip()):
             return _page(guard, request, "enter", 403, back=back, wrong=True)
         answer = RedirectResponse(back, 303)
-        answer.set_cookie(
-            COOKIE, guard.session(), httponly=True, samesite="strict", secure=request.url.scheme == "https")
+        answer.set_cookie(COOKIE, guard.session(), httponly=True, samesite="strict", secure=request.url.scheme == "https")
         return answer
 
     return entered
 
 
-def _corrected(browser: Browser, guard: Guard) -> Endpoint:
+def _corrected(browser: Browser, guard: AccessGuard) -> Endpoint:
     async def corrected(request: Request) -> Response:
         form = request.state.form
         try:
             line = await run_in_threadpool(corrections.correct, browser.corrections, form, datetime.now(UTC))
         except InputError as error:
-            return _page(guard, request, "error", 400, said=str(error))
-        answer = RedirectResponse(f"{_own(form.get('back', '/'))}#said", 303)
+            return _page(guard, request, "error", 400, message=str(error))
+        answer = RedirectResponse(f"{_own(form.get('back', '/'))}#corrected", 303)
         answer.set_cookie(AUTHOR, _ascii(line["by"]), max_age=YEAR_S, httponly=True, samesite="strict",
                           secure=request.url.scheme == "https")
         return answer
@@ -112,7 +111,7 @@ def _ascii(name: str) -> str:
 
 
 def _own(path: str) -> str:
-    """A path of this server; anything else is its first page."""
+    """Return a path of this server; anything else is its first page."""
     return path if path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable() else "/"
 
 

@@ -1,20 +1,20 @@
-"""What changed in the world beside a call: documents as they were and as the call left them, and rows of databases.
+"""Find what changed next to each call of a session: documents before and after, and rows of databases.
 
-In: the turns of a session. Out: for each call what it changed (`mart.recorded`), what it showed (`mart.facts`), and which rows
-changed while it ran (`core.row_changes`). Sees: what the build made of the logs. Does not see: which of several things that ran
-at once changed a row; whoever was open then is shown it.
+Input: the turns of a session. Output: for each call what it changed (`mart.recorded`), what it showed (`mart.facts`), and which
+rows changed while it ran (`core.row_changes`). Does not see which of several simultaneous calls changed a row: each shows it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
 from pipelines.browser.library import Library
 
 Row = dict[str, Any]
+Before = Callable[[tuple[str, str], datetime | None], str | None]
 MOST = 40
 """Differences of a document that are shown."""
 MOST_ROWS = 20
@@ -23,63 +23,59 @@ _AT_ONCE = timedelta(seconds=2)
 """How long after a call a row may change and stand beside it, where its answer has no time."""
 
 
-def beside(library: Library, service: str, turns: list[Row]) -> dict[str, Row]:
-    """turn_id of each call -> {"changed", "seen", "rows"}."""
+def changes_of_calls(library: Library, service: str, turns: list[Row]) -> dict[str, Row]:
+    """turn_id of each call -> {"changed", "read", "rows"}."""
     calls = [turn for turn in turns if turn["kind"] == "call"]
     events = [name for turn in calls for name in (turn["turn_id"], turn["result_id"]) if name]
     if not events:
         return {}
-    left = _by(library.rows(
+    recorded = _by(library.rows(
         "select event_id, effects from mart.recorded where event_id in (select unnest($ids)) and effects != '[]' "
         "order by recorded_id", ids=events), "event_id")
-    seen = _by(library.rows(
-        "select event_id, entity_class, key, value, known from mart.facts where event_id in (select unnest($ids)) "
-        "and known in ('seen', 'implied') order by entity_class, key, fact_id", ids=events), "event_id")
-    things = {(each["class"], each["key"]) for rows in left.values() for row in rows for each in json.loads(row["effects"])}
-    before = _Known(library, service, things)
+    facts = _by(library.rows(
+        "select event_id, entity_class, key, value, derivation from mart.facts where event_id in (select unnest($ids)) "
+        "and derivation in ('seen', 'implied') order by entity_class, key, fact_id", ids=events), "event_id")
+    written = [each for rows in recorded.values() for row in rows for each in json.loads(row["effects"])]
+    entities = {(each["class"], each["key"]) for each in written}
+    before = _values_before(library, service, entities)
+    latest: dict[tuple[str, str], str] = {}   # what the session itself was last shown
     changed_rows = _row_changes(library, calls)
-    found: dict[str, Row] = {}
+    by_turn: dict[str, Row] = {}
     for turn in calls:
-        own = [row for name in dict.fromkeys((turn["turn_id"], turn["result_id"])) for row in left.get(name, ())]
-        shown = [row for name in dict.fromkeys((turn["turn_id"], turn["result_id"])) for row in seen.get(name, ())]
-        effects = {(each["class"], each["key"]): each["value"] for row in own for each in json.loads(row["effects"])}
-        found[turn["turn_id"]] = {
-            "changed": [_changed(thing, before.of(thing, turn["happened_at"]), value) for thing, value in effects.items()],
-            "seen": list({(row["entity_class"], row["key"]): row for row in shown
-                          if (row["entity_class"], row["key"]) not in effects}.values()),
+        names = dict.fromkeys((turn["turn_id"], turn["result_id"]))
+        shown = [row for name in names for row in facts.get(name, ())]
+        effects = {(each["class"], each["key"]): each["value"]
+                   for name in names for row in recorded.get(name, ()) for each in json.loads(row["effects"])}
+        values = {(row["entity_class"], row["key"]): row for row in shown}
+        by_turn[turn["turn_id"]] = {
+            "changed": [
+                _changed(entity, latest[entity] if entity in latest else before(entity, turn["happened_at"]), value)
+                for entity, value in effects.items()],
+            "read": [row for entity, row in values.items() if entity not in effects],
             "rows": changed_rows.get(turn["turn_id"], [])}
-        for thing, value in [*effects.items(), *(((row["entity_class"], row["key"]), row["value"]) for row in shown)]:
-            before.learn(thing, value)
-    return found
+        latest |= {**effects, **{entity: row["value"] for entity, row in values.items()}}
+    return by_turn
 
 
-class _Known:
-    """What was known of some things before each call: as the session itself was last shown them, else as of then."""
+def _values_before(library: Library, service: str, entities: set[tuple[str, str]]) -> Before:
+    """Return a look-up of what was known of an entity as of an instant, whoever saw it."""
+    rows = library.rows(
+        "select entity_class, key, value, valid_from, valid_to from mart.facts where service = $service "
+        "and session_id is null and key in (select unnest($keys)) order by valid_from nulls first, fact_id",
+        service=service, keys=sorted({key for _, key in entities})) if entities else []
+    by_key = _by(rows, "key")
 
-    def __init__(self, library: Library, service: str, things: set[tuple[str, str]]) -> None:
-        self._seen: dict[tuple[str, str], str] = {}
-        rows = library.rows(
-            "select entity_class, key, value, valid_from, valid_to from mart.facts where service = $service "
-            "and session_id is null and key in (select unnest($keys)) order by valid_from nulls first, fact_id",
-            service=service, keys=sorted({key for _, key in things})) if things else []
-        self._facts: dict[tuple[str, str], list[Row]] = {}
-        for row in rows:
-            self._facts.setdefault((row["entity_class"], row["key"]), []).append(row)
+    def before(entity: tuple[str, str], at: datetime | None) -> str | None:
+        values = [row["value"] for row in by_key.get(entity[1], ()) if row["entity_class"] == entity[0] and (
+            row["valid_from"] is None or (at is not None and row["valid_from"] < at))]
+        return values[-1] if values else None
 
-    def of(self, thing: tuple[str, str], at: datetime | None) -> str | None:
-        if thing in self._seen:
-            return self._seen[thing]
-        held = [row["value"] for row in self._facts.get(thing, ()) if row["valid_from"] is None or (
-            at is not None and row["valid_from"] < at)]
-        return held[-1] if held else None
-
-    def learn(self, thing: tuple[str, str], value: str) -> None:
-        self._seen[thing] = value
+    return before
 
 
-def _changed(thing: tuple[str, str], before: str | None, after: str) -> Row:
+def _changed(entity: tuple[str, str], before: str | None, after: str) -> Row:
     moves = list(differences(loaded(before), loaded(after))) if before is not None else []
-    return {"entity_class": thing[0], "key": thing[1], "before": before, "after": after, "moves": moves[:MOST],
+    return {"entity_class": entity[0], "key": entity[1], "before": before, "after": after, "moves": moves[:MOST],
             "n_more": max(0, len(moves) - MOST)}
 
 
@@ -104,7 +100,7 @@ def _text(holder: dict[str, Any], name: str) -> str | None:
 
 
 def loaded(value: Any) -> Any:
-    """A text as the JSON value that it is, if it is one."""
+    """Return a text as the JSON value that it is, if it is one."""
     try:
         return json.loads(value) if isinstance(value, str) else value
     except ValueError:
@@ -121,17 +117,17 @@ def _row_changes(library: Library, calls: list[Row]) -> dict[str, list[Row]]:
         "select change_id, happened_at, table_name, operation, key, before, after from core.row_changes "
         "where happened_at between $first and $last and operation != 'snapshot' order by happened_at, change_id "
         f"limit {MOST_ROWS * len(times)}", first=min(time[0] for time in times), last=max(time[1] for time in times))
-    found: dict[str, list[Row]] = {}
+    by_turn: dict[str, list[Row]] = {}
     for begin, end, turn_id in times:
         during = [row for row in rows if begin <= row["happened_at"] <= end][:MOST_ROWS]
         if during:
-            found[turn_id] = [{**row, "moves": list(differences(
+            by_turn[turn_id] = [{**row, "moves": list(differences(
                 loaded(row["before"]) or {}, loaded(row["after"]) or {}))[:MOST]} for row in during]
-    return found
+    return by_turn
 
 
 def _by(rows: list[Row], name: str) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
+    groups: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(row[name], []).append(row)
-    return found
+        groups.setdefault(row[name], []).append(row)
+    return groups

@@ -1,22 +1,28 @@
-"""Two ways through a task side by side: line by line, where they first part, how the world ends, and what each earns.
+"""Replay trajectories of a task step by step, and compare two of them.
 
-In: two ways as they were played (`replays.py`); of a rollout stands what it was answered then. Out: lines, a sentence on the
-first difference, rows on the two ends and on the checks. Moves that are alike stand on one line; what is said is one thing in
-other words, so words alone part two ways only where nothing else does. Sees: moves, answers, documents, checks. Does not see:
-whether other words mean the same.
+A trajectory is played in the task's own environment, a rollout's episode under its seed and perturbations; each step shows the
+answer, its tier, the answer on record, and what changed. Two trajectories are shown line by line with the first difference, the
+final state and the grades. Equal calls share a line; words alone make a difference only if nothing else does. A play is made
+for each page; the environment is kept. Does not see what a real tool would answer today, or whether other words mean the same.
 """
 
 from __future__ import annotations
 
+import json
+import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from env_builder.runtime import Environment
 from env_builder.runtime.canonical import canonical
+from extractors.formats.correction import ROLES
 from pipelines.browser.changes import MOST, differences, loaded
-from pipelines.browser.ways import Way, key_of
+from pipelines.browser.trajectories import TaskTrajectory, key_of
+from pipelines.playing import Move, Room, graded, load, played
 
 Row = dict[str, Any]
 KINDS = {"same": "the same", "words": "other words", "answer": "other answer", "move": "another move", "only": "only here"}
@@ -24,13 +30,13 @@ KINDS = {"same": "the same", "words": "other words", "answer": "other answer", "
 
 
 class Line(NamedTuple):
-    """A step of one way beside a step of the other."""
+    """A step of one trajectory beside a step of the other."""
 
     place: int
-    left: Row | None
-    right: Row | None
+    first: Row | None
+    second: Row | None
     kind: str
-    """One of `KINDS`; `only`: the other way has no step here."""
+    """One of `KINDS`; `only`: the other trajectory has no step here."""
     is_first: bool = False
     """Is it the first difference?"""
     moves: Sequence[tuple[str, str | None, str | None]] = ()
@@ -38,13 +44,13 @@ class Line(NamedTuple):
 
 
 def lines(one: Sequence[Row], other: Sequence[Row]) -> list[Line]:
-    """The steps of two plays side by side, the first difference marked: calls that are the same stand on one line, and what is
-    between them stands in its order."""
-    found: list[Line] = []
-    for left, right in _pairs(one, other):
-        found.append(Line(len(found) + 1, left, right, _kind(left, right)))
-    parts = next((line.place for rank in (2, 1) for line in found if _rank(line) == rank), 0)
-    return [line._replace(is_first=line.place == parts, moves=_moves(line)) for line in found]
+    """Return the steps of two plays side by side, the first difference marked: calls that are the same stand on one line, and
+    what is between them stands in its order."""
+    rows: list[Line] = []
+    for first, second in _pairs(one, other):
+        rows.append(Line(len(rows) + 1, first, second, _kind(first, second)))
+    parts = next((line.place for rank in (2, 1) for line in rows if _rank(line) == rank), 0)
+    return [line._replace(is_first=line.place == parts, moves=_moves(line)) for line in rows]
 
 
 def _pairs(one: Sequence[Row], other: Sequence[Row]) -> Iterator[tuple[Row | None, Row | None]]:
@@ -60,48 +66,48 @@ def _pairs(one: Sequence[Row], other: Sequence[Row]) -> Iterator[tuple[Row | Non
     yield from zip_longest(one[begins[0]:], other[begins[1]:])
 
 
-def _kind(left: Row | None, right: Row | None) -> str:
-    if left is None or right is None:
+def _kind(first: Row | None, second: Row | None) -> str:
+    if first is None or second is None:
         return "only"
-    if left["kind"] != right["kind"] or (left["kind"] == "call" and key_of(left) != key_of(right)):
+    if first["kind"] != second["kind"] or (first["kind"] == "call" and key_of(first) != key_of(second)):
         return "move"
-    if left["kind"] == "say":
-        return "same" if (left["content"], left["shown"]) == (right["content"], right["shown"]) else "words"
-    return "same" if left["shown"] == right["shown"] else "answer"
+    if first["kind"] == "say":
+        return "same" if (first["content"], first["shown"]) == (second["content"], second["shown"]) else "words"
+    return "same" if first["shown"] == second["shown"] else "answer"
 
 
 def _rank(line: Line) -> int:
-    """How much a line parts two ways: 2 by what is done or answered, 1 by what is said, 0 not at all."""
+    """How much a line parts two trajectories: 2 by what is done or answered, 1 by what is said, 0 not at all."""
     if line.kind == "only":
-        return 1 if (line.left or line.right or {})["kind"] == "say" else 2
+        return 1 if (line.first or line.second or {})["kind"] == "say" else 2
     return {"same": 0, "words": 1}.get(line.kind, 2)
 
 
 def _moves(line: Line) -> Sequence[tuple[str, str | None, str | None]]:
-    left, right = line.left, line.right
-    if left is None or right is None or left["kind"] != "call" or right["kind"] != "call":
+    first, second = line.first, line.second
+    if first is None or second is None or first["kind"] != "call" or second["kind"] != "call":
         return ()
     if line.kind == "answer":
-        return list(differences(loaded(left["shown"]), loaded(right["shown"])))[:MOST]
-    return list(differences(left["arguments"], right["arguments"]))[:MOST] if left["tool"] == right["tool"] else ()
+        return list(differences(loaded(first["shown"]), loaded(second["shown"])))[:MOST]
+    return list(differences(first["arguments"], second["arguments"]))[:MOST] if first["tool"] == second["tool"] else ()
 
 
-def says(found: Sequence[Line], one: Way, other: Way) -> str:
-    """Where the two ways part, in a sentence."""
-    line = next((line for line in found if line.is_first), None)
+def first_difference(rows: Sequence[Line], one: TaskTrajectory, other: TaskTrajectory) -> str:
+    """Say in a sentence where two trajectories first differ."""
+    line = next((line for line in rows if line.is_first), None)
     if line is None:
         return "Both make the same moves and get the same answers."
     if _rank(line) == 1:
-        return f"Both make the same calls and get the same answers; from line {line.place} on they say other things."
-    worded = ", if in other words" if any(map(_rank, found[:line.place - 1])) else ""
+        return f"Both make the same calls and get the same answers; from line {line.place} on their words differ."
+    worded = ", if in other words" if any(map(_rank, rows[:line.place - 1])) else ""
     before = f"Up to line {line.place - 1} both do the same{worded}. " if line.place > 1 else ""
     if line.kind == "answer":
-        return f"{before}At line {line.place} both call {_called(line.left)}, and are answered otherwise."
-    names = [_brief(one.says), _brief(other.says)]
+        return f"{before}At line {line.place} both call {_called(line.first)}, and get different answers."
+    names = [_brief(one.description), _brief(other.description)]
     if line.kind == "only":
-        here = 0 if line.left is not None else 1
-        return f"{before}At line {line.place} {names[here]} {_does(line.left or line.right)}; {names[1 - here]} does not."
-    return f"{before}At line {line.place} {names[0]} {_does(line.left)}, where {names[1]} {_does(line.right)}."
+        here = 0 if line.first is not None else 1
+        return f"{before}At line {line.place} {names[here]} {_does(line.first or line.second)}; {names[1 - here]} does not."
+    return f"{before}At line {line.place} {names[0]} {_does(line.first)}, where {names[1]} {_does(line.second)}."
 
 
 def _brief(name: str) -> str:
@@ -118,34 +124,109 @@ def _does(step: Row | None) -> str:
 
 
 def ends(one: Row, other: Row) -> list[Row]:
-    """What the two plays leave otherwise: {"key", "moves", "left", "right"} of each document, and acts that leave none."""
-    left, right, found = one["end"]["documents"], other["end"]["documents"], list[Row]()
-    for key in sorted(left.keys() | right.keys()):
-        begun = (left.get(key) or right[key])["begun"]
-        first, second = (side[key]["now"] if key in side else begun for side in (left, right))
+    """Return what the two plays leave otherwise: {"key", "moves", "first", "second"} of each document, and acts that leave
+    none."""
+    ours, theirs, rows = one["end"]["documents"], other["end"]["documents"], list[Row]()
+    for key in sorted(ours.keys() | theirs.keys()):
+        begun = (ours.get(key) or theirs[key])["begun"]
+        first, second = (side[key]["now"] if key in side else begun for side in (ours, theirs))
         if first != second:
-            found.append({"key": key, "moves": list(differences(first, second))[:MOST],
-                          "only": None if key in left and key in right else 0 if key in left else 1})
-    acts = [Counter(map(canonical, play["end"]["acts"])) for play in (one, other)]
-    return found + [
+            rows.append({"key": key, "moves": list(differences(first, second))[:MOST],
+                          "only": None if key in ours and key in theirs else 0 if key in ours else 1})
+    acts = [Counter(map(canonical, play["end"]["write_calls"])) for play in (one, other)]
+    return rows + [
         {"key": act, "moves": [], "only": side} for side in (0, 1) for act in (acts[side] - acts[1 - side]).elements()]
 
 
-def grade(way: Way, play: Row) -> Row | None:
-    """What a way earns: a rollout what it was given then, else what the room gives now; None: nobody can say."""
+def grade(way: TaskTrajectory, play: Row) -> Row | None:
+    """Return the grade of a trajectory: of a rollout the recorded one, else the current one; None: not decided."""
     if way.is_rollout and way.about.get("checks"):
         return {name: way.about.get(name) for name in ("reward", "tally", "checks")}
-    found: Row | None = play["grade"]
-    return found
+    own: Row | None = play["grade"]
+    return own
 
 
 def checks(one: Row | None, other: Row | None) -> list[Row]:
-    """The checks of both: {"says", "role", "left", "right"} (passed, not, None: nobody can say), those that part first."""
-    found: dict[str, Row] = {}
-    for side, told in (("left", one), ("right", other)):
-        for check in (told or {}).get("checks", ()):
-            begun = {"says": check["says"], "role": check["role"], "left": None, "right": None}
-            row = found.setdefault(check["check_id"], begun)
+    """Return the checks of both: {"description", "role", "first", "second"} (None: undecided), those that differ first."""
+    rows: dict[str, Row] = {}
+    for side, result in (("first", one), ("second", other)):
+        for check in (result or {}).get("checks", ()):
+            begun = {"description": check["description"], "role": check["role"], "first": None, "second": None}
+            row = rows.setdefault(check["check_id"], begun)
             row[side] = check["passed"]
-    order = ("gate", "score", "penalty", "shaping", "diagnostic")
-    return sorted(found.values(), key=lambda row: (row["left"] == row["right"], order.index(row["role"]), row["says"]))
+    return sorted(rows.values(), key=lambda row: (row["first"] == row["second"], ROLES.index(row["role"]), row["description"]))
+
+
+NOT_KEPT: Row = {"tier": None, "latency_ms": None, "state_hash": None, "reward": None, "thought": None, "refused": []}
+"""What is known of a move that no rollout made."""
+Look = Callable[[str], tuple[str | None, str | None]]
+"""Name of a document -> as the episode began, and now."""
+
+
+class Replayer:
+    """The environment that was opened last, kept as long as its directory is the same."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._key: tuple[str, str] | None = None
+        self._environment: Environment | None = None
+
+    def play(self, path: Path, task_id: str, way: TaskTrajectory) -> tuple[list[Row], Row]:
+        """(messages that the task opens with, {"steps", "grade", "end", "is_same_room"}).
+
+        Raises EnvironmentBroken, InputError."""
+        with self._lock:
+            digest = (path / "manifest.json").read_text("utf-8")
+            if self._key != (str(path), digest):
+                self._environment = load(path, None)
+                self._key = str(path), digest
+            assert self._environment is not None
+            room = Room(self._environment, task_id, 0)
+            rolled = way.about.get("content_digest")
+            if way.is_rollout:   # its moves are in the room's own names, so nothing stands between them and the room
+                room.environment = self._environment.replaying(task_id, way.about["seed"], way.about["perturbations"])
+            return room.observation.messages, {
+                **_played(room, way.moves), "is_same_room": rolled in (None, json.loads(digest)["content_digest"])}
+
+
+def _played(room: Room, moves: Sequence[Move]) -> Row:
+    before: Row = {"documents": {}, "write_calls": []}
+    steps, look = [], room.environment.episode().look
+    for step in played(room, moves):
+        after, look = json.loads(canonical(room.environment.difference())), room.environment.episode().look
+        steps.append({**step, "changed": _moved(before, after, look), "state_hash": room.environment.state_hash()})
+        before = after
+    documents = {name: {"begun": loaded(look(name)[0] if look else None), "now": loaded(value)}
+                 for name, value in before.get("documents", {}).items()}
+    end = {"documents": documents, "write_calls": before.get("write_calls", [])}
+    return {"steps": steps, "grade": graded(room), "end": end}
+
+
+def _moved(before: Row, after: Row, look: Look | None) -> list[Row]:
+    """Return what a step changed of the room's difference: its documents, and acts that leave none."""
+    rows = []
+    for name, value in after.get("documents", {}).items():
+        if value != before.get("documents", {}).get(name):
+            begun = look(name)[0] if look else None
+            one, other = loaded(before.get("documents", {}).get(name, begun)), loaded(value)
+            moves = list(differences(one, other))[:MOST] if one is not None else []
+            rows.append({"key": name, "moves": moves, "after": value if isinstance(value, str) else canonical(value)})
+    acts = Counter(map(canonical, after.get("write_calls", []))) - Counter(map(canonical, before.get("write_calls", [])))
+    return [*rows, *({"key": "an act that leaves no document", "moves": [], "after": act} for act in acts.elements())]
+
+
+def compared_steps(way: TaskTrajectory, play: Row) -> Iterator[Row]:
+    """Yield the steps of a play beside what was answered where they were first made: `differs` where both are not the same.
+
+    `shown`: what to compare with another trajectory: a rollout's answer then, else what the environment answers."""
+    for place, step in enumerate(play["steps"]):
+        answer = way.answers[place] if place < len(way.answers) else None
+        own = step["content"] if step["kind"] == "call" else step["reply"]
+        on_record = None if answer is None else answer["content"] if step["kind"] == "call" else answer["reply"]
+        compared = answer is not None and (on_record is not None if step["kind"] == "call" else way.is_rollout)
+        differs = compared and own != on_record
+        moves = list(differences(loaded(on_record), loaded(own)))[:MOST] if differs else []
+        kept = {**NOT_KEPT, **(answer if way.is_rollout and answer is not None else {})}
+        yield {**step, "place": place + 1, "own": own, "recorded": on_record, "is_recorded": answer is not None,
+               "differs": differs, "moves": moves, "kept": kept, "shown": on_record if way.is_rollout else own,
+               "is_same_state": None if kept["state_hash"] is None else kept["state_hash"] == step["state_hash"]}

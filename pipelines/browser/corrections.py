@@ -1,8 +1,7 @@
-"""What a person corrects in the browser: a line of `OUT/corrections`, and what became of the lines that are there.
+"""Append what a person corrects in the browser to `OUT/corrections`, and list the corrections with their effect.
 
-In: a form. Out: one canonical JSON line, on disk before the answer is sent. Nothing else is written, and nothing that was read
-is changed: the next run reads the line as it reads every log.
-"""
+A form becomes one canonical JSON line, on disk before the answer is sent. Nothing else is written; the next run reads the line
+as it reads every log."""
 
 from __future__ import annotations
 
@@ -18,13 +17,14 @@ from filelock import FileLock
 from env_builder.runtime.canonical import canonical
 from extractors.formats.correction import OUTCOMES, ROLES, VERSION, wrong_with
 from extractors.formats.instants import microseconds
+from pipelines.browser.changes import loaded
 from pipelines.browser.library import Library
-from pipelines.browser.paging import SIZE, Paged, begins, paged
+from pipelines.inspection.views import SIZE, Paged, begins, paged
 from warehouse.errors import InputError
 
 Row = dict[str, Any]
 NAME = "corrections.jsonl"
-LONGEST = {"by": 100, "why": 2000, "id": 1000, "name": 200, "says": 1000}
+LONGEST = {"by": 100, "why": 2000, "id": 1000, "name": 200, "description": 1000}
 """Characters of what a form says."""
 
 
@@ -36,7 +36,7 @@ def correct(folder: Path, form: Mapping[str, str], now: datetime) -> Row:
         "subject": {"kind": form.get("kind", ""), "id": _text(form, "id", "what it is about")}, "value": _value(form)}
     problem = wrong_with(line)
     if problem is not None:
-        raise InputError(f"this is no correction: {problem}", mend="go back, and say it again")
+        raise InputError(f"this is no correction: {problem}", hint="go back, and say it again")
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / ".lock"):
         file = os.open(folder / NAME, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -49,17 +49,17 @@ def correct(folder: Path, form: Mapping[str, str], now: datetime) -> Row:
 
 
 def _text(form: Mapping[str, str], name: str, what: str) -> str:
-    told = form.get(name, "").strip().replace("\r\n", "\n")
-    if not told:
-        raise InputError(f"a correction says {what}", mend="go back, and fill it in")
-    if len(told) > LONGEST[name]:
+    text = form.get(name, "").strip().replace("\r\n", "\n")
+    if not text:
+        raise InputError(f"a correction says {what}", hint="go back, and fill it in")
+    if len(text) > LONGEST[name]:
         raise InputError(
-            f"this is too long ({name}: {len(told)} characters of {LONGEST[name]})", mend="go back, and shorten it")
+            f"this is too long ({name}: {len(text)} characters of {LONGEST[name]})", hint="go back, and shorten it")
     try:
-        told.encode()
+        text.encode()
     except UnicodeEncodeError as error:
-        raise InputError(f"{name} is no text", mend="go back, and write it again") from error
-    return told
+        raise InputError(f"{name} is no text", hint="go back, and write it again") from error
+    return text
 
 
 def _value(form: Mapping[str, str]) -> Any:
@@ -77,10 +77,10 @@ def _value(form: Mapping[str, str]) -> Any:
         value["role"] = form["role"]
     if form.get("weight") and form["weight"] != form.get("weight_was"):
         value["weight"] = _number(form["weight"])
-    if form.get("says", "").strip() and form["says"].strip() != form.get("says_was", "").strip():
-        value["says"] = _text(form, "says", "what it says")
+    if form.get("description", "").strip() and form["description"].strip() != form.get("description_was", "").strip():
+        value["description"] = _text(form, "description", "what it describes")
     if not value:
-        raise InputError("nothing of the check is corrected", mend="go back, and change something")
+        raise InputError("nothing of the check is corrected", hint="go back, and change something")
     return value
 
 
@@ -88,53 +88,46 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise InputError(f"the weight {text[:20]!r} is no number", mend="go back, and write one") from error
+        raise InputError(f"the weight {text[:20]!r} is no number", hint="go back, and write one") from error
 
 
 def waiting(library: Library, folder: Path) -> list[Row]:
     """Lines that no published build has read yet, newest first: {"at", "by", "why", "kind", "id", "value"}."""
     read = library.once("corrections", lambda: library.rows(
         "select kind, subject, author, epoch_us(happened_at) as at from core.corrections"))
-    known = {(row["kind"], row["subject"], row["author"], row["at"]) for row in read}
-    found = []
-    for line in _lines(folder):
-        subject = line["subject"]
-        if (subject["kind"], subject["id"], line["by"].strip(), microseconds(line["at"])) not in known:
-            found.append({**line, **subject})
-    return found[::-1]
+    read_keys = {(row["kind"], row["subject"], row["author"], row["at"]) for row in read}
+    rows = []
+    for text in (text for path in sorted(folder.glob("*.jsonl")) for text in path.read_text("utf-8", "replace").split("\n")):
+        line = loaded(text)
+        if isinstance(line, dict) and wrong_with(line) is None:
+            subject = line["subject"]
+            if (subject["kind"], subject["id"], line["by"].strip(), microseconds(line["at"])) not in read_keys:
+                rows.append({**line, **subject})
+    return rows[::-1]
 
 
-def _lines(folder: Path) -> Iterable[Row]:
-    for path in sorted(folder.glob("*.jsonl")) if folder.is_dir() else ():
-        for line in path.read_text("utf-8", "replace").split("\n"):
-            try:
-                told = json.loads(line) if line.strip() else None
-            except ValueError:
-                continue
-            if isinstance(told, dict) and wrong_with(told) is None:
-                yield told
-
-
-def said_of(library: Library, folder: Path, kind: str, ids: Iterable[str]) -> list[Row]:
-    """What persons said of some things, newest first, with what became of it: waiting, or what the build made of it."""
+def corrections_on(library: Library, folder: Path, kind: str, ids: Iterable[str]) -> list[Row]:
+    """Return what persons said of these ids, newest first, with what became of it: waiting, or what the build made of it."""
     wanted = sorted(set(ids))
     read = library.rows(_READ.format("kind = $kind and c.subject in (select unnest($ids))", ""), kind=kind, ids=wanted)
-    own = [_waiting(row) for row in waiting(library, folder) if row["kind"] == kind and row["id"] in wanted]
+    own = [{"author": row["by"], "why": row["why"], "kind": kind, "id": row["id"], "kept": True, "became": "waiting",
+            "means": meaning(kind, row["value"]), "happened_at": datetime.fromisoformat(row["at"]), "stands": True}
+           for row in waiting(library, folder) if row["kind"] == kind and row["id"] in wanted]
     return [*own, *map(_read, read)]
 
 
 def corrections(library: Library, after: str | None = None) -> Paged:
-    """A page of the corrections that were read, newest first."""
+    """Return a page of the corrections that were read, newest first."""
     key = begins(after, 2)
     where = "(epoch_us(happened_at) < $at or (epoch_us(happened_at) = $at and correction_id > $last))" if key else "true"
-    told = {"at": key[0], "last": key[1]} if key else {}
-    page = paged(library.rows(_READ.format(where, f"limit {SIZE + 1}"), **told), ("at", "correction_id"))
+    parameters = {"at": key[0], "last": key[1]} if key else {}
+    page = paged(library.rows(_READ.format(where, f"limit {SIZE + 1}"), **parameters), ("at", "correction_id"))
     return page._replace(rows=[_read(row) for row in page.rows])
 
 
 _READ = (
     "select c.*, epoch_us(happened_at) as at, reason, detail, coalesce(kept, true) as kept from core.corrections c "
-    "left join mart.verdicts v on v.subject = c.correction_id where {} order by happened_at desc, correction_id {}")
+    "left join mart.decisions v on v.subject = c.correction_id where {} order by happened_at desc, correction_id {}")
 
 
 def _read(row: Row) -> Row:
@@ -142,19 +135,14 @@ def _read(row: Row) -> Row:
     return {**row, "became": became, "means": meaning(row["kind"], json.loads(row["value"])), "id": row["subject"]}
 
 
-def _waiting(row: Row) -> Row:
-    return {"author": row["by"], "why": row["why"], "kind": row["kind"], "id": row["id"], "kept": True, "became": "waiting",
-            "means": meaning(row["kind"], row["value"]), "happened_at": datetime.fromisoformat(row["at"]), "stands": True}
-
-
 def meaning(kind: str, value: Any) -> str:
-    """What a correction says, in a few words."""
+    """Return what a correction says, in a few words."""
     if value is None:
         return "as built"
     if kind == "outcome":
-        return "it went well" if value == OUTCOMES[0] else "it went badly"
+        return "the session is good" if value == OUTCOMES[0] else "the session is bad"
     if kind == "family":
         return f"is called “{value}”"
-    told = {True: ["accepted"], False: ["rejected"]}.get(value.get("accepted"), [])
-    told += [f"{name}: {value[name]}" for name in ("role", "weight", "says") if name in value]
-    return "; ".join(told)
+    parts = {True: ["accepted"], False: ["rejected"]}.get(value.get("accepted"), [])
+    parts += [f"{name}: {value[name]}" for name in ("role", "weight", "description", "says") if name in value]
+    return "; ".join(parts)

@@ -1,11 +1,9 @@
-"""Who may read and who may write, and what a browser may do with a page.
+"""Decide who may read and write, and what a browser may do with a page.
 
-Bound to this machine alone, reading needs nothing and writing needs the token; bound elsewhere, everything does. A token that
-was given opens a session: a cookie that only this server can have made. A write needs that cookie, the form's own token (made
-from the cookie), and an origin that is the host asked for. Asked for under a name that is none of this machine's, a server for
-this machine alone answers nothing: so no other page's name can be pointed at it (DNS rebinding).
-Does not see: who a person is; a name in a correction is the word of whoever has the token.
-"""
+Bound to this machine, reading needs nothing and writing needs the token; bound elsewhere, both need it. A token opens a
+session: a cookie that only this server can make. A write needs that cookie, the form's own token (made from the cookie), and an
+origin equal to the host. A server for this machine answers only to names of this machine (DNS rebinding). Does not see who a
+person is."""
 
 from __future__ import annotations
 
@@ -40,7 +38,7 @@ HEADERS = {
 _FORM = "application/x-www-form-urlencoded"
 
 
-class Guard:
+class AccessGuard:
     """The rules for one server."""
 
     def __init__(self, token: str, exposed: bool = False) -> None:
@@ -48,21 +46,21 @@ class Guard:
         self.exposed = exposed
 
     def opens(self, token: str) -> bool:
-        """Is this the token?"""
+        """Tell whether this is the token."""
         return hmac.compare_digest(hashlib.sha256(token.encode("utf-8", "replace")).digest(), self._key)
 
     def session(self) -> str:
-        """The value of a new session's cookie."""
+        """Return the value of a new session's cookie."""
         nonce = secrets.token_urlsafe(18)
         return f"{nonce}.{self._sign('session', nonce)}"
 
     def holds(self, cookies: Mapping[str, str]) -> bool:
-        """Does the cookie come from here?"""
+        """Tell whether this server made the cookie."""
         nonce, _, signed = cookies.get(COOKIE, "").partition(".")
         return hmac.compare_digest(signed.encode("utf-8", "replace"), self._sign("session", nonce).encode())
 
     def form_token(self, cookies: Mapping[str, str]) -> str:
-        """What a form of this session must hold."""
+        """Return what a form of this session must hold."""
         return self._sign("form", cookies.get(COOKIE, ""))
 
     def _sign(self, what: str, value: str) -> str:
@@ -72,12 +70,12 @@ class Guard:
 class Guarded:
     """ASGI middleware: a request comes through where the guard lets it, and every answer has the headers."""
 
-    def __init__(self, app: ASGIApp, guard: Guard) -> None:
+    def __init__(self, app: ASGIApp, guard: AccessGuard) -> None:
         self._app = app
         self._guard = guard
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let through, or answer why not."""
+        """Let a request through, or answer why not."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
@@ -104,7 +102,7 @@ class Guarded:
         return RedirectResponse(ENTER, 303) if request.method == "GET" else _no(401, "give the token first")
 
     async def _form_refused(self, request: Request) -> Response | None:
-        """Reads the form, and says what is wrong with it; `request.state.form` is what it holds."""
+        """Read the form into `request.state.form`, or say what is wrong with it."""
         if request.method != "POST":
             return None
         origin = request.headers.get("origin", "")
@@ -116,10 +114,10 @@ class Guarded:
         if body is None:
             return _no(413, f"a form has {MOST_BYTES} bytes at most")
         try:
-            told = parse_qs(body.decode("utf-8"), keep_blank_values=True, max_num_fields=100)
+            fields = parse_qs(body.decode("utf-8"), keep_blank_values=True, max_num_fields=100)
         except ValueError:
             return _no(400, "this is no form")
-        form: dict[str, Any] = {name: values[-1] for name, values in told.items()}
+        form: dict[str, Any] = {name: values[-1] for name, values in fields.items()}
         request.state.form = form
         if request.url.path == ENTER:
             return None
@@ -131,7 +129,7 @@ class Guarded:
 
 
 def host_of(headers: Headers) -> str:
-    """The name that a server was asked for under, without a port."""
+    """Return the name that a server was asked for under, without a port."""
     try:
         return (urlsplit(f"//{headers.get('host', '')}").hostname or "").rstrip(".")
     except ValueError:
@@ -139,7 +137,7 @@ def host_of(headers: Headers) -> str:
 
 
 def is_of_this_machine(host: str) -> bool:
-    """Does a name or address mean this machine, whoever asks for it?"""
+    """Tell whether a name or address means this machine, whoever asks for it."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,8 +1,8 @@
-"""What the pages are made of: the published warehouse, and the files that a run wrote beside it.
+"""Read the published warehouse and the files next to it for the browser's pages.
 
-In: the folder of a run. Out: rows of queries, lines of files. The warehouse is opened anew when a run has published another; a
-big file of JSON lines is gone through once for what lies where, and then read a line at a time.
-"""
+Input: the folder of a run. Output: rows of queries, lines of files, tasks with their environment, checks and audit. The
+warehouse is reopened when a run has published another one. Of a large file of JSON lines only offsets are kept; lines are read
+one by one."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from extractors.formats.correction import ROLES
+from pipelines.inspection import views
+from warehouse.errors import Missing
 from warehouse.store import Store, published_path
 
 Row = dict[str, Any]
@@ -19,7 +22,7 @@ Value = TypeVar("Value")
 _Stamp = tuple[int, int, int]
 
 
-class Library:
+class Library(views.RowSource):
     """The published warehouse and the folders of a run; safe to use from several threads."""
 
     def __init__(self, out: Path) -> None:
@@ -36,45 +39,43 @@ class Library:
         with self._lock:
             return self._opened().read(sql, **parameters).to_dicts()
 
-    def row(self, sql: str, **parameters: object) -> Row | None:
-        """The first row of a query."""
-        return next(iter(self.rows(sql, **parameters)), None)
 
     def once(self, name: str, make: Callable[[], Value]) -> Value:
-        """What `make` gives, kept until another warehouse is published."""
+        """Return what `make` gives, kept until another warehouse is published."""
         with self._lock:
             self._opened()
             if name not in self._kept:
                 self._kept[name] = make()
-            found: Value = self._kept[name]
-            return found
+            value: Value = self._kept[name]
+            return value
 
     def with_store(self, work: Callable[[Store], Value]) -> Value:
-        """What `work` makes of the open store."""
+        """Return what `work` makes of the open store."""
         with self._lock:
             return work(self._opened())
 
     def line(self, path: Path, key: str, value: str) -> Row | None:
-        """The line of a file of JSON objects whose `key` (a text, anywhere in the line) is `value`; None where none is."""
+        """Return the line of a file of JSON objects whose `key` (a text, anywhere in the line) is `value`; None where none
+        is."""
         with self._lock:
-            found = (self.read(path, lambda file: _places(file, key), key) or {}).get(value)
-            if found is None:
+            offset = (self.read(path, lambda file: _offsets(file, key), key) or {}).get(value)
+            if offset is None:
                 return None
             with path.open("rb") as file:
-                file.seek(found)
+                file.seek(offset)
                 row = json.loads(file.readline())
             return row if isinstance(row, dict) else None
 
     def read(self, path: Path, make: Callable[[Path], Value], name: str = "") -> Value | None:
-        """What `make` makes of a file, kept under a name until the file is another; None where there is no file."""
+        """Return what `make` makes of a file, kept under a name until the file is another; None where there is no file."""
         with self._lock:
             if not path.is_file():
                 return None
-            stamp, known = _stamp(path), self._read.get((path, name))
-            if known is None or known[0] != stamp:
-                known = self._read[path, name] = stamp, make(path)
-            found: Value = known[1]
-            return found
+            stamp, entry = _stamp(path), self._read.get((path, name))
+            if entry is None or entry[0] != stamp:
+                entry = self._read[path, name] = stamp, make(path)
+            value: Value = entry[1]
+            return value
 
     def close(self) -> None:
         """Close the warehouse."""
@@ -93,7 +94,7 @@ class Library:
         return self._store
 
 
-def _places(path: Path, key: str) -> dict[str, int]:
+def _offsets(path: Path, key: str) -> dict[str, int]:
     """Value of `key` -> where the line begins that has it first; a line that is still being written is none."""
     places: dict[str, int] = {}
     mark, at = f'"{key}":"'.encode(), 0
@@ -107,5 +108,90 @@ def _places(path: Path, key: str) -> dict[str, int]:
 
 
 def _stamp(path: Path) -> _Stamp:
-    found = path.stat()
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+FOLDERS = ("environments", "unverified")
+"""Folders of environments: of tasks with a verified reward, and of the others."""
+
+
+def find_task(library: Library, task_id: str) -> Row:
+    """Return all that is known of a task, with the directory of its environment as `room`. Raises Missing."""
+    row = views.task(library, task_id)
+    return {**row, "room": room_of(library, row["service"], task_id)}
+
+
+def checks_of(library: Library, task_id: str) -> list[Row]:
+    """Return the checks of a task as the build mined and persons corrected them, those that count first; none without a
+    rubric."""
+    row = library.row("select checks from mart.variants where task_id = $id", id=task_id) or library.row(
+        "select checks from mart.rubrics where task_id = $id", id=task_id)
+    checks = json.loads(row["checks"]) if row else []
+    return sorted(checks, key=lambda check: (ROLES.index(check["role"]), check["kind"], check["check_id"]))
+
+
+def evidence(library: Library, checks: list[Row]) -> dict[str, Row]:
+    """Event id -> the turn that it is, of all events that the checks stand on."""
+    ids = sorted({event for check in checks for side in check["provenance"].get("events", {}).values() for event in side})
+    if not ids:
+        return {}
+    rows = library.rows(
+        "select turn_id, result_id, session_id, position, kind, role, tool from core.turns "
+        "where turn_id in (select unnest($ids)) or result_id in (select unnest($ids))", ids=ids)
+    return {name: row for row in rows for name in (row["result_id"], row["turn_id"]) if name in ids}
+
+
+def audit_of(library: Library, service: str, task_id: str) -> Row | None:
+    """Who was played against a task's reward, and what they earned; None where it was not published."""
+    for name in _names(library, service):
+        row = library.line(library.out / "rewards" / name / "audit.jsonl", "task_id", task_id)
+        if row is not None:
+            return row
+    return None
+
+
+def room_of(library: Library, service: str, task_id: str) -> Path | None:
+    """Find the directory of the environment that has the task; None where none was written."""
+    for folder in FOLDERS:
+        for name in _names(library, service):
+            room = library.out / folder / name
+            if library.line(room / "tasks.jsonl", "task_id", task_id) is not None:
+                return room
+    return None
+
+
+def _names(library: Library, service: str) -> list[str]:
+    """Names of a service's environments: as the warehouse says, else the folders that the manifests say are its."""
+    stated = [row["environment"] for row in library.rows(
+        "select environment from mart.environments where service = $service", service=service)]
+    there = sorted({room.name for folder in FOLDERS if (library.out / folder).is_dir()
+                    for room in (library.out / folder).iterdir() if (room / "manifest.json").is_file()})
+    return [*stated, *(name for name in there if name not in stated and service in (name, _service(library, name)))]
+
+
+def _service(library: Library, name: str) -> str | None:
+    path = next((path for folder in FOLDERS if (path := library.out / folder / name / "manifest.json").is_file()), None)
+    manifest = json.loads(path.read_text("utf-8")) if path else {}
+    return manifest.get("service") if isinstance(manifest, dict) else None
+
+
+def find_environment(library: Library, name: str) -> Row:
+    """Return a published environment: its tools and what is known of them, what it can answer, who got through. Raises
+    Missing."""
+    row = library.row("select * from mart.environments where environment = $name", name=name)
+    if row is None:
+        names = [each["environment"] for each in library.rows("select environment from mart.environments")]
+        raise Missing.named("environment", name, names)
+    tools = library.rows(
+        "select t.tool, description, n_calls, declared, effect, n_support, fidelity, abstains, "
+        "program is not null and program != 'null' as has_program from core.tools t left join mart.behaviours b "
+        "on b.service = t.service and b.tool = t.tool where t.service = $service order by n_calls desc, t.tool",
+        service=row["service"])
+    return {**row, "tools": tools, "manifest": _document(library.out / "environments" / name / "manifest.json"),
+            "audit": _document(library.out / "rewards" / name / "audit.json")}
+
+
+def _document(path: Path) -> Row:
+    document = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    return document if isinstance(document, dict) else {}

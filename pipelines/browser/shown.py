@@ -1,8 +1,7 @@
-"""Rows to pages: the templates, which escape everything, and how values look on them.
+"""Render pages: templates that escape everything, and filters for values.
 
-What a log holds may be hostile, also to the eye: characters that control a terminal, turn the direction of writing around or
-cannot be seen are shown by their number wherever a template puts a text. Only an address that is made here leads anywhere.
-"""
+Log content may be hostile, also to the eye: control characters, changes of writing direction and invisible characters are shown
+by their number. Only addresses made here become links."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
-from extractors.tasks.wording import asked_by
+from extractors.tasks.names import asked_by
 from pipelines.screen import many
 
 MOST_SIGNS = 4000
@@ -32,33 +31,33 @@ _HIDDEN = re.compile(
 
 
 def page(name: str, status: int = 200, **values: Any) -> HTMLResponse:
-    """The page of a template."""
+    """Return the page of a template."""
     return HTMLResponse(_templates().get_template(f"{name}.html.jinja").render(**values), status)
 
 
 def visible(text: str) -> str:
-    """The text with everything in it to be seen."""
-    return _HIDDEN.sub(lambda found: f"⟦U+{ord(found[0]):04X}⟧", text)
+    """Return the text with everything in it to be seen."""
+    return _HIDDEN.sub(lambda match: f"⟦U+{ord(match[0]):04X}⟧", text)
 
 
 def address(path: str, **parameters: object) -> str:
-    """An address of this server."""
-    told = {name: value for name, value in parameters.items() if value not in (None, "")}
-    return f"{path}?{urlencode(told, errors='replace')}" if told else path
+    """Return an address of this server."""
+    given = {name: value for name, value in parameters.items() if value not in (None, "")}
+    return f"{path}?{urlencode(given, errors='replace')}" if given else path
 
 
 def percent(value: float | None) -> str:
-    """A share in [0, 1]."""
+    """Return a share in [0, 1]."""
     return "–" if value is None else f"{100 * value:.0f} %"
 
 
 def instant(value: datetime | None) -> str:
-    """An instant (UTC) to the second."""
+    """Return an instant (UTC) to the second."""
     return "–" if value is None else f"{value:%Y-%m-%d %H:%M:%S}"
 
 
 def number(value: float | None) -> str:
-    """A whole number with its thousands apart; another to three digits."""
+    """Return a whole number with its thousands apart; another to three digits."""
     if value is None:
         return "–"
     return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
@@ -74,13 +73,13 @@ def pretty(text: str | None) -> str:
 
 
 def cut(text: str | None, most: int = MOST_SIGNS) -> str:
-    """The beginning of a text."""
+    """Return the beginning of a text."""
     text = text or ""
     return text if len(text) <= most else f"{text[:most]}…"
 
 
 def words(name: str) -> str:
-    """A name of the house as words."""
+    """Return a name of the house as words."""
     return name.replace("_", " ")
 
 
@@ -91,19 +90,19 @@ def going(probability: float | None) -> str:
     return "good" if probability >= 0.9 else "bad" if probability <= 0.1 else "open"
 
 
-def asked(goal: str | None) -> str:
-    """A goal as it is read: requests in words."""
+def goal_text(goal: str | None) -> str:
+    """Return a goal as it is read: requests in words."""
     return asked_by(goal or "")
 
 
 def middle(text: str, most: int = 24) -> str:
-    """The text, a long one without its middle: ids often begin alike."""
+    """Return the text, a long one without its middle: ids often begin alike."""
     return text if len(text) <= most else f"{text[: most // 2]}…{text[1 - most // 2:]}"
 
 
 @cache
 def style() -> str:
-    """The stylesheet: the report's, and what the browser has beside it."""
+    """Return the stylesheet: the report's, and what the browser has beside it."""
     return "\n".join(files(package).joinpath(name).read_text("utf-8") for package, name in (
         ("pipelines.reporting", "page.css"), ("pipelines.browser", "browser.css")))
 
@@ -114,12 +113,12 @@ def _put(value: Any) -> Any:
 
 @cache
 def _templates() -> Environment:
-    found = Environment(
+    templates = Environment(
         loader=PackageLoader("pipelines.browser"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, finalize=_put)
     shown: Mapping[str, Any] = {
         "percent": percent, "instant": instant, "number": number, "pretty": pretty, "cut": cut, "words": words, "going": going,
-        "asked": asked, "middle": middle, "many": many}
-    found.filters.update(shown)
-    found.globals.update(address=address, MOST_SIGNS=MOST_SIGNS, SHORT=SHORT)
-    return found
+        "goal_text": goal_text, "middle": middle, "many": many}
+    templates.filters.update(shown)
+    templates.globals.update(address=address, MOST_SIGNS=MOST_SIGNS, SHORT=SHORT)
+    return templates

@@ -1,87 +1,69 @@
-"""Commands that act in an environment: `play`, `verify`, `serve`."""
+"""Commands that play in an environment or grade episodes of it: `play`, `grade`, `verify`, `serve`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 
-from env_builder.runtime.conditions import SWITCHES
-from pipelines.commands.building import Json
-from pipelines.commands.grading import Mode
-from pipelines.reading import task_rows
+from pipelines.commands.options import AskModel, Bind, BindingsConfig, Directory, Json, Mode, Perturbations, Rewards, Seed
+from pipelines.inspection.tasks import task_rows
 from pipelines.screen import data, say, table
 from warehouse.errors import GateFailed, InputError, Missing
-
-Directory = Annotated[Path, typer.Argument(help="OUT/environments/NAME.")]
-Rewards = Annotated[
-    Path | None, typer.Option(help="The grader's side; OUT/rewards/NAME where not given.", show_default=False)]
-Conditions = Annotated[list[str] | None, typer.Option(
-    "--condition", help=f"What tools do in production beside answering: {', '.join(SWITCHES)}; may be repeated.",
-    show_default=False)]
-Bind = Annotated[list[str] | None, typer.Option(
-    "--bind", help="TOOL=SOURCE: the real thing that answers what is not on record; may be repeated.", show_default=False)]
-Config = Annotated[str | None, typer.Option(
-    "--config", help="TOML file whose table `bindings` holds too; --bind wins.", show_default=False)]
-Asked = Annotated[bool, typer.Option(
-    "--ask", help="Let the model of TRACEROOM_MODEL answer what would be unknown; marked, and not scored.")]
 
 
 def play(
     environment: Directory,
-    task: Annotated[str, typer.Argument(help="Id of the task; a beginning that is its alone is enough.")],
+    task: Annotated[str, typer.Argument(help="Task id, or the beginning of it if no other task begins so.")],
     script: Annotated[Path | None, typer.Option(
-        help='JSON lines {"tool", "arguments"} or {"say"}, instead of typing.', show_default=False)] = None,
-    seed: Annotated[int, typer.Option(help="0: as recorded.")] = 0,
-    condition: Conditions = None,
-    bind: Bind = None,
-    config: Config = None,
-    ask: Asked = False,
-    mode: Mode = "eval",
-    rewards: Rewards = None,
-    json: Json = False,
+        help='File of JSON lines {"tool", "arguments"} or {"say"}, instead of typing.', show_default=False)] = None,
+    seed: Seed = 0, perturbation: Perturbations = None, bind: Bind = None, config: BindingsConfig = None, ask: AskModel = False,
+    mode: Mode = "eval", rewards: Rewards = None, json: Json = False,
 ) -> None:
-    """Act in an environment, and see the grade at the end.
+    """Play a task yourself, and see the grade at the end.
 
-    Type `TOOL {"argument": 1}` to call a tool, anything else to speak to the user; `/tools` lists the tools,
-    `/finish` ends. Room and grader run in this process: for people and trusted scripts.
+    Type `TOOL {"argument": 1}` to call a tool, and any other text to speak to the user; `/tools` lists the tools,
+    `/finish` ends the episode. Environment and grader run in this process: for people and trusted scripts.
     """
-    from pipelines import outside, playing
+    from pipelines import playing
 
-    task_id = _task(environment, task)
-    bound = outside.bindings(environment, bind or (), config)
-    room = playing.begin(environment, rewards, task_id, seed, condition or (), bound, outside.live(ask))
-    _show_start(room)
-    moves = playing.scripted(script) if script else _typed(room)
+    task_id = _find_task(environment, task)
+    bound = playing.bindings(environment, bind or (), config)
+    model = playing.live(ask)
+    room = playing.begin(environment, rewards, task_id, seed, perturbation or (), bound, model)
+    for message in room.observation.messages:
+        if message["role"] not in ("system", "developer"):
+            say(f"[bold cyan]{escape(message['role'])}[/] {escape(message['content'])}")
+    limits = room.observation.limits
+    say(f"[dim]{len(room.tools)} tools" + (f", {limits.steps} steps at most" if limits else "") + "[/]\n")
     steps = []
-    for step in playing.played(room, moves):
+    for step in playing.played(room, playing.scripted(script) if script else _type_moves(room)):
         steps.append(step)
         _show_step(step)
-    grade = playing.graded(room, mode, outside.live(ask))
+    grade = playing.graded(room, mode, model)
     _show_grade(grade)
     if json:
         data({"environment": str(environment), "task_id": task_id, "steps": steps, "ended": room.ended, "grade": grade})
 
 
-def _task(environment: Path, beginning: str) -> str:
-    ids = [row["task_id"] for row in task_rows(environment)]
-    found = [task_id for task_id in ids if task_id.startswith(beginning)]
-    if beginning in ids:
-        return beginning
-    if len(found) > 1:
-        raise InputError(f"{len(found)} tasks begin so", beginning, f"give more of it: {', '.join(found[:3])}")
-    if not found:
+def _find_task(environment: Path, beginning: str) -> str:
+    ids = [str(row["task_id"]) for row in task_rows(environment)]
+    matches = [beginning] if beginning in ids else [task_id for task_id in ids if task_id.startswith(beginning)]
+    if len(matches) > 1:
+        raise InputError(f"{len(matches)} tasks begin so", beginning, f"give more of it: {', '.join(matches[:3])}")
+    if not matches:
         raise Missing.named("task", beginning, ids, f"list them with: traceroom tasks {environment}")
-    return str(found[0])
+    return matches[0]
 
 
-def _typed(room: Any) -> Iterator[dict[str, Any]]:
+def _type_moves(room: Any) -> Iterator[dict[str, Any]]:
     from pipelines import playing
 
-    say('[dim]TOOL {"argument": …} calls · anything else is said to the user · /tools · /finish[/]')
+    say('[dim]TOOL {"argument": …} calls a tool · any other text goes to the user · /tools · /finish[/]')
     names = {tool["name"] for tool in room.tools}
     while True:
         try:
@@ -100,14 +82,6 @@ def _typed(room: Any) -> Iterator[dict[str, Any]]:
             say(f"[yellow]{escape(str(error))}[/]")
 
 
-def _show_start(room: Any) -> None:
-    for message in room.observation.messages:
-        if message["role"] not in ("system", "developer"):
-            say(f"[bold cyan]{escape(message['role'])}[/] {escape(message['content'])}")
-    limits = room.observation.limits
-    say(f"[dim]{len(room.tools)} tools" + (f", {limits.steps} steps at most" if limits else "") + "[/]\n")
-
-
 def _show_step(step: dict[str, Any]) -> None:
     if step["kind"] == "say":
         reply = step["reply"]
@@ -122,35 +96,60 @@ def _show_grade(grade: dict[str, Any] | None) -> None:
     if grade is None:
         say("\n[yellow]No grade: this task has no verified reward, or its rewards are elsewhere (--rewards).[/]")
         return
-    reward = grade["reward"]
-    unscored = "none[/]: the episode leaned on answers that nobody knows"
-    say("\n[bold]reward " + (unscored if reward is None else f"{reward:g}[/]") + f", {grade['tally']}")
+    reward = "none[/]: the episode depends on unknown answers" if grade["reward"] is None else f"{grade['reward']:g}[/]"
+    say(f"\n[bold]reward {reward}, {grade['tally']}")
     for check in grade["checks"]:
         mark = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[yellow]?[/]"}[check["passed"]]
-        say(f"  {mark} {escape(check['says'])} [dim]{check['role']}[/]")
+        say(f"  {mark} {escape(check['description'])} [dim]{check['role']}[/]")
+
+
+def grade(
+    environment: Directory,
+    journals: Annotated[Path, typer.Argument(help="File of `serve --journals` or of `rollout`: JSON lines, one per episode.")],
+    mode: Mode = "eval",
+    steps: Annotated[bool, typer.Option("--steps", help="Add potential-based rewards of each step to --json.")] = False,
+    discount: Annotated[float, typer.Option(help="Discount of later rewards, for --steps.")] = 1.0,
+    bind: Bind = None,
+    ask: Annotated[bool, typer.Option(
+        "--ask", help="Let the model of TRACEROOM_MODEL judge; without it, judged checks are not scored.")] = False,
+    rewards: Rewards = None, json: Json = False,
+) -> None:
+    """Grade episodes by their journals: each is replayed on the grader's own copy of the environment."""
+    task_rows(environment)
+    from pipelines import playing
+
+    bound = playing.bindings(environment, bind or (), None)
+    grades = list(playing.graded_journals(
+        environment, rewards, journals, bound, mode, playing.live(ask), discount if steps else None))
+    if json:
+        data(grades)
+    table("Grades", [{"task": row["task_id"][:12], "reward": "none" if row["reward"] is None else f"{row['reward']:g}",
+                      "checks": row["tally"]} for row in grades])
+    scored = [row["reward"] for row in grades if row["reward"] is not None]
+    mean = f", on average [bold]{sum(scored) / len(scored):.3f}[/]" if scored else ""
+    say(f"[bold]{len(scored)}[/] of {len(grades)} episodes scored{mean}")
 
 
 def verify(
-    environment: Directory,
-    rewards: Rewards = None,
-    deep: Annotated[bool, typer.Option("--deep", help="Try everything: more changes of each act, every attacker.")] = False,
+    environment: Directory, rewards: Rewards = None,
+    deep: Annotated[bool, typer.Option("--deep", help="Try every attacker, and more variations of each write call.")] = False,
     json: Json = False,
 ) -> None:
-    """Prove an environment again: the known solution earns 1, twice the same is the same, and nobody else gets through.
+    """Verify an environment again: its known solutions earn 1, replays are identical, and no attacker succeeds.
 
-    Played against each task: its recorded sessions, attackers, and the solution with an act left out, done twice, added,
-    done to another thing, or with another value.
+    Each task is played by its recorded sessions, by attackers, and by its solution with a write call removed, repeated, added,
+    applied to another record, or given another value.
     """
     from pipelines.playing import verified
 
     task_rows(environment)
-    found = verified(environment, rewards, deep)
+    verification = verified(environment, rewards, deep)
     if json:
-        data(found)
+        data(verification)
     table("Players", [
-        {"player": name, **counts} for name, counts in found["audit"]["tried"]["players"].items() if counts["n"]])
-    table("Left", [row for row in found["verdicts"] if not row["kept"]])
-    n_hold, n_tasks = len(found["tasks"]), found["n_tasks"]
+        {"player": name, **counts} for name, counts in verification["audit"]["tried"]["players"].items() if counts["n"]])
+    table("Rejected", [row for row in verification["decisions"] if not row["kept"]])
+    n_hold, n_tasks = len(verification["tasks"]), verification["n_tasks"]
     say(f"[bold]{n_hold}[/] of {n_tasks} tasks hold")
     if n_hold < n_tasks:
         raise GateFailed(f"{n_tasks - n_hold} of {n_tasks} tasks do not hold", str(environment), "build it again with: "
@@ -159,39 +158,31 @@ def verify(
 
 def serve(
     environment: Directory,
-    task: Annotated[str | None, typer.Option(help="Task to begin; without it, the room without a task.")] = None,
+    task: Annotated[str | None, typer.Option(help="Task to play; without it, sessions choose, or play no task.")] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0: any free one.")] = 8765,
-    seed: Annotated[int, typer.Option(help="0: as recorded.")] = 0,
-    condition: Conditions = None,
-    bind: Bind = None,
-    config: Config = None,
-    ask: Asked = False,
-    openenv: Annotated[bool, typer.Option("--openenv", help="As an OpenEnv server instead: HTTP and WebSocket.")] = False,
-    container: Annotated[bool, typer.Option("--container", help="The room in a container.")] = False,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.")] = 8765,
+    seed: Seed = 0, perturbation: Perturbations = None, bind: Bind = None, config: BindingsConfig = None, ask: AskModel = False,
+    openenv: Annotated[bool, typer.Option("--openenv", help="Run an OpenEnv server instead: HTTP and WebSocket.")] = False,
+    container: Annotated[bool, typer.Option("--container", help="Run the environment in a container.")] = False,
     journals: Annotated[Path | None, typer.Option(
-        help="File that the episodes' journals are added to, for the grader.", show_default=False)] = None,
-    episodes: Annotated[int, typer.Option(help="Episodes at once; whoever comes beyond is told to come again.", min=1)] = 2048,
-    idle: Annotated[float, typer.Option(help="Seconds after which an episode that nobody touches ends.", min=0.1)] = 1800.0,
+        help="File to append the episodes' journals to, for `grade`.", show_default=False)] = None,
+    episodes: Annotated[int, typer.Option(
+        help="Maximum concurrent episodes; extra clients get HTTP 503 with Retry-After.", min=1)] = 2048,
+    idle: Annotated[float, typer.Option(help="Seconds without a request after which an episode ends.", min=0.1)] = 1800.0,
 ) -> None:
-    """Serve an environment to agents, one episode a session: over MCP (streamable HTTP), or to OpenEnv's clients."""
-    task_id = _task(environment, task) if task else None
+    """Serve an environment to agents, one episode per session: over MCP (streamable HTTP), or to OpenEnv clients."""
+    task_id = _find_task(environment, task) if task else None
     task_rows(environment)
-    from pipelines import outside
-    from pipelines.serving.rollouts import Rollout
+    from pipelines import playing
+    from pipelines.serving.sessions import Rollout
 
-    bound = outside.bindings(environment, bind or (), config)
-    rollout = Rollout(task_id, seed, tuple(condition or ()), bound, outside.live(ask))
-    def ready(url: str) -> None:
-        say(f"[bold]{escape(url)}[/] answers; stop it with Ctrl-C")
-
+    bound = playing.bindings(environment, bind or (), config)
+    rollout = Rollout(task_id, seed, tuple(perturbation or ()), bound, playing.live(ask))
     if openenv:
         from pipelines.serving import openenv_server
-        openenv_server.serve(
-            environment, rollout, host, port, container=container, journals=journals, limit=episodes, idle_s=idle,
-            ready=ready, say=lambda text: say(escape(text)))
+        start = partial(openenv_server.serve, say=lambda text: say(escape(text)))
     else:
-        from pipelines.serving import mcp_app
-        mcp_app.serve(
-            environment, rollout, host, port, container=container, journals=journals, limit=episodes, idle_s=idle,
-            ready=ready)
+        from pipelines.serving import mcp_server
+        start = partial(mcp_server.serve)
+    start(environment, rollout, host, port, container=container, journals=journals, limit=episodes, idle_s=idle,
+          ready=lambda url: say(f"[bold]{escape(url)}[/] answers; stop it with Ctrl-C"))

@@ -3,173 +3,143 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.markup import escape
 
+from pipelines.commands.options import Json, Out
 from pipelines.screen import bars, console, data, many, say, table, tell_changes
 from pipelines.settings import Settings
 from warehouse.errors import GateFailed
 
-if TYPE_CHECKING:
-    from pipelines.unchanged import Ran
-
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
-Out = Annotated[str, typer.Option("--out", help="Folder that a run writes: warehouse, environments, rewards, datasets.")]
-
 
 def run(
     logs: Annotated[list[str] | None, typer.Argument(
-        help="Log files, or folders taken as they are; where none is named, the paths that --config names.",
-        show_default=False)] = None,
+        help="Log files or folders, in any format; if none is given, the paths in --config.", show_default=False)] = None,
     out: Out = "out",
-    only: Annotated[list[str] | None, typer.Option(help="Read only this folder inside LOGS; may be repeated.")] = None,
-    without: Annotated[list[str] | None, typer.Option(help="Leave this folder inside LOGS; may be repeated.")] = None,
+    only: Annotated[list[str] | None, typer.Option(
+        "--include", help="Read only this folder inside LOGS. May be repeated.")] = None,
+    without: Annotated[list[str] | None, typer.Option(
+        "--exclude", help="Skip this folder inside LOGS. May be repeated.")] = None,
     config: Annotated[str | None, typer.Option(help="TOML file that describes the sources.")] = None,
     privacy: Annotated[Literal["on", "off"] | None, typer.Option(
-        help="Put pseudonyms in the place of people before anything is stored; wins over --config; on where neither says it.",
-        show_default=False)] = None,
+        help="Pseudonymise personal data before it is stored; overrides --config. Default: on.", show_default=False)] = None,
     image: Annotated[bool, typer.Option("--image/--no-image", help="Build container images.")] = True,
-    base_image: Annotated[str | None, typer.Option(help="Base of the images.", show_default=False)] = None,
+    base_image: Annotated[str | None, typer.Option(help="Base image of these.", show_default=False)] = None,
     warehouse: Annotated[str | None, typer.Option(
-        help="Keep it in a DuckLake: ducklake:postgres://USER@HOST/DATABASE?data=s3://BUCKET/PREFIX; --out remembers it.",
-        envvar="TRACEROOM_WAREHOUSE", show_default=False)] = None,
+        help="Use a DuckLake as the warehouse: ducklake:postgres://USER@HOST/DATABASE?data=s3://BUCKET/PREFIX. --out "
+             "remembers it.", envvar="TRACEROOM_WAREHOUSE", show_default=False)] = None,
     since: Annotated[str | None, typer.Option(
-        help="Build from sessions of this day (YYYY-MM-DD) and later ones.", show_default=False)] = None,
+        help="Build only from sessions of this day (YYYY-MM-DD) and later.", show_default=False)] = None,
     service: Annotated[list[str] | None, typer.Option(
-        help="Build this service; may be repeated.", show_default=False)] = None,
+        help="Build only this service. May be repeated.", show_default=False)] = None,
     limit: Annotated[int | None, typer.Option(
-        help="Build from at most so many sessions, the newest.", show_default=False, min=1)] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be read and computed, and why.")] = False,
-    release: Annotated[bool, typer.Option("--release", help="Then release it, as `traceroom release` does.")] = False,
+        help="Build from this many sessions at most, the newest.", show_default=False, min=1)] = None,
+    dry_run: Annotated[bool, typer.Option(
+        "--dry-run", help="Show which files would be read and why each stage would run; write nothing.")] = False,
+    release: Annotated[bool, typer.Option("--release", help="Release the result, as `traceroom release` does.")] = False,
     json: Json = False,
 ) -> None:
     """Turn logs into verified environments with rewards, and datasets.
 
-    A second run over the same logs adds nothing; other logs are added to what --out already holds.
+    A second run over the same logs adds nothing; new logs are added to what --out already contains.
     """
+    from pipelines.ingestion.ingest import something_to_read
+
     settings = Settings(
         logs=tuple(logs or ()), out=out, only=tuple(only or ()), without=tuple(without or ()), configuration=config,
         privacy=None if privacy is None else privacy == "on", image=image, base_image=base_image,
         warehouse_url=warehouse, since=since, services=tuple(service or ()), limit=limit).checked()
+    unmatched = something_to_read(settings)
     if dry_run:
         _plan(settings, json)
         return
-    ran = _ran(settings)
-    from pipelines.summary import summary
+    from pipelines.inspection.summary import summary
+    from pipelines.running import run as running
 
-    made = summary(settings)
-    document = {**made, "seconds": round(ran.seconds, 3), "stages": ran.stages, "checks_failed": ran.broken}
-    _tell(document)
+    for option in unmatched:
+        say(f"[yellow]![/] {escape(option)} matches no folder of the logs, so it has no effect; correct or remove it.")
+    ran = None if os.environ.get("DAGSTER_HOME") else running.unchanged(settings)
+    if ran is None:
+        with bars():
+            ran = running.run(settings, lambda who: say(f"[yellow]Waiting for {escape(who)}.[/]"))
+    made = {**summary(settings), "seconds": round(ran.seconds, 3), "stages": ran.stages, "checks_failed": ran.broken}
+    _tell(made)
     if json:
-        data(document)
-    _gates(document)
+        data(made)
+    if ran.broken:
+        raise GateFailed(f"data-quality checks failed: {', '.join(ran.broken)}", made["warehouse"], "see docs/pipeline.md")
     if release:
         _release(settings)
 
 
-def _plan(settings: Settings, json: bool) -> None:
-    """What the run would do, on the screen."""
-    from pipelines.ingesting import something_to_read
-    from pipelines.planning import plan
+def _release(settings: Settings) -> None:
+    from pipelines.commands.releasing import tell
+    from pipelines.releases import releasing
 
-    something_to_read(settings)
+    registry = releasing.registry_of(settings)
+    tell(releasing.release(settings, registry, "released by its run"), registry)
+
+
+def _plan(settings: Settings, json: bool) -> None:
+    """Print what the run would do."""
+    from pipelines.running.run import plan
+
     planned = plan(settings)
     if json:
         data(planned)
         return
     files = planned["files"]
-    say(f"{many(files['new'], 'file')} would be read ({files['n_bytes'] / 1e6:,.1f} MB), {files['known']:,} are known")
-    table("Left", [{"reason": reason, "n": n} for reason, n in files["left"].items()], right=("n",))
+    say(f"{many(files['new'], 'file')} would be read ({files['n_bytes'] / 1e6:,.1f} MB), {files['known']:,} were read before")
+    table("Rejected", [{"reason": reason, "n": n} for reason, n in files["rejected"].items()], right=("n",))
     table("Stages", planned["stages"])
     say("Nothing was written.")
 
 
-def _release(settings: Settings) -> None:
-    """Release what the run built, and say what became of it."""
-    from pipelines.commands.releasing import tell
-    from pipelines.releases.releasing import registry_of
-    from pipelines.releases.releasing import release as make
-
-    registry = registry_of(settings)
-    tell(make(settings, registry, "released by its run"), registry)
-
-
-def _ran(settings: Settings) -> Ran:
-    from pipelines.ingesting import something_to_read
-    from pipelines.unchanged import unchanged
-
-    for name in something_to_read(settings):
-        say(f"[yellow]![/] {escape(name)} names no folder of the logs, so it changes nothing; correct it or leave it out.")
-    done = None if os.environ.get("DAGSTER_HOME") else unchanged(settings)
-    if done is not None:
-        return done
-    with bars():
-        from pipelines.running import run as carry_out
-
-        return carry_out(settings, lambda who: say(f"[yellow]Waiting for {escape(who)}.[/]"))
-
-
 def _tell(made: dict[str, Any]) -> None:
-    fresh = [stage["stage"] for stage in made["stages"] if stage["computed"]]
+    n_computed = sum(stage["computed"] for stage in made["stages"])
     say("")
     say(f"[bold]{made['n_sessions']:,}[/] sessions with {made['n_calls']:,} tool calls of {made['n_tools']:,} tools, "
         f"from {made['n_records']:,} records in {many(made['n_files'], 'file')}")
-    proof = ", each verified (the known solution earns 1, doing nothing 0, twice the same)"
+    proof = ", each verified (the known solution earns 1, doing nothing 0, replays are identical)"
     say(f"[bold]{made['n_tasks']:,}[/] tasks found, [bold green]{made['n_published']:,}[/] published"
-        + (proof if made["n_published"] else ": what was left, and why, stands below"))
+        + (proof if made["n_published"] else ": see the reasons below"))
     if made["n_from_failures"] or made["n_generated"]:
-        say(f"[bold]{made['n_from_failures']:,}[/] of them of sessions that went wrong, solved along the way of good ones; "
-            f"and [bold green]{made['n_generated']:,}[/] new ones about other things")
-    say(f"in {made['seconds']:.1f} s" + ("" if len(fresh) > 2 else ": nothing new, what was there stands") + "\n")
+        say(f"[bold]{made['n_from_failures']:,}[/] of them from failed sessions, solved as good sessions solve them; "
+            f"and [bold green]{made['n_generated']:,}[/] new ones about other records")
+    say(f"in {made['seconds']:.1f} s" + ("" if n_computed > 2 else ": nothing new, the results are unchanged") + "\n")
     for row in made["environments"]:
-        image = escape(row["image_id"][:19] if row["image_id"] else f"left: {row['image_left']}")
+        image = escape(row["image_id"][:19] if row["image_id"] else f"none: {row['image_skip_reason']}")
         say(f"[bold]{escape(row['environment'])}[/]  {many(row['n_tasks'], 'task')}, {many(row['n_tools'], 'tool')}")
-        say(f"  the room       {escape(row['path'])}\n  its grader     {escape(row['rewards'])}\n  its image      {image}\n")
-    table("Datasets", _datasets(made["dataset_rows"]), right=("trajectories", "sft"))
-    tell_changes(made["changed"])
-    table("Left, and why", made["left"], right=("n",))
-    _next(made)
-
-
-def _datasets(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A row a folder, with how many rows it has of each kind."""
+        say(f"  environment    {escape(row['path'])}\n  rewards        {escape(row['rewards'])}\n  image          {image}\n")
     folders: dict[str, dict[str, Any]] = {}
-    for row in rows:
+    for row in made["dataset_rows"]:
         folders.setdefault(row["folder"], {"folder": row["folder"]})[row["kind"]] = row["n_rows"]
-    return list(folders.values())
-
-
-def _next(made: dict[str, Any]) -> None:
+    table("Datasets", list(folders.values()), right=("trajectories", "sft"))
+    tell_changes(made["changed"])
+    table("Rejected", made["left"], right=("n",))
     out, command = escape(made["out"]), escape(os.environ.get("TRACEROOM_COMMAND", "traceroom"))  # as it was called
     say("[bold]Next[/]")
-    say(f"  {command} show --out {out} --left     every line, session and task that was left, with its reason")
+    say(f"  {command} show --out {out} --rejected     list every rejected line, session and task, with its reason")
     if any(row["reason"] == "unknown_format" for row in made["left"]):
-        say(f"  {command} sniff FILE     what is in a file that no format knows, and a mapping of it for --config")
+        say(f"  {command} sniff FILE     show what a file in an unknown format holds, and propose a mapping for --config")
     for environment in made["environments"][:1]:
         path = escape(environment["path"])
         say(f"  {command} tasks {path}")
-        say(f"  {command} play {path} TASK            act in it yourself, and see your grade")
-        say(f"  {command} serve {path}                give it to an agent over MCP")
-
-
-def _gates(made: dict[str, Any]) -> None:
-    if made["checks_failed"]:
-        raise GateFailed(
-            f"checks that do not hold: {', '.join(made['checks_failed'])}", made["warehouse"], "see docs/pipeline.md")
+        say(f"  {command} play {path} TASK            play a task yourself, and see your grade")
+        say(f"  {command} serve {path}                serve it to an agent over MCP")
 
 
 def base_image(
-    name: Annotated[str | None, typer.Option(help="Name to give it.", show_default=False)] = None,
-    suite: Annotated[str, typer.Option(help="Debian release to take the packages from.")] = "bookworm",
-    json: Json = False,
+    name: Annotated[str | None, typer.Option(help="Name of the image.", show_default=False)] = None,
+    suite: Annotated[str, typer.Option(help="Debian release of the packages.")] = "bookworm", json: Json = False
 ) -> None:
-    """Make the small base image from Debian packages, where no registry is reachable."""
+    """Build the small base image from Debian packages, if no image registry is reachable."""
     from env_builder.image import LOCAL_BASE, make_base
 
-    with console.status("Making the base image from Debian packages"):
+    with console.status("Building the base image from Debian packages"):
         image_id = make_base(name or LOCAL_BASE, suite)
-    say(f"[bold]{escape(name or LOCAL_BASE)}[/] is {image_id}; runs use it where the default base is not there")
+    say(f"[bold]{escape(name or LOCAL_BASE)}[/] is {image_id}; runs use it if the default base image is missing")
     if json:
         data({"name": name or LOCAL_BASE, "image_id": image_id})

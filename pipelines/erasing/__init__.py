@@ -1,6 +1,5 @@
-"""Forgetting a person: what is theirs is found, taken out of everything that a run wrote, and not read again.
+"""Forgetting a person: their data is found, deleted from everything that a run wrote, and skipped in later runs.
 
-`identifiers` says how somebody is recognized in texts, `finding` what is theirs in a warehouse, `tables` takes it out of there,
-`remembered` keeps it out, `folders` and `releases` do the same for what was built, `forgetting` puts all in order
-(docs/erasure.md).
+`identifiers` recognizes a person in texts, `finding` finds their data in a warehouse, `tables` deletes it there, `remembered`
+keeps it out, `folders` and `releases` do the same for built files, `forgetting` is the whole procedure (docs/erasure.md).
 """

@@ -1,41 +1,68 @@
-"""What a run wrote into its folder, without what came from a person.
+"""Files that came from a person, and the folder of a run without them.
 
-The directories of the services that the person was seen in (rooms, rewards, withheld rooms, datasets, rollouts) are withdrawn:
-the next build makes them anew from what is left. All other files stand byte for byte, but for the report (it counts the
-person), the cuts that exports keep, and what a killed run left in passing. In the end every file is read: one in which a value
-of the person still stands and that no run writes is not touched; it is told.
+A file is traced to the person by their values, and by the ids of their records. The directories of the services that the person
+used (environments, rewards, unverified environments, datasets, rollouts) are removed: the next build writes them again from the
+remaining data. All other files are unchanged, but for the report (it counts the person), the cuts that exports cache, and the
+temporary files of a killed run. In the end every file is read: one that still contains a value of the person and that no run
+writes is only reported.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import polars as pl
+
 from pipelines.erasing.identifiers import Identifiers
-from pipelines.erasing.tracing import contents
 from pipelines.settings import Settings
 
-_PLACES = ("environments", "rewards", "withheld", "datasets", "rollouts")
-_PASSING = (
+_STRING = re.compile(rb'"([^"\\]{2,200})"')
+_CODE = (".py", ".pyc", ".css")
+_KINDS = ("environments", "rewards", "unverified", "datasets", "rollouts")
+_TEMPORARY = (
     ".drafts", ".kits", ".datasets", ".turns", "warehouse.duckdb.readings", "warehouse.duckdb.waiting", "warehouse.duckdb.tmp")
 
 
-def to_withdraw(settings: Settings, places: list[str]) -> list[str]:
-    """Directories that a person's events went into, relative to the folder of the run; sorted."""
+class Trace:
+    """Values and ids that show that a file came from a person."""
+
+    def __init__(self, person: Identifiers, lineage: Iterable[str]) -> None:
+        self.person = person
+        self._ids = {each.encode() for each in lineage if len(each) > 1 and not each.isdigit()}
+
+    def in_file(self, path: Path, name: str = "") -> bool:
+        """Whether a file came from them. `name`: its name, if it is stored under another one."""
+        return any(self.person.within_bytes(content) or not self._ids.isdisjoint(_STRING.findall(content))
+                   for content in contents(path, name or path.name))
+
+
+def contents(path: Path, name: str = "") -> Iterator[bytes]:
+    """Yield the bytes of a file for a search: Parquet as JSON too, all else as it is; code is nobody's."""
+    suffix = Path(name or path.name).suffix
+    if suffix in _CODE:
+        return
+    if suffix == ".parquet":
+        for rows in pl.scan_parquet(path).collect_batches():
+            yield rows.write_ndjson().encode()
+    yield path.read_bytes()
+
+
+def to_withdraw(settings: Settings, names: list[str]) -> list[str]:
+    """Return the directories that contain a person's data, relative to the folder of the run; sorted."""
     out = Path(settings.out)
-    found = [out / kind / place for kind in _PLACES for place in places]
-    found += [settings.report, *(out / name for name in _PASSING)]
-    return sorted(path.relative_to(out).as_posix() for path in found if path.exists())
+    paths = [out / kind / name for kind in _KINDS for name in names]
+    paths += [settings.report, *(out / name for name in _TEMPORARY)]
+    return sorted(path.relative_to(out).as_posix() for path in paths if path.exists())
 
 
 def withdraw(settings: Settings, folders: list[str]) -> None:
-    """Take these directories away: first none of them is there under its name, then its bytes go."""
+    """Delete these directories; each is renamed first, so that it is never there in part."""
     out = Path(settings.out)
-    for name in folders:
+    for name in (name for name in folders if name != ".drafts"):
         gone = out / ".drafts" / name.replace("/", ".")
-        if name == ".drafts":
-            continue
         gone.parent.mkdir(parents=True, exist_ok=True)
         (out / name).replace(gone)
         shutil.rmtree(gone)
@@ -43,11 +70,11 @@ def withdraw(settings: Settings, folders: list[str]) -> None:
 
 
 def correct(settings: Settings, person: Identifiers, lineage: set[str]) -> int:
-    """Take out of the files of corrections the lines that speak of the person or of what is theirs; gives how many."""
+    """Delete the lines of correction files that are about the person or their records, and count them."""
     n_gone = 0
     for path in sorted(settings.corrections.rglob("*.jsonl")) if settings.corrections.is_dir() else []:
         lines = path.read_text("utf-8").splitlines(keepends=True)
-        kept = [line for line in lines if not (person.within(line) or lineage & _strings(line))]
+        kept = [line for line in lines if not (person.within(line) or not lineage.isdisjoint(line.split('"')))]
         n_gone += len(lines) - len(kept)
         if len(kept) < len(lines):
             draft = path.with_name(f".{path.name}.draft")
@@ -56,14 +83,7 @@ def correct(settings: Settings, person: Identifiers, lineage: set[str]) -> int:
     return n_gone
 
 
-def _strings(line: str) -> set[str]:
-    return set(line.split('"'))
-
-
-def still_there(out: Path, person: Identifiers, but: Iterable[Path] = ()) -> list[str]:
-    """Files below a folder in which a value of the person stands, relative to it; sorted."""
-    beside = tuple(but)
+def still_there(out: Path, person: Identifiers) -> list[str]:
+    """Return the files below a folder that contain a value of the person, relative to it; sorted."""
     return sorted(path.relative_to(out).as_posix() for path in out.rglob("*")
-                  if path.is_file() and not any(path.is_relative_to(each) for each in beside)
-                  and (person.within(path.name) or any(person.within_bytes(each) for each in contents(path))))
-
+                  if path.is_file() and (person.within(path.name) or any(person.within_bytes(each) for each in contents(path))))

@@ -1,8 +1,6 @@
 """Releases: what a build publishes, immutable and addressed by its content (docs/releases.md).
 
-    places.py       where a registry lies: a folder, or a bucket that speaks S3
-    registry.py     releases in it: put, promote, verify, fetch, pin, withdraw
-    collecting.py   what may go, by policy
-    making.py       a build's directories and figures to a release
-    comparing.py    two releases: what came, what went, what moved and why
+    storage.py      a folder, or a prefix in a bucket: S3, Google Cloud Storage, Azure
+    registry.py     releases in it: put, promote, verify, fetch, pin, withdraw, garbage collection
+    comparing.py    two releases: tasks and figures that changed, and why
 """

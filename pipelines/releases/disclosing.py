@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from extractors.privacy.checks import card_holds, iban_holds
-from extractors.privacy.secrets import PATTERNS
+from extractors.privacy.cleaning import PATTERNS
+from extractors.privacy.fields import card_holds, iban_holds
 
 _ROWS = 2000
 _SHOWN = 3
@@ -37,7 +37,7 @@ class Kind(NamedTuple):
 
 
 def _not_reserved(text: str) -> bool:
-    """An address in a domain that can be somebody's (RFC 2606 and 6761 keep some for examples)."""
+    """Whether an address's domain can be somebody's (RFC 2606 and 6761 keep some for examples)."""
     domain = text.rpartition("@")[2].lower().rstrip(".")
     return not re.search(r"(^|\.)(example(\.(com|net|org))?|test|invalid|localhost|local)$", domain)
 
@@ -60,23 +60,24 @@ KINDS: tuple[Kind, ...] = (
 )
 
 
-def disclosed(files: Iterable[tuple[str, Path]], secret: bool, nobodys: frozenset[str] = frozenset()
-              ) -> list[dict[str, object]]:
-    """{"path", "kind", "n", "first"} of what is found, by path; `secret`: of secrets, else of personal data; `nobodys`:
-    pseudonyms."""
+def disclosed(
+    files: Iterable[tuple[str, Path]], secret: bool, nobodys: frozenset[str] = frozenset()
+) -> list[dict[str, object]]:
+    """{"path", "kind", "n", "first"} of secrets, or of personal data that is no pseudonym (`nobodys`), by path."""
     kinds = [kind for kind in KINDS if kind.is_secret == secret]
-    known = {_plain(each) for each in nobodys}
-    found: list[dict[str, object]] = []
+    pseudonyms = {_plain(each) for each in nobodys}
+    rows: list[dict[str, object]] = []
     for name, path in sorted(files):
         if path.suffix not in READ:
             continue
         values: dict[str, set[str]] = {kind.name: set() for kind in kinds}
         for lines in (some.str.replace_all(_DECIMAL, "0") for some in _texts(path)):
             for kind in kinds:
-                values[kind.name] |= {each for each in _values(lines, kind) if _plain(each) not in known}
-        found += [{"path": name, "kind": kind, "n": len(each), "first": _masked(min(each))}
+                matches = lines.str.extract_all(kind.pattern).explode().drop_nulls().unique()
+                values[kind.name] |= {each for each in matches if kind.holds(each) and _plain(each) not in pseudonyms}
+        rows += [{"path": name, "kind": kind, "n": len(each), "first": _masked(min(each))}
                   for kind, each in values.items() if each]
-    return found
+    return rows
 
 
 def _texts(path: Path) -> Iterator[pl.Series]:
@@ -92,12 +93,8 @@ def _texts(path: Path) -> Iterator[pl.Series]:
         yield pl.Series(text.getvalue().decode("utf-8", "replace").split("\n"))
 
 
-def _values(lines: pl.Series, kind: Kind) -> set[str]:
-    return {text for text in lines.str.extract_all(kind.pattern).explode().drop_nulls().unique() if kind.holds(text)}
-
-
 def _plain(text: str) -> str:
-    """A value in one spelling: in lower case, a number without what stands between its digits."""
+    """Spell a value in lower case, a number without the marks between its digits."""
     return text.lower() if "@" in text else re.sub(r"[\s().-]", "", text.lower())
 
 

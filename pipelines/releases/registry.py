@@ -1,15 +1,19 @@
-"""A registry of releases: what was made, which of them is promoted, and who said so.
+"""A registry of releases: what was made, which of them is promoted, and who promoted it.
 
     objects/ab/abcd…        each content once, by its sha256, for all releases
     <id>/manifest.json      what the release is; its sha256 is the id
-    <id>/files.jsonl        {"path", "sha256", "n_bytes"} of every file; in a folder the files stand beside it, as links
-    <id>/withdrawn.json     only of a withdrawn one: {"format", "release", "at", "by", "why"}, and the content is gone
+    <id>/files.jsonl        {"path", "sha256", "n_bytes"} of every file; in a folder the files are beside it, as links
+    <id>/withdrawn.json     only of a yanked one: {"format", "release", "at", "by", "why"}, and the content is gone
     current                 id of the promoted release
     promotions.jsonl        {"at", "by", "from", "to", "why"} a line, oldest first
-    pins.json               {name: id}: what collecting leaves
+    pins.json               {name: id}: what garbage collection keeps
 
-A release is there once its folder (its manifest in a bucket) is; promoting swaps `current`, whole or not at all, and only from
-what the caller saw there. Sees: bytes. Does not see: whether a release should be promoted (pipelines/gates.py).
+A release exists once its folder (its manifest in a bucket) does; promoting swaps `current`, whole or not at all, and only from
+what the caller read. Sees: bytes. Does not see: whether a release should be promoted (pipelines/quality/gates.py).
+
+Garbage collection removes old releases by policy, then contents that no release has. It keeps the promoted release, pinned ones
+and the `keep` that were promoted last. A release that was never promoted stays for `days`; so do contents that no release
+names, for a writer that is about to name them. A yanked release keeps its manifest and its tombstone.
 """
 
 from __future__ import annotations
@@ -25,18 +29,22 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from env_builder.runtime.canonical import canonical, digest
-from pipelines.releases.places import Entry, Place, place_of
+from pipelines.releases.storage import Entry, Storage, open_storage
 from warehouse.errors import MOST, InputError, Missing, Overtaken, ReleaseBroken
 
 FORMAT = "traceroom-release/1"
 WITHDRAWN = "traceroom-withdrawn/1"
 GRACE_S = 7 * 24 * 3600.0
-"""How long what nobody names is left, for whoever is about to name it."""
+"""How long contents that no release names are kept, for a writer that is about to name them."""
+KEEP = 10
+"""Promoted releases that are kept, the promoted one among them."""
+DAYS = 7.0
+"""How long something that nobody names is kept."""
 _CURRENT, _LOG, _PINS, _OBJECTS = "current", "promotions.jsonl", "pins.json", "objects"
 _MANIFEST, _FILES, _TOMBSTONE = "manifest.json", "files.jsonl", "withdrawn.json"
 
 
-class Filed(NamedTuple):
+class ReleaseFile(NamedTuple):
     """A file of a release."""
 
     path: str
@@ -47,17 +55,17 @@ class Filed(NamedTuple):
 class Source(NamedTuple):
     """A file that goes into a release."""
 
-    place: Path
+    path: Path
     sha256: str
     n_bytes: int
 
 
-def source(place: Path) -> Source:
-    """A file as it is now. Raises OSError."""
-    return Source(place, _sha256(place), place.stat().st_size)
+def source(path: Path) -> Source:
+    """Read a file as it is now. Raises OSError."""
+    return Source(path, _sha256(path), path.stat().st_size)
 
 
-class Listed(NamedTuple):
+class ListedRelease(NamedTuple):
     """A release in the registry."""
 
     release: str
@@ -70,36 +78,44 @@ class Listed(NamedTuple):
     """{} of a broken one."""
 
 
+class Collected(NamedTuple):
+    """What was removed, or would be."""
+
+    releases: list[str]
+    n_objects: int
+    n_bytes: int
+    """Of the objects."""
+
+
 class Registry:
-    """The releases at an address (a folder, or `s3://bucket/prefix`)."""
+    """The releases at an address: a folder, or an `s3://`, `gs://` or `az://` prefix."""
 
     def __init__(self, address: str) -> None:
-        self.place: Place = place_of(address)
-        self.where = self.place.where
+        self.storage: Storage = open_storage(address)
+        self.where = self.storage.address
 
     def current(self) -> str | None:
         """Id of the promoted release, None where none is."""
-        found = self.place.read(_CURRENT)
-        return found.decode().strip() or None if found is not None else None
+        return (self.storage.read(_CURRENT) or b"").decode().strip() or None
 
     def promotions(self) -> list[dict[str, Any]]:
-        """What was promoted, oldest first: {"at", "by", "from", "to", "why"}."""
-        return [json.loads(line) for line in (self.place.read(_LOG) or b"").splitlines()]
+        """List promotions, oldest first: {"at", "by", "from", "to", "why"}."""
+        return [json.loads(line) for line in (self.storage.read(_LOG) or b"").splitlines()]
 
     def pins(self) -> dict[str, str]:
-        """Name -> id of what collecting leaves."""
-        return dict(json.loads(self.place.read(_PINS) or b"{}"))
+        """Name -> id of a release that garbage collection keeps."""
+        return dict(json.loads(self.storage.read(_PINS) or b"{}"))
 
     def ids(self) -> list[str]:
         """Ids of all releases, withdrawn ones too, sorted."""
-        return sorted({name.split("/")[0] for name in self.place.names("")
+        return sorted({name.split("/")[0] for name in self.storage.names("")
                        if name.startswith("r-") and name.endswith(f"/{_MANIFEST}") and name.count("/") == 1})
 
-    def listed(self) -> list[Listed]:
+    def listed(self) -> list[ListedRelease]:
         """All releases; the last promoted first, then those that wait, by id."""
         at = {row["to"]: (n, row["at"]) for n, row in enumerate(self.promotions(), 1) if row["to"]}
         current, pins = self.current(), self.pins()
-        found = []
+        rows = []
         for release in self.ids():
             state = ("withdrawn" if self.tombstone(release) else "promoted" if release == current
                      else "earlier" if release in at else "waiting")
@@ -107,123 +123,122 @@ class Registry:
                 manifest = self.manifest(release)
             except ReleaseBroken:
                 state, manifest = "broken", {}
-            found.append(Listed(release, state, at[release][1] if release in at else None,
+            rows.append(ListedRelease(release, state, at[release][1] if release in at else None,
                                 sorted(name for name, pinned in pins.items() if pinned == release), manifest))
-        return sorted(found, key=lambda each: (-at.get(each.release, (0, ""))[0], each.release))
+        return sorted(rows, key=lambda each: (-at.get(each.release, (0, ""))[0], each.release))
 
     def named(self, name: str) -> str:
-        """The id that a name stands for: `current`, a pin, an id or the beginning of one. Raises Missing."""
-        known = self.ids()
+        """Resolve a name to an id: `current`, a pin, an id or the beginning of one. Raises Missing."""
+        release_ids = self.ids()
         if name == _CURRENT:
-            return self._promoted(known)
+            if current := self.current():
+                return current
+            able = [release for release in release_ids if not self.tombstone(release)]
+            raise Missing("nothing is promoted, so there is no release 'current'", self.where,
+                          f"promote one of {', '.join(able[:MOST])} with: traceroom release --approve ID" if able else
+                          "make a release with: traceroom release")
         name = self.pins().get(name, name)
-        found = [release for release in known if release.startswith(name)] if len(name) > 3 else []
-        if len(found) == 1 or name in found:
-            return name if name in found else found[0]
-        raise Missing.named("release", name, [*known, *self.pins()], f"they are those of {self.where}")
-
-    def _promoted(self, known: list[str]) -> str:
-        if current := self.current():
-            return current
-        able = [release for release in known if not self.tombstone(release)]
-        raise Missing("nothing is promoted, so there is no release 'current'", self.where,
-                      f"promote one of {', '.join(able[:MOST])} with: traceroom release --approve ID" if able else
-                      "make a release with: traceroom release")
+        matches = [release for release in release_ids if release.startswith(name)] if len(name) > 3 else []
+        if len(matches) == 1 or name in matches:
+            return name if name in matches else matches[0]
+        raise Missing.named("release", name, [*release_ids, *self.pins()], f"they are those of {self.where}")
 
     def manifest(self, release: str) -> dict[str, Any]:
-        """What a release is. Raises Missing, and ReleaseBroken where it is not what its id says."""
-        content = self.place.read(f"{release}/{_MANIFEST}")
+        """Read what a release is. Raises Missing, and ReleaseBroken where it is not what its id says."""
+        content = self.storage.read(f"{release}/{_MANIFEST}")
         if content is None:
             raise Missing.named("release", release, self.ids())
         if release_id(content) != release:
             raise self._broken(release, "its manifest is not the one that it was made with")
         return dict(json.loads(content))
 
-    def files(self, release: str) -> list[Filed]:
+    def files(self, release: str) -> list[ReleaseFile]:
         """Files of a release, by path. Raises as `manifest`."""
-        manifest, content = self.manifest(release), self.place.read(f"{release}/{_FILES}")
+        manifest, content = self.manifest(release), self.storage.read(f"{release}/{_FILES}")
         if content is None or digest(content) != manifest["files"]:
             raise self._broken(release, "its list of files is not the one that it was made with")
-        return [Filed(**json.loads(line)) for line in content.splitlines()]
+        return [ReleaseFile(**json.loads(line)) for line in content.splitlines()]
 
     def rows(self, release: str, path: str) -> list[dict[str, Any]]:
         """Rows of a file of JSON lines in a release. Raises as `files`, and ReleaseBroken where it is not there."""
-        found = next((each for each in self.files(release) if each.path == path), None)
-        content = self.place.read(object_of(found.sha256)) if found else None
-        if found is None or content is None or digest(content) != found.sha256:
+        entry = next((each for each in self.files(release) if each.path == path), None)
+        content = self.storage.read(object_of(entry.sha256)) if entry else None
+        if entry is None or content is None or digest(content) != entry.sha256:
             raise self._broken(release, f"{path} is not there, or not what it was made with")
         return [json.loads(line) for line in content.splitlines()]
 
     def tombstone(self, release: str) -> dict[str, Any] | None:
         """Who withdrew a release and why, None where nobody did."""
-        found = self.place.read(f"{release}/{_TOMBSTONE}")
-        return None if found is None else dict(json.loads(found))
+        content = self.storage.read(f"{release}/{_TOMBSTONE}")
+        return None if content is None else dict(json.loads(content))
 
     def put(self, manifest: dict[str, Any], files: dict[str, Source], now: float | None = None) -> str:
-        """Put a release in: `files` by their path in it. Gives its id; what is there already is not written again.
+        """Store a release: `files` by their path in it. Gives its id; what is there already is not written again.
 
         `manifest` gets the digest of the list of files. Raises ReleaseBroken where a file changes while it is read.
         """
         now = time.time() if now is None else now
-        listed = [Filed(path, file.sha256, file.n_bytes) for path, file in sorted(files.items())]
+        listed = [ReleaseFile(path, file.sha256, file.n_bytes) for path, file in sorted(files.items())]
         lines = "".join(canonical(each._asdict()) + "\n" for each in listed).encode()
         content = canonical({**manifest, "format": FORMAT, "files": digest(lines)}).encode()
         release = release_id(content)
-        with self.place.held():
-            there = self.place.names(_OBJECTS)
+        with self.storage.lock():
+            there = self.storage.names(_OBJECTS)
             for each in listed:
-                self._put_content(each, files[each.path].place, there.get(object_of(each.sha256)), now)
-                there[object_of(each.sha256)] = Entry(each.n_bytes, now)
-            if self.place.read(f"{release}/{_MANIFEST}") is None:
-                self.place.lay_out(release, {each.path: object_of(each.sha256) for each in listed},
+                self._put_content(each, files[each.path].path, there, now)
+            if self.storage.read(f"{release}/{_MANIFEST}") is None:
+                self.storage.lay_out(release, {each.path: object_of(each.sha256) for each in listed},
                                    {_FILES: lines, _MANIFEST: content})
         return release
 
-    def _put_content(self, each: Filed, path: Path, there: Entry | None, now: float) -> None:
+    def _put_content(self, each: ReleaseFile, path: Path, there: dict[str, Entry], now: float) -> None:
         name = object_of(each.sha256)
-        if there is not None and there.n_bytes == each.n_bytes:
-            self.place.keep(name, there, path, GRACE_S, now)
-            return
-        self.place.upload(name, path)
-        if _sha256(path) != each.sha256:
-            self.place.remove([name])
-            raise ReleaseBroken("the file changed while it was read", str(path), "end what writes to it, and release again")
+        if (entry := there.get(name)) and entry.n_bytes == each.n_bytes:
+            self.storage.keep(name, entry, path, GRACE_S, now)
+        else:
+            self.storage.upload(name, path)
+            if _sha256(path) != each.sha256:
+                self.storage.remove([name])
+                raise ReleaseBroken("the file changed while it was read", str(path), "end what writes to it, and release again")
+        there[name] = Entry(each.n_bytes, now)
 
     def promote(self, release: str, expected: str | None, why: str, by: str | None = None) -> None:
-        """Make `release` the current one, where `expected` still is. Raises Overtaken where somebody else was first, and
-        ReleaseBroken where it was withdrawn or is not whole."""
+        """Make `release` the current one, where `expected` still is.
+
+        Raises Overtaken where another writer was first, ReleaseBroken where it was withdrawn or is not whole.
+        """
         self._must_stand(release)
         if release == expected == self.current():
             return
-        before = self.place.read(_CURRENT)
-        now = before.decode().strip() or None if before is not None else None
-        if now != expected or not self.place.swap(_CURRENT, before, f"{release}\n".encode()):
+        before = self.storage.read(_CURRENT)
+        is_expected = ((before or b"").decode().strip() or None) == expected
+        if not is_expected or not self.storage.swap(_CURRENT, before, f"{release}\n".encode()):
             raise Overtaken(f"{self.current() or 'nothing'} is promoted, no longer {expected or 'nothing'}: somebody else was "
                             "first", self.where, "look at it with traceroom diff, then release again")
-        self._tell(expected, release, why, by)
+        self._log_promotion(expected, release, why, by)
 
     def withdraw(self, release: str, why: str, instead: str | None, by: str | None = None) -> list[str]:
-        """Take a release's content away for good, and leave who did and why. Where it is the promoted one, `instead` takes its
-        place, or nothing does. Gives the names that were removed: contents that no other release has."""
+        """Delete a release's content, and record who did and why. Where it is the promoted one, `instead` replaces it, or
+        nothing does. Gives the names that were removed: contents that no other release has."""
         self.manifest(release)
         if release == self.current():
             if instead is not None:
                 self.promote(instead, release, f"in the place of {release}, withdrawn: {why}", by)
-            elif self.place.swap(_CURRENT, f"{release}\n".encode(), b"\n"):
-                self._tell(release, None, f"withdrawn: {why}", by)
+            elif self.storage.swap(_CURRENT, f"{release}\n".encode(), b"\n"):
+                self._log_promotion(release, None, f"withdrawn: {why}", by)
             else:
-                raise Overtaken("another release was promoted meanwhile", self.where, "withdraw again")
-        told = {"format": WITHDRAWN, "release": release, "at": _now(), "by": by or _who(), "why": why, "instead": instead,
-                "manifest": digest(self.place.read(f"{release}/{_MANIFEST}") or b"")}
+                raise Overtaken("another release was promoted meanwhile", self.where, "run traceroom yank again")
+        tombstone = {"format": WITHDRAWN, "release": release, "at": _now(), "by": by or _who(), "why": why, "instead": instead,
+                "manifest": digest(self.storage.read(f"{release}/{_MANIFEST}") or b"")}
         name = f"{release}/{_TOMBSTONE}"
-        if self.place.read(name) is None:
-            self.place.swap(name, None, canonical(told).encode())
-        with self.place.held():
+        if self.storage.read(name) is None:
+            self.storage.swap(name, None, canonical(tombstone).encode())
+        with self.storage.lock():
             files = self.files(release)
             for folder in sorted({each.path.partition("/")[0] for each in files}):
-                self.place.remove_folder(f"{release}/{folder}")
+                self.storage.remove_folder(f"{release}/{folder}")
             gone = sorted({object_of(each.sha256) for each in files} - self.reachable())
-            self.place.remove(gone)
+            self.storage.remove(gone)
         return gone
 
     def pin(self, name: str, release: str | None) -> None:
@@ -231,9 +246,9 @@ class Registry:
         if name == _CURRENT or name.startswith("r-") or not name:
             raise InputError("this can be no name of a pin", name, "choose another")
         while True:
-            before = self.place.read(_PINS)
+            before = self.storage.read(_PINS)
             pins = {key: value for key, value in json.loads(before or b"{}").items() if key != name}
-            if self.place.swap(_PINS, before, canonical(pins | ({name: release} if release else {})).encode()):
+            if self.storage.swap(_PINS, before, canonical(pins | ({name: release} if release else {})).encode()):
                 return
 
     def reachable(self, without: Iterable[str] = ()) -> set[str]:
@@ -243,7 +258,7 @@ class Registry:
 
     def verify(self, releases: Iterable[str]) -> Iterator[dict[str, str]]:
         """{"release", "path", "what"} of every file that is not what its release says; each content is read once."""
-        known: dict[str, str | None] = {}
+        checked: dict[str, str | None] = {}
         for release in releases:
             if self.tombstone(release):
                 continue
@@ -253,18 +268,19 @@ class Registry:
                 yield {"release": release, "path": "", "what": error.what}
                 continue
             for each in files:
-                if each.sha256 not in known:
-                    known[each.sha256] = self._wrong(each.sha256)
-                if wrong := known[each.sha256]:
+                if each.sha256 not in checked:
+                    with tempfile.TemporaryDirectory() as folder:
+                        checked[each.sha256] = self._download(each.sha256, Path(folder) / "content")
+                if wrong := checked[each.sha256]:
                     yield {"release": release, "path": each.path, "what": wrong}
-                elif not self.place.laid(f"{release}/{each.path}", object_of(each.sha256)):
+                elif not self.storage.has_copy(f"{release}/{each.path}", object_of(each.sha256)):
                     yield {"release": release, "path": each.path, "what": "is not there, or not what it was made with"}
             wanted = {_MANIFEST, _FILES, *(each.path for each in files)}
-            there = {name.partition("/")[2] for name in self.place.names(release)}
+            there = {name.partition("/")[2] for name in self.storage.names(release)}
             yield from ({"release": release, "path": path, "what": "is none of its files"} for path in sorted(there - wanted))
 
     def fetch(self, release: str, to: Path) -> Path:
-        """A release's files in a new folder, each held to its digest. Raises InputError, ReleaseBroken."""
+        """Copy a release's files into a new folder, each checked by its digest. Raises InputError, ReleaseBroken."""
         self._must_stand(release)
         if to.exists() and any(to.iterdir() if to.is_dir() else [to]):
             raise InputError("there is something already", str(to), "name a folder that is new or empty")
@@ -273,50 +289,43 @@ class Registry:
             for each in self.files(release):
                 path = Path(draft) / each.path
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                self._download(release, each, path)
-            (Path(draft) / _MANIFEST).write_bytes(self.place.read(f"{release}/{_MANIFEST}") or b"")
+                if wrong := self._download(each.sha256, path):
+                    raise self._broken(release, f"{each.path} {wrong}")
+            (Path(draft) / _MANIFEST).write_bytes(self.storage.read(f"{release}/{_MANIFEST}") or b"")
             if to.exists():
                 to.rmdir()
             Path(draft).rename(to)
             Path(draft).mkdir()   # for the context to remove
         return to
 
-    def _download(self, release: str, each: Filed, path: Path) -> None:
+    def _download(self, sha256: str, path: Path) -> str | None:
+        """Download a content into a new file; gives what is wrong with it."""
         try:
-            self.place.download(object_of(each.sha256), path)
-        except FileNotFoundError as error:
-            raise self._broken(release, f"{each.path} is not there") from error
-        if _sha256(path) != each.sha256:
-            raise self._broken(release, f"{each.path} is not what it was made with")
-
-    def _wrong(self, sha256: str) -> str | None:
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                self.place.download(object_of(sha256), Path(folder) / "content")
-            except FileNotFoundError:
-                return "is not there"
-            return None if _sha256(Path(folder) / "content") == sha256 else "is not what it was made with"
+            self.storage.download(object_of(sha256), path)
+        except FileNotFoundError:
+            return "is not there"
+        return None if _sha256(path) == sha256 else "is not what it was made with"
 
     def _must_stand(self, release: str) -> None:
-        if told := self.tombstone(release):
-            raise ReleaseBroken(f"it was withdrawn by {told['by']} at {told['at']}: {told['why']}", release, "take another")
-        there = self.place.names(_OBJECTS)
-        lost = sorted(each.path for each in self.files(release)
-                      if (entry := there.get(object_of(each.sha256))) is None or entry.n_bytes != each.n_bytes)
-        if lost:
-            raise self._broken(release, f"{lost[0]} is not there, or not whole")
+        if tombstone := self.tombstone(release):
+            raise ReleaseBroken(
+                f"it was withdrawn by {tombstone['by']} at {tombstone['at']}: {tombstone['why']}", release, "take another")
+        there = self.storage.names(_OBJECTS)
+        for each in sorted(self.files(release)):
+            if (entry := there.get(object_of(each.sha256))) is None or entry.n_bytes != each.n_bytes:
+                raise self._broken(release, f"{each.path} is not there, or not whole")
 
-    def _tell(self, before: str | None, release: str | None, why: str, by: str | None) -> None:
+    def _log_promotion(self, before: str | None, release: str | None, why: str, by: str | None) -> None:
         """Add a line to the log; a promotion whose line was lost (its process was killed) gets one now."""
         row = {"at": _now(), "by": by or _who(), "from": before, "to": release, "why": why}
         while True:
-            log = self.place.read(_LOG)
+            log = self.storage.read(_LOG)
             rows = [json.loads(line) for line in (log or b"").splitlines()]
             last = rows[-1]["to"] if rows else None
             lost = [] if last == before else [
                 {"at": row["at"], "by": None, "from": last, "to": before, "why": "found promoted; its own line was lost"}]
             lines = "".join(canonical(each) + "\n" for each in (*lost, row)).encode()
-            if self.place.swap(_LOG, log, (log or b"") + lines):
+            if self.storage.swap(_LOG, log, (log or b"") + lines):
                 return
 
     def _broken(self, release: str, what: str) -> ReleaseBroken:
@@ -347,3 +356,29 @@ def _who() -> str:
 
 def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def collect(registry: Registry, keep: int = KEEP, days: float = DAYS, dry: bool = False, now: float | None = None) -> Collected:
+    """Remove what the policy allows; `dry` only counts. Raises Overtaken where such a release was promoted meanwhile."""
+    now = time.time() if now is None else now
+    with registry.storage.lock():
+        there = registry.storage.names("")
+        before = now - days * 86400
+        written = {name: each.written_at for name, each in there.items()}
+        listed = registry.listed()
+        promoted = [each for each in listed if each.state in ("promoted", "earlier")]
+        last = {each.release for each in promoted[:max(keep, 1)]}
+        gone = sorted(
+            each.release for each in listed
+            if each.state in ("earlier", "waiting") and not each.pins and each.release not in last
+            and (each.state == "earlier" or written.get(f"{each.release}/manifest.json", before) < before))
+        for release in gone if not dry else ():
+            if release == registry.current():
+                raise Overtaken(f"{release} was promoted meanwhile", registry.where, "run traceroom gc again")
+            registry.storage.remove_folder(release)
+        kept = registry.reachable(gone if dry else ())
+        unreferenced = {name: each.n_bytes for name, each in there.items()
+                if name.startswith("objects/") and name not in kept and each.written_at < now - days * 86400}
+        if not dry:
+            registry.storage.remove(sorted(unreferenced))
+    return Collected(gone, len(unreferenced), sum(unreferenced.values()))

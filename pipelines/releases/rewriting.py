@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from pipelines.bundling import written_again
+from pipelines.building.environments import written_again
 from pipelines.settings import Settings
 from warehouse.store import Store
 

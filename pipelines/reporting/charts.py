@@ -1,21 +1,18 @@
-"""The report's kinds of charts, by Altair: rows as dicts in, a chart of a given width out. What they show is decided elsewhere.
+"""Draw the report's kinds of charts with Altair: rows as dicts in, a chart of a given width out.
 
-Colours come in pairs of a fill and what is written on it (`page.css`), and never stand alone: what one says is also in words.
-
-Words of logs are values of data and nothing else: in a sorting or a domain they would become a part of Vega's expressions.
-"""
+Colours come in pairs of fill and ink (`page.css`); what a colour says is also in words. Words of logs are values of data only:
+in a sorting or a domain they would become part of Vega's expressions. The map is a squarified treemap (Bruls, Huizing and van
+Wijk 2000)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import altair
 
-from pipelines.reporting.drawing import WIDE
-from pipelines.reporting.parts import clean
-from pipelines.reporting.treemap import squarified
+from pipelines.reporting.parts import WIDE, clean
 
 Row = dict[str, Any]
 Chart = Any
@@ -35,23 +32,23 @@ def _data(rows: Sequence[Row]) -> Any:
 
 
 def _apart(rows: Sequence[Row], width: int) -> list[Row]:
-    """The rows, each with its place as "row", where different things ("key", else their names) have different names; long
-    ones are cut in the middle, for many begin alike."""
+    """Return the rows, each with its place as "row", where different entries ("key", else their names) have different names;
+    long ones are cut in the middle, for many begin alike."""
     most = 38 if width >= WIDE else 19
     rows = [{**row, "name": _middle(clean(row["name"]), most), "key": row.get("key", row["name"])} for row in rows]
     keys, names = dict[str, int](), dict[str, int]()
-    told = dict[str, str]()
+    labels = dict[str, str]()
     for row in rows:
         key = str(row["key"])
         if key not in keys:
             keys[key] = len(keys)
             names[row["name"]] = names.get(row["name"], 0) + 1
-            told[key] = row["name"] if names[row["name"]] == 1 else f"{row['name']} ({names[row['name']]})"
-    return [{**row, "row": keys[key], "name": told[key]} for row in rows for key in [str(row["key"])]]
+            labels[key] = row["name"] if names[row["name"]] == 1 else f"{row['name']} ({names[row['name']]})"
+    return [{**row, "row": keys[key], "name": labels[key]} for row in rows for key in [str(row["key"])]]
 
 
 def _bars(width: int) -> Any:
-    """The names of bars, in the order of their rows."""
+    """Return the names of bars, in the order of their rows."""
     return altair.Y("name:N", sort=altair.EncodingSortField("row", op="min"), axis=altair.Axis(
         title=None, labelLimit=250 if width >= WIDE else 125, domain=False, ticks=False))
 
@@ -61,28 +58,29 @@ def _colour(colours: Mapping[str, str]) -> Any:
 
 
 def shares(rows: Sequence[Row], colours: Mapping[str, str], width: int) -> Chart:
-    """Bars of one length, cut by kind: rows of {"name", "kind", "share": 0 … 1, "told", "says"}, names in order.
+    """Draw bars of one length, cut by kind: rows of {"name", "kind", "share": 0 … 1, "told", "says"}, names in order.
 
-    `told` of a name's first row is written at the end of its bar.
-    """
+    `told` of a name's first row is written at the end of its bar."""
     order, ends = {kind: place for place, kind in enumerate(colours)}, 1.42 if width >= WIDE else 1.8
     parts, y = [{**row, "place": order[row["kind"]]} for row in _apart(rows, width)], _bars(width)
     x = altair.X("share:Q", stack="zero", scale=altair.Scale(domain=[0, ends], nice=False), axis=altair.Axis(
         title=None, values=[0, 0.5, 1] if width < WIDE else [0, 0.25, 0.5, 0.75, 1], format="%", domain=False, ticks=False))
     bars = altair.Chart(_data(parts)).mark_bar(height=14).encode(
         x=x, y=y, color=_colour(colours), order="place:Q", description="says:N")
-    told = [{**row, "at": 1} for row in {row["row"]: row for row in reversed(parts)}.values()]
-    text = altair.Chart(_data(told)).mark_text(align="left", dx=8, color=_INK, aria=False).encode(
-        size=altair.value(12),
-        x=altair.X("at:Q"), y=y, text="told:N")
-    return altair.layer(bars, text).properties(height=_BAR * len(told))
+    return _labelled(bars, y, [{**row, "at": 1} for row in {row["row"]: row for row in reversed(parts)}.values()])
+
+
+def _labelled(bars: Chart, y: Any, ends: Sequence[Row]) -> Chart:
+    """Write `told` at the end of each bar."""
+    text = altair.Chart(_data(ends)).mark_text(align="left", dx=8, color=_INK, aria=False).encode(
+        size=altair.value(12), x=altair.X("at:Q"), y=y, text="told:N")
+    return altair.layer(bars, text).properties(height=_BAR * len(ends))
 
 
 def amounts(rows: Sequence[Row], width: int, colour: str = GOOD, below: str = BAD, form: str = "~s") -> Chart:
-    """Bars from 0: rows of {"name", "n", "told", "says"}, in order; what is below 0 has another colour.
+    """Draw bars from 0: rows of {"name", "n", "told", "says"}, in order; what is below 0 has another colour.
 
-    `form`: of the axis' numbers, as d3 writes it.
-    """
+    `form`: of the axis' numbers, as d3 writes it."""
     parts, y = _apart(rows, width), _bars(width)
     most, least = max([row["n"] for row in rows] + [0]), min([row["n"] for row in rows] + [0])
     room = (most - least or 1) * (0.3 if width >= WIDE else 0.5)
@@ -91,15 +89,11 @@ def amounts(rows: Sequence[Row], width: int, colour: str = GOOD, below: str = BA
     bars = altair.Chart(_data([{**row, "kind": "below" if row["n"] < 0 else "above"} for row in parts])).mark_bar(
         height=14).encode(x=x, y=y, description="says:N", color=altair.Color(
             "kind:N", legend=None, scale=altair.Scale(domain=["above", "below"], range=[colour, below])))
-    ends = [{**row, "at": max(row["n"], 0)} for row in parts]
-    text = altair.Chart(_data(ends)).mark_text(align="left", dx=8, color=_INK, aria=False).encode(
-        size=altair.value(12),
-        x=altair.X("at:Q"), y=y, text="told:N")
-    return altair.layer(bars, text).properties(height=_BAR * len(parts))
+    return _labelled(bars, y, [{**row, "at": max(row["n"], 0)} for row in parts])
 
 
 def stacks(rows: Sequence[Row], colours: Mapping[str, str], order: Sequence[str], width: int) -> Chart:
-    """Columns by kind: rows of {"name", "kind", "n", "says"}."""
+    """Draw columns by kind: rows of {"name", "kind", "n", "says"}."""
     place = {kind: number for number, kind in enumerate(colours)}
     return altair.Chart(_data([{**row, "place": place[row["kind"]]} for row in rows])).mark_bar(size=46).encode(
         x=altair.X("name:N", sort=list(order), axis=altair.Axis(title=None, labelAngle=0, ticks=False, labelOverlap=False)),
@@ -108,18 +102,17 @@ def stacks(rows: Sequence[Row], colours: Mapping[str, str], order: Sequence[str]
 
 
 def over_time(rows: Sequence[Row], colours: Mapping[str, str], step: str, width: int) -> Chart:
-    """Columns over time by kind: rows of {"at": instant as text, "kind", "n", "says"}; each column is a `step` wide."""
+    """Draw columns over time by kind: rows of {"at": instant as text, "kind", "n", "says"}; each column is a `step` wide."""
     place = {kind: number for number, kind in enumerate(colours)}
     unit = {"hour": "yearmonthdatehours", "day": "yearmonthdate", "week": "yearweek", "month": "yearmonth"}.get(step, "year")
-    return altair.Chart(_data([{**row, "place": place[row["kind"]]} for row in rows])).mark_bar(
-        binSpacing=1).encode(
+    return altair.Chart(_data([{**row, "place": place[row["kind"]]} for row in rows])).mark_bar(binSpacing=1).encode(
         x=altair.X(f"utc{unit}(at):T", axis=_time_axis(rows, step, width)), color=_colour(colours), order="place:Q",
         description="says:N", y=altair.Y("n:Q", stack="zero", axis=altair.Axis(
             title="sessions", tickCount=4, domain=False, ticks=False, format="~s"))).properties(height=210)
 
 
 def _time_axis(rows: Sequence[Row], step: str, width: int) -> Any:
-    """A mark at each instant where there are few, so that none is told twice."""
+    """Return a mark at each instant where there are few, so that none is told twice."""
     most = 8 if width >= WIDE else 4
     instants = sorted({row["at"] for row in rows})
     few = {"values": [1000 * datetime.fromisoformat(each).timestamp() for each in instants]}
@@ -129,7 +122,7 @@ def _time_axis(rows: Sequence[Row], step: str, width: int) -> Any:
 
 
 def rate_over_time(rows: Sequence[Row], step: str, width: int) -> Chart:
-    """A line over time: rows of {"at", "mean": 0 … 1, "says"}."""
+    """Draw a line over time: rows of {"at", "mean": 0 … 1, "says"}."""
     base = altair.Chart(_data(rows)).encode(
         x=altair.X("at:T", scale=altair.Scale(type="utc"), axis=_time_axis(rows, step, width)),
         y=altair.Y("mean:Q", scale=altair.Scale(domain=[0, 1]), axis=altair.Axis(
@@ -140,8 +133,8 @@ def rate_over_time(rows: Sequence[Row], step: str, width: int) -> Chart:
 
 
 def family_map(rows: Sequence[Row], colours: Mapping[str, tuple[str, str]], width: int) -> Chart:
-    """A map: rows of {"name", "told", "n": above 0, "kind", "says"}, from the largest on; `colours`: each kind's fill, and what
-    is written on it."""
+    """Draw a map: rows of {"name", "told", "n": above 0, "kind", "says"}, from the largest on; `colours`: each kind's fill,
+    and what is written on it."""
     height = 420 if width >= WIDE else 460
     inner = width - 4
     boxes = []
@@ -159,8 +152,7 @@ def family_map(rows: Sequence[Row], colours: Mapping[str, tuple[str, str]], widt
         x=across, y=down, x2="x2:Q", y2="y2:Q", description="says:N", color=altair.Color("kind:N", title=None, scale=fills))
     texts = [
         altair.Chart(_data([box for box in boxes if box[field]])).mark_text(
-            align="left", baseline="top", dx=7, dy=dy, aria=False,
-            fontWeight="bold" if field == "name" else "normal").encode(
+            align="left", baseline="top", dx=7, dy=dy, aria=False, fontWeight="bold" if field == "name" else "normal").encode(
             x=across, y=down, size=altair.value(size), text=f"{field}:N", color=altair.Color("kind:N", scale=inks, legend=None))
         for field, dy, size in (("name", 7, 12), ("told", 24, 11)) if any(box[field] for box in boxes)]
     return altair.layer(areas, *texts).resolve_scale(color="independent").properties(height=height)
@@ -172,3 +164,44 @@ def _middle(text: str, most: int) -> str:
 
 def _cut(text: str, n: int) -> str:
     return text if len(text) <= n else f"{text[: n - 1].rstrip()}…" if n >= 4 else ""
+
+
+class Box(NamedTuple):
+    """A rectangle, in the units of the whole."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+def squarified(sizes: list[float], width: float, height: float) -> list[Box]:
+    """Return a box for each size; sizes are above 0, and fall where boxes shall be near to squares."""
+    scale = width * height / sum(sizes) if sizes else 0.0
+    areas, boxes, free = [size * scale for size in sizes], list[Box](), Box(0.0, 0.0, width, height)
+    while areas:
+        side = min(free.width, free.height)
+        n = 1
+        while n < len(areas) and _worst(areas[: n + 1], side) <= _worst(areas[:n], side):
+            n += 1
+        row, free = _laid(areas[:n], free)
+        boxes += row
+        areas = areas[n:]
+    return boxes
+
+
+def _worst(areas: list[float], side: float) -> float:
+    """Return the worst ratio of sides in a row along `side`."""
+    total = sum(areas)
+    return max(side**2 * max(areas) / total**2, total**2 / (side**2 * min(areas)))
+
+
+def _laid(areas: list[float], free: Box) -> tuple[list[Box], Box]:
+    if free.width < free.height:   # the same with the axes exchanged
+        row, rest = _laid(areas, Box(free.y, free.x, free.height, free.width))
+        return [Box(box.y, box.x, box.height, box.width) for box in row], Box(rest.y, rest.x, rest.height, rest.width)
+    row, thick, y = list[Box](), sum(areas) / free.height, free.y
+    for area in areas:
+        row.append(Box(free.x, y, thick, area / thick))
+        y += area / thick
+    return row, Box(free.x + thick, free.y, max(free.width - thick, 1e-9), free.height)

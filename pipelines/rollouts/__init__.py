@@ -1,12 +1,12 @@
-"""Rollouts: policies play an environment's tasks side by side, and what came of it is kept (docs/rollouts.md).
+"""Rollouts: policies play an environment's tasks in parallel, and the episodes are stored (docs/rollouts.md).
 
-    orders     which episodes there are to play, and what each is called
+    orders     which episodes to play, what each is called; groups, their advantages, and when a group closes
     policies   who acts: a model behind an endpoint, a script, the recorded sessions, the known solutions
-    player     one episode: policy and room, recorded and graded
-    backends   where episodes are played: this process's threads with rooms here, in processes or in containers
-    cluster    the same on Ray (the one door to it)
-    groups     episodes from one beginning, their advantages, and when a group closes
+    player     one episode: policy and environment, recorded and graded
+    backends   where episodes are played: in threads (environments here, in processes or in containers), or on Ray
     scheduling episodes and groups as they end
     kept       the append-only files
-    results    what is read from them: the table of results, difficulty, datasets
+    results    the table of results, and difficulty
+    datasets   rollouts as the tables that exporters take
+    past       another policy's episodes, for off-policy evaluation
 """

@@ -1,23 +1,31 @@
-"""Where episodes are played: `Backend`, and the one of this machine."""
+"""Where episodes are played: `Backend`, with `Local` for this machine and `Cluster` for Ray.
+
+`Cluster` has the same players, as actors (pipelines/running/engines/ray_tasks.py). If a worker dies, another one plays its
+order; an episode counts once it has come back, so none is there twice. RAY_ADDRESS names the cluster; without it, one is
+started on this machine and ended with the rollout. Other machines need this package, and the same paths of the environment and
+its rewards.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from env_builder.image import image_of
 from env_builder.pool import Pool
-from env_builder.room import Room, start_process
+from env_builder.process import start_process
 from pipelines.rollouts import policies
 from pipelines.rollouts.orders import Job, Order
-from pipelines.rollouts.player import Grader, Player
+from pipelines.rollouts.player import TRIES, Grader, Player
+from pipelines.running.engines import ray_tasks
+from warehouse.errors import TraceroomError, Unavailable
 
 READY = 4
-"""Containers that stand ready, at most."""
+"""Containers that are kept ready, at most."""
 Row = dict[str, Any]
 
 
@@ -28,18 +36,18 @@ class Backend(Protocol):
     """Episodes at once."""
 
     async def play(self, order: Order) -> Row:
-        """The episode's trajectory; Unavailable where it could not be played."""
+        """Return the episode's trajectory; Unavailable where it could not be played."""
 
     def close(self) -> None:
         """End everything that was begun."""
 
 
 class Local:
-    """Threads of this process, a player each: policies wait for their endpoints side by side. Rooms are here, or, as the job
-    says, local processes, one a thread, or containers, one an episode."""
+    """Threads of this process, a player each: policies wait for their endpoints in parallel. Environments run here, or, as the
+    job says, in local processes, one per thread, or in containers, one per episode."""
 
     def __init__(self, job: Job, n_seats: int) -> None:
-        """Raises InputError where the environment has no image to make containers of."""
+        """Check that the environment has an image for containers. Raises InputError."""
         self.n_seats = n_seats
         self._job = job
         self._grader = Grader(job)
@@ -53,11 +61,11 @@ class Local:
             self._pool = Pool(Path(job.environment), min(n_seats, READY), 2 * n_seats)
 
     async def play(self, order: Order) -> Row:
-        """The episode's trajectory."""
+        """Return the episode's trajectory."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._play, order)
 
     def close(self) -> None:
-        """Stop what runs, each at the end of its turn, then end the rooms."""
+        """Stop what runs, each at the end of its turn, then end the environments."""
         for player in self._players:
             player.stop()
         self._threads.shutdown(cancel_futures=True)
@@ -68,13 +76,52 @@ class Local:
 
     def _play(self, order: Order) -> Row:
         if not hasattr(self._own, "player"):
-            self._own.player = Player(self._job, self._grader, self._policy, self._beginner(), self._pool is None)
+            start = self._pool.take if self._pool is not None else None
+            if self._job.on == "processes":
+                start = partial(start_process, Path(self._job.environment))
+            self._own.player = Player(self._job, self._grader, self._policy, start, self._pool is None)
             self._players.append(self._own.player)
         player: Player = self._own.player
         return player.play(order)
 
-    def _beginner(self) -> Callable[[], Room] | None:
-        """How a room apart begins, None where rooms are in this process."""
-        if self._pool is not None:
-            return self._pool.take
-        return (lambda: start_process(Path(self._job.environment))) if self._job.on == "processes" else None
+
+class Cluster:
+    """Actors, a player each."""
+
+    def __init__(self, job: Job, n_seats: int = 0) -> None:
+        """`n_seats`: episodes at once; 0: as many as the cluster has processors. Raises Unavailable."""
+        self._ray, self._own = ray_tasks.joined(n_seats)
+        self.n_seats = n_seats or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+        self._job = job._replace(on="process")
+        self._actor: Any = self._ray.remote(num_cpus=1, max_restarts=0)(Player)
+        self._free: list[Any] = []
+        self._all: list[Any] = []
+
+    async def play(self, order: Order) -> Row:
+        """Return the episode's trajectory, from the first worker that lives to its end."""
+        gone = self._ray.exceptions.RayActorError
+        for _ in range(TRIES):
+            if not self._free:
+                self._all.append(self._actor.remote(self._job))
+                self._free.append(self._all[-1])
+            actor = self._free.pop()
+            try:
+                trajectory: Row = await actor.play.remote(order)
+            except gone as error:
+                failure = error
+                continue
+            except self._ray.exceptions.RayTaskError as error:
+                self._free.append(actor)
+                if isinstance(error.cause, TraceroomError):
+                    raise error.cause from None
+                raise
+            self._free.append(actor)
+            return trajectory
+        raise Unavailable(f"{TRIES} workers died with this episode ({failure})", order.episode_id, "see Ray's logs")
+
+    def close(self) -> None:
+        """End the workers, and the cluster where it is our own."""
+        for actor in self._all:
+            self._ray.kill(actor)
+        if self._own:
+            self._ray.shutdown()

@@ -1,8 +1,7 @@
-"""Rollouts as datasets: trajectories as the tables that every exporter takes, so that what trains on logs trains on them.
+"""Rollouts as datasets: trajectories as the tables that every exporter takes.
 
-In: the folder of an environment's rollouts, and the environment. Out: `datasets/` beside them. An episode is a session of
-its task, its reward is the session's grade; one with a reward of 1 is good. Leaves: nothing; what an exporter leaves it
-says.
+In: the folder of an environment's rollouts, and the environment. Out: `datasets/` in the folder. An episode is a session of its
+task, its reward is the session's grade; one with a reward of 1 is good. Rejects nothing; an exporter reports what it rejects.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from env_builder import exports
-from env_builder.exports import Source
+from env_builder.exports import DatasetSource
 from env_builder.exports.steps import MARKS
 from env_builder.layers import read_manifest
 from env_builder.runtime.canonical import canonical
@@ -27,12 +26,12 @@ from pipelines.rollouts.results import DATASETS, difficulty, is_good
 from warehouse.records import Outcome, Task, Tool, Turn, empty, frame
 
 Row = dict[str, Any]
-_ROLES = {"agent": "assistant", "user": "user", "system": "system"}
+ROLES = {"agent": "assistant", "user": "user", "system": "system"}
 
 
 def write(folder: Path, environment: Path) -> list[Path]:
-    """Write the rollouts of the environment as it stands in the forms that a run writes; gives the files. Episodes of an
-    environment that has changed since are left to `trajectories.jsonl`."""
+    """Write the rollouts of the environment in the formats that a run writes, and return the files. Episodes of an earlier
+    version of the environment are only in `trajectories.jsonl`."""
     source = source_of(folder, environment)
     draft = folder / f".{DATASETS}"
     shutil.rmtree(draft, ignore_errors=True)
@@ -42,8 +41,8 @@ def write(folder: Path, environment: Path) -> list[Path]:
     return sorted(path for path in (folder / DATASETS).rglob("*") if path.is_file())
 
 
-def source_of(folder: Path, environment: Path) -> Source:
-    """The tables of an environment's rollouts, as exporters take them."""
+def source_of(folder: Path, environment: Path) -> DatasetSource:
+    """Return the tables of an environment's rollouts, as exporters take them."""
     manifest = read_manifest(environment)
     service, content = manifest["service"], manifest["content_digest"]
     turns: list[Row] = []
@@ -70,44 +69,46 @@ def source_of(folder: Path, environment: Path) -> Source:
              for tool in rows_of(environment / "tools.jsonl")]
     grades = pl.DataFrame(
         graded, schema={"session_id": pl.String, "reward": pl.Float64, "parts": pl.String, "cut_off": pl.Boolean})
-    return Source(environment.name, content, frame(Task, tasks), frame(Turn, turns), empty(Outcome), frame(Tool, tools), grades,
-                  pl.DataFrame(marks, schema=MARKS))
+    return DatasetSource(environment.name, content, frame(Task, tasks), frame(Turn, turns), empty(Outcome), frame(Tool, tools),
+                         grades, pl.DataFrame(marks, schema=MARKS))
 
 
 def _task(row: Row, episodes: list[Row], rate: Row, service: str) -> Row:
-    """The task with its episodes as its sessions, the good ones in order; `rate`: how often all of them succeed at it."""
-    good = sorted(about["episode_id"] for about in episodes if is_good(about.get("reward")))
+    """Return the task with its episodes as its sessions; `rate`: their rate of success."""
     return {
-        "task_id": row["task_id"], "service": service, "family": row["family"], "slots": canonical(row["slots"]),
-        "goal": row["goal"], "session_ids": sorted(about["episode_id"] for about in episodes), "segment_of": None,
-        "derived_from": row["derived_from"], "starts_at": None, "good_session_ids": good, "split": row["split"],
-        "difficulty": None, "ways": "[]", **{name: rate.get(name) for name in ("rate", "rate_low", "rate_high", "band")},
-        "asked_for": "[]", "told": "[]", "signature": "[]"}
+        **{name: row[name] for name in ("task_id", "family", "goal", "derived_from", "split")}, "service": service,
+        "slots": canonical(row["slots"]), "session_ids": sorted(about["episode_id"] for about in episodes),
+        "good_session_ids": sorted(about["episode_id"] for about in episodes if is_good(about.get("reward"))),
+        **{name: rate.get(name) for name in ("rate", "rate_low", "rate_high", "difficulty_band")},
+        **dict.fromkeys(("segment_of", "starts_at", "difficulty")),
+        **dict.fromkeys(("call_sequences", "late_arguments", "reported_facts", "signature"), "[]")}
 
 
 def _turns(trajectory: Row, service: str) -> Iterator[tuple[Row, Row]]:
-    """Turns, and what else is known of each (`steps.MARKS`)."""
+    """Yield turns, each with its marks (`steps.MARKS`)."""
     about = trajectory["extra"][OWN]
-    for position, (told, mark) in enumerate(_told(trajectory)):
+    for position, (message, mark) in enumerate(_messages_of(trajectory)):
         turn_id = f"{about['episode_id']}:{position}"
         turn = {
             **dict.fromkeys(("happened_at", "role", "content", "call_id", "tool", "arguments", "arguments_raw", "is_error",
                              "requestor", "answered_at", "result_id", "latency_ms", "model")),
-            "turn_id": turn_id, "session_id": about["episode_id"], "service": service, "position": position, **told}
+            "turn_id": turn_id, "session_id": about["episode_id"], "service": service, "position": position, **message}
         yield turn, {"turn_id": turn_id, **mark}
 
 
-def _told(trajectory: Row) -> Iterator[tuple[Row, Row]]:
-    """Messages and calls of the steps, in order, as turns have them, with their marks."""
+def _messages_of(trajectory: Row) -> Iterator[tuple[Row, Row]]:
+    """Yield messages and calls of the steps, in order, as turns have them, with their marks."""
     policy, sampling = trajectory["agent"]["name"], trajectory["extra"][OWN].get("sampling")
     for step in trajectory["steps"]:
         model = (step.get("model_name") or policy) if step["source"] == "agent" else None
-        drawn = _drawn(step.get("metrics") or {})
-        asked = {"sampling": canonical(sampling)} if sampling and step.get("llm_call_count") else {}
+        metrics = step.get("metrics") or {}  # tokens of the whole turn; they go to its first part
+        tokens = {"prompt_token_ids": metrics.get("prompt_token_ids"), "behaviour_logprobs": metrics.get("logprobs"),
+                  "completion_token_ids": metrics.get("completion_token_ids")}
+        request_marks = {"sampling": canonical(sampling)} if sampling and step.get("llm_call_count") else {}
         if step["message"]:
-            said = {**_marked((step.get("extra") or {}).get("say", {})), **drawn, **asked}
-            yield {"kind": "message", "role": _ROLES[step["source"]], "content": step["message"], "model": model}, said
-            drawn = {}
+            say_marks = {**_marked((step.get("extra") or {}).get("say", {})), **tokens, **request_marks}
+            yield {"kind": "message", "role": ROLES[step["source"]], "content": step["message"], "model": model}, say_marks
+            tokens = {}
         results = {result["source_call_id"]: result for result in (step.get("observation") or {}).get("results", ())}
         for call in step.get("tool_calls") or ():
             result = results.get(call["tool_call_id"], {})
@@ -118,16 +119,10 @@ def _told(trajectory: Row) -> Iterator[tuple[Row, Row]]:
                 "tool": call["function_name"], "arguments": None if raw is not None else canonical(call["arguments"]),
                 "arguments_raw": raw if isinstance(raw, str) else json.dumps(raw) if raw is not None else None,
                 "is_error": marks.get("is_error"), "requestor": "assistant", "latency_ms": marks.get("latency_ms"),
-                "model": model}, {**_marked(marks), **drawn, **asked}
-            drawn = {}
+                "model": model}, {**_marked(marks), **tokens, **request_marks}
+            tokens = {}
 
 
 def _marked(extra: Row) -> Row:
-    """What a room says of a move: how it knew the answer, the state after it, the training reward."""
+    """Return the environment's marks of a move: tier of the answer, state after it, training reward."""
     return {"tier": extra.get("tier"), "state_hash": extra.get("state_hash"), "shaped_reward": extra.get("reward")}
-
-
-def _drawn(metrics: Row) -> Row:
-    """The tokens that ATIF's metrics hold; they are those of the whole turn, and stand on its first part."""
-    return {"prompt_token_ids": metrics.get("prompt_token_ids"), "completion_token_ids": metrics.get("completion_token_ids"),
-            "behaviour_logprobs": metrics.get("logprobs")}

@@ -1,24 +1,23 @@
-"""What rollouts leave on disk: two files that are only ever added to, a line at a time, each on disk before it is told.
+"""The files of rollouts: two append-only files, each line on disk before it is reported.
 
-`trajectories.jsonl` holds an ATIF trajectory a line, `groups.jsonl` a closed group a line. A process that is killed loses the
-episodes that were running and nothing else: a line that was not written to its end is cut off by the next one, and every
-episode is known by its id, so none is there twice. One writer at a time.
+`trajectories.jsonl` has an ATIF trajectory per line, `groups.jsonl` a closed group per line. A process that is killed loses
+only the episodes that were running: the next writer truncates an unfinished line, and an episode's id keeps it from being
+added twice. One writer at a time.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from filelock import FileLock, Timeout
 
 from env_builder.runtime.trajectory import OWN
 from pipelines import progress
-from pipelines.rollouts.groups import Group
+from pipelines.rollouts.orders import Group
 from warehouse.errors import Busy
 
 TRAJECTORIES, GROUPS = "trajectories.jsonl", "groups.jsonl"
@@ -35,14 +34,15 @@ class Kept:
         try:
             self._lock.acquire(timeout=0)
         except Timeout:
-            raise Busy("another rollout writes there", str(folder), "wait for it, or name another folder with --out") from None
+            raise Busy("another rollout writes to this folder", str(folder),
+                       "wait for it, or name another folder with --out") from None
         self.episodes: dict[str, Row] = {about["episode_id"]: about for about in map(summary, trajectories(folder))}
-        """What is known of each episode but its steps and checks, by its id."""
+        """Each episode without its steps and checks, by its id."""
         self.groups: dict[str, Row] = {row["group_id"]: row for row in lines(folder / GROUPS)}
         self._files = {name: _adding(folder / name) for name in (TRAJECTORIES, GROUPS)}
 
     def add(self, trajectory: Row) -> bool:
-        """Keep an episode; False where it is there already."""
+        """Append an episode; False if it is stored already."""
         about = summary(trajectory)
         if about["episode_id"] in self.episodes:
             return False
@@ -51,44 +51,49 @@ class Kept:
         return True
 
     def close_group(self, group: Group) -> None:
-        """Keep a closed group."""
+        """Append a closed group."""
         self._write(GROUPS, group._asdict())
         self.groups[group.group_id] = group._asdict()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         for file in self._files.values():
             os.close(file)
         self._lock.release()
 
     def _write(self, name: str, row: Row) -> None:
-        data = json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass") + b"\n"
-        view = memoryview(data)
+        line = json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n"
+        view = memoryview(line.encode("utf-8", "surrogatepass"))
         while view:
             view = view[os.write(self._files[name], view):]
         os.fsync(self._files[name])
 
 
 def summary(trajectory: Row) -> Row:
-    """What is known of an episode but its steps and checks."""
+    """Return an episode without its steps and checks."""
     about = trajectory["extra"][OWN]
     return {"reward": None, **{name: value for name, value in about.items() if name != "checks"}}
 
 
 def trajectories(folder: Path) -> Iterator[Row]:
-    """The trajectories of a folder, as they were added, each id once."""
-    known = set()
-    for row in lines(folder / TRAJECTORIES):
+    """Yield the trajectories of a folder, as they were added, each episode once."""
+    return distinct(lines(folder / TRAJECTORIES))
+
+
+def distinct(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield each episode once."""
+    episode_ids = set()
+    for row in rows:
         episode_id = row["extra"][OWN]["episode_id"]
-        if episode_id not in known:
-            known.add(episode_id)
+        if episode_id not in episode_ids:
+            episode_ids.add(episode_id)
             yield row
 
 
 def lines(path: Path) -> Iterator[Row]:
-    """Objects of a file that is added to; a line that is damaged is passed over with a warning, the last one in silence."""
+    """Yield the objects of an append-only file; skip a damaged line with a warning, and an unfinished last line silently."""
     if not path.is_file():
         return
     with path.open("rb") as file:
@@ -100,11 +105,11 @@ def lines(path: Path) -> Iterator[Row]:
             if isinstance(row, dict) and line.endswith(b"\n"):
                 yield row
             elif line.endswith(b"\n"):
-                progress.warn("rollout", f"{path}, line {number}: this is no JSON object; what it held is played again.")
+                progress.warn("rollout", f"{path}, line {number}: this is no JSON object; its episode is played again.")
 
 
 def _adding(path: Path) -> int:
-    """The file, open at its end, without a last line that was not written to its end."""
+    """Open the file at its end, and truncate an unfinished last line."""
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     end = os.fstat(file).st_size
     kept = end

@@ -1,14 +1,14 @@
-"""Who acts in an episode: a function from what the agent sees to its next turn.
+"""Who acts in an episode: a function from the agent's observation to its next turn.
 
-    openai:MODEL@URL   a model behind any OpenAI-compatible endpoint; tools go as functions, words are said to the user
-    script:FILE.py     `policy(observation)` of a Python file, run in this process: trusted; where it has
-                       `logprob(observation, moves)`, that says how likely a turn is
+    openai:MODEL@URL   a model behind any OpenAI-compatible endpoint; tools are its functions, its text goes to the user
+    script:FILE.py     `policy(observation)` of a Python file, run in this process: trusted; if it has
+                       `logprob(observation, moves)`, that tells how likely a turn is
     script:FILE        JSON lines of moves {"tool", "arguments"} | {"say"}, or of {"task_id", "steps": [moves]}
     replay             the recorded sessions of the task, attempt by attempt
     oracle             the known solution of the task
 
-A policy is asked once a turn and keeps nothing: what it sees holds the whole conversation, so turns of many episodes may be
-asked side by side.
+A policy is called once per turn and has no state: an observation contains the whole conversation, so turns of many episodes may
+be asked for in parallel.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from env_builder.runtime.canonical import digest
 from env_builder.runtime.files import rows_of
 from env_builder.runtime.trajectory import functions
+from pipelines import playing
 from pipelines.rollouts.orders import Job, rewards_of
 from warehouse.errors import InputError, Missing, PolicyFailed, Refused, Unavailable
 
@@ -49,14 +50,14 @@ class Call(NamedTuple):
 
     tool: str
     arguments: Any
-    """An object; anything else is refused before it reaches the room."""
+    """An object; anything else is rejected before it reaches the environment."""
     call_id: str | None = None
 
 
 class Turn(NamedTuple):
-    """What the agent does: says something, calls tools side by side, or with neither ends the episode."""
+    """What the agent does: speak, call tools in parallel, or with neither end the episode."""
 
-    said: str = ""
+    text: str = ""
     calls: tuple[Call, ...] = ()
     model: str | None = None
     reasoning: str | None = None
@@ -65,7 +66,17 @@ class Turn(NamedTuple):
     n_asked: int = 0
     """Inferences of a model."""
     recorded: bool = False
-    """Is it written in the room's own names, whatever names the episode gives its things?"""
+    """Is it written in the environment's own names, whatever names the episode gives its records?"""
+
+    def as_message(self) -> Row:
+        """Return the turn as an assistant's chat message."""
+        message: Row = {"role": "assistant", "content": self.text or None}
+        if self.calls:
+            message["tool_calls"] = [
+                {"id": call.call_id, "type": "function", "function": {
+                    "name": call.tool, "arguments": call.arguments if isinstance(call.arguments, str)
+                    else json.dumps(call.arguments, ensure_ascii=False)}} for call in self.calls]
+        return message
 
 
 Policy = Callable[[Observation], Turn]
@@ -75,152 +86,146 @@ class Named(NamedTuple):
     """A policy that a job names."""
 
     name: str
-    """Its full name, by which its episodes are known."""
+    """Its full name, which its episodes state."""
     act: Policy
     plays: frozenset[str] | None = None
-    """Tasks that it knows what to do in; None: any."""
+    """Tasks that it can play; None: any."""
     logprob: Callable[[Observation, Turn], float] | None = None
-    """Natural logarithm of the probability with which it takes a turn; None: it does not say."""
+    """Natural logarithm of the probability with which it takes a turn; None: it does not tell."""
     sampling: Row | None = None
-    """Parameters that its model is asked with; None: the endpoint's own, or it is no model."""
+    """Sampling parameters of its model; None: the endpoint's own, or it is no model."""
 
 
 def named(job: Job) -> Named:
-    """The job's policy. Raises InputError, Missing."""
+    """Return the job's policy. Raises InputError, Missing."""
     kind, _, what = job.policy.partition(":")
     if kind == "openai" and what:
-        heat = "" if job.temperature is None else f" temperature {job.temperature:g}"
-        return Named(f"{job.policy}{heat}", _model(what, job.temperature),
-                     sampling=None if job.temperature is None else {"temperature": job.temperature})
+        if job.temperature is None:
+            return Named(job.policy, _model(what, None))
+        return Named(f"{job.policy} temperature {job.temperature:g}", _model(what, job.temperature),
+                     sampling={"temperature": job.temperature})
     if kind == "script" and what:
         path = Path(what)
         if not path.is_file():
             raise InputError("there is no such script", what, "give a Python file with `policy`, or JSON lines of moves")
         name = f"script:{path.name} {digest(path.read_bytes())[:12]}"
-        return _written(path, name) if path.suffix == ".py" else _moves_of(path, name)
+        return _python_policy(path, name) if path.suffix == ".py" else _scripted_policy(path, name)
+    if job.policy not in ("oracle", "replay"):
+        raise Missing.named("policy", job.policy, KINDS)
+    rewards = rewards_of(job)
+    path = rewards / "solutions.jsonl"
+    if not path.is_file():
+        raise InputError("there are no known solutions", str(path), "name the rewards folder with --rewards")
+    solutions = {row["task_id"]: row["steps"] for row in _rows(path)}
     if job.policy == "oracle":
-        return _listed("oracle", {task_id: [steps] for task_id, steps in _solutions(job).items()})
-    if job.policy == "replay":
-        return _listed("replay", _sessions(job))
-    raise Missing.named("policy", job.policy, KINDS)
+        return _listed("oracle", {task_id: [steps] for task_id, steps in solutions.items()})
+    tasks = {row["task_id"]: row for row in _rows(Path(job.environment) / "tasks.jsonl")}
+    sessions = {task_id: [steps] if tasks[task_id]["derived_from"] is None else []
+                for task_id, steps in solutions.items() if task_id in tasks}
+    if (rewards / "sessions.jsonl").is_file():  # the session that gives the known solution, then the others by their ids
+        for row in _rows(rewards / "sessions.jsonl"):
+            sessions.setdefault(row["task_id"], []).append(row["steps"])
+    return _listed("replay", sessions)
 
 
 def action(move: Any) -> Turn:
-    """The turn that a script's answer stands for: None, text, a move, or a list of moves. ValueError where it is none."""
+    """Turn a script's answer (None, text, a move, or a list of moves) into a turn. Raises ValueError."""
     if isinstance(move, Turn):
         return move
     if move is None or isinstance(move, str):
-        return Turn(said=move or "")
-    said, calls = "", []
+        return Turn(text=move or "")
+    text, calls = "", []
     for each in move if isinstance(move, list | tuple) else [move]:
         if not isinstance(each, dict) or ("say" in each) == ("tool" in each):
             raise ValueError(f"{each!r} is no move")
         if "say" in each:
-            said = f"{said}\n{each['say']}" if said else str(each["say"])
+            text = f"{text}\n{each['say']}" if text else str(each["say"])
         else:
             calls.append(Call(str(each["tool"]), each.get("arguments", {})))
-    return Turn(said, tuple(calls))
+    return Turn(text, tuple(calls))
 
 
-def _listed(name: str, ways: dict[str, list[list[Row]]], recorded: bool = True) -> Named:
-    """Plays lists of moves, one a turn: of a task's ways the one of the attempt's number, counted round."""
-    def policy(seen: Observation) -> Turn:
-        known = ways[seen.task_id]
-        moves = known[seen.attempt % len(known)]
-        return action(moves[seen.n_turns])._replace(recorded=recorded) if seen.n_turns < len(moves) else Turn()
+def _listed(name: str, demonstrations: dict[str, list[list[Row]]], recorded: bool = True) -> Named:
+    """Return a policy that plays lists of moves, one per turn; attempts of a task take its demonstrations in turn."""
+    def policy(observation: Observation) -> Turn:
+        own = demonstrations[observation.task_id]
+        moves = own[observation.attempt % len(own)]
+        return action(moves[observation.n_turns])._replace(recorded=recorded) if observation.n_turns < len(moves) else Turn()
 
-    return Named(name, policy, frozenset(task_id for task_id, known in ways.items() if known))
-
-
-def _solutions(job: Job) -> dict[str, list[Row]]:
-    path = rewards_of(job) / "solutions.jsonl"
-    if not path.is_file():
-        raise InputError("there are no known solutions", str(path), "name the grader's side with --rewards")
-    return {row["task_id"]: row["steps"] for row in _rows(path)}
+    return Named(name, policy, frozenset(task_id for task_id, own in demonstrations.items() if own))
 
 
-def _sessions(job: Job) -> dict[str, list[list[Row]]]:
-    """Moves of the tasks' recorded sessions: the one that gives the known solution, then the others by their ids."""
-    path = rewards_of(job) / "sessions.jsonl"
-    tasks = {row["task_id"]: row for row in _rows(Path(job.environment) / "tasks.jsonl")}
-    own = {task_id: [steps] if tasks[task_id]["derived_from"] is None else []
-           for task_id, steps in _solutions(job).items() if task_id in tasks}
-    for row in _rows(path) if path.is_file() else ():
-        own.setdefault(row["task_id"], []).append(row["steps"])
-    return own
-
-
-def _moves_of(path: Path, name: str) -> Named:
-    from pipelines.playing import scripted
-
+def _scripted_policy(path: Path, name: str) -> Named:
     rows = _rows(path)
     if rows and all(isinstance(row, dict) and "steps" in row for row in rows):
         return _listed(name, {row["task_id"]: [row["steps"]] for row in rows}, recorded=False)
-    moves = list(scripted(path))
-    return Named(name, lambda seen: action(moves[seen.n_turns]) if seen.n_turns < len(moves) else Turn())
+    moves = list(playing.scripted(path))
+    return Named(name, lambda observation: action(moves[observation.n_turns]) if observation.n_turns < len(moves) else Turn())
 
 
-def _written(path: Path, name: str) -> Named:
-    """A Python file's policy; where it says how likely its turns are, each is recorded with that."""
+def _python_policy(path: Path, name: str) -> Named:
+    """Return a Python file's policy; if it tells how likely its turns are, each is recorded with that."""
     try:
-        written = runpy.run_path(str(path))
+        script = runpy.run_path(str(path))
     except (SyntaxError, ImportError, ValueError, LookupError, TypeError, AttributeError, NameError) as error:
         raise InputError(f"the script cannot be loaded ({error})", str(path)) from error
-    if not callable(written.get("policy")):
+    if not callable(script.get("policy")):
         raise InputError("the script has no function `policy`", str(path), "define policy(observation)")
 
-    def asked(function: str, *seen: Any) -> Any:
+    def call_script(function: str, *arguments: Any) -> Any:
         try:
-            return written[function](*seen)
+            return script[function](*arguments)
         except (ValueError, LookupError, TypeError, AttributeError, NameError, ArithmeticError, AssertionError) as error:
             raise PolicyFailed(
-                f"the script's {function} failed ({type(error).__name__}: {error})", str(path), "mend it") from error
+                f"the script's {function} failed ({type(error).__name__}: {error})", str(path), "correct the script") from error
 
-    def logprob(seen: Observation, turn: Turn) -> float:
-        said: list[Row] = [{"say": turn.said}] if turn.said else []
-        chance = asked("logprob", seen, [*said, *({"tool": call.tool, "arguments": call.arguments} for call in turn.calls)])
+    def logprob(observation: Observation, turn: Turn) -> float:
+        moves: list[Row] = [{"say": turn.text}] if turn.text else []
+        moves += ({"tool": call.tool, "arguments": call.arguments} for call in turn.calls)
+        chance = call_script("logprob", observation, moves)
         if not isinstance(chance, int | float) or not chance <= 0:
-            raise PolicyFailed(f"the script's logprob gives {chance!r}, no logarithm of a probability", str(path), "mend it")
+            raise PolicyFailed(f"the script's logprob gives {chance!r}, no logarithm of a probability", str(path),
+                               "correct the script")
         return float(chance)
 
-    def policy(seen: Observation) -> Turn:
-        move = asked("policy", seen)
+    def policy(observation: Observation) -> Turn:
+        move = call_script("policy", observation)
         try:
             turn = action(move)
         except (ValueError, LookupError) as error:
-            raise PolicyFailed(f"the script's policy failed ({error})", str(path), "mend it") from error
-        return turn._replace(usage={**(turn.usage or {}), "logprobs": [logprob(seen, turn)]}) if tells else turn
+            raise PolicyFailed(f"the script's policy failed ({error})", str(path), "correct the script") from error
+        return turn._replace(usage={**(turn.usage or {}), "logprobs": [logprob(observation, turn)]}) if has_logprob else turn
 
-    tells = callable(written.get("logprob"))
-    return Named(name, policy, None, logprob if tells else None)
+    has_logprob = callable(script.get("logprob"))
+    return Named(name, policy, None, logprob if has_logprob else None)
 
 
 def _model(what: str, temperature: float | None) -> Policy:
-    """A turn is one answer of the model. Where the user has nothing more to say, it is not asked again: the episode ends."""
-    from pipelines.resources import chat
+    """Return a policy whose turns are the model's answers. If the user has nothing more to say, the episode ends."""
+    from pipelines.resources import chat  # loads Dagster
 
     model, _, url = what.rpartition("@") if "@" in what else (what, "", os.environ.get("TRACEROOM_MODEL_URL", ""))
     if not model or not url:
         raise InputError("the policy names no endpoint", f"openai:{what}", "write openai:MODEL@http://HOST:PORT/v1")
     ask = chat(url, model, os.environ.get("TRACEROOM_MODEL_KEY") or os.environ.get("OPENAI_API_KEY") or "none", temperature)
 
-    def policy(seen: Observation) -> Turn:
-        if seen.n_turns and seen.messages[-1]["role"] == "assistant":
+    def policy(observation: Observation) -> Turn:
+        if observation.n_turns and observation.messages[-1]["role"] == "assistant":
             return Turn()
         try:
-            answer = ask(seen.messages, functions(seen.tools))
+            answer = ask(observation.messages, functions(observation.tools))
         except InputError as error:
-            raise Refused(error.what, error.where, error.mend) from error
+            raise Refused(error.what, error.where, error.hint) from error
         except Unavailable as error:
-            raise PolicyFailed(error.what, error.where, error.mend) from error
-        calls = tuple(Call(call["name"], _object(call["arguments"]), call["id"]) for call in answer["calls"])
+            raise PolicyFailed(error.what, error.where, error.hint) from error
+        calls = tuple(Call(call["name"], _parse_arguments(call["arguments"]), call["id"]) for call in answer["calls"])
         return Turn(answer["content"], calls, answer["model"], answer["reasoning"], answer["usage"], 1)
 
     return policy
 
 
-def _object(text: str) -> Any:
-    """The arguments; the text itself where it is no JSON, which is then refused."""
+def _parse_arguments(text: str) -> Any:
+    """Parse the arguments; text that is no JSON is returned as it is, and rejected later."""
     try:
         return json.loads(text) if text.strip() else {}
     except ValueError:
@@ -229,7 +234,6 @@ def _object(text: str) -> Any:
 
 def _rows(path: Path) -> list[Row]:
     try:
-        rows = list(rows_of(path))
+        return list(rows_of(path))
     except ValueError as error:
-        raise InputError(f"these are no JSON lines ({error})", str(path), "write an object a line") from error
-    return rows
+        raise InputError(f"these are no JSON lines ({error})", str(path), "write one object per line") from error

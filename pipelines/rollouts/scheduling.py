@@ -1,6 +1,6 @@
 """Episodes and groups as they end: the scheduler of rollouts, as an async iterator.
 
-In: orders, a backend, what is kept already. Out: an `Episode` for each order that was played, a `Group` for each group that
+In: orders, a backend, the stored episodes. Out: an `Episode` for each order that was played, a `Group` for each group that
 closed, a `Failed` for each order that could not be played, in the order in which they ended. What comes out is on disk.
 """
 
@@ -13,9 +13,8 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any, NamedTuple
 
 from pipelines.rollouts.backends import Backend
-from pipelines.rollouts.groups import Gathering, Group
 from pipelines.rollouts.kept import Kept, summary
-from pipelines.rollouts.orders import Order
+from pipelines.rollouts.orders import Gathering, Group, Order
 from warehouse.errors import TraceroomError, Unavailable
 
 GIVE_UP = 10
@@ -41,10 +40,10 @@ class Failed(NamedTuple):
 async def rollouts(
     orders: Sequence[Order], backend: Backend, kept: Kept, deadline_s: float | None = None
 ) -> AsyncIterator[Episode | Group | Failed]:
-    """Play what is not kept yet, as many at once as the backend has seats, and give each as it ends.
+    """Play what is not stored yet, as many at once as the backend has seats, and yield each episode as it ends.
 
     A group closes when its episodes have all ended, or `deadline_s` seconds after its first one began with those that have
-    ended by then; nobody waits for the others, which are given when they end, and those that have not begun are left.
+    ended by then; the others are yielded when they end, and those that have not begun are dropped.
     Raises Unavailable after `GIVE_UP` failures in a row.
     """
     groups = Gathering(orders, kept.groups, deadline_s)
@@ -59,11 +58,14 @@ async def rollouts(
     n_failed = 0
     try:
         while waiting or running:
-            _begin(waiting, running, groups, backend)
+            while waiting and len(running) < backend.n_seats:
+                order = waiting.popleft()
+                if not groups.is_superfluous(order):
+                    groups.begin(order, time.monotonic())
+                    running[asyncio.ensure_future(backend.play(order))] = order
             if not running:
                 break
-            done, _ = await asyncio.wait(
-                running, timeout=groups.wait_s(time.monotonic()), return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(running, timeout=groups.wait_s(time.monotonic()), return_when=asyncio.FIRST_COMPLETED)
             for task in sorted(done, key=lambda task: running[task]):
                 order = running.pop(task)
                 error = task.exception()
@@ -72,7 +74,7 @@ async def rollouts(
                     yield Failed(order, error)
                     if n_failed >= GIVE_UP:
                         raise Unavailable(f"{n_failed} episodes in a row could not be played ({error.what})", error.where,
-                                          "mend it, then run the same command again: what was played stays")
+                                          "fix it, then run the same command again: what was played stays")
                     continue
                 n_failed = 0
                 trajectory = task.result()
@@ -89,14 +91,3 @@ async def rollouts(
     finally:
         for task in running:
             task.cancel()
-
-
-def _begin(
-    waiting: deque[Order], running: dict[asyncio.Future[dict[str, Any]], Order], groups: Gathering, backend: Backend
-) -> None:
-    """Fill the free seats; what came too late for its group is left."""
-    while waiting and len(running) < backend.n_seats:
-        order = waiting.popleft()
-        if not groups.leaves(order):
-            groups.begin(order, time.monotonic())
-            running[asyncio.ensure_future(backend.play(order))] = order

@@ -1,9 +1,12 @@
-"""Where a server listens, and how many connections it may hold open: as many as the system lets this process."""
+"""What servers share: the listening socket, the limit of open connections, and the file of journals."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import socket
+from pathlib import Path
+from typing import Any
 
 from warehouse.errors import InputError
 
@@ -13,10 +16,8 @@ BACKLOG = 2048
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens, whose connections send what they are given at once; InputError where that cannot be.
-
-    An event loop only sees to that for sockets that it opens itself: an answer's head and body would else wait for each other.
-    """
+    """Return a listening socket whose connections send without delay; InputError if that is not possible. An event loop ensures
+    that only for sockets that it opens itself: an answer's head and body would wait for each other."""
     try:
         listening = socket.create_server((host, port), backlog=BACKLOG)
     except OSError as error:
@@ -26,10 +27,16 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def allow_open_files() -> None:
-    """Raise this process's own limit up to what the system allows it, where it has such limits."""
+    """Raise this process's limit of open files to what the system allows, if there is one."""
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         most = MOST if hard == resource.RLIM_INFINITY else min(MOST, hard)
         if soft != resource.RLIM_INFINITY and soft < most:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def append_row(journals: Path, row: dict[str, Any]) -> None:
+    """Append an episode to the file for the grader."""
+    with journals.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n")

@@ -11,8 +11,8 @@ import pytest
 from filelock import FileLock
 
 from env_builder.exports import Kit, RoomExporter, export_room, registered
-from pipelines.cutting import cut
-from pipelines.exporting import FOR_TRAINING
+from pipelines.building.cut import cut
+from pipelines.building.datasets import FOR_TRAINING
 from tests.command_line import called
 from tests.consumers.consumers import CONSUMERS, Consumer
 from tests.consumers.episodes import episodes
@@ -23,7 +23,7 @@ Export = Callable[[Consumer], Path]
 
 @pytest.fixture(scope="session")
 def kit(sample_run: Path, sample_environment: Path) -> Kit:
-    """The sample's environment, cut for training."""
+    """Return the sample's environment, cut for training."""
     with FileLock(sample_run.parent / "consumers.lock"):
         return cut(sample_environment, FOR_TRAINING)
 
@@ -66,5 +66,5 @@ def note(request: pytest.FixtureRequest) -> Callable[..., None]:
 
 
 def chosen() -> list[Consumer]:
-    """The consumers that this run is about: those that CI must run, all with TRACEROOM_CONSUMERS=all."""
+    """Return the consumers that this run is about: those that CI must run, all with TRACEROOM_CONSUMERS=all."""
     return [consumer for consumer in CONSUMERS if consumer.required or os.environ.get("TRACEROOM_CONSUMERS") == "all"]

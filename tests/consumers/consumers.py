@@ -41,7 +41,7 @@ class Consumer(NamedTuple):
 
 
 def _first(package: str, requirements: tuple[str, ...]) -> tuple[str, ...]:
-    """The same requirements, this package first."""
+    """Return the same requirements, this package first."""
     return tuple(sorted(requirements, key=lambda pin: (not pin.startswith(f"{package}=="), requirements.index(pin))))
 
 

@@ -28,7 +28,7 @@ def episodes(kit: Kit) -> list[Row]:
 
 
 def rewarded(kit: Kit, episode: Row) -> float | None:
-    """What the environment itself gives the episode."""
+    """Return what the environment itself gives the episode."""
     env = Environment.load(kit.room, kit.grader)
     env.reset(episode["task_id"])
     for step in episode["steps"]:

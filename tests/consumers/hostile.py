@@ -57,7 +57,7 @@ STEPS: list[Row] = [
 
 
 def hostile(folder: Path) -> Kit:
-    """The kit of such a room, written below `folder`; its limit leaves room for all steps."""
+    """Return the kit of such a room, written below `folder`; its limit leaves room for all steps."""
     room = write_room(folder / "environments" / "an-odd-desk")
     tasks = [json.loads(line) for line in (room / "tasks.jsonl").read_text("utf-8").splitlines()]
     _lines(room / "tasks.jsonl", [{**task, "limits": {**task["limits"], "steps": 50}} for task in tasks])

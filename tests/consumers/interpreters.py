@@ -61,7 +61,7 @@ def _make(home: Path, consumer: Consumer) -> None:
 
 
 def _uv() -> Path:
-    """The program `uv`: the one on the PATH, else one from the registry."""
+    """Return the program `uv`: the one on the PATH, else one from the registry."""
     found = shutil.which("uv")
     if found:
         return Path(found)
@@ -76,7 +76,7 @@ def _uv() -> Path:
 
 
 def _python(uv: Path, version: str) -> Path:
-    """An interpreter of this version (X.Y) that runs."""
+    """Return an interpreter of this version (X.Y) that runs."""
     root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
     named = [Path(found) for name in (f"python{version}",) if (found := shutil.which(name))]
     for candidate in (Path(sys.executable), *named, *sorted(root.glob(f"{version}.*/bin/python"), reverse=True)):
@@ -98,7 +98,7 @@ def _wheel_without_cuda() -> bool:
 
 @cache
 def _told() -> dict[str, str]:
-    """What pip is told by its files and its environment, the latter last."""
+    """Return what pip is told by its files and its environment, the latter last."""
     told = {}
     for line in subprocess.run([sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True,
                                check=False).stdout.splitlines():

@@ -12,12 +12,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "consumers.md"
 BEGIN, END = "<!-- made by `just consumers` -->", "<!-- end -->"
-COLUMNS = ("consumer", "version", "what ran", "seconds", "verdict")
+COLUMNS = ("consumer", "version", "what ran", "seconds", "decision")
 Row = dict[str, str]
 
 
 def rows() -> list[Row]:
-    """The rows of the table as the page has them."""
+    """Return the rows of the table as the page has them."""
     text = PAGE.read_text("utf-8")
     lines = text[text.index(BEGIN) + len(BEGIN) : text.index(END)].strip().splitlines()[2:]
     return [dict(zip(COLUMNS, (cell.strip() for cell in line.strip("|").split("|")), strict=True)) for line in lines]
@@ -44,7 +44,7 @@ def main() -> int:
         noted = [json.loads(path.read_text("utf-8")) for path in sorted(Path(notes).iterdir())]
     write([
         {"consumer": row["consumer"], "version": row["version"] or "", "what ran": row["ran"].replace("|", "/"),
-         "seconds": str(row["seconds"] or ""), "verdict": row["verdict"]} for row in noted])
+         "seconds": str(row["seconds"] or ""), "decision": row["decision"]} for row in noted])
     return code
 
 

@@ -32,7 +32,7 @@ def test_a_consumer_takes_its_export_as_it_is(
     try:
         python = interpreter(consumer)
     except Lacking as error:
-        note(consumer, version=None, ran=str(error), seconds=None, verdict="skipped")
+        note(consumer, version=None, ran=str(error), seconds=None, decision="skipped")
         lacking(f"{consumer.name} cannot be had: {error}")
     folder = export(consumer)
     version = subprocess.run([python, "-c", VERSION, consumer.package], capture_output=True, text=True, check=True)
@@ -43,8 +43,8 @@ def test_a_consumer_takes_its_export_as_it_is(
         env=environment, check=False)
     seconds = round(time.monotonic() - begun, 1)
     ran = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {"ran": "it refused"}
-    verdict = "passes" if done.returncode == 0 else "fails"
-    note(consumer, version=version.stdout.strip(), ran=ran["ran"], seconds=seconds, verdict=verdict)
+    decision = "passes" if done.returncode == 0 else "fails"
+    note(consumer, version=version.stdout.strip(), ran=ran["ran"], seconds=seconds, decision=decision)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     told = json.loads((folder / "episodes.json").read_text("utf-8"))
     if any(isinstance(named(exporter), RoomExporter) for exporter in consumer.exports if exporter in registered()):
@@ -66,4 +66,4 @@ def test_every_consumer_has_a_program_and_a_row_in_the_table() -> None:
     table = rows()
     assert [row["consumer"] for row in table] == sorted(names), "write the table anew: just consumers"
     for row in table:
-        assert set(row) == set(COLUMNS) and row["verdict"] == "passes", row
+        assert set(row) == set(COLUMNS) and row["decision"] == "passes", row

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from env_builder import behaviour, bundle, world
-from env_builder.audit.report import Report
+from env_builder.audit import AuditReport
 from env_builder.rooms import rows_of
 from env_builder.runtime import Environment
 from env_builder.users import scripts
@@ -73,7 +73,7 @@ def test_what_is_published_of_a_draft_is_what_would_be_written_anew(draft: bundl
     room, grader = tmp_path / "room", tmp_path / "grader"
     bundle.write(draft, room, grader, LEFT)
     fewer = draft._replace(tasks=draft.tasks.head(3))
-    audit = Report([{"task_id": "task-s0001", "plays": []}, {"task_id": "gone", "plays": []}], {"format": "f"})
+    audit = AuditReport([{"task_id": "task-s0001", "plays": []}, {"task_id": "gone", "plays": []}], {"format": "f"})
     published = bundle.publish(fewer, room, grader, audit, LEFT)
     anew = bundle.write_room(fewer, tmp_path / "anew", LEFT)
     assert published.content_digest == anew and files(room) == files(tmp_path / "anew")

@@ -20,7 +20,7 @@ NEVER = MOVE | {"tool": "burn", "support": SUPPORT | {"for": 0}}
 
 
 def _fact(key: str, value: str, since: str | None, until: str | None) -> dict[str, Any]:
-    return {"class": "box", "key": key, "value": value, "from": since, "to": until, "session": None, "known": "seen",
+    return {"class": "box", "key": key, "value": value, "from": since, "to": until, "session": None, "derivation": "seen",
             "event": f"{key}{since}"}
 
 

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from env_builder import agents, image
-from env_builder.agents import Agent
-from env_builder.image.containers import MOST_OUTPUT
-from env_builder.room import Room
+from env_builder.agents import AgentContainer
+from env_builder.image.containers import MAX_OUTPUT
+from env_builder.process import EnvironmentProcess
 from env_builder.runtime import Environment
 from env_builder.runtime.canonical import canonical
 from tests.rooms import CLOSED, OPEN, TASK, write_room
@@ -23,8 +23,8 @@ pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
 SECRET = "what-only-the-grader-knows"
 CHECKS = [
-    {"check_id": "a", "kind": "state", "role": "gate", "weight": 1.0, "says": SECRET,
-     "parameters": {"accepted": [{"documents": {"door/7": OPEN}, "acts": []}]}}]
+    {"check_id": "a", "kind": "state", "role": "gate", "weight": 1.0, "description": SECRET,
+     "parameters": {"accepted": [{"documents": {"door/7": OPEN}, "write_calls": []}]}}]
 
 
 class Scene(NamedTuple):
@@ -32,18 +32,18 @@ class Scene(NamedTuple):
 
     environment: Path
     image_id: str
-    room: Room
-    agent: Agent
+    room: EnvironmentProcess
+    agent: AgentContainer
 
     def tried(self, program: str, *words: str) -> dict[str, Any]:
-        """What a Python program in the agent's container prints as JSON."""
+        """Return what a Python program in the agent's container prints as JSON."""
         done = self.agent.run(["python3", "-c", program, *words], timeout_s=200)
         assert done.exit_code == 0, done.stderr.decode()
-        said: dict[str, Any] = json.loads(done.stdout)
-        return said
+        result: dict[str, Any] = json.loads(done.stdout)
+        return result
 
     def reward(self) -> float | None:
-        """What the grader says of the episode so far, after the agent has done its task."""
+        """Return what the grader says of the episode so far, after the agent has done its task."""
         done = self.agent.run(["python3", "/tools/tools.py", "call", "open_door", '{"door": "7"}'])
         assert (done.exit_code, done.stdout.decode().strip()) == (0, OPEN), done.stderr.decode()
         return Environment.load(self.environment).grade_journal(TASK, self.room.journal()).reward
@@ -51,7 +51,7 @@ class Scene(NamedTuple):
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A room, and beside it its grader's side."""
+    """Return a room, and beside it its grader's side."""
     out = tmp_path_factory.mktemp("escape")
     room, grader = write_room(out / "environments" / "hall"), out / "rewards" / "hall"
     grader.mkdir(parents=True)
@@ -63,7 +63,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def scene(environment: Path, base_image: str) -> Iterator[Scene]:
     made = image.build(environment, base_image)
-    assert made.image_id, made.left
+    assert made.image_id, made.skip_reason
     with image.start(environment, TASK, image_id=made.image_id) as room, image.agent(room, base_image) as agent:
         yield Scene(environment, made.image_id, room, agent)
 
@@ -110,11 +110,11 @@ def test_nothing_of_others_is_there_to_read(scene: Scene, environment: Path, bas
         agent.put("/work/notes", other.encode())
         assert room.say(other) == "The seventh, please."
         secrets = [CLOSED, OPEN, "Mind the gap", TASK, SECRET, "The seventh, please", other]
-        seen = scene.tried(SEARCH, json.dumps(secrets), json.dumps(host))
-    assert seen["found"] == [] and not seen["room"] and seen["host"] == []
-    assert set(seen["written"]) <= {"/tmp", "/work", "/dev/shm", "/dev/mqueue"}
-    assert all("/tools/tools.py" in command or command.startswith("python3 -c") for command in seen["commands"])
-    assert not [name for name in seen["devices"] if name.startswith(("sd", "vd", "nvme", "mem", "kmsg", "loop"))]
+        result = scene.tried(SEARCH, json.dumps(secrets), json.dumps(host))
+    assert result["found"] == [] and not result["room"] and result["host"] == []
+    assert set(result["written"]) <= {"/tmp", "/work", "/dev/shm", "/dev/mqueue"}
+    assert all("/tools/tools.py" in command or command.startswith("python3 -c") for command in result["commands"])
+    assert not [name for name in result["devices"] if name.startswith(("sd", "vd", "nvme", "mem", "kmsg", "loop"))]
     assert [row["kind"] for row in scene.room.journal()] == [], "what another agent did is not in this journal"
     assert scene.reward() == 1.0
 
@@ -183,11 +183,11 @@ print(json.dumps({"asked": codes[0], "garbage": codes[1], "acted": acted["result
 def test_the_way_to_the_tools_is_the_way_to_nothing_else(scene: Scene) -> None:
     assert scene.room.call("read_sign", {"at": "gate"}).tier == "recorded"
     about = {"_meta": {"traceroom/episode": "another's"}}
-    scene.room.request("traceroom/reset", {**scene.room.asked(TASK), **about})
-    said = scene.tried(ASK)
-    assert said["acted"] == OPEN and scene.room.request("traceroom/journal", about)["journal"] == []
-    assert set(said["asked"]) == {-32601}
-    assert said["garbage"] == [-32700, -32700, -32600, -32600, -32601]
+    scene.room.request("traceroom/reset", {**scene.room.reset_params(TASK), **about})
+    result = scene.tried(ASK)
+    assert result["acted"] == OPEN and scene.room.request("traceroom/journal", about)["journal"] == []
+    assert set(result["asked"]) == {-32601}
+    assert result["garbage"] == [-32700, -32700, -32600, -32600, -32600]
     assert [row["tool"] for row in scene.room.journal()] == ["read_sign", "open_door"], "nobody has begun another episode"
 
 
@@ -268,27 +268,27 @@ def test_the_time_of_a_container_is_limited(environment: Path, scene: Scene, bas
 
 def test_a_room_that_goes_takes_the_agents_container_with_it(scene: Scene) -> None:
     scene.room.close()
-    asked = 'import json, socket; way = socket.socket(socket.AF_UNIX); way.connect("/tmp/tools.sock"); ' \
-        'way.sendall(json.dumps({"id": 1, "method": "ping"}).encode() + b"\\n"); way.recv(1)'
-    with pytest.raises(Unavailable, match="the room is gone"):
-        scene.agent.run(["python3", "-c", asked])
+    program = 'import json, socket; way = socket.socket(socket.AF_UNIX); way.connect("/tmp/tools.sock"); ' \
+        'way.sendall(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode() + b"\\n"); way.recv(1)'
+    with pytest.raises(Unavailable, match="the environment process is gone"):
+        scene.agent.run(["python3", "-c", program])
         scene.agent.run(["true"])
 
 
 def test_more_is_told_than_a_program_reads(scene: Scene) -> None:
-    told = bytes(5_000_000)
-    assert scene.agent.run(["wc", "-c"], told).stdout.strip() == b"5000000"
-    assert scene.agent.run(["true"], told).exit_code == 0
-    assert len(scene.agent.run(["cat"], told).stdout) == MOST_OUTPUT
-    assert scene.agent.run(["sleep", "60"], told, timeout_s=3.0).exit_code is None
+    data = bytes(5_000_000)
+    assert scene.agent.run(["wc", "-c"], data).stdout.strip() == b"5000000"
+    assert scene.agent.run(["true"], data).exit_code == 0
+    assert len(scene.agent.run(["cat"], data).stdout) == MAX_OUTPUT
+    assert scene.agent.run(["sleep", "60"], data, timeout_s=3.0).exit_code is None
 
 
 def test_the_clients_in_the_container(scene: Scene) -> None:
     """A command line, a Python module, MCP over stdio: all reach the same episode."""
     listed = scene.agent.run(["python3", "/tools/tools.py", "list"])
     assert [json.loads(line)["name"] for line in listed.stdout.splitlines()] == ["open_door", "read_sign"]
-    said = scene.agent.run(["python3", "/tools/tools.py", "say", "Which door?"])
-    assert said.stdout == b"The seventh, please.\n"
+    heard_words = scene.agent.run(["python3", "/tools/tools.py", "say", "Which door?"])
+    assert heard_words.stdout == b"The seventh, please.\n"
     refused = scene.agent.run(["python3", "/tools/tools.py", "call", "fly", "{}"])
     assert refused.exit_code == 2 and b"no tool 'fly'; there are: open_door, read_sign" in refused.stderr
     shaken = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}

@@ -26,7 +26,7 @@ def logged(n: int, seed: int, modelled: tuple[float, ...] = REWARDS) -> list[Log
 
 
 def in_room(modelled: tuple[float, ...] = REWARDS) -> dict[str, list[float | None]]:
-    """What the policy's own episodes are worth in a room that gives each act this: ten a task, as often as it takes them."""
+    """Return the worth of the policy's own episodes in a simulator that gives each call this: ten a task, by its rates."""
     return {f"t{place}": [modelled[0], *2 * [modelled[1]], *7 * [modelled[2]]] for place in range(40)}
 
 

@@ -20,9 +20,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from env_builder import archive, image, layers
-from env_builder.room import Room
+from env_builder import image, layers
+from env_builder.process import EnvironmentProcess
 from env_builder.runtime import Environment, files
+from env_builder.runtime.apps.records import RecordsApp
 from tests.conftest import ROOT
 from tests.rooms import OPEN, TASK, write_room
 from warehouse.errors import EnvironmentBroken, InputError, Unavailable
@@ -50,7 +51,7 @@ def test_the_layer_depends_on_the_content_alone(room: Path, tmp_path: Path) -> N
 def resealed(room: Path) -> layers.Layers:
     """Layers of a room whose files were changed, with a manifest that says so."""
     manifest = json.loads((room / "manifest.json").read_text())
-    manifest["files"] = {path: archive.digest((room / path).read_bytes()) for path in manifest["files"]}
+    manifest["files"] = {path: layers.digest((room / path).read_bytes()) for path in manifest["files"]}
     (room / "manifest.json").write_text(json.dumps(manifest))
     return layers.layers_of(room)
 
@@ -71,12 +72,12 @@ def test_a_change_touches_its_own_layer(room: Path, tmp_path: Path, file: str, t
 BUILD = """
 import os, sys
 from pathlib import Path
-from env_builder import archive, layers
+from env_builder import layers
 if os.geteuid() == 0:
     os.setuid(int(sys.argv[3]))
-archive.write_base(Path("base.tar"), Path(sys.argv[2]), "base:1")
-made = archive.write_on_top(Path("out.tar"), Path("base.tar"), layers.layers_of(Path(sys.argv[1])), "room:1", archive.ROOM_WAY)
-print(made, archive.digest(Path("out.tar").read_bytes()))
+layers.write_base(Path("base.tar"), Path(sys.argv[2]), "base:1")
+made = layers.write_on_top(Path("out.tar"), Path("base.tar"), layers.layers_of(Path(sys.argv[1])), "room:1", layers.ROOM_WAY)
+print(made, layers.digest(Path("out.tar").read_bytes()))
 """
 
 
@@ -129,32 +130,32 @@ def test_an_image_on_top_keeps_the_base(room: Path, tmp_path: Path) -> None:
     below, base, out = tmp_path / "layer.tar", tmp_path / "base.tar", tmp_path / "out.tar"
     with tarfile.open(below, "w") as tar:
         tar.addfile(tarfile.TarInfo("bin/thing"))
-    archive.write_base(base, below, "base:1")
-    image_id = archive.write_on_top(out, base, layers.layers_of(room), "room:1", archive.ROOM_WAY)
+    layers.write_base(base, below, "base:1")
+    image_id = layers.write_on_top(out, base, layers.layers_of(room), "room:1", layers.ROOM_WAY)
     with tarfile.open(out) as tar:
         listed: Any = json.load(tar.extractfile("manifest.json") or io.BytesIO())[0]
         document: Any = json.load(tar.extractfile(listed["Config"]) or io.BytesIO())
-        held = [(tar.extractfile(path) or io.BytesIO()).read() for path in listed["Layers"]]
+        contents = [(tar.extractfile(path) or io.BytesIO()).read() for path in listed["Layers"]]
         index: Any = json.load(tar.extractfile("index.json") or io.BytesIO())["manifests"][0]
         manifest: Any = json.load(tar.extractfile(f"blobs/sha256/{index['digest'][7:]}") or io.BytesIO())
     assert listed["RepoTags"] == ["room:1"]
-    assert held == [below.read_bytes(), *layers.layers_of(room)]
-    assert document["rootfs"]["diff_ids"] == ["sha256:" + archive.digest(layer) for layer in held]
+    assert contents == [below.read_bytes(), *layers.layers_of(room)]
+    assert document["rootfs"]["diff_ids"] == ["sha256:" + layers.digest(layer) for layer in contents]
     assert [layer["digest"] for layer in manifest["layers"]] == document["rootfs"]["diff_ids"]
-    assert [layer["size"] for layer in manifest["layers"]] == list(map(len, held))
+    assert [layer["size"] for layer in manifest["layers"]] == list(map(len, contents))
     assert manifest["config"]["digest"] == image_id
     assert document["config"]["User"] == f"{layers.ROOM_USER}:{layers.ROOM_USER}"
     assert document["config"]["Env"][0].startswith("PATH=")
-    assert listed["Config"] == "blobs/sha256/" + archive.digest(archive.canonical(document))
-    assert image_id == "sha256:" + archive.digest(archive.canonical(document))
+    assert listed["Config"] == "blobs/sha256/" + layers.digest(layers.canonical(document))
+    assert image_id == "sha256:" + layers.digest(layers.canonical(document))
 
 
 def test_a_base_that_its_engine_keeps_compressed_gives_the_same_image(room: Path, tmp_path: Path) -> None:
     below, base, packed = tmp_path / "layer.tar", tmp_path / "base.tar", tmp_path / "packed.tar"
     with tarfile.open(below, "w") as tar:
         tar.addfile(tarfile.TarInfo("bin/thing"))
-    archive.write_base(base, below, "base:1")
-    blob = "blobs/sha256/" + archive.digest(below.read_bytes())
+    layers.write_base(base, below, "base:1")
+    blob = "blobs/sha256/" + layers.digest(below.read_bytes())
     with tarfile.open(base) as tar, tarfile.open(packed, "w") as out:
         for entry in tar.getmembers():
             data = (tar.extractfile(entry) or io.BytesIO()).read()
@@ -162,7 +163,7 @@ def test_a_base_that_its_engine_keeps_compressed_gives_the_same_image(room: Path
             layers.add(out, entry.name, io.BytesIO(data), len(data))
     made = [tmp_path / "one.tar", tmp_path / "other.tar"]
     for source, target in zip((base, packed), made, strict=True):
-        archive.write_on_top(target, source, layers.layers_of(room), "room:1", archive.ROOM_WAY)
+        layers.write_on_top(target, source, layers.layers_of(room), "room:1", layers.ROOM_WAY)
     assert made[0].read_bytes() == made[1].read_bytes()
 
 
@@ -178,7 +179,7 @@ def test_without_an_engine_the_image_is_left_at_once(room: Path, monkeypatch: py
     result = image.build(room)
     assert time.monotonic() - began < 30
     assert (result.image_id, result.base) == (None, None)
-    assert result.left == (
+    assert result.skip_reason == (
         f"{host}: no Docker engine answers; start one (Debian: apt-get install docker.io), or go on without images.")
     with pytest.raises(Unavailable, match="no Docker engine answers"):
         image.start(room, TASK, image_id="sha256:0")
@@ -193,7 +194,7 @@ def test_without_mmdebstrap_no_base_is_made(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.fixture(scope="module")
 def built(room: Path, base_image: str) -> str:
     result = image.build(room, base_image)
-    assert result.left is None and result.image_id
+    assert result.skip_reason is None and result.image_id
     assert result.base == f"{base_image}@{image.engine().images.get(base_image).id}"
     return result.image_id
 
@@ -208,7 +209,8 @@ def test_the_same_environment_is_the_same_image_in_any_folder(built: str, base_i
 def test_a_base_that_is_nowhere_leaves_the_image(room: Path, docker_engine: None) -> None:
     result = image.build(room, "localhost:1/no/such:base")
     assert result.image_id is None
-    assert result.left and "the base image localhost:1/no/such:base is not here and cannot be pulled" in result.left
+    assert result.skip_reason
+    assert "the base image localhost:1/no/such:base is not here and cannot be pulled" in result.skip_reason
 
 
 def containers() -> set[str | None]:
@@ -220,18 +222,18 @@ def containers() -> set[str | None]:
 @pytest.mark.docker
 def test_a_room_in_a_container_plays_and_is_gone(room: Path, built: str) -> None:
     hall = image.start(room, TASK, image_id=built)
-    carrier = hall.carrier
-    assert isinstance(carrier, image.ContainerCarrier)
+    transport = hall.transport
+    assert isinstance(transport, image.ContainerTransport)
     try:
-        assert carrier.container_id in containers()
+        assert transport.container_id in containers()
         assert hall.call("read_sign", {"at": "gate"}).content == "Mind the gap\n — 雨"
         assert hall.call("open_door", {"door": "7"}).content == OPEN
         assert hall.say("Which?") == "The seventh, please."
         assert [row["kind"] for row in hall.journal()] == ["call", "call", "say"]
     finally:
         hall.close()
-    assert carrier.container_id not in containers()
-    with pytest.raises(Unavailable, match="the room is gone"):
+    assert transport.container_id not in containers()
+    with pytest.raises(Unavailable, match="the environment process is gone"):
         hall.tools()
 
 
@@ -280,18 +282,18 @@ sys.stdin.readline()
 
 @pytest.fixture(scope="module")
 def probed(room: Path, base_image: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What a program in the room's place may do."""
+    """Return what a program in the room's place may do."""
     directory = tmp_path_factory.mktemp("probe") / "hall"
     shutil.copytree(room, directory)
     probe = 'if __name__ == "__main__":\n' + textwrap.indent(PROBE, "    ")
     (directory / "runtime" / "__main__.py").write_text(probe)
     manifest = json.loads((directory / "manifest.json").read_text())
-    manifest["files"]["runtime/__main__.py"] = archive.digest(probe)
+    manifest["files"]["runtime/__main__.py"] = layers.digest(probe)
     (directory / "manifest.json").write_text(json.dumps(manifest))
     result = image.build(directory, base_image)
     assert result.image_id
-    carrier = image.ContainerCarrier(image.engine(), result.image_id, [], image.DEFAULT_LIMITS)
-    with Room(carrier, "probe") as host:
+    transport = image.ContainerTransport(image.engine(), result.image_id, [], image.DEFAULT_LIMITS)
+    with EnvironmentProcess(transport, "probe") as host:
         return host.request("what may I do")
 
 
@@ -318,9 +320,11 @@ def test_packed_rows_are_the_rows(room: Path, tmp_path: Path) -> None:
         (own / Path(path).with_suffix(files.PACKED)).write_bytes(files.pack((own / path).read_text("utf-8"), by))
         (own / path).unlink()
     plain, packed = Environment.load_room(room), Environment.load_room(own)
-    assert dict(packed.world.facts.items()) == dict(plain.world.facts.items())
-    assert dict(packed.world.answers.items()) == dict(plain.world.answers.items())
-    assert packed.world.facts.get(("door", "no")) is None and packed.tasks == ()
+    (plain_app,), (packed_app,) = plain.apps, packed.apps
+    assert isinstance(plain_app, RecordsApp) and isinstance(packed_app, RecordsApp)
+    assert dict(packed_app.world.facts.items()) == dict(plain_app.world.facts.items())
+    assert dict(packed_app.world.answers.items()) == dict(plain_app.world.answers.items())
+    assert packed_app.world.facts.get(("door", "no")) is None and packed.tasks == ()
     packed.reset(plain.tasks[0])
     plain.reset(TASK)
     for env in (plain, packed):
@@ -338,7 +342,7 @@ VALUES = st.recursive(PLAIN, lambda inner: st.lists(inner) | st.dictionaries(WOR
 def test_whatever_is_packed_comes_back(rows: list[tuple[str, str, Any]]) -> None:
     named = [{"tool": tool, "arguments": key, "content": value} for tool, key, value in rows]
     with tempfile.TemporaryDirectory() as folder:
-        lines = "".join(archive.canonical(row) + "\n" for row in named)
+        lines = "".join(layers.canonical(row) + "\n" for row in named)
         Path(folder, "recorded.packed").write_bytes(files.pack(lines, ("tool", "arguments")))
         read = files.named_rows(Path(folder, "recorded.jsonl"))
         assert isinstance(read, files.Later)

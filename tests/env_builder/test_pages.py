@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from env_builder import pages
+from env_builder.perturbations import learn_paging
 from env_builder.runtime import Environment
 from env_builder.runtime.canonical import canonical
-from env_builder.world.calls import Call
+from env_builder.world.calls import LoggedCall
 from tests.env_builder.world.calls import call
 from tests.rooms import TASK, write_room
 
@@ -26,7 +26,7 @@ def by_cursor(hall: str, after: str | None = None, take: int = 3) -> dict[str, A
 
 
 def by_token(hall: str, token: str | None = None) -> dict[str, Any]:
-    """An opaque token, and none on the last page."""
+    """Return an opaque token, and none on the last page."""
     begin = 0 if token is None else sum(int(sign) * 10**place for place, sign in enumerate(token[2:4]))
     more = {"token": f"T-{(begin + 2) % 10}{(begin + 2) // 10}xQ"} if begin + 2 < N else {}
     return {"signs": ITEMS[begin:begin + 2], "of": N, **more}
@@ -43,7 +43,7 @@ def by_offset(hall: str, skip: int = 0, take: int = 2) -> list[dict[str, Any]]:
 REAL = {"by_cursor": by_cursor, "by_token": by_token, "by_page": by_page, "by_offset": by_offset}
 
 
-def logged(tool: str, turns: list[list[dict[str, Any]]]) -> list[Call]:
+def logged(tool: str, turns: list[list[dict[str, Any]]]) -> list[LoggedCall]:
     return [call(tool, arguments, json.dumps(REAL[tool](**arguments)), f"s{session}", place)
             for session, asked in enumerate(turns) for place, arguments in enumerate(asked)]
 
@@ -59,7 +59,7 @@ TURNS: dict[str, list[list[dict[str, Any]]]] = {
 
 
 def test_each_way_of_turning_is_learnt() -> None:
-    found = pages.find([one for tool in TURNS for one in logged(tool, TURNS[tool])], dict.fromkeys(TURNS, "read"))
+    found = learn_paging([one for tool in TURNS for one in logged(tool, TURNS[tool])], dict.fromkeys(TURNS, "read"))
     told = {tool: (row["kind"], row["argument"], row["start"], row["limit"], row["size"], row["list"])
             for tool, row in found.items()}
     assert told == {
@@ -69,8 +69,8 @@ def test_each_way_of_turning_is_learnt() -> None:
     assert found["by_token"]["of"] is None and found["by_token"]["end"] == ["absent"]
     assert found["by_page"]["fields"] == {"page": "echo", "more": "more", "hall": "same"}
     assert found["by_token"]["fields"] == {"of": "total"} and found["by_cursor"]["fields"] == {"n": "count"}
-    assert not pages.find(logged("by_page", TURNS["by_page"]), {"by_page": "write"}), "only what looks is asked again"
-    assert not pages.find(logged("by_token", [TURNS["by_token"][0][:3]]), {"by_token": "read"}), "too few, and no end was seen"
+    assert not learn_paging(logged("by_page", TURNS["by_page"]), {"by_page": "write"}), "only what looks is asked again"
+    assert not learn_paging(logged("by_token", [TURNS["by_token"][0][:3]]), {"by_token": "read"}), "too few, and no end came"
 
 
 @pytest.fixture(params=sorted(TURNS))
@@ -80,23 +80,23 @@ def tool(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def env(tool: str, tmp_path: Path) -> Environment:
-    """A room that has the whole listing of one hall on record, as from before there were pages."""
+    """Return a room that has the whole listing of one hall on record, as from before there were pages."""
     room = write_room(tmp_path / "house")
-    (turning,) = pages.find(logged(tool, TURNS[tool]), {tool: "read"}).values()
+    (turning,) = learn_paging(logged(tool, TURNS[tool]), {tool: "read"}).values()
     wholes = {"by_cursor": {"signs": ITEMS, "n": N, "next": None}, "by_token": {"signs": ITEMS, "of": N},
               "by_page": {"page": 1, "signs": ITEMS, "more": False, "hall": "c"}, "by_offset": ITEMS}
     row = {"tool": tool, "arguments": '{"hall":"c"}', "content": json.dumps(wholes[tool]), "is_error": False, "from": None,
            "to": None, "session": None, "after": [], "effects": [], "event": "e"}
     for name, line in {
         "recorded": row, "behaviour": {"tool": tool, "effect": "read", "rules": [{"rule": "recorded"}], "support": {}},
-        "conditions": {"tool": tool, "latency_ms": None, "fault_rate": 0.0, "faults": [], "pages": turning},
+        "perturbations": {"tool": tool, "latency_ms": None, "fault_rate": 0.0, "faults": [], "pages": turning},
     }.items():
         (room / f"{name}.jsonl").write_text(canonical(line) + "\n")
     return Environment.load_room(room)
 
 
 def test_a_long_listing_comes_in_the_pages_of_the_real_tool(tool: str, env: Environment) -> None:
-    env.reset(TASK, seed=3, conditions=("pages",))
+    env.reset(TASK, seed=3, perturbations=("pages",))
     first = env.call(tool, {"hall": "c"})
     if tool != "by_token":
         assert (first.content, first.tier) == (json.dumps(REAL[tool](hall="c")), "induced")

@@ -45,7 +45,7 @@ def hall(tmp_path_factory: pytest.TempPathFactory, base_image: str) -> Hall:
     tools.write_text(tools.read_text("utf-8").replace("in words", f"pooled {uuid.uuid4()}"), "utf-8")
     seal(directory)
     made = image.build(directory, base_image)
-    assert made.image_id, made.left
+    assert made.image_id, made.skip_reason
     return Hall(directory, made.image_id)
 
 
@@ -66,7 +66,7 @@ def test_rooms_stand_ready_and_each_plays_one_episode(hall: Hall) -> None:
         assert [row["kind"] for row in second.journal()] == [], "nothing is shared"
         first.close()
         first.close()
-        with pytest.raises(Unavailable, match="the room is gone"):
+        with pytest.raises(Unavailable, match="the environment process is gone"):
             first.journal()
         pool.wait()
         third = pool.take()
@@ -78,12 +78,12 @@ def test_rooms_stand_ready_and_each_plays_one_episode(hall: Hall) -> None:
 
 
 def test_there_are_never_more_than_there_may_be(hall: Hall) -> None:
-    with pytest.raises(InputError, match="a pool of 3 ready of at most 2 rooms"):
+    with pytest.raises(InputError, match="a pool of 3 ready of at most 2 processes"):
         hall.pool(3, 2)
     with hall.pool(2, 3) as pool:
         rooms = [pool.take() for _ in range(3)]
         assert hall.n_containers() == 3
-        with pytest.raises(Unavailable, match=r"none of the pool's 3 rooms is free within 0\.2 s; close rooms"):
+        with pytest.raises(Unavailable, match=r"none of the pool's 3 processes is free within 0\.2 s; close processes"):
             pool.take(0.2)
         taken: list[bool] = []
         waiting = threading.Thread(target=lambda: taken.append(bool(pool.take().tools())))
@@ -149,7 +149,7 @@ def test_an_engine_that_goes_and_comes_back(hall: Hall, relay: Relay, monkeypatc
         lent = pool.take()
         lent.reset(TASK)
         relay.cut()
-        with pytest.raises(Unavailable, match="the room is gone"):
+        with pytest.raises(Unavailable, match="the environment process is gone"):
             lent.call("read_sign", {"at": "gate"})
         with pytest.raises(Unavailable, match=r"no Docker engine answers; start one"):
             for _ in range(4):  # one of those that stood ready may be asked before its way is seen to be cut

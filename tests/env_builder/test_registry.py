@@ -48,7 +48,7 @@ def registry(tmp_path: Path) -> Iterator[str]:
 
 
 def sent(method: str, url: str, data: bytes = b"", kind: str = "application/octet-stream") -> Any:
-    """The answer to a request; urllib's errors where it is refused."""
+    """Return the answer to a request; urllib's errors where it is refused."""
     request = urllib.request.Request(url, data, {"Content-Type": kind}, method=method)
     return urllib.request.urlopen(request, timeout=60)
 
@@ -75,7 +75,7 @@ def test_an_image_is_the_same_through_a_registry(registry: str, base_image: str,
     room = write_room(tmp_path / "hall")
     made = image.build(room, base_image)
     archive = tmp_path / "hall.tar"
-    assert made.image_id == image.save(room, archive, base_image), made.left
+    assert made.image_id == image.save(room, archive, base_image), made.skip_reason
     by_hand, by_engine = f"{registry}/by/hand", f"{registry}/by/engine"
     digest = laid(archive, by_hand)
     with contextlib.closing(image.engine()) as client:
@@ -101,7 +101,7 @@ def test_the_image_alone_answers_and_takes_mounted_tasks(base_image: str, tmp_pa
         lacking("the docker command is not installed")
     room = write_room(tmp_path / "hall")
     made = image.build(room, base_image)
-    assert made.image_id, made.left
+    assert made.image_id, made.skip_reason
     run = ["docker", "run", "-i", "--rm", "--network", "none", "--read-only"]
     asked = [{"id": 1, "method": "tools/list"}, {"id": 2, "method": "tools/call", "params": {
         "name": "read_sign", "arguments": {"at": "gate"}}}]

@@ -1,4 +1,4 @@
-"""Verify: a sound task is published, every kind of unsound one is withheld and says why."""
+"""Verify: a sound task is published, every kind of unsound one is unverified and says why."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from warehouse.errors import EnvironmentBroken, Missing
 LOOK = {"tool": "look", "arguments": {"door": 7}}
 OPEN = {"tool": "open", "arguments": {"door": 7}}
 SAY = {"say": "Door 7 is open now; the code is 4711."}
-END = {"documents": {}, "acts": [["open", '{"door":7}']]}
+END = {"documents": {}, "write_calls": [["open", '{"door":7}']]}
 GATES = [("state", {"accepted": [END]}), ("untouched", {"accepted": [END]})]
 
 
@@ -28,7 +28,7 @@ def gates(*kinds: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
             "kind": pair[0],
             "role": "gate",
             "weight": 1.0,
-            "says": "",
+            "description": "",
             "parameters": pair[1],
         }
         for pair in kinds
@@ -58,7 +58,7 @@ def write_lines(path: Path, rows: list[dict[str, Any]]) -> None:
 def built(
     out: Path, rubrics: dict[str, list[dict[str, Any]]], solutions: dict[str, list[dict[str, Any]]], steps: int = 9
 ) -> tuple[Path, Path]:
-    """A room with one door and the tools that look at it and open it."""
+    """Return a room with one door and the tools that look at it and open it."""
     room, rewards = out / "environments" / "main", out / "rewards" / "main"
     programs = [
         {"tool": tool, "effect": effect, "rules": [{"rule": "recorded"}], "support": {}, "relation": {}}
@@ -81,7 +81,9 @@ def built(
         }
         for task_id in sorted(solutions)
     ]
-    write_lines(room / "manifest.json", [{"format": "traceroom-environment/1", "name": "main"}])
+    write_lines(room / "manifest.json", [{
+        "format": "traceroom-environment/2", "name": "main",
+        "apps": [{"name": "records", "kind": "records", "path": "."}]}])
     write_lines(room / "tasks.jsonl", tasks)
     write_lines(
         room / "tools.jsonl",
@@ -107,17 +109,17 @@ def built(
     return room, rewards
 
 
-def verdict_of(
+def decision_of(
     out: Path, checks: list[dict[str, Any]], solution: list[dict[str, Any]], steps: int = 9
 ) -> dict[str, Any]:
     found = verify(*built(out, {"t": checks}, {"t": solution}, steps))
-    assert found.verdicts.height == 1 and found.task_ids == (["t"] if found.verdicts["kept"][0] else [])
-    return found.verdicts.row(0, named=True)
+    assert found.decisions.height == 1 and found.task_ids == (["t"] if found.decisions["kept"][0] else [])
+    return found.decisions.row(0, named=True)
 
 
 def test_a_sound_task_holds_against_every_player(tmp_path: Path) -> None:
     found = verify(*built(tmp_path, {"t": gates(*GATES)}, {"t": [LOOK, OPEN, SAY]}))
-    assert found.task_ids == ["t"] and found.verdicts["reason"].to_list() == ["verified"]
+    assert found.task_ids == ["t"] and found.decisions["reason"].to_list() == ["verified"]
     played = dict(found.plays.select("player", "reward").iter_rows())
     assert played.pop("solution") == 1.0
     assert {"silent", "chatty", "judge_injection", "reader", "dropped", "doubled"} <= set(played)
@@ -125,22 +127,22 @@ def test_a_sound_task_holds_against_every_player(tmp_path: Path) -> None:
 
 
 def test_a_solution_that_does_not_reach_the_end_fails(tmp_path: Path) -> None:
-    got = verdict_of(tmp_path, gates(*GATES), [LOOK, SAY])
+    got = decision_of(tmp_path, gates(*GATES), [LOOK, SAY])
     assert got["reason"] == "solution_fails" and "state" in got["detail"]
 
 
 def test_a_solution_that_meets_the_unknown_names_the_call(tmp_path: Path) -> None:
-    got = verdict_of(tmp_path, gates(*GATES), [LOOK, OPEN, {"tool": "burn", "arguments": {"door": 7}}])
+    got = decision_of(tmp_path, gates(*GATES), [LOOK, OPEN, {"tool": "burn", "arguments": {"door": 7}}])
     assert got["reason"] == "solution_fails" and "burn" in got["detail"] and "unscored" in got["detail"]
 
 
 def test_a_solution_longer_than_its_limits_fails(tmp_path: Path) -> None:
-    got = verdict_of(tmp_path, gates(*GATES, ("spoke", {})), [OPEN, SAY], steps=1)
+    got = decision_of(tmp_path, gates(*GATES, ("spoke", {})), [OPEN, SAY], steps=1)
     assert got["reason"] == "solution_fails" and "spoke" in got["detail"]
 
 
-def test_a_rubric_that_asks_for_nothing_is_withheld(tmp_path: Path) -> None:
-    got = verdict_of(tmp_path, gates(("must_not_write", {})), [LOOK, SAY])
+def test_a_rubric_that_asks_for_nothing_is_unverified(tmp_path: Path) -> None:
+    got = decision_of(tmp_path, gates(("must_not_write", {})), [LOOK, SAY])
     assert got["reason"] == "nothing_passes" and not got["kept"]
 
 
@@ -152,26 +154,26 @@ def test_a_rubric_that_asks_for_nothing_is_withheld(tmp_path: Path) -> None:
         ([("call", {"calls": [LOOK], "at_least": 1})], "reader"),
     ],
 )
-def test_a_rubric_that_a_cheap_attacker_passes_is_withheld(tmp_path: Path, kinds: list[Any], player: str) -> None:
-    got = verdict_of(tmp_path, gates(*kinds), [LOOK, {"say": "Door 7 is closed: 7"}])
+def test_a_rubric_that_a_cheap_attacker_passes_is_unverified(tmp_path: Path, kinds: list[Any], player: str) -> None:
+    got = decision_of(tmp_path, gates(*kinds), [LOOK, {"say": "Door 7 is closed: 7"}])
     assert got["reason"] == "attacker_passes" and player in got["detail"]
 
 
-def test_a_write_that_the_rubric_does_not_see_is_withheld(tmp_path: Path) -> None:
+def test_a_write_that_the_rubric_does_not_see_is_unverified(tmp_path: Path) -> None:
     facts = {"facts": [{"type": "number", "value": "4711"}]}
-    got = verdict_of(tmp_path, gates(("said", facts), ("call", {"calls": [LOOK], "at_least": 1})), [LOOK, OPEN, SAY])
+    got = decision_of(tmp_path, gates(("said", facts), ("call", {"calls": [LOOK], "at_least": 1})), [LOOK, OPEN, SAY])
     assert got["reason"] == "mutant_survives" and "dropped" in got["detail"]
 
 
 def test_an_idle_task_with_explicit_gates_holds(tmp_path: Path) -> None:
     idle = gates(("must_not_write", {}), ("spoke", {}), ("call", {"calls": [LOOK], "at_least": 1}))
-    assert verdict_of(tmp_path, idle, [LOOK, {"say": "I may not open it."}])["reason"] == "verified"
+    assert decision_of(tmp_path, idle, [LOOK, {"say": "I may not open it."}])["reason"] == "verified"
 
 
-def test_a_task_without_rubric_is_a_verdict_and_a_chosen_task_is_the_only_one_asked(tmp_path: Path) -> None:
+def test_a_task_without_rubric_is_a_decision_and_a_chosen_task_is_the_only_one_asked(tmp_path: Path) -> None:
     room, rewards = built(tmp_path, {"a": gates(*GATES)}, {"a": [OPEN], "b": [OPEN]})
-    assert verify(room, rewards).verdicts.select("subject", "reason").rows() == [("a", "verified"), ("b", "no_rubric")]
-    assert verify(room, rewards, ["a"]).verdicts["subject"].to_list() == ["a"]
+    assert verify(room, rewards).decisions.select("subject", "reason").rows() == [("a", "verified"), ("b", "no_rubric")]
+    assert verify(room, rewards, ["a"]).decisions["subject"].to_list() == ["a"]
     with pytest.raises(Missing, match="'c'"):
         verify(room, rewards, ["c"])
 
@@ -193,7 +195,7 @@ def test_shared_among_processes_it_comes_to_the_same(tmp_path: Path) -> None:
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as executor:
         shared = verify(room, rewards, executor=executor, n_beside=2)
     assert shared.task_ids == alone.task_ids == ["a", "c", "e"] and shared.report == alone.report
-    assert shared.plays.equals(alone.plays) and shared.verdicts.equals(alone.verdicts)
+    assert shared.plays.equals(alone.plays) and shared.decisions.equals(alone.decisions)
 
 
 def test_a_thousand_tasks_take_seconds(tmp_path: Path) -> None:

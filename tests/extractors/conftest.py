@@ -17,7 +17,7 @@ ReadSet = Callable[[str], tuple[pl.DataFrame, pl.DataFrame]]
 
 @pytest.fixture(scope="session")
 def read_set(data: Path, tmp_path_factory: pytest.TempPathFactory) -> ReadSet:
-    """The events and the declarations of a set, by its name."""
+    """Return the events and the declarations of a set, by its name."""
 
     def of_set(name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
         def make(folder: Path) -> None:

@@ -24,7 +24,7 @@ def table(header: list[str], rows: Iterable[list[Any]]) -> bytes:
 
 
 def flat_chat_rows() -> tuple[bytes, Told]:
-    """The one who answers has a title of the house, no word for a role."""
+    """Return the one who answers has a title of the house, no word for a role."""
     said = [("visitor", "Hello, is the workshop open on Sunday?"), ("concierge", "Yes, from ten to four."),
             ("visitor", "Great, thank you!")]
     rows = [{"chatRef": f"ch-{c}", "when": f"2026-03-0{c + 1}T10:0{i}:00Z", "speaker": who, "said": text, "locale": "en"}
@@ -97,7 +97,7 @@ def list_in_a_document() -> tuple[bytes, Told]:
 
 
 def two_sides_in_a_row() -> tuple[bytes, Told]:
-    """A question and its answer in one record, with token counts."""
+    """Return a question and its answer in one record, with token counts."""
     rows = [{"request_id": f"r{i}", "session": f"s{i // 2}", "timestamp": 1772446500 + i, "model_name": "m-1",
              "prompt": f"please write poem {i} about rain", "completion": "soft rain falls on the roof",
              "prompt_tokens": 9 + i, "completion_tokens": 7, "latency": 1.5} for i in range(6)]
@@ -106,7 +106,7 @@ def two_sides_in_a_row() -> tuple[bytes, Told]:
 
 
 def calls_inside_messages() -> tuple[bytes, Told]:
-    """A conversation a line, its messages in a list, their calls in another."""
+    """Return a conversation a line, its messages in a list, their calls in another."""
     rows, told = [], []
     for c in range(4):
         rows.append({"conversation": {"key": f"c{c}"}, "turns": [
@@ -138,7 +138,7 @@ def words_of_the_house() -> tuple[bytes, Told]:
 
 
 def text_that_spells_records() -> tuple[bytes, Told]:
-    """What was said stands in JSON text, and lists of parts stand for text; a flag says who speaks."""
+    """Return what was said stands in JSON text, and lists of parts stand for text; a flag says who speaks."""
     rows, told = [], []
     for c in range(3):
         for i, text in enumerate(["can I bring my dog", "dogs are welcome here"]):

@@ -143,7 +143,7 @@ def _wrong_type(rng: random.Random, held: bytes) -> bytes:
 
 
 def _deep(rng: random.Random, held: bytes) -> bytes:
-    """A string becomes a value nested so deep that a recursive reader falls."""
+    """Return a string becomes a value nested so deep that a recursive reader falls."""
     at = held.find(b'"', rng.randrange(len(held) + 1))
     depth = rng.choice((200, 300, 1100, 20_000))
     opened, closed = rng.choice(((b"[", b"]"), (b'{"a":', b"}")))

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from extractors.bundles import bundles, packed
-from extractors.inventory import SourceFile, discover
+from extractors.inventory import SourceFile, discover, find_bundles, pack
 from extractors.reading import Reading, read
 
 
 def write_conversation(folder: Path, session_id: str, n_events: int = 4) -> Path:
-    """A conversation whose events lie a second apart, as those of any other that is written here."""
+    """Return a conversation whose events lie a second apart, as those of any other that is written here."""
     (folder / "events").mkdir(parents=True, exist_ok=True)
     state = {"id": session_id, "execution_status": "running", "agent": {"kind": "Agent"}, "n": n_events}
     (folder / "base_state.json").write_text(json.dumps(state))
@@ -92,9 +91,9 @@ def test_a_conversation_on_an_object_store_is_one_too(tmp_path: Path) -> None:
 
 
 def test_members_are_packed_in_the_order_given(tmp_path: Path) -> None:
-    assert bundles(["x/base_state.json", "x/events/event-2-b.json", "x/events/event-10-a.json", "y/events/event-1-a.json",
+    assert find_bundles(["x/base_state.json", "x/events/event-2-b.json", "x/events/event-10-a.json", "y/events/event-1-a.json",
                     "x/events/other.json", "base_state.json"]) == {
         "x": ("base_state.json", "events/event-10-a.json", "events/event-2-b.json")}
     files = [write_conversation(tmp_path / name, "one") / "base_state.json" for name in ("a", "b")]
-    one, other = (packed([("base_state.json", SourceFile(path, path.name).open)]).read() for path in files)
+    one, other = (pack([("base_state.json", SourceFile(path, path.name).open)]).read() for path in files)
     assert one == other and one.startswith(b"PK")

@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from extractors.configuration import Audit, Configuration, Gates, Sessions, Source, load
+from extractors.configuration import Audit, Configuration, Gates, SessionRules, Source, load
 from extractors.formats.envelope import FIELDS
 from extractors.inventory import discover
 from extractors.reading import read
@@ -37,7 +37,7 @@ def test_every_key_is_optional(tmp_path: Path) -> None:
     ("[sessions]\ngap_minutes = 0", r"key 'sessions\.gap_minutes': .*greater than 0"),
     ("privacy = ", r"is no TOML .*repair that place"),
 ])
-def test_a_wrong_key_is_named_with_the_mend(text: str, says: str, tmp_path: Path) -> None:
+def test_a_wrong_key_is_named_with_the_hint(text: str, says: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         told(tmp_path, text)
     assert str(caught.value).startswith(f"{tmp_path / 't.toml'}: ") and re.search(says, str(caught.value))
@@ -76,7 +76,7 @@ def test_an_unknown_format_lists_what_there_is(tmp_path: Path) -> None:
 
 def test_the_reference_names_every_key() -> None:
     text = (ROOT / "docs/configuration.md").read_text("utf-8")
-    sections = (Configuration, Source, Sessions, Gates, Audit)
+    sections = (Configuration, Source, SessionRules, Gates, Audit)
     names = [name for section in sections for name in section.model_fields]
     assert len(names) > 10 and not [name for name in names if f"`{name}`" not in text]
 

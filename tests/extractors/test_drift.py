@@ -12,13 +12,12 @@ import orjson
 import polars as pl
 import pytest
 
-from extractors.drift import drift
+from extractors.drift import drift, shape
 from extractors.inventory import discover
 from extractors.reading import read
 from extractors.sessions import assemble
-from extractors.sightings import shape
 from tests.extractors.conftest import ReadSet
-from warehouse.records import Verdict, frame_schema
+from warehouse.records import Decision, frame_schema
 
 DAY = "2026-03-09"
 Change = Callable[[bytes], bytes]
@@ -40,7 +39,7 @@ def changed(logs: Path, folder: Path, change: Change) -> Path:
 
 
 def argument_of_a_tool(logs: Path) -> tuple[str, str]:
-    """A tool, and an argument of its own, that many calls have: read off the logs, so that no name stands here."""
+    """Return a tool, and an argument of its own, that many calls have: read off the logs, so that no name stands here."""
     found: Counter[tuple[str, str]] = Counter()
     for path in sorted(logs.glob("*.jsonl"))[:2]:
         turns = assemble(read(discover([path])[0][0]).events).turns.filter(pl.col("kind") == "call")
@@ -75,7 +74,7 @@ def renamed_in_calls(tool: str, old: str, new: str) -> Change:
 def test_no_alarm_where_nothing_changed(name: str, read_set: ReadSet) -> None:
     events, _ = read_set(name)
     found = drift(events, assemble(events).turns)
-    assert dict(found.schema) == frame_schema(Verdict)
+    assert dict(found.schema) == frame_schema(Decision)
     assert found["detail"].to_list() == []
 
 

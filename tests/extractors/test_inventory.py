@@ -26,18 +26,18 @@ def names(folder: Path, **choice: list[str]) -> list[str]:
 
 
 def test_truth_and_hidden_files_are_never_read(folder: Path) -> None:
-    files, verdicts = discover([folder])
+    files, decisions = discover([folder])
     assert [each.relative for each in files] == ["feedback/f.csv", "logs/a.jsonl", "logs/b.jsonl", "tools.json"]
-    assert verdicts["subject"].to_list() == ["more/truth/x.json", "truth/sessions.jsonl"]
-    assert set(verdicts["reason"]) == {"truth_folder"} and not verdicts["kept"].any()
+    assert decisions["subject"].to_list() == ["more/truth/x.json", "truth/sessions.jsonl"]
+    assert set(decisions["reason"]) == {"truth_folder"} and not decisions["kept"].any()
 
 
 def test_only_and_without_choose_folders(folder: Path) -> None:
     assert names(folder, only=["logs"]) == ["logs/a.jsonl", "logs/b.jsonl"]
     assert names(folder, without=["logs"]) == ["feedback/f.csv", "tools.json"]
     assert names(folder, only=["truth"]) == []
-    _, verdicts = discover([folder], without=["logs"])
-    assert verdicts.filter(verdicts["reason"] == "left_by_choice").height == 2
+    _, decisions = discover([folder], without=["logs"])
+    assert decisions.filter(decisions["reason"] == "left_by_choice").height == 2
 
 
 def test_a_file_given_twice_is_read_once(folder: Path) -> None:
@@ -55,7 +55,7 @@ def test_a_truth_folder_that_is_given_by_name_is_not_read_below_another(folder: 
         assert discover([given])[0] == [] and discover([given])[1]["reason"].to_list() == ["truth_folder"]
 
 
-def test_what_is_not_there_is_one_sentence_with_the_mend(tmp_path: Path) -> None:
+def test_what_is_not_there_is_one_sentence_with_the_hint(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"gone: there is no such file or folder; check the path\.$"):
         discover([tmp_path / "gone"])
     with pytest.raises(InputError, match="there is nothing to read"):

@@ -8,8 +8,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extractors.links import resolve
-from extractors.sessions import assemble
+from extractors.sessions import assemble, resolve_aliases
 from warehouse.records import Event, frame
 
 
@@ -28,7 +27,7 @@ def said(number: int, session_id: str, content: str, **more: Any) -> dict[str, A
 
 
 def sessions_of(rows: list[dict[str, Any]]) -> dict[str, str]:
-    found, _ = resolve(frame(Event, rows))
+    found, _ = resolve_aliases(frame(Event, rows))
     return dict(found.filter(pl.col("kind") != "link").select("content", "session_id").iter_rows())
 
 
@@ -42,17 +41,17 @@ def test_a_chain_of_aliases_ends_at_the_session_in_any_order(order: list[int]) -
 def test_links_hold_in_their_source_alone_and_stay_as_they_are() -> None:
     rows = [link(1, "s", "trace:1"), said(2, "trace:1", "a"), said(3, "trace:1", "b", source="other")]
     assert sessions_of(rows) == {"a": "s", "b": "trace:1"}
-    found, verdicts = resolve(frame(Event, rows))
-    assert found.filter(kind="link")["session_id"].to_list() == ["s"] and found.height == 3 and verdicts == []
+    found, decisions = resolve_aliases(frame(Event, rows))
+    assert found.filter(kind="link")["session_id"].to_list() == ["s"] and found.height == 3 and decisions == []
 
 
 def test_two_sessions_of_one_alias_are_told_and_a_circle_ends() -> None:
     rows = [link(1, "t", "trace:1"), link(2, "s", "trace:1"), said(3, "trace:1", "a"), link(4, "b", "a"), link(5, "a", "b"),
             said(6, "b", "c"), link(7, "x", "x")]
     assert sessions_of(rows) == {"a": "s", "c": "a"}
-    [verdict] = resolve(frame(Event, rows))[1]
-    assert (verdict.subject, verdict.reason, verdict.kept) == ("e001", "conflicting_link", False)
-    assert assemble(frame(Event, rows)).verdicts.filter(reason="conflicting_link").height == 1
+    [decision] = resolve_aliases(frame(Event, rows))[1]
+    assert (decision.subject, decision.reason, decision.kept) == ("e001", "conflicting_link", False)
+    assert assemble(frame(Event, rows)).decisions.filter(reason="conflicting_link").height == 1
 
 
 def test_traces_become_one_session_with_its_feedback() -> None:
@@ -64,7 +63,7 @@ def test_traces_become_one_session_with_its_feedback() -> None:
     made = assemble(frame(Event, rows))
     assert made.sessions["session_id"].to_list() == ["s"]
     assert sorted(made.feedback.select("name", "session_id").rows()) == [("late", "s"), ("solved", "s"), ("thumb", "s")]
-    lost = made.verdicts.filter(reason="unknown_session")
+    lost = made.decisions.filter(reason="unknown_session")
     assert lost["subject"].to_list() == ["e007"] and lost["detail"][0].startswith("outcome on a session that it does not name")
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extractors.path_templates import segments, templates
-from tests.extractors.formats.application_reading import lines, told
+from extractors.routes import segments, templates
+from tests.extractors.formats.application_reading import lines, read_payloads
 
 SLUGS = ["".join(each) for each in itertools.product("abcdef", repeat=2)]
 PARTS = st.sampled_from(["doors", "open", "17", "a-1", "keys", "x", "", "%23A1", *SLUGS])
@@ -78,7 +78,7 @@ def test_a_path_as_deep_as_a_server_takes_and_a_hundred_thousand_paths() -> None
 
 
 def test_routes_of_a_real_web_server(data: Path) -> None:
-    events = told("access_log", lines(data / "access_log/logs/apache_combined.log")).events
+    events = read_payloads("access_log", lines(data / "access_log/logs/apache_combined.log")).events
     paths = [event["tool"].partition(" ")[2] for event in events]
     found = templates(paths)
     shapes = {found[path][0] for path in paths}

@@ -31,18 +31,18 @@ def test_records_point_to_their_bytes(tmp_path: Path) -> None:
     assert reading.records["line"].to_list() == [2, 3, 5]
     raw = text.encode()
     for row in reading.records.iter_rows(named=True):
-        piece = raw[row["byte_offset"]:].lstrip()[:row["n_bytes"]]
-        assert b"messages" in piece and piece.startswith(b"{") and piece.endswith(b"}")
+        chunk = raw[row["byte_offset"]:].lstrip()[:row["n_bytes"]]
+        assert b"messages" in chunk and chunk.startswith(b"{") and chunk.endswith(b"}")
     assert reading.records["record_id"].n_unique() == 3
 
 
 def test_bad_lines_cost_themselves_alone(tmp_path: Path) -> None:
     reading = reading_of(tmp_path, f'{SESSION % 1}\n{{"torn": \n[1,2]\n{{"messages": []}}\n{SESSION % 2}\n')
     assert reading.events["session_id"].to_list() == ["s1", "s2"]
-    left = reading.verdicts.filter(~pl.col("kept")).sort("line")
+    left = reading.decisions.filter(~pl.col("kept")).sort("line")
     assert left.select("line", "reason").rows() == [(2, "unreadable_record"), (3, "no_messages"), (4, "no_messages")]
     assert left["detail"][0].startswith("x.jsonl, line 2: ") and left["file_id"].n_unique() == 1
-    assert reading.records.height == 5, "rows in = rows kept + rows in verdicts"
+    assert reading.records.height == 5, "rows in = rows kept + rows in decisions"
 
 
 @pytest.mark.parametrize(("name", "text", "reason"), [
@@ -51,9 +51,9 @@ def test_bad_lines_cost_themselves_alone(tmp_path: Path) -> None:
     ("x.gz", b"\x1f\x8b\x08damaged", "unreadable_file"), ("x.txt", "plain words, and more", "unknown_format")])
 def test_what_is_no_log_is_left_with_a_reason(name: str, text: str | bytes, reason: str, tmp_path: Path) -> None:
     reading = reading_of(tmp_path, text, name)
-    [verdict] = reading.verdicts.to_dicts()
-    assert (verdict["reason"], verdict["kept"], verdict["subject"]) == (reason, False, reading.file.file_id)
-    assert name in verdict["detail"] and reading.events.is_empty() and reading.records.is_empty()
+    [decision] = reading.decisions.to_dicts()
+    assert (decision["reason"], decision["kept"], decision["subject"]) == (reason, False, reading.file.file_id)
+    assert name in decision["detail"] and reading.events.is_empty() and reading.records.is_empty()
 
 
 def test_a_document_and_lines_and_gzip_say_the_same(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_what_is_not_taken_as_it_lies_there_is_said(said: bytes, expected: str, 
     line = b'{"session_id":"s","messages":[{"role":"user","content":%s}]}\n' % said
     reading = reading_of(tmp_path, SESSION.encode() % 1 + b"\n" + line)
     assert reading.events["content"].to_list() == ["hello", expected]
-    [mended] = reading.verdicts.filter(pl.col("reason") == "mended_record").to_dicts()
+    [mended] = reading.decisions.filter(pl.col("reason") == "mended_record").to_dicts()
     assert mended["kept"] and mended["line"] == 2 and "column" in mended["detail"] and "UTF-8" in mended["detail"]
 
 
@@ -100,7 +100,7 @@ def test_other_ways_to_write_the_same_text(encoding: str, tmp_path: Path) -> Non
     told = ["session_id", "content", "event_id"]
     assert other.events.select(told).equals(plain.events.select(told)) and plain.events["content"][0] == "Éva, ça va?"
     torn = reading_of(tmp_path, b"\xff\xfe" + text.encode("utf-16-le")[:-3] + b"\xd8", "torn.jsonl")
-    assert torn.verdicts["reason"].to_list() == ["unreadable_file"]
+    assert torn.decisions["reason"].to_list() == ["unreadable_file"]
 
 
 @pytest.mark.parametrize("depth", [200, 600, 5000])
@@ -108,7 +108,7 @@ def test_a_value_too_deep_to_write_costs_its_record_alone(depth: int, tmp_path: 
     deep = '{"x":' * depth + "1" + "}" * depth
     line = '{"session_id":"s","messages":[{"role":"user","content":' + deep + "}]}"
     reading = reading_of(tmp_path, f"{SESSION % 1}\n{line}\n{SESSION % 2}")
-    left = reading.verdicts.filter(~pl.col("kept"))
+    left = reading.decisions.filter(~pl.col("kept"))
     assert left.select("reason", "line").rows() == ([("unreadable_record", 2)] if depth > 254 else [])
     assert reading.events["session_id"].n_unique() == (2 if left.height else 3)
 
@@ -117,7 +117,7 @@ def test_a_damaged_first_session_does_not_hide_the_others(tmp_path: Path) -> Non
     damaged = '{"session_id":"s0","messages":[null,{"role":"user","content":"hello"},{"content":"?"}]}'
     reading = reading_of(tmp_path, f'{{"session_id":"x","messages":null}}\n{damaged}\n{SESSION % 1}\n')
     assert (reading.file.format, reading.events["session_id"].unique().sort().to_list()) == ("openai_sessions", ["s0", "s1"])
-    assert reading.verdicts.filter(~pl.col("kept"))["line"].to_list() == [1]
+    assert reading.decisions.filter(~pl.col("kept"))["line"].to_list() == [1]
     assert reading_of(tmp_path, '{"messages":["a",{"role":"user"},"b"]}\n', "y").file.format == "unknown_format"
 
 
@@ -140,3 +140,11 @@ def test_rows_of_a_table_point_to_their_bytes(fields: list[list[str]]) -> None:
     assert [list(value.values()) for value in found.values or []] == fields
     for byte_offset, raw in zip(found.byte_offsets, found.contents, strict=True):
         assert table[byte_offset:][:len(raw)] == raw
+
+
+def test_the_public_names_are_those_of_the_package() -> None:
+    import extractors
+
+    assert [getattr(extractors, name).__name__ for name in extractors.__all__] == extractors.__all__
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        extractors.nothing  # noqa: B018

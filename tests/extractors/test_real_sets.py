@@ -12,7 +12,7 @@ import pytest
 
 from extractors.inventory import discover
 from extractors.reading import read
-from extractors.sessions import Sessions, assemble
+from extractors.sessions import AssembledSessions, assemble
 from tests.extractors.conftest import ReadSet
 
 COUNTS = {
@@ -25,7 +25,7 @@ COUNTS = {
 }
 
 
-def made(read_set: ReadSet, name: str) -> tuple[Sessions, float]:
+def made(read_set: ReadSet, name: str) -> tuple[AssembledSessions, float]:
     events, declared = read_set(name)
     started = time.process_time()
     return assemble(events, declared), time.process_time() - started

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from extractors.routines import begins
+from extractors.routines import run_begins
 from extractors.sessions import assemble
 from extractors.tasks import find
 from warehouse.records import Event, Outcome, empty, frame, frame_schema
@@ -29,20 +29,20 @@ def stream(*routines: list[str], n: int = 60, seed: int = 0) -> tuple[list[str],
 
 def test_one_routine_again_and_again_begins_where_the_stream_does() -> None:
     actions, true = stream(PAY)
-    assert begins(actions) == true
+    assert run_begins(actions) == true
 
 
 def test_routines_that_share_steps_are_told_apart_by_where_the_stream_forgets() -> None:
     for seed in range(5):
         actions, true = stream(PAY, HIRE, BOOK, seed=seed)
-        found = begins(actions)
+        found = run_begins(actions)
         assert found is not None and sum(a != b for a, b in zip(found, true, strict=True)) == 0, seed
 
 
 def test_actions_without_an_order_are_no_routine() -> None:
     chance = random.Random(1)
-    assert begins([chance.choice("abcdefgh") for _ in range(400)]) is None
-    assert begins(PAY * 3) is None, "too short to tell"
+    assert run_begins([chance.choice("abcdefgh") for _ in range(400)]) is None
+    assert run_begins(PAY * 3) is None, "too short to tell"
 
 
 def events(rows: list[dict[str, Any]]) -> pl.DataFrame:

@@ -46,7 +46,7 @@ def calls_before_results(n: int) -> Made:
 
 
 def files_that_go_on(n: int) -> Made:
-    """A session of which each file tells two parts more."""
+    """Return a session of which each file tells two parts more."""
     return {"kind": ["message"] * n, "role": ["user", "assistant"] * (n // 2), "session_id": ["s"] * n,
             "content": [f"t{number}" for number in range(n)], "position": list(range(n)),
             "file_id": [f"f{number // 2}" for number in range(n)], "record_id": [f"r{number // 2}" for number in range(n)]}
@@ -61,7 +61,7 @@ def the_same_words(n: int) -> Made:
 
 
 def links(n: int) -> Made:
-    """A chain of aliases as long as the log."""
+    """Return a chain of aliases as long as the log."""
     return {"kind": ["link"] * n, "session_id": [f"a{number}" for number in range(n)],
             "value": [f"a{number + 1}" for number in range(n)]}
 

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from extractors.inventory import SourceFile, discover
 from extractors.reading import read
-from extractors.sessions import Sessions, assemble
-from warehouse.records import Session, Tool, Turn, Verdict, frame_schema
+from extractors.sessions import AssembledSessions, assemble
+from warehouse.records import Decision, Session, Tool, Turn, frame_schema
 
 LOGS = Path(__file__).parents[1] / "logs"
-TABLES = ("sessions", "turns", "feedback", "row_changes", "tools", "verdicts")
+TABLES = ("sessions", "turns", "feedback", "row_changes", "tools", "decisions")
 
 
-def assembled(*paths: Path, shuffle: int | None = None, only: tuple[str, ...] = ()) -> Sessions:
+def assembled(*paths: Path, shuffle: int | None = None, only: tuple[str, ...] = ()) -> AssembledSessions:
     files, _ = discover(paths, only=only)
     if shuffle is not None:
         random.Random(shuffle).shuffle(files)
@@ -70,10 +70,10 @@ def test_order_of_files_and_events_does_not_matter(name: str) -> None:
 def test_tables_are_typed_and_their_keys_resolve(name: str) -> None:
     made = assembled(LOGS / name)
     assert dict(made.sessions.schema) == frame_schema(Session) and dict(made.turns.schema) == frame_schema(Turn)
-    assert dict(made.tools.schema) == frame_schema(Tool) and dict(made.verdicts.schema) == frame_schema(Verdict)
+    assert dict(made.tools.schema) == frame_schema(Tool) and dict(made.decisions.schema) == frame_schema(Decision)
     assert made.sessions["session_id"].is_unique().all() and made.turns["turn_id"].is_unique().all()
     assert set(made.turns["session_id"]) == set(made.sessions["session_id"])
-    assert made.verdicts.select("stage", "subject", "reason").is_unique().all()
+    assert made.decisions.select("stage", "subject", "reason").is_unique().all()
     counted = made.turns.group_by("session_id").agg(
         (pl.col("kind") == "message").sum().alias("n_messages"), (pl.col("kind") == "call").sum().alias("n_calls"),
         (pl.col("position").sort() == pl.int_range(pl.len())).all().alias("gapless"))
@@ -89,7 +89,7 @@ def test_tables_are_typed_and_their_keys_resolve(name: str) -> None:
 
 def test_a_session_in_two_formats_is_one_session() -> None:
     both = assembled(LOGS / "retail_desk")
-    left = both.verdicts.filter(~pl.col("kept"))
+    left = both.decisions.filter(~pl.col("kept"))
     assert both.sessions.height == left.height == 4 and set(left["reason"]) == {"duplicate_session"}
     assert all("openai_completions" in each and "otlp" in each for each in left["detail"])
     alone = {name: assembled(LOGS / "retail_desk", only=(name,)) for name in ("logs", "otlp")}
@@ -157,8 +157,8 @@ def test_two_conversations_under_one_id_are_told_apart(tmp_path: Path) -> None:
     made = assembled(log)
     assert made.sessions["n_messages"].to_list() == [4, 2]
     assert made.sessions["session_id"][0] == "s" and made.sessions["session_id"][1].startswith("s~")
-    verdict = made.verdicts.filter(pl.col("reason") == "shared_session_id")
-    assert verdict["subject"].to_list() == [made.sessions["session_id"][1]] and verdict["kept"].all()
+    decision = made.decisions.filter(pl.col("reason") == "shared_session_id")
+    assert decision["subject"].to_list() == [made.sessions["session_id"][1]] and decision["kept"].all()
 
 
 def test_a_retried_or_other_candidate_is_replaced_by_what_the_history_holds(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_a_retried_or_other_candidate_is_replaced_by_what_the_history_holds(tmp_
         completion("s", [user("a"), said("second"), user("b")], said("c"), 1_700_000_020)])
     made = assembled(log)
     assert contents(made.turns) == ["a", "second", "b", "c"]
-    assert made.verdicts.filter(~pl.col("kept"))["reason"].to_list() == ["replaced_answer"]
+    assert made.decisions.filter(~pl.col("kept"))["reason"].to_list() == ["replaced_answer"]
 
 
 def test_completions_without_a_session_id_are_joined_by_their_history(tmp_path: Path) -> None:
@@ -181,11 +181,11 @@ def test_completions_without_a_session_id_are_joined_by_their_history(tmp_path: 
     assert all(each.startswith("~") for each in made.sessions["session_id"])
 
 
-def test_a_session_line_that_comes_twice_is_told_once(tmp_path: Path) -> None:
+def test_a_session_line_that_comes_twice_is_read_once(tmp_path: Path) -> None:
     row = {"session_id": "s", "messages": [user("a"), said("b")]}
     made = assembled(written(tmp_path, log=[row, row, {**row, "messages": [user("a"), said("b"), user("c")]}]))
     assert contents(made.turns) == ["a", "b", "c"]
-    assert set(made.verdicts.filter(~pl.col("kept"))["reason"]) == {"repeated_history"}
+    assert set(made.decisions.filter(~pl.col("kept"))["reason"]) == {"repeated_history"}
 
 
 def test_identity_and_pause_cut_sessions_where_none_are_named(tmp_path: Path) -> None:
@@ -202,10 +202,10 @@ def test_identity_and_pause_cut_sessions_where_none_are_named(tmp_path: Path) ->
 def test_feedback_on_a_session_that_is_not_there_waits_for_it(tmp_path: Path) -> None:
     log = written(tmp_path, feedback=[{"session_id": each, "kind": "solved", "value": "yes"} for each in ("s", "t")])
     alone = assembled(log)
-    assert alone.feedback.is_empty() and alone.verdicts["reason"].to_list() == ["unknown_session"] * 2
+    assert alone.feedback.is_empty() and alone.decisions["reason"].to_list() == ["unknown_session"] * 2
     made = assembled(written(tmp_path, log=[{"session_id": "s", "messages": [user("a"), said("b")]}]))
     assert made.feedback.select("session_id", "name", "value").rows() == [("s", "solved", "yes")]
-    assert made.verdicts.filter(~pl.col("kept"))["detail"][0].startswith("feedback on session t, ")
+    assert made.decisions.filter(~pl.col("kept"))["detail"][0].startswith("feedback on session t, ")
 
 
 def test_requests_under_the_id_of_a_conversation_stay_beside_it(tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_requests_under_the_id_of_a_conversation_stay_beside_it(tmp_path: Path) 
     made = assembled(folder)
     assert dict(made.sessions.select("session_id", "n_calls").iter_rows()) == {"s": 0, "s~requests": 2}
     assert made.sessions["session_id"].to_list() == made.turns["session_id"].unique().sort().to_list()
-    assert made.verdicts.filter(reason="shared_session_id")["subject"].to_list() == ["s~requests"]
+    assert made.decisions.filter(reason="shared_session_id")["subject"].to_list() == ["s~requests"]
 
 
 @pytest.mark.parametrize(("logged", "kept"), [

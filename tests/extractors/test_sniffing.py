@@ -25,7 +25,7 @@ from warehouse.errors import Unreadable
 
 
 def read_as_proposed(folder: Path, content: bytes) -> tuple[Sniffed, Reading]:
-    """What a user gets who writes the proposal to a file and runs with it."""
+    """Return what a user gets who writes the proposal to a file and runs with it."""
     log, configuration = folder / "export.dat", folder / "traceroom.toml"
     log.write_bytes(content)
     found = sniff(log)
@@ -46,7 +46,7 @@ def test_the_proposed_mapping_reads_it_unedited(envelope: Callable[[], tuple[byt
     content, meant = envelope()
     found, reading = read_as_proposed(tmp_path, content)
     assert told(reading) == meant
-    assert reading.verdicts.filter(~pl.col("kept")).is_empty() and reading.events.filter(kind="log").is_empty()
+    assert reading.decisions.filter(~pl.col("kept")).is_empty() and reading.events.filter(kind="log").is_empty()
     assert reading.events["happened_at"].null_count() <= reading.events.filter(kind="result").height
     assert found.mapped is not None and found.mapped.events.height == reading.events.height
 

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from extractors.sessions import Sessions, assemble
+from extractors.sessions import AssembledSessions, assemble
 from warehouse.records import Event, frame
 
 T0 = 1_772_446_500_000_000
@@ -40,7 +40,7 @@ TALK = [said("user", "open the door"), call("c1", '{"door": 1}'), result("c1", "
 SPANS = [call("c1"), result("c1", None, is_error=True)]
 
 
-def made_of(*tellings: list[dict[str, Any]], seed: int | None = None) -> Sessions:
+def made_of(*tellings: list[dict[str, Any]], seed: int | None = None) -> AssembledSessions:
     rows = [row for telling in tellings for row in telling]
     if seed is not None:
         random.Random(seed).shuffle(rows)
@@ -59,7 +59,7 @@ def test_spans_fill_in_times_and_errors_of_a_talk(formats: tuple[str, str], firs
     [row] = made.turns.filter(kind="call").to_dicts()
     assert (row["content"], row["is_error"], row["arguments"]) == ("it is stuck", True, '{"door":1}')
     assert row["happened_at"] is not None and row["answered_at"] is not None
-    assert made.verdicts.filter(~pl.col("kept"))["reason"].to_list() in (["duplicate_session"], ["repeated_history"])
+    assert made.decisions.filter(~pl.col("kept"))["reason"].to_list() in (["duplicate_session"], ["repeated_history"])
     for seed in range(3):
         assert made_of(talk, spans, seed=seed).turns.equals(made.turns)
 
@@ -81,7 +81,7 @@ def test_answers_alone_join_the_talk_and_go_on_after_it() -> None:
 def test_two_formats_that_tell_nothing_in_common_are_two_conversations() -> None:
     made = made_of(told("x", "a", *TALK), told("y", "b", said("user", "where is my lamp"), said("assistant", "At the shop.")))
     assert sorted(made.sessions["n_messages"]) == [2, 2]
-    assert made.verdicts.filter(reason="shared_session_id").height == 1
+    assert made.decisions.filter(reason="shared_session_id").height == 1
 
 
 def test_calls_without_a_word_in_two_files_are_one_session_in_order_of_time() -> None:

@@ -74,7 +74,7 @@ def test_a_list_goes_to_the_service_it_is_named_after() -> None:
     assert made["declared"].all() and made.height == 4
 
 
-def test_a_list_that_nobody_calls_is_a_verdict() -> None:
+def test_a_list_that_nobody_calls_is_a_decision() -> None:
     made, left = tools_of(turns(("front", "open")), declared("f", "attic", "dust"))
     assert made["tool"].to_list() == ["open"]
     assert left.select("reason", "kept", "file_id").rows() == [("uncalled_tools", False, "f")]

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -25,14 +26,19 @@ Traceroom = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def traceroom() -> Traceroom:
-    """The command line within this process."""
+    """Return the command line within this process."""
     return called
 
 
 @pytest.fixture
 def logs(tmp_path: Path) -> Path:
-    """A folder with the first twenty sessions of the sample, its tools and its feedback."""
+    """Return a folder with the first twenty sessions of the sample, its tools and its feedback."""
     return part_of_sample(tmp_path / "logs")
+
+
+def quiet() -> dict[str, Any]:
+    """Return a run configuration that keeps Dagster's own log lines off the screen."""
+    return {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 def part_of_sample(folder: Path) -> Path:
@@ -43,7 +49,7 @@ def part_of_sample(folder: Path) -> Path:
     return folder
 
 
-OF_RUNS = ("raw.schema_version", "raw.stages", "raw.parts", "raw.audits", "raw.kept", "raw.places", "raw.published")
+OF_RUNS = ("raw.schema_version", "raw.stages", "raw.partitions", "raw.audits", "raw.cache", "raw.locations", "raw.published")
 """Tables that tell of runs, and nothing of logs."""
 
 
@@ -59,7 +65,7 @@ def tables(out: Path) -> dict[str, pl.DataFrame]:
 
 def files(out: Path) -> dict[str, bytes]:
     """Every exported file with its content."""
-    folders = [out / name for name in ("environments", "rewards", "withheld", "datasets")]
+    folders = [out / name for name in ("environments", "rewards", "unverified", "datasets")]
     return {
         str(path.relative_to(out)): path.read_bytes()
         for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()}
@@ -72,13 +78,13 @@ def same(one: dict[str, pl.DataFrame], other: dict[str, pl.DataFrame]) -> list[s
 
 @pytest.fixture
 def ran(sample_run: Path) -> Path:
-    """The folder of a finished run over the whole sample; look, do not touch."""
+    """Return the folder of a finished run over the whole sample; look, do not touch."""
     return sample_run
 
 
 @pytest.fixture(scope="session")
 def run_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """The folder of a finished run over the first twenty sessions, and what it printed; look, do not touch."""
+    """Return the folder of a finished run over the first twenty sessions, and what it printed; look, do not touch."""
     def make(folder: Path) -> None:
         folder.mkdir()
         done = process("run", "--no-image", "--json", part_of_sample(folder / "logs"), "--out", folder / "out")
@@ -91,7 +97,7 @@ def run_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 @pytest.fixture(scope="session")
 def ray_python() -> Path:
-    """An interpreter with Ray beside our own packages, in the versions that are locked here."""
+    """Return an interpreter with Ray beside our own packages, in the versions that are locked here."""
     folder = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "traceroom" / "ray-2.60"
     folder.parent.mkdir(parents=True, exist_ok=True)
     python = folder / "bin" / "python"

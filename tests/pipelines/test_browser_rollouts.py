@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.browser import comparing, replays, tasks
-from pipelines.browser.library import Library
-from pipelines.browser.ways import way
+from pipelines.browser import comparing
+from pipelines.browser.library import Library, find_task
+from pipelines.browser.trajectories import trajectory_of
 from tests.browser import PHONE, browser, new_page, violations  # noqa: F401
 from tests.command_line import process
 from tests.pipelines.test_browser import HOSTILE, Server
@@ -40,13 +40,13 @@ def policy(observation):
 
 @pytest.fixture(scope="module")
 def out(run_once: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run in which four policies played, one of them under conditions."""
+    """Return a run in which four policies played, one of them under perturbations."""
     folder = tmp_path_factory.mktemp("rolled")
     (folder / "policy.py").write_text(POLICY)
     out = Path(shutil.copytree(run_once[0], folder / "out"))
     room = next((out / "environments").iterdir())
     for told in (["oracle"], ["replay"], [f"script:{folder / 'policy.py'}"],
-                 ["replay", "--seed", "3", "--condition", "rebound", "--condition", "faults"]):
+                 ["replay", "--seed", "3", "--perturbation", "rebound", "--perturbation", "faults"]):
         done = process("rollout", room, "--group", "2", "--policy", *told)
         assert done.returncode == 0, done.stderr
     return out
@@ -65,13 +65,13 @@ def episodes(out: Path) -> list[dict[str, Any]]:
 
 
 def test_every_episode_plays_again_as_it_was_kept(out: Path) -> None:
-    library, rooms, refused = Library(out), replays.Rooms(), 0
+    library, rooms, refused = Library(out), comparing.Replayer(), 0
     try:
         for about in episodes(out):
-            found = tasks.task(library, about["task_id"])
-            own = way(library, found["room"], found, f"episode:{about['episode_id']}")
+            found = find_task(library, about["task_id"])
+            own = trajectory_of(library, found["room"], found, f"episode:{about['episode_id']}")
             _, play = rooms.play(found["room"], found["task_id"], own)
-            steps = list(replays.told(own, play))
+            steps = list(comparing.compared_steps(own, play))
             assert len(steps) == len(own.moves) and [step["differs"] for step in steps] == [False] * len(steps)
             assert {step["is_same_state"] for step in steps} == {True} and play["is_same_room"]
             assert play["grade"]["reward"] == about["reward"] == comparing.grade(own, play)["reward"]  # type: ignore[index]
@@ -97,7 +97,7 @@ def test_the_first_difference_to_a_rollout_is_marked_once(server: Server, out: P
             assert "Both leave it the same." in text
         elif about["policy"].startswith("script"):
             assert text.count('id="first"') == text.count(">first difference<") == 1 and 'href="#first"' in text
-            assert "never reached the room" in text and "no_such_tool" in text
+            assert "never reached the environment" in text and "no_such_tool" in text
     worse = [about for about in episodes(out) if about["policy"].startswith("script") and about["reward"] == 0]
     assert worse and "does not hold" in compared(server, worse[0])
 
@@ -151,9 +151,9 @@ def test_an_episode_of_an_earlier_build_says_so_and_stands_as_it_was(out: Path, 
     server = Server(folder)
     try:
         text = server.ask(f"/compare?id={about['task_id']}&with=episode:{about['episode_id']}")[2]
-        assert "an earlier build of this room" in text and "it was answered so then" in text and ">other answer<" in text
+        assert "an earlier build of this environment" in text and "it was answered so then" in text and ">other answer<" in text
         text = server.ask(f"/replay?id={about['task_id']}&way=episode:{about['episode_id']}")[2]
-        assert "an earlier build of this room" in text and ">differs<" in text
+        assert "an earlier build of this environment" in text and ">differs<" in text
     finally:
         server.stop()
 
@@ -196,8 +196,8 @@ MOVES = st.one_of(
 @given(st.lists(MOVES, max_size=8), st.lists(MOVES, max_size=8))
 def test_no_step_is_lost_beside_another(one: list[dict[str, Any]], other: list[dict[str, Any]]) -> None:
     lines = comparing.lines(one, other)
-    assert [line.left for line in lines if line.left is not None] == one
-    assert [line.right for line in lines if line.right is not None] == other
+    assert [line.first for line in lines if line.first is not None] == one
+    assert [line.second for line in lines if line.second is not None] == other
     assert [line.place for line in lines] == list(range(1, len(lines) + 1))
     assert sum(line.is_first for line in lines) == (one != other)
     assert [line.kind for line in comparing.lines(one, one)] == ["same"] * len(one)

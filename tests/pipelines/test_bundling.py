@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.bundling import names_of
+from pipelines.building.environments import names_of
 
 
 def test_names_of_services_are_short_plain_and_apart() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.rules import WARNINGS, broken, offenders
+from pipelines.quality.rules import WARNINGS, broken, offenders
 from tests.command_line import called
 from tests.conftest import once
 from tests.pipelines.conftest import Traceroom

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from env_builder.runtime import Environment
+from pipelines.inspection.summary import ORDER
 from pipelines.playing import typed
-from pipelines.summary import ORDER
 from tests.command_line import ROOT, called, environ
 from tests.pipelines.conftest import Traceroom
 from warehouse.errors import Missing
@@ -23,7 +23,7 @@ COMMANDS = ("run", "show", "tasks", "play", "grade", "verify", "serve", "export"
 
 @pytest.fixture
 def environment(ran: Path) -> Path:
-    """An environment of the sample."""
+    """Return an environment of the sample."""
     return min((ran / "environments").iterdir())
 
 
@@ -50,9 +50,18 @@ def test_each_command_explains_itself(traceroom: Traceroom, command: str) -> Non
     assert "NotImplemented" not in done.stdout + done.stderr
 
 
+def test_former_names_of_commands_and_options_work_and_are_hidden(traceroom: Traceroom, ran: Path) -> None:
+    present, former = (traceroom("show", option, "--json", "--out", ran) for option in ("--rejected", "--left"))
+    assert present.returncode == former.returncode == 0 and present.stdout == former.stdout
+    assert "--left" not in traceroom("show", "--help").stdout
+    present, former = (traceroom(command, "--json", "--out", ran) for command in ("coverage", "unknowns"))
+    assert present.returncode == former.returncode == 0 and present.stdout == former.stdout
+    assert "unknowns" not in traceroom("--help").stdout
+
+
 def test_an_unknown_option_is_no_traceback(traceroom: Traceroom) -> None:
-    done = traceroom("run", "--onyl", "logs")
-    assert done.returncode == 2 and "--only" in done.stderr and "Traceback" not in done.stderr
+    done = traceroom("run", "--inclde", "logs")
+    assert done.returncode == 2 and "--include" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_show_counts_what_came_in_and_what_left(ran: Path, traceroom: Traceroom) -> None:
@@ -74,7 +83,7 @@ def test_show_counts_what_came_in_and_what_left(ran: Path, traceroom: Traceroom)
 
 
 def test_show_lists_each_thing_that_was_left(ran: Path, traceroom: Traceroom) -> None:
-    left = json.loads(traceroom("show", "--left", "--out", ran, "--json").stdout)
+    left = json.loads(traceroom("show", "--rejected", "--out", ran, "--json").stdout)
     funnel = json.loads(traceroom("show", "--out", ran, "--json").stdout)
     assert len(left) == sum(row["n"] for row in funnel if not row["kept"])
     assert all(row["detail"] and row["subject"] and row["reason"].islower() for row in left)
@@ -88,7 +97,7 @@ def test_show_lists_families_by_name(ran: Path, traceroom: Traceroom) -> None:
     assert all(" ".join(row["name"].split())[:20] in told for row in families)
 
 
-def test_show_of_nothing_says_the_mend(tmp_path: Path, traceroom: Traceroom) -> None:
+def test_show_of_nothing_says_the_hint(tmp_path: Path, traceroom: Traceroom) -> None:
     done = traceroom("show", "--out", tmp_path / "none")
     assert done.returncode == 2
     assert "there is no warehouse here yet; make it with: traceroom run LOGS --out DIR." in done.stderr
@@ -101,7 +110,7 @@ def test_tasks_are_listed(environment: Path, traceroom: Traceroom) -> None:
 
 
 def script(environment: Path, path: Path, task_id: str) -> Path:
-    """The known solution as a script."""
+    """Return the known solution as a script."""
     (steps,) = [row["steps"] for row in rows(environment.parents[1] / "rewards" / environment.name / "solutions.jsonl")
                 if row["task_id"] == task_id]
     path.write_text("".join(json.dumps(step) + "\n" for step in steps), "utf-8")
@@ -172,7 +181,7 @@ def test_a_person_types(environment: Path) -> None:
 
 
 @pytest.mark.parametrize(("line", "says"), [
-    ("{", "line 2: this is no JSON"), ('{"tool": 3}', "line 2: this is neither a call nor something said"),
+    ("{", "line 2: this is no JSON"), ('{"tool": 3}', "line 2: this is neither a call nor a message to the user"),
     ('{"tool": "a", "say": "b"}', "line 2: this is neither"), ('{"tool": "a", "arguments": []}', "line 2: this is neither"),
 ])
 def test_a_bad_script_names_its_line(
@@ -232,14 +241,14 @@ def test_serve_answers_until_it_is_stopped(environment: Path) -> None:
     assert server.wait(120) is not None
 
 
-def test_a_withheld_room_is_played_without_a_grade(sample_run: Path, tmp_path: Path, traceroom: Traceroom) -> None:
-    withheld = sample_run / "withheld" / "main"
-    task_id = Environment.load(withheld).tasks[0].task_id
+def test_an_unverified_room_is_played_without_a_grade(sample_run: Path, tmp_path: Path, traceroom: Traceroom) -> None:
+    unverified = sample_run / "unverified" / "main"
+    task_id = Environment.load(unverified).tasks[0].task_id
     script = tmp_path / "moves.jsonl"
     script.write_text('{"say": "How can I help?"}\n', "utf-8")
-    done = traceroom("play", withheld, task_id, "--script", script, "--json")
+    done = traceroom("play", unverified, task_id, "--script", script, "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["grade"] is None
     assert "no verified reward" in done.stderr
-    checked = traceroom("verify", withheld)
-    assert checked.returncode == 1 and "withheld" in checked.stderr
+    checked = traceroom("verify", unverified)
+    assert checked.returncode == 1 and "unverified" in checked.stderr

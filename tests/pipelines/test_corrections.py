@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pipelines import rules
-from pipelines.engine import carry_out
+from pipelines.quality import rules
+from pipelines.running.stage import carry_out
 from pipelines.settings import Settings
 from pipelines.stages import STAGES
 from warehouse.store import Store
@@ -54,7 +54,7 @@ def test_the_next_run_follows_what_was_corrected_and_says_who_and_why(logs: Path
         outcomes = {row["session_id"]: row for row in rows(store, "select * from mart.outcomes")}
         votes = {vote["name"]: vote for vote in json.loads(outcomes[session]["signals"])}
         assert outcomes[session]["probability"] < 0.05 and votes["correction"]["vote"] == -1
-        assert votes["correction"]["says"] == "Grace says it went badly: the wrong seat"
+        assert votes["correction"]["description"] == "Grace says it went badly: the wrong seat"
         assert rows(store, "select name from core.events where event_id = $id", id=votes["correction"]["evidence"][0]) == [
             {"name": "Grace"}]
         assert outcomes[other]["probability"] > 0.5 and "correction" not in outcomes[other]["signals"]
@@ -64,18 +64,18 @@ def test_the_next_run_follows_what_was_corrected_and_says_who_and_why(logs: Path
             store, "select name from mart.names where list_contains(kinds, $kind)", kind=kind))
         [held] = rows(store, "select checks from mart.rubrics where task_id = $task", task=rubric["task_id"])
         [after] = [each for each in json.loads(held["checks"]) if each["check_id"] == check["check_id"]]
-        assert (after["weight"], after["says"]) == (2.5, "So it is.")
+        assert (after["weight"], after["description"]) == (2.5, "So it is.")
         assert (after["provenance"]["author"], after["provenance"]["was"]["weight"]) == ("Grace", check["weight"])
         [held] = rows(store, "select checks from mart.rubrics where task_id = $task", task=last["task_id"])
         [rejected] = [each for each in json.loads(held["checks"]) if each["check_id"] == gate["check_id"]]
         assert (rejected["role"], rejected["provenance"]["accepted"]) == ("diagnostic", False)
         assert rejected["provenance"]["was"] == {"role": "gate"} and rejected["provenance"]["why"] == "no duty"
         reasons = {row["reason"] for row in rows(
-            store, "select reason from mart.verdicts where not kept and (subject in (select correction_id from "
+            store, "select reason from mart.decisions where not kept and (subject in (select correction_id from "
             "core.corrections) or file_id in (select file_id from raw.files where format = 'correction'))")}
         assert reasons == {"corrected_again", "no_such_family", "no_such_check", "unknown_session", "malformed_correction",
                            "unreadable_record"}
         assert store.count("raw.quarantine") == 2
         assert not [name for name in rules.broken(store) if "correction" in name or "vanish" in name]
-        assert rows(store, "select * from mart.verdicts where stage = 'drift' and detail like '%correction%'") == []
+        assert rows(store, "select * from mart.decisions where stage = 'drift' and detail like '%correction%'") == []
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import boto3
 import pytest
 
+from pipelines.inspection.summary import summary
 from pipelines.settings import Settings
-from pipelines.summary import summary
 from tests.buckets import KEYS, serving
 from tests.conftest import SAMPLE
 from tests.lakes import in_postgres, take_in
@@ -27,7 +27,7 @@ BUCKET = "rows-of-a-lake"
 
 @pytest.fixture
 def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A bucket, with its address and keys in the environment."""
+    """Yield a bucket, with its address and keys in the environment."""
     with serving(tmp_path / "said") as url:
         for name, value in {**KEYS, "AWS_ENDPOINT_URL": url}.items():
             monkeypatch.setenv(name, value)
@@ -37,7 +37,7 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 @pytest.fixture
 def lake(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> Postgres:
-    """The server of the catalog, with its password in the environment."""
+    """Return the server of the catalog, with its password in the environment."""
     monkeypatch.setenv("PGPASSWORD", postgres.password)
     return postgres
 
@@ -79,6 +79,6 @@ def test_several_writers_take_in_what_one_would(lake: Postgres, tmp_path: Path) 
     assert events(tmp_path / "last") == events(alone)
     with Store.open(tmp_path / "last" / "warehouse.duckdb", write=False) as many, \
             Store.open(alone / "warehouse.duckdb", write=False) as one:
-        for table in ("raw.files", "raw.places", "raw.records", "raw.quarantine"):
+        for table in ("raw.files", "raw.locations", "raw.records", "raw.quarantine"):
             assert many.count(table) == one.count(table), table
         assert many.read("select count(*) as n from raw.files where not settled").item() == 0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import engines
+from pipelines.running import engines
 from tests.command_line import ROOT, environ
 from tests.pipelines.ingestion import digest, ingest, session
 from warehouse.errors import InputError, Missing

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from env_builder.runtime import Environment
-from pipelines.commands.evaluating import evaluate
-from pipelines.commands.rolling import rollout
+from pipelines.commands.rolling import evaluate, rollout
 from pipelines.rollouts import past, policies
 from pipelines.rollouts.orders import Job
 from tests.pipelines.conftest import Traceroom
@@ -78,10 +77,10 @@ def test_turns_are_recorded_with_what_was_seen_before(room: Path, tmp_path: Path
     for row in past.trajectories([tmp_path / "log" / "trajectories.jsonl"]):
         turns = list(past.taken(row, tools))
         assert [round(turn.logprob or 0.0, 9) for turn in turns] == [round(math.log(0.5), 9), 0.0]
-        assert turns[0].seen.messages == [{"role": "user", "content": "Open the door."}]
-        assert turns[1].turn == policies.Turn() and turns[1].seen.n_turns == 1
-        said, called = turns[0].turn.said, turns[0].turn.calls
-        assert turns[1].seen.messages[2]["role"] == ("user" if said else "tool") and bool(said) != bool(called)
+        assert turns[0].observation.messages == [{"role": "user", "content": "Open the door."}]
+        assert turns[1].turn == policies.Turn() and turns[1].observation.n_turns == 1
+        said, called = turns[0].turn.text, turns[0].turn.calls
+        assert turns[1].observation.messages[2]["role"] == ("user" if said else "tool") and bool(said) != bool(called)
 
 
 def test_says_why_it_cannot_tell(room: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], traceroom: Traceroom) -> None:
@@ -99,7 +98,7 @@ def test_says_why_it_cannot_tell(room: Path, tmp_path: Path, capsys: pytest.Capt
     with pytest.raises(InputError, match="no log of episodes"):
         evaluate(room, "oracle", log=[tmp_path])
     (room.parent.parent / "rewards" / room.name / "rubrics.jsonl").write_text("")
-    with pytest.raises(GateFailed, match="no method can say"):
+    with pytest.raises(GateFailed, match="no method can estimate"):
         evaluate(room, "oracle", out=tmp_path / "unscored")
     shown = traceroom("evaluate", room, "--policy", script(tmp_path, 0.8), "--log", log, "--out", tmp_path / "own")
     assert shown.returncode == 0 and "knows too little" in shown.stderr and "The log's own episodes" in shown.stderr

@@ -10,12 +10,11 @@ import pytest
 
 from env_builder.exports.selection import Selection
 from env_builder.exports.steps import steps
-from pipelines import stages
-from pipelines.exporting import datasets
-from pipelines.ingesting import ingest
-from pipelines.outgoing import Wanted, export
+from pipelines.building.datasets import datasets, source_of
+from pipelines.building.export import Wanted, export
+from pipelines.building.sessions import sessions
+from pipelines.ingestion.ingest import ingest
 from pipelines.settings import Settings
-from pipelines.sources import source_of
 from warehouse.errors import InputError, Missing, TraceroomError
 from warehouse.lock import writing
 from warehouse.records import Leakage, Task, frame, frame_schema
@@ -23,10 +22,21 @@ from warehouse.store import Store
 
 
 def task_of(service: str, session_id: str) -> dict[str, object]:
-    """A task of the service with one session."""
+    """Return a task of the service with one session."""
     return dict.fromkeys(frame_schema(Task)) | {
-        "task_id": service, "service": service, "family": "f", "slots": "{}", "goal": "g", "split": "train",
-        "session_ids": [session_id], "good_session_ids": [], "ways": "[]", "asked_for": "[]", "told": "[]", "signature": "[]"}
+        "task_id": service,
+        "service": service,
+        "family": "f",
+        "slots": "{}",
+        "goal": "g",
+        "split": "train",
+        "session_ids": [session_id],
+        "good_session_ids": [],
+        "call_sequences": "[]",
+        "late_arguments": "[]",
+        "reported_facts": "[]",
+        "signature": "[]",
+    }
 
 
 def test_a_split_that_leaks_stops_the_datasets_of_its_service(tmp_path: Path) -> None:
@@ -40,7 +50,7 @@ def test_a_split_that_leaks_stops_the_datasets_of_its_service(tmp_path: Path) ->
         store.replace("mart.tasks", frame(Task, tasks))
         store.replace("mart.leakage", frame(Leakage, reports))
         datasets(store, settings)
-        told = store.read("select subject, reason, detail from mart.verdicts where stage = 'datasets' and not kept").rows()
+        told = store.read("select subject, reason, detail from mart.decisions where stage = 'datasets' and not kept").rows()
     files = {folder.name: sorted(path.name for path in folder.iterdir()) for folder in Path(settings.datasets).iterdir()}
     assert files["leaky"] == ["leakage.json"]
     assert {"README.md", "trajectories.train.parquet"} <= set(files["tight"])
@@ -60,7 +70,7 @@ def test_how_answers_were_drawn_goes_from_the_log_to_the_table_of_steps(tmp_path
     settings = Settings(logs=(str(tmp_path / "logs"),), out=str(tmp_path / "out"), privacy=False)   # tokens spell texts
     with writing(settings.warehouse, "a test"), Store.open(settings.warehouse) as store:
         ingest(store, settings)
-        stages.sessions(store, settings)
+        sessions(store, settings)
         [session] = store.table("core.sessions").to_dicts()
         store.replace("mart.tasks", frame(Task, [task_of(session["service"], session["session_id"])]))
         rows = steps(source_of(store, session["service"], "room", tmp_path))
@@ -72,7 +82,7 @@ def test_how_answers_were_drawn_goes_from_the_log_to_the_table_of_steps(tmp_path
 
 
 def _completion(messages: list[dict[str, object]], answer: dict[str, object], **parameters: float) -> dict[str, object]:
-    """A line of the log of a server that tells its tokens."""
+    """Return a line of the log of a server that tells its tokens."""
     return {"session_id": "s-1", "service": "desk", "request": {"model": "m", "messages": messages, **parameters}, "response": {
         "id": "r", "object": "chat.completion", "created": 1772446502, "model": "m", "prompt_token_ids": [1, 2, 3],
         "choices": [{"index": 0, "message": answer, "finish_reason": "stop", "token_ids": [4, 5], "logprobs": {"content": [

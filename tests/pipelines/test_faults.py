@@ -10,7 +10,7 @@ import openai
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from pipelines.faults import passes
+from pipelines.running.faults import passes
 from warehouse.errors import Busy, InputError, NotAWarehouse, TraceroomError, Unavailable
 
 ASKED = httpx2.Request("POST", "http://127.0.0.1/v1")

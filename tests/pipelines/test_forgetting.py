@@ -16,14 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines import ingesting
 from pipelines.erasing import folders
 from pipelines.erasing.finding import Theirs
+from pipelines.erasing.folders import contents
 from pipelines.erasing.forgetting import Forgot, forget
-from pipelines.erasing.identifiers import Identifiers
-from pipelines.erasing.known import known_of
+from pipelines.erasing.identifiers import Identifiers, known_of
 from pipelines.erasing.remembered import Remembered, key_of, rows_of
-from pipelines.erasing.tracing import contents
+from pipelines.ingestion import ingest as ingesting
 from pipelines.releases.releasing import registry_of
 from pipelines.settings import Settings
 from tests.conftest import KEY
@@ -34,11 +33,11 @@ from tests.postgres import Postgres
 from warehouse.errors import InputError
 from warehouse.store import Store
 
-RAW = ("raw.records", "core.events", "mart.verdicts")
+RAW = ("raw.records", "core.events", "mart.decisions")
 
 
 def line(number: int, who: str, *, mentions: str = "") -> str:
-    """A conversation of somebody whom only a tool's argument names, as a line of JSON."""
+    """Return a conversation of somebody whom only a tool's argument names, as a line of JSON."""
     return json.dumps({"session_id": f"s{number}", "messages": [
         {"role": "user", "content": f"question {number} {mentions}"},
         {"role": "assistant", "content": "", "tool_calls": [
@@ -109,8 +108,8 @@ def test_who_is_forgotten_is_not_read_again(tmp_path: Path) -> None:
     ingest(tmp_path / "out", logs)
     rows = held(tmp_path / "out")
     assert rows["core.events"]["session_id"].n_unique() == 16   # and the new one of somebody else
-    assert rows["raw.records"].filter(pl.col("left_as") == "forgotten").height == 7
-    assert rows["mart.verdicts"].filter(pl.col("reason") == "forgotten").height == 7
+    assert rows["raw.records"].filter(pl.col("reject_reason") == "forgotten").height == 7
+    assert rows["mart.decisions"].filter(pl.col("reason") == "forgotten").height == 7
     assert not any(b"ann_2000" in path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file())
 
 
@@ -165,7 +164,7 @@ def test_forgetting_before_reading_is_forgetting_after(tmp_path: Path) -> None:
     ids = [set(held(tmp_path / out)["core.events"].filter(pl.col("session_id") != "s99")["event_id"]) for out in
            ("after", "before")]
     assert ids[0] == ids[1] and ids[0]
-    marked = [held(tmp_path / out)["raw.records"].filter(pl.col("left_as") == "forgotten") for out in ("after", "before")]
+    marked = [held(tmp_path / out)["raw.records"].filter(pl.col("reject_reason") == "forgotten") for out in ("after", "before")]
     assert set(marked[0]["record_id"]) == set(marked[1]["record_id"]) and marked[0].height == 3
 
 
@@ -179,6 +178,7 @@ def test_a_dry_run_changes_nothing(run_once: tuple[Path, str], tmp_path: Path, t
     assert {path: path.read_bytes() for path in out.rglob("*.duckdb")} == before
 
 
+@pytest.mark.slow
 def test_of_a_lake_nothing_is_left_of_them(tmp_path: Path) -> None:
     """Neither in its rows nor in what its catalog knows of them (least and greatest values), nor in a former snapshot."""
     lines = [line(n, f"zoe_{n % 4}000") for n in range(12)]

@@ -18,12 +18,12 @@ import pytest
 from tests.conftest import lacking
 from tests.pipelines.ingestion import HEADER, access, digest, held, in_a_process, rating, session
 
-PIECE_BYTES, ROWS = 12_000, 600
+CHUNK_BYTES, ROWS = 12_000, 600
 
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Some MB of logs in all layouts: rotated, repeated, packed, damaged."""
+    """Return some MB of logs in all layouts: rotated, repeated, packed, damaged."""
     folder = tmp_path_factory.mktemp("logs")
     lines = [session(number) for number in range(2000)]
     (folder / "a.jsonl").write_text("".join(lines[:1250]) + '{"session_id": "torn", "messages"\n')
@@ -39,7 +39,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 SERVER = multiprocessing.get_context("forkserver")   # imports once for all that are killed
-SERVER.set_forkserver_preload(["tests.pipelines.ingestion", "pipelines.assets"])
+SERVER.set_forkserver_preload(["tests.pipelines.ingestion", "pipelines.dagster_assets.assets"])
 
 
 class Ingestion:
@@ -48,7 +48,7 @@ class Ingestion:
     def __init__(self, out: Path, in_processes: bool, logs: Path) -> None:
         self._said = out.with_name(f"{out.name}.{time.monotonic_ns()}.said")
         self._process = SERVER.Process(
-            target=in_a_process, args=(out, PIECE_BYTES, ROWS, in_processes, logs, self._said))
+            target=in_a_process, args=(out, CHUNK_BYTES, ROWS, in_processes, logs, self._said))
         self._process.start()
         assert self._process.pid is not None
         self.group = self._process.pid
@@ -83,12 +83,12 @@ def undisturbed(
     began = time.monotonic()
     assert Ingestion(out, request.param, logs).end() == (0, "")
     seconds = time.monotonic() - began
-    assert held(out)["raw.files"].height > 40, "there are pieces enough to be killed between"
+    assert held(out)["raw.files"].height > 40, "there are chunks enough to be killed between"
     return request.param, digest(out), seconds
 
 
 def in_group(group: int) -> list[int]:
-    """Processes of a process group that are alive."""
+    """Return processes of a process group that are alive."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -120,6 +120,7 @@ def killed_often(n: int, seed: int, logs: Path, undisturbed: tuple[bool, str, fl
     return hit
 
 
+@pytest.mark.slow
 def test_an_ingestion_that_is_killed_goes_on(logs: Path, undisturbed: tuple[bool, str, float], tmp_path: Path) -> None:
     assert killed_often(3, 1, logs, undisturbed, tmp_path) >= 3
 
@@ -150,7 +151,7 @@ def test_two_ingestions_at_once_wait_for_each_other(
 
 @pytest.fixture
 def little_room(tmp_path: Path) -> Iterator[Path]:
-    """A disk of a megabyte and a half, beside what is said."""
+    """Yield a disk of a megabyte and a half, beside what is said."""
     room = tmp_path / "room"
     room.mkdir()
     if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1500k", "tmpfs", room], check=False).returncode:

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from extractors import pieces
+from extractors import chunks
 from extractors.inventory import SourceFile, discover
-from pipelines import readers, summary
+from pipelines.ingestion import readers
+from pipelines.inspection import summary
 from pipelines.settings import Settings
 from tests.conftest import lacking
 from tests.pipelines.conftest import Traceroom
@@ -27,13 +28,13 @@ NOBODY = 65534
 
 def told(out: Path) -> list[tuple[str, str]]:
     """Reasons and sentences of all that was left."""
-    rows = held(out)["mart.verdicts"].filter(kept=False).sort("reason", "detail")
+    rows = held(out)["mart.decisions"].filter(kept=False).sort("reason", "detail")
     return list(rows.select("reason", "detail").iter_rows())
 
 
 @pytest.fixture
 def folder_of_nobody() -> Iterator[Path]:
-    """A folder that somebody may write to whom the permissions of files bind."""
+    """Yield a folder that somebody may write to whom the permissions of files bind."""
     with tempfile.TemporaryDirectory() as name:
         if os.geteuid() == 0:
             shutil.chown(name, NOBODY)
@@ -113,7 +114,7 @@ def test_what_vanishes_or_shrinks_meanwhile_raises_nothing(
 def test_what_is_written_while_a_file_is_read_is_read_next_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "a.log"
     log.write_text("".join(map(access, range(5))))
-    real = pieces._looked_at
+    real = chunks._looked_at
 
     def grows(*given: object) -> object:
         found = real(*given)  # type: ignore[arg-type]
@@ -121,7 +122,7 @@ def test_what_is_written_while_a_file_is_read_is_read_next_time(tmp_path: Path, 
             file.write(access(77))
         return found
 
-    monkeypatch.setattr(pieces, "_looked_at", grows)
+    monkeypatch.setattr(chunks, "_looked_at", grows)
     ingest(tmp_path / "out", log)
     monkeypatch.undo()
     ingest(tmp_path / "out", log)
@@ -178,10 +179,10 @@ def test_a_damaged_line_is_shown_with_its_raw_text(tmp_path: Path, traceroom: Tr
     settings = Settings(logs=(), out=str(out))
     with Store.open(settings.warehouse) as store:
         store.publish()
-    [row] = [row for row in summary.left(settings) if row["reason"] == "unreadable_record"]
+    [row] = [row for row in summary.rejected_rows(settings) if row["reason"] == "unreadable_record"]
     assert (row["file"], row["line"]) == (str(log), 2) and "it is no JSON at column" in row["detail"]
     assert row["raw"] == damaged.decode("utf-8", "replace")[:summary.RAW] and len(row["raw"]) == 200
-    shown = traceroom("show", "--left", "--out", out, COLUMNS="400")
+    shown = traceroom("show", "--rejected", "--out", out, COLUMNS="400")
     assert shown.returncode == 0 and '{"session_id": "Éva", "messages": [\\x1b[31m"\ufffdxxx' in shown.stderr
     assert "\x1b[31m" not in shown.stderr, "what a log says to a terminal is not told to yours"
-    assert json.loads(traceroom("show", "--left", "--out", out, "--json").stdout)[0].keys() == row.keys()
+    assert json.loads(traceroom("show", "--rejected", "--out", out, "--json").stdout)[0].keys() == row.keys()

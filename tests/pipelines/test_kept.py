@@ -16,9 +16,8 @@ from env_builder.rewards import mine
 from env_builder.rooms import differences
 from env_builder.users import scripts
 from extractors.tasks import find
-from pipelines import kept
-from pipelines.kept import keeping
-from warehouse.records import Remember
+from pipelines.running.cache import memoized
+from warehouse.records import Memoize
 from warehouse.store import Store
 
 JSON = st.recursive(st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=4),
@@ -26,7 +25,7 @@ JSON = st.recursive(st.none() | st.booleans() | st.integers(-9, 9) | st.text(max
 NIGHTS = st.lists(st.lists(JSON, max_size=6), min_size=1, max_size=4)
 
 
-def night(store: Store, asked: list[Any], stage: str = "tasks") -> list[Any]:
+def night(store: Store, asked: list[Any], stage: str = "tasks", code: str = "code") -> list[Any]:
     """Asks for all of it; gives what had to be made."""
     made: list[Any] = []
 
@@ -34,8 +33,8 @@ def night(store: Store, asked: list[Any], stage: str = "tasks") -> list[Any]:
         made.append(value)
         return [value, "seen"]
 
-    with keeping(store, stage) as remember:
-        assert [remember(["of", value], lambda value=value: make(value)) for value in asked] == [
+    with memoized(store, stage, code) as memoize:
+        assert [memoize(["of", value], lambda value=value: make(value)) for value in asked] == [
             [value, "seen"] for value in asked]
     return made
 
@@ -55,32 +54,31 @@ def test_only_what_the_last_night_did_not_ask_is_made(warehouse: Path, nights: l
             made = [repr(value) for value in night(store, asked)]
             assert made == [text for text in dict.fromkeys(map(repr, asked)) if text not in before]
             before = [*dict.fromkeys(map(repr, asked))]
-            assert store.count("raw.kept") == len(before)
+            assert store.count("raw.cache") == len(before)
 
 
-def test_other_stages_and_other_code_count_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_stages_and_other_code_count_for_nothing(tmp_path: Path) -> None:
     with Store.open(tmp_path / "warehouse.duckdb") as store:
         assert night(store, [1, 2]) == [1, 2]
         assert night(store, [1], "rewards") == [1]
         assert night(store, [2]) == []
-        assert store.count("raw.kept") == 2, "what is not asked for any more goes"
-        monkeypatch.setattr(kept, "code_digest", lambda: "other code")
-        assert night(store, [2]) == [2]
-        assert night(store, [2]) == []
-        assert night(store, [1], "rewards") == [1]
+        assert store.count("raw.cache") == 2, "what is not asked for any more goes"
+        assert night(store, [2], code="other code") == [2]
+        assert night(store, [2], code="other code") == []
+        assert night(store, [1], "rewards", "other code") == [1]
 
 
 def test_a_stage_that_fails_leaves_what_was_kept(tmp_path: Path) -> None:
     with Store.open(tmp_path / "warehouse.duckdb") as store:
         night(store, [1])
-        with pytest.raises(RuntimeError, match="no"), keeping(store, "tasks") as remember:
-            remember(["of", 5], lambda: [5])
+        with pytest.raises(RuntimeError, match="no"), memoized(store, "tasks", "code") as memoize:
+            memoize(["of", 5], lambda: [5])
             raise RuntimeError("no")
         assert night(store, [1]) == []
 
 
 class Memory:
-    """Remembers as `keeping` does, and says what it had to make."""
+    """Remembers as `memoized` does, and says what it had to make."""
 
     def __init__(self) -> None:
         self.told: dict[bytes, bytes] = {}
@@ -102,16 +100,16 @@ def seen(run_once: tuple[Path, str]) -> dict[str, pl.DataFrame]:
         return {name: store.table(name) for name in names}
 
 
-def made_of(seen: dict[str, pl.DataFrame], names: list[str], remember: Remember | None) -> list[pl.DataFrame]:
-    """What comes of these sessions: tasks and families, scripts, rubrics."""
+def made_of(seen: dict[str, pl.DataFrame], names: list[str], memoize: Memoize | None) -> list[pl.DataFrame]:
+    """Return what comes of these sessions: tasks and families, scripts, rubrics."""
     own = pl.col("session_id").is_in(names)
     sessions, turns, outcomes = (seen[name].filter(own) for name in ("core.sessions", "core.turns", "mart.outcomes"))
     effects = seen["mart.behaviours"].select("service", "tool", "effect")
-    told: dict[str, Any] = {} if remember is None else {"remember": remember}
+    told: dict[str, Any] = {} if memoize is None else {"memoize": memoize}
     found = find(sessions, turns, outcomes, effects, {"airline": "reset"}, **told)
     played = differences(sessions, turns, *(seen[f"mart.{name}"] for name in ("facts", "recorded", "behaviours")))
     mined = mine(found.tasks, sessions, turns, outcomes, played, effects, **told)
-    return [found.tasks, found.families, scripts(found.tasks, turns, **told), mined.rubrics, mined.verdicts]
+    return [found.tasks, found.families, scripts(found.tasks, turns, **told), mined.rubrics, mined.decisions]
 
 
 @settings(max_examples=6, deadline=None)

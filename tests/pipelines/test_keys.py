@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.keys import keyed_hash, owner_key
+from pipelines.privacy.keys import Owner, OwnerKey, keyed_hash, owner_key
 from warehouse.errors import InputError
 
 SECRET = "a secret of twenty-five characters"
@@ -30,7 +30,7 @@ def test_the_variable_wins_over_the_file_it_names_and_that_over_ones_own(tmp_pat
     environ = {"XDG_CONFIG_HOME": str(tmp_path)}
     keys = [owner_key({**environ, **more}, quiet) for more in (
         {"TRACEROOM_KEY": SECRET, "TRACEROOM_KEY_FILE": str(named)}, {"TRACEROOM_KEY_FILE": str(named)}, {})]
-    assert len(set(keys)) == 3 and {len(key) for key in keys} == {32}
+    assert len(set(keys)) == 3 and {(len(key.secret), key.scheme) for key in keys} == {(32, 1)}
     assert keys[1] == owner_key({"TRACEROOM_KEY": f"{SECRET} of a file"}, quiet)
 
 
@@ -41,7 +41,8 @@ def test_a_key_that_is_made_is_said_once_and_only_its_owner_can_read_it(tmp_path
     path = tmp_path / ".config" / "traceroom" / "key"
     assert len(said) == 1 and str(path) in said[0] and path.read_text().strip() not in said[0]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert owner_key(environ, quiet) == key
+    assert owner_key(environ, quiet) == key and key.scheme == 2 and path.read_text().startswith("traceroom-key-2:")
+    assert owner_key({"TRACEROOM_KEY": path.read_text()}, quiet) == key
     assert [each.name for each in path.parent.iterdir()] == ["key"]
 
 
@@ -72,7 +73,7 @@ def test_an_empty_variable_is_no_key(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "traceroom").write_text("a file")
-    with pytest.raises(InputError, match="no key can be made here"):
+    with pytest.raises(InputError, match="cannot create a key"):
         owner_key({"XDG_CONFIG_HOME": str(tmp_path)}, quiet)
 
 
@@ -86,3 +87,8 @@ def test_a_hash_says_nothing_without_its_key_or_kind(key: bytes, kind: str, text
     made = keyed_hash(key, kind, text)
     assert made == keyed_hash(key, kind, text) and len(made) == 64
     assert made != keyed_hash(key[::-1] + b"x", kind, text) and made != keyed_hash(key, kind + "x", text)
+
+
+def test_the_key_decides_the_scheme_of_the_pseudonyms() -> None:
+    made = {scheme: Owner(OwnerKey(b"k" * 32, scheme)).pseudonyms().of("name", "Emma Lopez") for scheme in (1, 2)}
+    assert made[1] == "Vivian Dupree" != made[2]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.memory import Memory
-from pipelines import engines, memory
+from pipelines.running import engines, memory
 from tests.command_line import ROOT, environ, process
 from tests.pipelines.ingestion import digest, session
 from warehouse.errors import InputError
@@ -21,7 +21,7 @@ N_SESSIONS, LONG = 1600, "the door was painted green again " * 1500
 GROWS = """
 import sys
 from pathlib import Path
-from pipelines import memory
+from pipelines.running import memory
 from warehouse.store import Store
 held = []
 with Store.open(Path(sys.argv[1])) as store, memory.bounded("grow", store):
@@ -38,8 +38,8 @@ def long_session(number: int) -> str:
 
 def read(out: Path, logs: Path, **settings: str) -> float:
     """Read logs in a process of its own; gives the most MB that it held with its workers."""
-    script = ("import sys; from pathlib import Path; from pipelines.engine import carry_out; from pipelines.settings import "
-              "Settings; from pipelines.stages import STAGES\n"
+    script = ("import sys; from pathlib import Path; from pipelines.running.stage import carry_out; "
+              "from pipelines.settings import Settings; from pipelines.stages import STAGES\n"
               "if __name__ == '__main__': carry_out(STAGES[0], Settings(logs=(sys.argv[2],), out=sys.argv[1], privacy=False))")
     with subprocess.Popen([sys.executable, "-c", script, str(out), str(logs)], cwd=ROOT, env=environ(**settings)) as reader:
         watch = Memory(reader.pid)
@@ -50,6 +50,7 @@ def read(out: Path, logs: Path, **settings: str) -> float:
     return watch.most / 1e6
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only /proc says what processes hold")
 def test_what_six_readers_would_take_fits_the_setting(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.engine import carry_out, up_to_date
+from pipelines.running.stage import carry_out, up_to_date
 from pipelines.settings import Settings
 from pipelines.stages import STAGES
 from tests.endpoint import answering, worded
@@ -51,5 +51,5 @@ def test_the_switch_and_the_model_touch_the_names_alone(logs: Path, tmp_path: Pa
     assert "small" in {writer for *_, writer in with_model} and with_model != mined
     with Store.open(told.warehouse) as store:
         assert up_to_date(store, UP_TO_NAMES, told) and not up_to_date(store, UP_TO_NAMES, plain)
-        verdicts = store.read("select subject, kept, reason from mart.verdicts where stage = 'names' order by all")
-    assert verdicts.height == n_asked and "wording_taken" in verdicts["reason"].to_list()
+        decisions = store.read("select subject, kept, reason from mart.decisions where stage = 'names' order by all")
+    assert decisions.height == n_asked and "wording_taken" in decisions["reason"].to_list()

@@ -32,7 +32,7 @@ class Server(NamedTuple):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server that refuses keys which it does not know."""
+    """Yield a server that refuses keys which it does not know."""
     with serving(tmp_path_factory.mktemp("server") / "said") as url:
         keys = {"aws_access_key_id": "setup", "aws_secret_access_key": "setup"}
         iam = boto3.client("iam", endpoint_url=url, region_name="us-east-1", **keys)
@@ -59,7 +59,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture
 def store(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
-    """The server, with its address and keys in the environment."""
+    """Return the server, with its address and keys in the environment."""
     for name, value in server.settings.items():
         monkeypatch.setenv(name, value)
     return server
@@ -116,7 +116,7 @@ def test_an_object_that_has_grown_is_read_on(store: Server, tmp_path: Path) -> N
     (f"s3://{BUCKET}/logs", {"AWS_SECRET_ACCESS_KEY": "wrong"}, "the object store refuses ("),
     (f"s3://{BUCKET}/logs", {"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, "the object store refuses ("),
 ])
-def test_what_cannot_be_read_is_one_sentence_with_the_mend(
+def test_what_cannot_be_read_is_one_sentence_with_the_hint(
     store: Server, monkeypatch: pytest.MonkeyPatch, given: str, settings: dict[str, str], says: str
 ) -> None:
     for name, value in settings.items():
@@ -137,7 +137,7 @@ def test_the_command_line_says_so_and_leaves(store: Server, tmp_path: Path, trac
 def test_the_inbox_on_a_store_asks_for_a_run_by_content(store: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     from dagster import SensorResult, SkipReason, build_sensor_context
 
-    from pipelines.sensors import inbox
+    from pipelines.dagster_assets.automation import inbox
 
     def looked(cursor: str | None) -> SensorResult | SkipReason:
         return inbox(build_sensor_context(cursor=cursor))

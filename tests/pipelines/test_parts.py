@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from env_builder import world
+from pipelines.building import worlds
 from tests.pipelines.conftest import SAMPLE, Traceroom, files, same, tables
 
 
@@ -35,11 +36,11 @@ def test_services_without_news_are_kept(tmp_path: Path, traceroom: Traceroom, mo
     built: list[list[str]] = []
     build = world.build
 
-    def building(sessions: pl.DataFrame, *rest: Any) -> world.World:
+    def building(sessions: pl.DataFrame, *rest: Any) -> world.InducedWorld:
         built.append(sessions["service"].unique().sort().to_list())
         return build(sessions, *rest)
 
-    monkeypatch.setattr(world, "build", building)
+    monkeypatch.setattr(worlds, "build", building)
     run = ("run", "--no-image", "--json", tmp_path / "logs", "--out")
     write_night(tmp_path / "logs", 1, lines[::2], "north")
     write_night(tmp_path / "logs", 1, lines[1:-2:2], "south")

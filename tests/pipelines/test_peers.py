@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from env_builder.room import command
+from env_builder.process import runtime_command
 from env_builder.runtime import Environment
 from tests.conftest import ROOT, traceroom
 from tests.peers import with_openenv, with_package
@@ -32,8 +32,8 @@ def served(room: Path, *options: str) -> Iterator[str]:
         env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}, stderr=subprocess.PIPE, text=True)
     assert process.stderr
     try:
-        found = next(found for line in process.stderr if (found := re.search(r"http://\S+", line)))
-        yield found.group()
+        match = next(match for line in process.stderr if (match := re.search(r"http://\S+", line)))
+        yield match.group()
         process.send_signal(signal.SIGTERM)
         process.wait(timeout=200)
     finally:
@@ -41,8 +41,8 @@ def served(room: Path, *options: str) -> Iterator[str]:
         process.communicate()
 
 
-def said(*line: str | Path) -> Any:
-    """What a script says on its last line, as JSON."""
+def last_line(*line: str | Path) -> Any:
+    """Return what a script says on its last line, as JSON."""
     done = subprocess.run([*map(str, line)], capture_output=True, text=True, timeout=500, check=False, cwd="/")
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
@@ -59,9 +59,9 @@ def test_openenv_validates_the_server_and_its_client_earns_what_the_grader_gives
         report = subprocess.run(
             [python.parent / "openenv", "validate", "--url", url], capture_output=True, text=True, timeout=300, check=False)
         assert report.returncode == 0 and report.stdout.count("PASS") == 7, report.stdout
-        told = {"task_id": solution["task_id"], "steps": solution["steps"], "sessions": 8}
-        played = said(python, HERE / "openenv_client.py", url, json.dumps(told))
-        beyond = said(python, HERE / "openenv_client.py", url, json.dumps({**told, "sessions": 12}))
+        plays = {"task_id": solution["task_id"], "steps": solution["steps"], "sessions": 8}
+        played = last_line(python, HERE / "openenv_client.py", url, json.dumps(plays))
+        beyond = last_line(python, HERE / "openenv_client.py", url, json.dumps({**plays, "sessions": 12}))
     task = next(task for task in Environment.load(sample_environment).tasks if task.task_id == solution["task_id"])
     for one in played:
         assert (one["rewards"], one["done"], one["wrong"]) == ([1.0, 1.0], True, True)
@@ -80,7 +80,7 @@ def test_a_model_does_not_answer_to_openenv(tmp_path: Path) -> None:
         [sys.executable, "-P", "-m", "pipelines", "serve", str(room), "--openenv", "--ask"], cwd="/", capture_output=True,
         text=True, env={**os.environ, "PYTHONPATH": str(ROOT), "TRACEROOM_MODEL": "m", "TRACEROOM_MODEL_URL": "http://[::1]:9"},
         check=False)
-    assert done.returncode == 2 and "a model does not answer here" in " ".join(done.stderr.split())
+    assert done.returncode == 2 and "cannot let a model answer" in " ".join(done.stderr.split())
 
 
 @pytest.mark.slow
@@ -88,11 +88,12 @@ def test_a_model_does_not_answer_to_openenv(tmp_path: Path) -> None:
 def test_a_third_party_client_of_mcp_plays_an_episode(kind: str, tmp_path: Path) -> None:
     python, room = with_openenv(), write_room(tmp_path / "hall")
     with contextlib.ExitStack() as stack:
-        target = [*command(room), "--task", TASK] if kind == "stdio" else [stack.enter_context(served(room, "--task", TASK))]
-        found = said(python, HERE / "fastmcp_client.py", kind, *target)
-    assert found["tools"] == ["open_door", "read_sign"]
-    assert (found["read"], found["opened"]) == ("Mind the gap\n — 雨", json.loads(OPEN))
-    assert "unknown" in found["failed"]
+        target = ([*runtime_command(room), "--task", TASK] if kind == "stdio"
+                  else [stack.enter_context(served(room, "--task", TASK))])
+        results = last_line(python, HERE / "fastmcp_client.py", kind, *target)
+    assert results["tools"] == ["open_door", "read_sign"]
+    assert (results["read"], results["opened"]) == ("Mind the gap\n — 雨", json.loads(OPEN))
+    assert "unknown" in results["failed"]
 
 
 GYMNASIUM = """
@@ -118,10 +119,10 @@ def test_gymnasium_checks_the_environment_and_a_known_solution_earns_1(sample_en
     rewards = sample_environment.parent.parent / "rewards" / sample_environment.name
     solution = (rewards / "solutions.jsonl").read_text("utf-8").splitlines()[0]
     python = with_package("gymnasium==1.4.0")
-    assert said(python, "-c", GYMNASIUM, ROOT, sample_environment, solution) == [1.0, True, False, True, True]
+    assert last_line(python, "-c", GYMNASIUM, ROOT, sample_environment, solution) == [1.0, True, False, True, True]
 
 
-def test_without_gymnasium_the_mend_is_said() -> None:
+def test_without_gymnasium_the_hint_is_said() -> None:
     code = "import sys; sys.modules['gymnasium'] = None; import env_builder.gymnasium_env"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and "gymnasium is not installed; install it beside Traceroom" in done.stderr

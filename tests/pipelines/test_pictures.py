@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.engine import Look, Report
-from pipelines.pictures import markdown, metadata_of
+from pipelines.dagster_assets.pictures import markdown, metadata_of
+from pipelines.running.stage import Report, TableSample
 
 FUNNEL = {"stage": pl.String, "kept": pl.Boolean, "reason": pl.String, "n": pl.Int64}
 
@@ -20,7 +20,7 @@ FUNNEL = {"stage": pl.String, "kept": pl.Boolean, "reason": pl.String, "n": pl.I
 def report(*rows: tuple[bool, str, int]) -> Report:
     funnel = pl.DataFrame([("tasks", *row) for row in rows], FUNNEL, orient="row")
     sample = pl.DataFrame({"words": ["![x](http://beacon.example/a) | `b`\n<img src=//c>"], "n": [1]})
-    return Report("tasks", True, 0.5, {"n_tasks": 3}, {"mart.tasks": Look(3, sample, "v")}, funnel)
+    return Report("tasks", True, 0.5, {"n_tasks": 3}, {"mart.tasks": TableSample(3, sample, "v")}, funnel)
 
 
 def drawn(of: Report) -> ElementTree.Element:

@@ -1,4 +1,4 @@
-"""Playing a task with the real thing bound to a tool, and under conditions of production."""
+"""Playing a task with the real thing bound to a tool, and under perturbations of production."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from env_builder.runtime.canonical import canonical
-from pipelines import outside, playing
+from pipelines import playing
 from pipelines.resources import connect
 from tests.endpoint import answering
 from tests.rooms import OPEN, TASK, write_room
@@ -18,7 +18,7 @@ from warehouse.errors import InputError, Missing
 @pytest.fixture
 def room(tmp_path: Path) -> Path:
     made = write_room(tmp_path / "house")
-    (made / "conditions.jsonl").write_text(canonical({
+    (made / "perturbations.jsonl").write_text(canonical({
         "tool": "open_door", "n_calls": 9, "n_timed": 9, "latency_ms": [10.0, 40.0], "fault_rate": 1.0,
         "faults": [{"content": ["Error: busy"], "share": 1.0}]}) + "\n")
     return made
@@ -48,20 +48,20 @@ def test_a_switch_that_is_not_there_is_one_sentence(room: Path) -> None:
     ("read_sign=python:json:nothing", "nothing"), ("read_sign=python:/nowhere.py:f", "nowhere")])
 def test_what_cannot_be_bound_is_one_sentence(room: Path, option: str, says: str) -> None:
     with pytest.raises((InputError, Missing), match=says):
-        playing.begin(room, None, TASK, 0, [], outside.bindings(room, [option], None))
+        playing.begin(room, None, TASK, 0, [], playing.bindings(room, [option], None))
 
 
 def test_the_configuration_binds_and_the_command_line_wins(room: Path, tmp_path: Path) -> None:
     told = tmp_path / "rooms.toml"
     told.write_text('[bindings]\nread_sign = "http:http://127.0.0.1:1/signs"\nfly = "mcp:elsewhere"\n')
-    assert outside.bindings(room, [], str(told)) == {"read_sign": "http:http://127.0.0.1:1/signs"}
-    assert outside.bindings(room, ["read_sign=python:json:dumps"], str(told)) == {"read_sign": "python:json:dumps"}
+    assert playing.bindings(room, [], str(told)) == {"read_sign": "http:http://127.0.0.1:1/signs"}
+    assert playing.bindings(room, ["read_sign=python:json:dumps"], str(told)) == {"read_sign": "python:json:dumps"}
     told.write_text('[bindings]\nread_sign = "magic:signs"\n')
-    with pytest.raises(InputError, match=r"rooms.toml: nothing can be bound to the tool 'read_sign' by 'magic:signs'"):
-        outside.bindings(room, [], str(told))
+    with pytest.raises(InputError, match=r"rooms.toml: invalid source 'magic:signs' for the tool 'read_sign'"):
+        playing.bindings(room, [], str(told))
     told.write_text('[bindings]\nread_sign = "signs"\n')
     with pytest.raises(InputError, match=r"rooms.toml: key 'bindings.read_sign': 'signs' is not KIND:WHAT; name what to bind"):
-        outside.bindings(room, [], str(told))
+        playing.bindings(room, [], str(told))
 
 
 def test_a_model_answers_what_is_unknown_where_asked_for(room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,18 +76,18 @@ def test_a_model_answers_what_is_unknown_where_asked_for(room: Path, monkeypatch
         first, last = (endpoint.asked[at]["messages"][0]["content"] for at in (0, -1))
         assert OPEN in first and "it creaks" not in first and 'open_door {"door":"9"}\n-> it creaks' in last
     room_of = begun.environment
-    assert [row["tier"] for row in room_of.leaned] == ["model", "unknown", "unknown"]
+    assert [row["tier"] for row in room_of.unknown_writes] == ["model", "unknown", "unknown"]
     assert room_of.difference()["documents"] == {"door/7": OPEN}
     judged = room_of.replay(TASK, room_of.journal)
-    assert [row["tier"] for row in judged.leaned] == ["unknown"] * 3, "the grader asks no model"
+    assert [row["tier"] for row in judged.unknown_writes] == ["unknown"] * 3, "the grader asks no model"
     monkeypatch.delenv("TRACEROOM_MODEL", raising=False)
     monkeypatch.delenv("TRACEROOM_MODEL_URL", raising=False)
-    assert outside.live(False) is None
+    assert playing.live(False) is None
     monkeypatch.setenv("TRACEROOM_MODEL", "small")
     monkeypatch.setenv("TRACEROOM_MODEL_URL", "http://127.0.0.1:9/v1")
-    (alone,) = playing.played(playing.begin(room, None, TASK, 0, ask=outside.live(True)), moves[:1])
+    (alone,) = playing.played(playing.begin(room, None, TASK, 0, ask=playing.live(True)), moves[:1])
     assert alone["tier"] == "unknown", "nobody is at the endpoint"
     monkeypatch.delenv("TRACEROOM_MODEL")
     monkeypatch.delenv("TRACEROOM_MODEL_URL")
     with pytest.raises(InputError, match="--ask: no model is configured"):
-        outside.live(True)
+        playing.live(True)

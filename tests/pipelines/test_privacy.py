@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import cleaning
-from pipelines.engines import turns
-from pipelines.ingesting import ingest
-from pipelines.privacy import known, owner
-from pipelines.seals import Seal
+from pipelines.ingestion.ingest import ingest
+from pipelines.privacy import guard
+from pipelines.privacy.guard import owner, stored_people
+from pipelines.privacy.keys import Seal
+from pipelines.running import engines as turns
 from pipelines.settings import Settings
 from tests.pipelines.conftest import Traceroom, same, tables
 from tests.pipelines.ingestion import small
@@ -54,7 +54,7 @@ def read(told: Settings) -> dict[str, object]:
     with writing(told.warehouse, "a test"), Store.open(told.warehouse) as store:
         counts = ingest(store, told)
         store.publish()
-        return {**counts, "events": store.table("core.events"), "known": known(store, owner())}
+        return {**counts, "events": store.table("core.events"), "known": stored_people(store, owner())}
 
 
 def everything(folder: Path) -> bytes:
@@ -90,7 +90,7 @@ def test_workers_clean_as_this_process_does(people: Path, tmp_path: Path, monkey
         session(10 + n, f"this is Siobhan number {n}, card 4111 1111 1111 {n:04}", f"mail x{n}.zed@corp-mail.io")
         for n in range(60)))
     monkeypatch.setenv("TRACEROOM_WORKERS", "2")
-    monkeypatch.setattr(cleaning, "_MEMORY", 20_000)
+    monkeypatch.setattr(guard, "_MEMORY", 20_000)
     monkeypatch.setattr(turns, "_FED", 0)
     found = []
     for in_processes in (False, True):
@@ -137,7 +137,7 @@ def test_what_is_quarantined_is_for_its_owner_alone(people: Path, tmp_path: Path
     done = traceroom("run", people, "--out", tmp_path / "out", "--privacy", "on", "--no-image", TRACEROOM_KEY=KEY)
     assert done.returncode == 0, done.stderr
     assert b"Okonkwo" not in everything(tmp_path / "out")
-    raws = [[row["raw"] for row in json.loads(traceroom("show", "--left", "--json", "--out", tmp_path / "out",
+    raws = [[row["raw"] for row in json.loads(traceroom("show", "--rejected", "--json", "--out", tmp_path / "out",
                                                         TRACEROOM_KEY=key).stdout) if row["raw"]] for key in (KEY, OTHER)]
     assert any("Siobhan Okonkwo" in raw for raw in raws[0]) and raws[1] == ["(sealed with another key)"]
 
@@ -153,7 +153,7 @@ def test_nobody_is_looked_for_with_another_key(people: Path, tmp_path: Path, tra
 
 def test_a_seal_opens_what_it_shut_and_nothing_else() -> None:
     seal = Seal()
-    assert seal.opened(seal.shut(b"rows")) == b"rows" and b"rows" not in seal.shut(b"rows")
+    assert seal.decrypt(seal.encrypt(b"rows")) == b"rows" and b"rows" not in seal.encrypt(b"rows")
 
 
 def test_the_owner_is_told_a_pseudonym(traceroom: Traceroom) -> None:

@@ -13,11 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.report_warehouse import fill
-from pipelines import summary
-from pipelines.reporting import charts, drawing, report
-from pipelines.reporting.drawing import NARROW, WIDE
-from pipelines.reporting.parts import clean, percent
-from pipelines.reporting.treemap import squarified
+from pipelines.inspection import summary
+from pipelines.reporting import charts, parts, report
+from pipelines.reporting.charts import squarified
+from pipelines.reporting.parts import NARROW, WIDE, clean, percent
 from tests.command_line import called
 from warehouse.store import Store
 
@@ -46,7 +45,7 @@ class Parsed(HTMLParser):
 
 
 def written(out: Path, to: Path) -> str:
-    """The report on what lies in `out`, as text."""
+    """Return the report on what lies in `out`, as text."""
     with Store.published(out / "warehouse.duckdb") as store:
         return report(store, to, out).read_text("utf-8")
 
@@ -76,10 +75,10 @@ def test_a_warehouse_of_nothing_has_a_report_that_says_so(tmp_path: Path) -> Non
         store.publish()
     page = Parsed(written(tmp_path, tmp_path / "report"))
     assert page.tags.count("section") == 11 and "figure" not in page.tags
-    assert {"There is no session.", "Nothing was left."} <= set(page.texts)
+    assert {"There is no session.", "No row was rejected."} <= set(page.texts)
 
 
-def test_what_is_not_there_is_refused_with_the_mend(tmp_path: Path) -> None:
+def test_what_is_not_there_is_refused_with_the_hint(tmp_path: Path) -> None:
     done = called("report", "--out", tmp_path / "nowhere")
     assert done.returncode == 2 and "traceroom run" in done.stderr
 
@@ -155,7 +154,7 @@ def test_a_picture_of_time_is_drawn_however_short_the_logs(step: str, n: int) ->
     for width in (WIDE, NARROW):
         columns = charts.over_time(rows, {"worked": charts.KINDS[0]}, step, width)
         for chart in (columns, charts.rate_over_time(rows, step, width)):
-            assert drawing.drawn(chart, "x", width, "title", "what it shows").startswith("<svg")
+            assert parts.drawn(chart, "x", width, "title", "what it shows").startswith("<svg")
 
 
 def test_names_that_begin_alike_are_told_apart_and_no_day_twice() -> None:

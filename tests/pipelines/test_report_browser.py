@@ -26,18 +26,18 @@ HOSTILE = (
 
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report on a warehouse every name of which is hostile."""
+    """Return the report on a warehouse every name of which is hostile."""
     def make(out: Path) -> None:
         fill(out, 3_000)
         with Store.open(out / "warehouse.duckdb") as store:
             for table, key, columns in (
-                    ("mart.names", "family", ("name", "sentence")), ("mart.verdicts", "subject", ("detail", "reason")),
+                    ("mart.names", "family", ("name", "sentence")), ("mart.decisions", "subject", ("detail", "reason")),
                     ("core.tools", "tool", ("tool",)), ("mart.signals", "signal", ("signal",)),
-                    ("mart.families", "family", ("goal",)), ("mart.environments", "environment", ("image_left",))):
+                    ("mart.families", "family", ("goal",)), ("mart.environments", "environment", ("image_skip_reason",))):
                 for column in columns:
                     word = f"$words[1 + (hash({key}) % {len(HOSTILE)})::int]"
                     store.change(f"update {table} set {column} = {word} || {key}", words=list(HOSTILE))
-            store.change("insert into mart.verdicts select 'drift', word, false, word, word, null, null from "
+            store.change("insert into mart.decisions select 'drift', word, false, word, word, null, null from "
                          "(select unnest($words) as word)", words=list(HOSTILE))
             store.publish()
         written(out, out / "report")

@@ -31,10 +31,11 @@ def test_it_tries_again_twice(endpoint: Endpoint) -> None:
     assert len(endpoint.asked) == 3
 
 
-@pytest.mark.parametrize("failures", [[400], [401], [500, 500, 500]])
-def test_what_does_not_get_better_is_said(endpoint: Endpoint, failures: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("failures", "what"), [([400], "refuses"), ([401], "does not answer"), ([500, 500, 500], "does not answer")])
+def test_what_does_not_get_better_is_said(endpoint: Endpoint, failures: list[int], what: str) -> None:
     endpoint.failures = list(failures)
-    with pytest.raises(Unavailable, match=r"the model 'small' does not answer \(.*not now.*TRACEROOM_MODEL_URL"):
+    with pytest.raises(Unavailable, match=rf"the model 'small' {what} \(.*not now.*TRACEROOM_MODEL_URL"):
         connect(endpoint.url, "small", "k")("anything")
     assert len(endpoint.asked) == len(failures)
 

@@ -20,16 +20,15 @@ from hypothesis import strategies as st
 
 from env_builder import image
 from env_builder.exports import steps as table_of
-from env_builder.exports.trajectories import read
+from env_builder.exports.steps import read
 from env_builder.runtime import Environment
 from env_builder.runtime.trajectory import OWN, journal
 from pipelines import playing
-from pipelines.commands import looking
+from pipelines.commands import inspecting
 from pipelines.rollouts import datasets, policies, scheduling
 from pipelines.rollouts.backends import Local
-from pipelines.rollouts.groups import Group, advantages
 from pipelines.rollouts.kept import Kept, trajectories
-from pipelines.rollouts.orders import Job, ordered
+from pipelines.rollouts.orders import Group, Job, advantages, ordered
 from pipelines.rollouts.results import in_band, results, write
 from pipelines.rollouts.scheduling import Episode, rollouts
 from tests.command_line import ROOT, environ
@@ -64,7 +63,7 @@ def played(
     job: Job, folder: Path, n_groups: int | None = None, group: int = 1, n_seats: int = 2,
     deadline_s: float | None = None, task_ids: Sequence[str] = (TASK,), seed: int = 0,
 ) -> list[Any]:
-    """What the async iterator gives, in order."""
+    """Return what the async iterator gives, in order."""
     orders = ordered(job, policies.named(job).name, task_ids, n_groups, group, seed)
 
     async def go(kept: Kept) -> list[Any]:
@@ -108,7 +107,7 @@ def test_the_oracle_earns_everything_and_the_same_command_adds_nothing(
         about = row["extra"][OWN]
         assert env.grade_journal(about["task_id"], journal(row)).reward == about["reward"] == 1.0
     bands = [json.loads(line) for line in (out / "difficulty.jsonl").read_text().splitlines()]
-    assert len(bands) == n_tasks and {row["band"] for row in bands} == {"mostly"}
+    assert len(bands) == n_tasks and {row["difficulty_band"] for row in bands} == {"mostly"}
     assert in_band(out, "oracle", "rarely", [row["task_id"] for row in bands]) == []
     steps = read(out / "datasets")
     assert steps.filter(kind="result")["tier"].null_count() == 0 and steps.filter(kind="result")["state_hash"].null_count() == 0
@@ -130,7 +129,7 @@ def test_rooms_apart_give_the_same_trajectories(room: Path, tmp_path: Path) -> N
     assert row["extra"][OWN]["reward"] == 1.0 and row["extra"][OWN]["n_refused"] == 1
     assert [each["kind"] for each in journal(row)] == ["say", "call", "call", "finish"]
     assert row["agent"]["tool_definitions"][0]["function"]["description"].endswith("\u2028 😀")
-    again = list(playing.graded_journals(room, None, tmp_path / "process" / "trajectories.jsonl", {}, playing.Asked()))
+    again = list(playing.graded_journals(room, None, tmp_path / "process" / "trajectories.jsonl", {}))
     assert [each["reward"] for each in again] == [1.0]
 
 
@@ -152,7 +151,7 @@ def test_known_ways_hold_whatever_names_an_episode_gives(sample_environment: Pat
 
 
 def answers(asked: dict[str, Any]) -> dict[str, Any]:
-    """A model that asks, then makes two calls side by side, then tells."""
+    """Return a model that asks, then makes two calls side by side, then tells."""
     said = [message for message in asked["messages"] if message["role"] == "assistant"]
     tools = {tool["function"]["name"] for tool in asked["tools"]}
     assert tools == {"open_door", "read_sign"}
@@ -219,7 +218,7 @@ def test_killed_midway_nothing_is_lost_and_nothing_twice(room: Path, tmp_path: P
     act = (f"while os.path.exists({str(halt)!r}) and os.path.exists({str(file)!r}) and "
            f"open({str(file)!r}, 'rb').read().count(b'\\n') >= 7: time.sleep(0.01)")  # so that it is killed before the end
     policy = script(tmp_path, PACING.format(pause=0, act=act))
-    command = ["rollout", str(room), "--policy", policy, "--n", "20", "--group", "2", "--parallel", "4"]
+    command = ["rollout", str(room), "--policy", policy, "--tasks", "20", "--group", "2", "--parallel", "4"]
     line = [sys.executable, "-m", "pipelines", *command]
     process = subprocess.Popen(line, cwd=ROOT, env=environ(), stderr=subprocess.DEVNULL)
     until(lambda: process.poll() is not None or (file.exists() and file.read_bytes().count(b"\n") >= 7))
@@ -321,10 +320,10 @@ def test_the_list_of_tasks_tells_who_succeeded_how_often(room: Path, capsys: pyt
     played(Job(str(room), None, "replay"), folder, group=2)
     with Kept(folder) as kept:
         write(folder, kept.episodes)
-    looking.tasks(room, json=True)
+    inspecting.tasks(room, json=True)
     (row,) = json.loads(capsys.readouterr().out)
     assert {name: row["rollouts"][0][name] for name in ("policy", "n", "n_good")} == {"policy": "replay", "n": 2, "n_good": 1}
-    looking.tasks(room)
+    inspecting.tasks(room)
     assert "replay: 1 of 2" in capsys.readouterr().err
     assert in_band(folder, "replay", "rarely", [TASK]) == [] and in_band(folder, "other", "rarely", [TASK]) == [TASK]
 
@@ -335,7 +334,7 @@ def test_ids_hang_on_what_is_played_and_on_nothing_else(room: Path) -> None:
     assert len(set(ids)) == 6
     assert ids == [order.episode_id for order in ordered(job._replace(on="processes"), "oracle", [TASK], 3, 2, 0)]
     assert ids[2:] == [order.episode_id for order in ordered(job, "oracle", [TASK], 2, 2, 1)]
-    for other, name in ((job._replace(conditions=("faults",)), "oracle"), (job, "replay")):
+    for other, name in ((job._replace(perturbations=("faults",)), "oracle"), (job, "replay")):
         assert not set(ids) & {order.episode_id for order in ordered(other, name, [TASK], 3, 2, 0)}
 
 
@@ -383,9 +382,9 @@ def test_a_ray_worker_that_dies_costs_nothing(room: Path, ray_python: Path, tmp_
     policy = script(tmp_path, PACING.format(pause=0.05, act=act))
     packages = [path for path in sys.path if path.endswith("site-packages")]
     done = subprocess.run(
-        [ray_python, "-m", "pipelines", "rollout", room, "--policy", policy, "--n", "10", "--group", "2", "--on", "ray",
-         "--parallel", "2", "--json"], capture_output=True, text=True, check=False, timeout=300, cwd=tmp_path,
-        env=environ() | {"PYTHONPATH": os.pathsep.join([str(ROOT), *packages])})
+        [ray_python, "-m", "pipelines", "rollout", room, "--policy", policy, "--tasks", "10", "--group", "2",
+         "--executor", "ray", "--parallel", "2", "--json"], capture_output=True, text=True, check=False, timeout=300,
+        cwd=tmp_path, env=environ() | {"PYTHONPATH": os.pathsep.join([str(ROOT), *packages])})
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert died.exists() and len(set(seen.read_text().split())) >= 3

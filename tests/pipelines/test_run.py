@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.ingesting import something_to_read
+from pipelines.ingestion.ingest import something_to_read
 from pipelines.settings import Settings
 from pipelines.stages import STAGES
 from tests.command_line import ROOT, environ, process
@@ -28,7 +28,7 @@ RUN = ("run", "--no-image", "--json")
 
 @pytest.fixture
 def first(run_once: tuple[Path, str], tmp_path: Path) -> tuple[Path, dict[str, Any]]:
-    """A finished run over `logs`: a folder of one's own, and what it printed."""
+    """Return a finished run over `logs`: a folder of one's own, and what it printed."""
     folder, printed = run_once
     out = tmp_path / "out"
     shutil.copytree(folder, out)  # with the times of change, by which a published copy is known to be the newest
@@ -46,7 +46,7 @@ def test_a_run_says_what_it_made(first: tuple[Path, dict[str, Any]], traceroom: 
     for environment in made["environments"]:
         assert json.loads((Path(environment["path"]) / "manifest.json").read_text())["n_tasks"] == environment["n_tasks"]
         assert (Path(environment["rewards"]) / "rubrics.jsonl").is_file()
-        assert environment["image_left"] == "--no-image was given"
+        assert environment["image_skip_reason"] == "--no-image was given"
     assert made["left"] == json.loads(json.dumps([
         {"stage": row["stage"], "reason": row["reason"], "n": row["n"]}
         for row in json.loads(traceroom("show", "--out", out, "--json").stdout) if not row["kept"]]))
@@ -156,7 +156,7 @@ def test_a_run_stopped_by_hand_says_so_and_goes_on(
     out, _ = first
     resumed = tmp_path / "resumed"
     done = kill_and_resume(logs, resumed, stage, delay_s, traceroom, signal.SIGINT)
-    assert done.returncode == 130 and done.stderr.endswith("the same command goes on from there.\n"), done.stderr
+    assert done.returncode == 130 and done.stderr.endswith("run the same command again to continue.\n"), done.stderr
     assert "Stopped." in done.stderr and "Traceback" not in done.stderr
     assert files(out) == files(resumed) and same(tables(out), tables(resumed)) == []
 
@@ -198,7 +198,7 @@ def test_a_bad_line_is_named_and_the_rest_goes_on(logs: Path, tmp_path: Path, tr
     done = traceroom(*RUN, logs, "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["n_sessions"] == 20
-    left = json.loads(traceroom("show", "--left", "--out", tmp_path / "out", "--json").stdout)
+    left = json.loads(traceroom("show", "--rejected", "--out", tmp_path / "out", "--json").stdout)
     (bad,) = [row for row in left if row["reason"] == "unreadable_record"]
     assert bad["file"] == str(file) and bad["line"] == 5 and f"{file.name}, line 5" in bad["detail"]
     assert f"{file.name}, line 5" in done.stderr, "said at once, on stderr"
@@ -208,7 +208,7 @@ def test_a_bad_line_is_named_and_the_rest_goes_on(logs: Path, tmp_path: Path, tr
 @pytest.mark.parametrize(("arguments", "says"), [
     (("nowhere.jsonl",), r"nowhere.jsonl: there is no such file or folder; give the path of your logs."),
     (("LOGS", "--config", "none.toml"), "none.toml: there is no such file; give --config the path of a TOML file."),
-    (("LOGS", "--only", "nothing_here"), "there is nothing to read"),
+    (("LOGS", "--include", "nothing_here"), "there is nothing to read"),
     (("LOGS", "--out", "LOGS/tools.json"), "tools.json: this is a file; give --out a folder."),
 ])
 def test_what_cannot_run_says_so_in_one_sentence(
@@ -227,7 +227,7 @@ def test_a_folder_that_is_not_there_to_leave_out_is_named(logs: Path, tmp_path: 
         return something_to_read(Settings(logs=(str(logs),), out=str(tmp_path), without=without, only=only))
 
     assert unmatched("feedback") == unmatched() == unmatched(only=("logs",)) == []
-    assert unmatched("feedbak", "feedback", only=("logs", "log")) == ["--only log", "--without feedbak"]
+    assert unmatched("feedbak", "feedback", only=("logs", "log")) == ["--include log", "--exclude feedbak"]
 
 
 def test_an_out_that_cannot_be_made_is_said_in_one_sentence(logs: Path, traceroom: Traceroom) -> None:
@@ -252,6 +252,7 @@ def test_the_configuration_is_obeyed(logs: Path, tmp_path: Path, traceroom: Trac
         assert sorted(good) == sorted(certain) and 0 < len(good) < 20
 
 
+@pytest.mark.slow
 def test_an_instance_of_ones_own_is_kept_in_its_home(
     logs: Path, tmp_path: Path, traceroom: Traceroom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -280,7 +281,7 @@ def test_what_was_deleted_is_made_again(ran: Path, tmp_path: Path, traceroom: Tr
     out = tmp_path / "out"
     shutil.copytree(ran, out)
     written = files(out)
-    for harmed in ("environments", "datasets", "withheld"):
+    for harmed in ("environments", "datasets", "unverified"):
         shutil.rmtree(out / harmed)
     min((out / "rewards").glob("*/rewards.json")).unlink()
     done = traceroom(*RUN, SAMPLE, "--out", out)

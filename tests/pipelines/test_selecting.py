@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from pipelines.rules import broken
-from pipelines.selecting import since
+from pipelines.building.sessions import since
+from pipelines.quality.rules import broken
 from tests.pipelines.conftest import Traceroom, part_of_sample
 from warehouse.errors import InputError
 from warehouse.store import Store
@@ -71,14 +71,14 @@ def test_a_run_builds_from_what_is_chosen_and_says_what_it_left(logs: Path, tmp_
     assert done.returncode == 0 and "is promoted" in done.stderr, done.stderr
     with Store.published(out / "warehouse.duckdb") as store:
         assert store.count("core.sessions") == 6 and broken(store) == []
-        left = store.read("select count(*) as n, any_value(detail) as says from mart.verdicts where reason = 'not_selected'")
+        left = store.read("select count(*) as n, any_value(detail) as says from mart.decisions where reason = 'not_selected'")
         assert left.row(0) == (14, "The run was told --limit 6; run without it to build from all.")
         told, called = (store.read(f"select sum({n})::bigint from {table}").item() for n, table in (
             ("n_calls", "core.tools"), ("(kind = 'call')::integer", "core.turns")))
         assert told == called > 0, "calls are counted of the sessions that are chosen"
         newest = store.read("select min(started_at) from core.sessions").item()
         assert store.read(
-            "select count(distinct session_id) from core.events where session_id in (select subject from mart.verdicts "
+            "select count(distinct session_id) from core.events where session_id in (select subject from mart.decisions "
             "where reason = 'not_selected') group by session_id having min(happened_at) > $newest", newest=newest).is_empty()
     missing = traceroom("run", logs, "--out", out, "--no-image", "--service", "nobody")
     assert missing.returncode == 2 and "no service 'nobody'; there are: " in missing.stderr

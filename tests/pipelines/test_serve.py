@@ -23,8 +23,8 @@ from mcp.shared.exceptions import MCPError
 
 from env_builder import image
 from env_builder.runtime import Environment
-from pipelines.serving import mcp_app
-from pipelines.serving.rollouts import Rollout
+from pipelines.serving import mcp_server
+from pipelines.serving.sessions import Rollout
 from tests.conftest import ROOT
 from tests.endpoint import answering
 from tests.rooms import OPEN, TASK, write_room
@@ -46,8 +46,8 @@ def started(room: Path, *options: str, **variables: str) -> tuple[subprocess.Pop
     )  # fmt: skip
     assert process.stderr
     for line in process.stderr:
-        if found := re.search(r"http://\S+/mcp", line):
-            return process, found.group()
+        if match := re.search(r"http://\S+/mcp", line):
+            return process, match.group()
     raise AssertionError(f"it ended with {process.wait()} and never answered")
 
 
@@ -81,15 +81,15 @@ def run(work: Coroutine[Any, Any, None]) -> None:
 
 
 def pids_of(environment: Path) -> list[int]:
-    """The processes that are rooms of this environment."""
+    """Return the processes that are rooms of this environment."""
     if not Path("/proc/self/cmdline").exists():
         pytest.skip("processes are looked up in /proc, which this system lacks")
-    found = []
+    pids = []
     for process in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             if f"{environment}/runtime\0".encode() in process.read_bytes():
-                found.append(int(process.parent.name))
-    return found
+                pids.append(int(process.parent.name))
+    return pids
 
 
 def test_the_official_client_plays_an_episode_a_session(url: str, journals: Path) -> None:
@@ -130,15 +130,15 @@ def test_calls_of_one_session_at_once_are_taken_in_turn(url: str) -> None:
     async def play() -> None:
         async with streamable_http_client(url) as streams, ClientSession(*streams) as session:
             await session.initialize()
-            told: list[str] = []
+            answers: list[str] = []
 
             async def ask() -> None:
-                told.append((await session.call_tool("read_sign", {"at": "gate"})).content[0].text)
+                answers.append((await session.call_tool("read_sign", {"at": "gate"})).content[0].text)
 
             async with anyio.create_task_group() as group:
                 for _ in range(5):
                     group.start_soon(ask)
-            assert told == ["Mind the gap\n — 雨"] * 5
+            assert answers == ["Mind the gap\n — 雨"] * 5
 
     run(play())
 
@@ -234,7 +234,7 @@ def test_sessions_choose_tasks_and_wait_their_turn(tmp_path: Path, url: str) -> 
             assert (await raw.open("?seed=x")).status_code == 400
             fixed = await Raw(url, http).open(f"?task={TASK}")
             assert fixed.status_code == 400 and "plays one task" in fixed.json()["error"]["message"]
-            opened = await asyncio.gather(*(raw.open(f"?task={TASK[:8]}&seed=3&conditions=latency") for _ in range(8)))
+            opened = await asyncio.gather(*(raw.open(f"?task={TASK[:8]}&seed=3&perturbations=latency") for _ in range(8)))
             sessions = [one.headers["mcp-session-id"] for one in opened if one.status_code == 200]
             assert len(sessions) == 3
             beyond = [one for one in opened if one.status_code != 200]
@@ -248,7 +248,7 @@ def test_sessions_choose_tasks_and_wait_their_turn(tmp_path: Path, url: str) -> 
     finally:
         stopped(process)
     row = json.loads(kept.read_text())
-    assert (row["task_id"], row["seed"], row["conditions"], len(row["journal"])) == (TASK, 3, ["latency"], 1)
+    assert (row["task_id"], row["seed"], row["perturbations"], len(row["journal"])) == (TASK, 3, ["latency"], 1)
 
 
 def test_a_session_that_nobody_touches_expires(tmp_path: Path) -> None:
@@ -278,10 +278,10 @@ def test_a_session_that_asks_faster_than_it_is_answered_is_told_to_wait(url: str
         async with httpx2.AsyncClient(timeout=PATIENCE_S, limits=httpx2.Limits(max_connections=200)) as http:
             raw = Raw(url, http)
             session = (await raw.open()).headers["mcp-session-id"]
-            told = await asyncio.gather(*(raw.read(session) for _ in range(120)))
-            states = {one.status_code for one in told}
+            replies = await asyncio.gather(*(raw.read(session) for _ in range(120)))
+            states = {one.status_code for one in replies}
             assert states <= {200, 429} and 200 in states
-            assert all(one.headers["retry-after"] == "1" for one in told if one.status_code == 429)
+            assert all(one.headers["retry-after"] == "1" for one in replies if one.status_code == 429)
             assert (await raw.read(session)).status_code == 200
 
     run(play())
@@ -300,7 +300,7 @@ def test_a_room_that_is_killed_is_told_and_the_next_session_has_another(tmp_path
             for pid in pids_of(own):
                 os.kill(pid, signal.SIGKILL)
             error = (await raw.read(session)).json()["error"]["message"]
-            assert "the room is gone" in error and "begin another episode" in error
+            assert "the environment process is gone" in error and "begin another episode" in error
             another = (await raw.open()).headers["mcp-session-id"]
             assert "result" in (await raw.read(another)).json()
 
@@ -310,9 +310,9 @@ def test_a_room_that_is_killed_is_told_and_the_next_session_has_another(tmp_path
         stopped(process)
 
 
-def test_the_real_thing_conditions_and_a_model_answer(tmp_path: Path) -> None:
+def test_the_real_thing_perturbations_and_a_model_answer(tmp_path: Path) -> None:
     own = write_room(tmp_path / "hall")
-    (own / "conditions.jsonl").write_text(json.dumps({
+    (own / "perturbations.jsonl").write_text(json.dumps({
         "tool": "read_sign", "n_calls": 9, "n_timed": 9, "latency_ms": [10.0, 40.0], "fault_rate": 0, "faults": []}) + "\n")
     (tmp_path / "signs.py").write_text("def read(at):\n    return 'wet paint on the ' + at\n")
     (tmp_path / "rooms.toml").write_text(f'[bindings]\nread_sign = "python:{tmp_path}/signs.py:read"\nfly = "http:elsewhere"\n')
@@ -333,7 +333,7 @@ def test_the_real_thing_conditions_and_a_model_answer(tmp_path: Path) -> None:
 
     with answering(model) as endpoint:
         process, url = started(
-            own, "--task", TASK, "--journals", str(kept), "--config", str(tmp_path / "rooms.toml"), "--condition", "latency",
+            own, "--task", TASK, "--journals", str(kept), "--config", str(tmp_path / "rooms.toml"), "--perturbation", "latency",
             "--ask", TRACEROOM_MODEL="small", TRACEROOM_MODEL_URL=endpoint.url)
         try:
             run(play(url))
@@ -342,20 +342,20 @@ def test_the_real_thing_conditions_and_a_model_answer(tmp_path: Path) -> None:
         assert len(endpoint.asked) == 2
     row = json.loads(kept.read_text())
     assert [step["tier"] for step in row["journal"]] == ["bound", "model", "unknown"]
-    assert (row["conditions"], list(row["bindings"]), row["ask"]) == (["latency"], ["read_sign"], True)
+    assert (row["perturbations"], list(row["bindings"]), row["ask"]) == (["latency"], ["read_sign"], True)
 
 
 def test_what_cannot_be_served_is_refused_at_once(room: Path) -> None:
     with pytest.raises(InputError, match="no task 'none' in this environment"):
-        mcp_app.application(room, Rollout("none"))
-    with pytest.raises(InputError, match="no condition 'weather'"):
-        mcp_app.application(room, Rollout(TASK, conditions=("weather",)))
-    with pytest.raises(InputError, match=r"reaches nothing that is bound; serve without --container"):
-        mcp_app.application(room, Rollout(TASK, bindings={"read_sign": "python:json:dumps"}), container=True)
+        mcp_server.application(room, Rollout("none"))
+    with pytest.raises(InputError, match="no perturbation 'weather'"):
+        mcp_server.application(room, Rollout(TASK, perturbations=("weather",)))
+    with pytest.raises(InputError, match=r"cannot reach bound tools.*; serve without --container"):
+        mcp_server.application(room, Rollout(TASK, bindings={"read_sign": "python:json:dumps"}), container=True)
     with pytest.raises(InputError, match=r"the environment has no image .*not asked for in"):
-        mcp_app.application(room, Rollout(TASK), container=True)
+        mcp_server.application(room, Rollout(TASK), container=True)
     with pytest.raises(InputError, match=r"cannot listen there .*choose another --port"):
-        mcp_app.serve(room, Rollout(TASK), host="192.0.2.1")
+        mcp_server.serve(room, Rollout(TASK), host="192.0.2.1")
 
 
 @pytest.mark.docker
@@ -383,4 +383,4 @@ def test_an_image_that_is_gone_is_refused(room: Path, docker_engine: None, tmp_p
     manifest = json.loads((own / "manifest.json").read_text())
     (own / "manifest.json").write_text(json.dumps(manifest | {"image": {"base": "b", "image_id": "sha256:" + "0" * 64}}))
     with pytest.raises(Unavailable, match="no such image in the engine"):
-        mcp_app.application(own, Rollout(TASK), container=True)
+        mcp_server.application(own, Rollout(TASK), container=True)

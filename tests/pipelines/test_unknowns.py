@@ -10,8 +10,9 @@ import duckdb
 from starlette.datastructures import QueryParams
 
 from pipelines.browser.pages import Browser
-from pipelines.reporting import of_tasks
-from pipelines.unknowns import NO_ANSWER
+from pipelines.inspection.coverage import NO_ANSWER
+from pipelines.inspection.views import StoreSource
+from pipelines.reporting import sections
 from tests.pipelines.conftest import Traceroom
 from warehouse.store import Store
 
@@ -20,7 +21,7 @@ def test_each_unknown_names_what_would_answer_it(run_once: tuple[Path, str], tmp
     out = Path(shutil.copytree(run_once[0], tmp_path / "out"))
     (manifest,) = out.glob("environments/*/manifest.json")
     told = json.loads(manifest.read_text())
-    done = traceroom("unknowns", "--out", out, "--json")
+    done = traceroom("coverage", "--out", out, "--json")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
     (asked,) = [row for row in rows if row["field"] == "state changes"]
@@ -36,7 +37,7 @@ def test_each_unknown_names_what_would_answer_it(run_once: tuple[Path, str], tmp
         assert found is not None
         warehouse.execute("update core.turns set content = null where tool = ?", [found[0]])
         n_calls = warehouse.execute("select count(*) from core.turns where kind = 'call'").fetchone() or ()
-    lacking = [row for row in json.loads(traceroom("unknowns", "--out", out, "--json").stdout)
+    lacking = [row for row in json.loads(traceroom("coverage", "--out", out, "--json").stdout)
                if row["field"] == "results kept whole"]
     (row,) = lacking
     assert row["tools"] == [{"tool": found[0], "n": found[1], "log": row["log"]}]
@@ -47,7 +48,7 @@ def test_what_helps_most_comes_first(run_once: tuple[Path, str], tmp_path: Path,
     out = Path(shutil.copytree(run_once[0], tmp_path / "out"))
 
     def fields() -> list[str]:
-        rows = json.loads(traceroom("unknowns", "--out", out, "--json").stdout)
+        rows = json.loads(traceroom("coverage", "--out", out, "--json").stdout)
         assert [row["gain"] for row in rows] == sorted((row["gain"] for row in rows), reverse=True)
         assert all((row["gain"] > 0) == (row["field"] not in NO_ANSWER) for row in rows)
         return [row["field"] for row in rows]
@@ -60,18 +61,18 @@ def test_what_helps_most_comes_first(run_once: tuple[Path, str], tmp_path: Path,
         warehouse.execute("update mart.outcomes set probability = null")
     assert fields()[0] == "feedback" != told[0], "nothing is known of any session"
     shutil.rmtree(out / "environments")
-    assert "state changes" in fields(), "the rooms that are withheld say it too"
+    assert "state changes" in fields(), "the rooms that are unverified say it too"
 
 
 def test_the_pages_say_what_the_command_says(run_once: tuple[Path, str], traceroom: Traceroom, tmp_path: Path) -> None:
     out = Path(shutil.copytree(run_once[0], tmp_path / "out"))
-    rows = json.loads(traceroom("unknowns", "--out", out, "--json").stdout)
+    rows = json.loads(traceroom("coverage", "--out", out, "--json").stdout)
     with Store.published(out / "warehouse.duckdb") as store:
-        section = of_tasks.unknowns(store, out)
+        section = sections.unknowns(StoreSource(store), out)
     (listed,) = section.tables
     told = [(f"{row['field']}: {row['log']}", f"{row['n']:,} of {row['of']:,} {row['unit']}") for row in rows]
     assert told and [row[1:3] for row in listed.rows] == told
-    shown = traceroom("unknowns", "--out", out).stderr
+    shown = traceroom("coverage", "--out", out).stderr
     places = [shown.index(f"{row['field']}: {row['log']}") for row in rows]
     assert places == sorted(places)
     browser = Browser(out)

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.engine import content_version
+from pipelines.running.stage import content_version
 from pipelines.settings import Settings
 from pipelines.stages import STAGES
 from tests.pipelines.conftest import Traceroom, files
@@ -23,7 +23,7 @@ from warehouse.store import Store
 
 DAY = datetime(2026, 3, 2, tzinfo=UTC)
 TEXT = st.text(alphabet='ab",\\ {}:NUL\0é', max_size=6)
-REMEMBERED = ("mart.verdicts", "raw.parts", "raw.audits", "raw.kept", "raw.privacy")
+REMEMBERED = ("mart.decisions", "raw.partitions", "raw.audits", "raw.cache", "raw.privacy")
 """What a stage finds of its own last time, and what never changes in a warehouse."""
 ROWS = st.lists(st.tuples(TEXT, st.none() | st.just(DAY), TEXT), max_size=6, unique_by=lambda row: row[0])
 
@@ -65,7 +65,7 @@ def test_what_gave_the_same_rows_lets_the_rest_be(run_once: tuple[Path, str], tm
     assert computed == ["extract", "sessions", "datasets", "funnel"], "only these read what the ledger names"
     assert files(out) == before
     with Store.published(out / "warehouse.duckdb") as store:
-        tables = [table for stage in STAGES for table in stage.tables if table != "mart.verdicts"]
+        tables = [table for stage in STAGES for table in stage.table_names if table != "mart.decisions"]
         assert {table: content_version(store, table) for table in tables} == {table: store.version(table) for table in tables}
 
 
@@ -94,7 +94,7 @@ def test_a_stage_reads_what_it_stands_on(
         spying("write_parquet", 1)
         for stage in (stage for stage in STAGES if not stage.always):
             seen.clear()
-            stage.work(store, told_so)
+            stage.run(store, told_so)
             assert seen, "the spy sees nothing"
-            below = {table for other in STAGES if other.name in stage.after for table in other.tables}
-            assert seen - below <= {*stage.tables, *REMEMBERED}, stage.name
+            below = {table for other in STAGES if other.name in stage.after for table in other.table_names}
+            assert seen - below <= {*stage.table_names, *REMEMBERED}, stage.name

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import duckdb
 import polars as pl
 import pytest
 
 from tests.lakes import in_files
 from tests.warehouse.test_store import TABLES, feedback
 from warehouse import records
-from warehouse.catalogs import catalog_of, remember, url_of
+from warehouse.catalogs import catalog_of, record_url, url_of
 from warehouse.errors import InputError, Missing, NotAWarehouse, StoreError
+from warehouse.schema import columns_of
 from warehouse.store import Store
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "out" / "warehouse.duckdb"
-    remember(path, in_files(tmp_path))
+    record_url(path, in_files(tmp_path))
     return path
 
 
@@ -66,21 +68,44 @@ def test_readers_see_the_published_snapshot(path: Path) -> None:
     ("ducklake:postgres://me:secret@db/x?data=/rows", "a password stands in the URL")])
 def test_a_url_that_is_none_is_refused(tmp_path: Path, url: str, says: str) -> None:
     with pytest.raises(InputError, match=says) as error:
-        remember(tmp_path / "warehouse.duckdb", url)
+        record_url(tmp_path / "warehouse.duckdb", url)
     assert "secret" not in str(error.value) and not list(tmp_path.iterdir())
+
+
+def test_a_lake_of_version_2_gets_todays_names(path: Path) -> None:
+    with duckdb.connect() as old:
+        old.execute((Path(__file__).parent / "schemas" / "version_2.sql").read_text("utf-8"))
+        tables = columns_of(old)
+    lake = catalog_of(path)
+    connection = lake.connect(write=True)
+    for schema in ("raw", "core", "mart"):
+        connection.execute(f"create schema if not exists {schema}")
+    for table, columns in tables.items():
+        connection.execute(f"create table {table} ({', '.join(f'{column.name} {column.kind}' for column in columns)})")
+    connection.execute("create view mart.funnel as select stage, count(*) as n from mart.verdicts group by stage")
+    for row in ("raw.schema_version values (2, 'of version 2')", "raw.places values ('p', 'f', 1, 2)",
+                "raw.files values ('f', null, 'main', 'p', 3, 0, 'chat', 1, 1, null, now(), true)",
+                "mart.verdicts values ('extract', 'f:1', false, 'duplicate_record', 'It is there.', 'f', 1)"):
+        connection.execute(f"insert into {row}")
+    lake.close(connection)
+    with Store.open(path) as store:
+        assert store.read("select file_id, chunk from raw.files").rows() == [("f", 3)]
+        assert store.count("raw.locations") == 1
+        assert store.read("select stage, reason, n from mart.funnel").rows() == [("extract", "duplicate_record", 1)]
+        assert store.table("mart.tasks").schema == pl.Schema(records.frame_schema(records.Task))
 
 
 def test_a_lake_that_does_not_open_is_not_remembered(tmp_path: Path) -> None:
     path = tmp_path / "out" / "warehouse.duckdb"
     with pytest.raises(StoreError, match="the lake cannot be opened"):
-        remember(path, f"ducklake:{tmp_path / 'nowhere' / 'catalog.ducklake'}?data={tmp_path / 'rows'}")
+        record_url(path, f"ducklake:{tmp_path / 'nowhere' / 'catalog.ducklake'}?data={tmp_path / 'rows'}")
     assert not path.parent.exists()
-    remember(path, in_files(tmp_path))   # the URL, corrected
+    record_url(path, in_files(tmp_path))   # the URL, corrected
     assert url_of(path) == in_files(tmp_path)
 
 
 def test_a_folder_has_one_warehouse(path: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has its warehouse in ducklake:"):
-        remember(path, in_files(tmp_path / "other"))
+        record_url(path, in_files(tmp_path / "other"))
     with Store.open(tmp_path / "file" / "warehouse.duckdb"), pytest.raises(InputError, match=r"in warehouse\.duckdb already"):
-        remember(tmp_path / "file" / "warehouse.duckdb", in_files(tmp_path))
+        record_url(tmp_path / "file" / "warehouse.duckdb", in_files(tmp_path))

@@ -1,4 +1,4 @@
-"""An error is one sentence: where, what, the mend."""
+"""An error is one sentence: where, what, the hint."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def every(kind: type[TraceroomError]) -> list[type[TraceroomError]]:
 
 
 def test_the_sentence() -> None:
-    assert str(InputError("this is no JSON", "a.jsonl, line 3", "mend the line")) == (
-        "a.jsonl, line 3: this is no JSON; mend the line.")
+    assert str(InputError("this is no JSON", "a.jsonl, line 3", "hint the line")) == (
+        "a.jsonl, line 3: this is no JSON; hint the line.")
     assert str(InputError("nothing to read")) == "nothing to read."
 
 

@@ -24,7 +24,7 @@ with writing(Path(sys.argv[1]), "a run over logs", lambda who: print("waits for"
 
 
 def started(path: Path) -> subprocess.Popen[str]:
-    """A process that takes the lock, and gives it back when its input ends."""
+    """Return a process that takes the lock, and gives it back when its input ends."""
     return subprocess.Popen(
         [sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
 
@@ -62,7 +62,7 @@ def test_a_second_writer_waits_and_is_told_for_whom(tmp_path: Path) -> None:
     assert other.wait() == 0 and other.stdout and not other.stdout.read()
 
 
-def test_who_waits_too_long_is_told_the_mend(tmp_path: Path) -> None:
+def test_who_waits_too_long_is_told_the_hint(tmp_path: Path) -> None:
     path = tmp_path / "warehouse.duckdb"
     other = hold(path)
     with pytest.raises(Busy, match=rf"a run over logs \(process {other.pid} .*nothing is lost"), \

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from warehouse import records
 from warehouse.catalogs import DuckDBFile
 from warehouse.errors import Missing, NotAWarehouse, SchemaTooNew, SchemaTooOld, StoreError
+from warehouse.schema import layout
 from warehouse.store import SCHEMA_VERSION, Store, published_path
 
 TABLES = {
-    "raw.files": records.File, "raw.places": records.Place, "raw.records": records.RawRecord,
+    "raw.files": records.File, "raw.locations": records.FileLocation, "raw.records": records.RawRecord,
     "raw.quarantine": records.Quarantined, "raw.privacy": records.PrivacyState, "raw.people": records.Person,
     "raw.declarations": records.Declaration, "raw.forgotten": records.Forgotten,
     "core.events": records.Event, "core.sessions": records.Session, "core.turns": records.Turn,
@@ -31,7 +32,7 @@ TABLES = {
     "mart.names": records.FamilyName, "mart.sentences": records.Sentence, "mart.facts": records.Fact,
     "mart.recorded": records.Recorded, "mart.behaviours": records.Behaviour, "mart.rubrics": records.Rubric,
     "mart.variants": records.Variant,
-    "mart.environments": records.EnvironmentRow, "mart.datasets": records.Dataset, "mart.verdicts": records.Verdict,
+    "mart.environments": records.EnvironmentRow, "mart.datasets": records.Dataset, "mart.decisions": records.Decision,
 }
 
 
@@ -57,7 +58,7 @@ def test_a_table_has_the_columns_of_its_record(path: Path, table: str) -> None:
 def test_every_table_has_a_record(path: Path) -> None:
     with Store.open(path) as store:
         names = store.read("select schema_name || '.' || table_name as name from duckdb_tables() order by all")["name"]
-    assert set(names) - {"raw.schema_version", "raw.stages", "raw.parts", "raw.audits", "raw.kept"} == set(TABLES)
+    assert set(names) - {"raw.schema_version", "raw.stages", "raw.partitions", "raw.audits", "raw.cache"} == set(TABLES)
 
 
 @settings(max_examples=25, deadline=None)
@@ -164,7 +165,7 @@ def test_a_missing_warehouse_is_not_made_by_looking(path: Path) -> None:
 
 
 def older(path: Path, *changes: str, version: int = SCHEMA_VERSION) -> None:
-    """A warehouse as an older (or newer) Traceroom left it."""
+    """Make a warehouse as an older (or newer) Traceroom left it."""
     Store.open(path).close()
     with duckdb.connect(str(path)) as connection:
         for change in changes:
@@ -181,11 +182,41 @@ def test_an_older_warehouse_is_brought_up_to_date(path: Path) -> None:
         Store.open(path, write=False)
     with Store.open(path) as store:
         assert store.table("mart.tasks").schema == pl.Schema(records.frame_schema(records.Task))
-        derived = ("mart.rubrics", "raw.stages", "raw.parts")
+        derived = ("mart.rubrics", "raw.stages", "raw.partitions")
         assert [store.count(table) for table in derived] == [0, 0, 0], "what is derived is computed again"
         assert store.table("raw.files")["file_id"].to_list() == ["f"], "what was read stays"
     with Store.open(path, write=False) as store:
         assert store.read("select version from raw.schema_version").item() == SCHEMA_VERSION
+
+
+def test_a_warehouse_of_version_2_gets_todays_names_and_keeps_what_was_read(path: Path) -> None:
+    path.parent.mkdir(exist_ok=True)
+    with duckdb.connect(str(path)) as connection:
+        connection.execute((Path(__file__).parent / "schemas" / "version_2.sql").read_text("utf-8"))
+        for row in (
+            "raw.schema_version values (2, 'of version 2')",
+            "raw.files values ('f', null, 'main', 'p', 3, 0, 'chat', 1, 1, null, now(), true)",
+            "raw.places values ('p', 'f', 1, 2)",
+            "raw.records values ('r', 'f', 1, 0, 1, null, 'duplicate_record')",
+            "raw.kept values ('tasks', 'k', 'c', 'x'::blob)", "raw.parts values ('world', 's', 'd', '[]')",
+            "raw.stages values ('tasks', 'd', '{}', 0, '{}', now())",
+            "mart.verdicts values ('extract', 'f:1', false, 'duplicate_record', 'It is there.', 'f', 1)"):
+            connection.execute(f"insert into {row}")
+    with pytest.raises(SchemaTooOld, match="bring it up to date"):
+        Store.open(path, write=False)
+    with Store.open(path) as store:
+        assert store.read("select version from raw.schema_version").item() == SCHEMA_VERSION == 3
+        assert store.read("select file_id, chunk from raw.files").rows() == [("f", 3)]
+        assert store.read("select path, file_id from raw.locations").rows() == [("p", "f")]
+        assert store.read("select record_id, reject_reason from raw.records").rows() == [("r", "duplicate_record")]
+        assert store.read("select stage, reason, n from mart.funnel").rows() == [("extract", "duplicate_record", 1)]
+        assert [store.count(table) for table in ("raw.stages", "raw.cache", "raw.partitions")] == [0, 0, 0]
+        there = store.read("select schema_name || '.' || table_name as name from duckdb_tables()")["name"].to_list()
+        assert sorted(there) == sorted(layout().columns)
+        store.append_new("raw.files", store.table("raw.files"))
+        assert store.count("raw.files") == 1, "its key still holds"
+    with Store.open(path, write=False) as store:
+        assert store.table("raw.files").schema == pl.Schema(records.frame_schema(records.File))
 
 
 def test_an_older_warehouse_that_keeps_other_columns_is_refused_and_left_alone(path: Path) -> None:

@@ -25,7 +25,7 @@ def test_the_tables_and_the_room_agree_at_every_instant(tmp_path: Path, fed: boo
             at = EPOCH + timedelta(hours=hours, seconds=1)
             found = {(kind, key): (value, known) for kind, key, value, known, *_ in store.world_at("main", at).iter_rows()}
             holds = {
-                (row["entity_class"], row["key"]): (row["value"], row["known"]) for row in shared.iter_rows(named=True)
+                (row["entity_class"], row["key"]): (row["value"], row["derivation"]) for row in shared.iter_rows(named=True)
                 if (row["valid_from"] is None or row["valid_from"] <= at) and (row["valid_to"] is None or at < row["valid_to"])}
             assert found == holds, instant(at)
         assert store.world_at("elsewhere", EPOCH).is_empty()

@@ -24,14 +24,14 @@ def grade(directory: Path, journal: Path, out: Path) -> int:
     room = play.open(directory)
     (task,) = room.tasks
     rows = json.loads(journal.read_text("utf-8"))
-    found = room.grade(task["task_id"], rows if isinstance(rows, list) else [])
-    findings = [check._asdict() for check in found.checks]
-    told = {"digest": room.digest, "task_id": task["task_id"], "reward": found.reward, "checks": findings}
-    (out / "findings.json").write_text(json.dumps(told, ensure_ascii=False, indent=1, default=str) + "\n", "utf-8")
-    print(found)
-    if found.reward is None:
+    result = room.grade(task["task_id"], rows if isinstance(rows, list) else [])
+    findings = [check._asdict() for check in result.checks]
+    accepted = {"digest": room.digest, "task_id": task["task_id"], "reward": result.reward, "checks": findings}
+    (out / "findings.json").write_text(json.dumps(accepted, ensure_ascii=False, indent=1, default=str) + "\n", "utf-8")
+    print(result)
+    if result.reward is None:
         return 3
-    (out / "reward.json").write_text(json.dumps({"reward": found.reward}) + "\n", "utf-8")
+    (out / "reward.json").write_text(json.dumps({"reward": result.reward}) + "\n", "utf-8")
     return 0
 
 

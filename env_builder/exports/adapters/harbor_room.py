@@ -1,21 +1,21 @@
-"""The room of a Harbor task: a process of a user of its own in the agent's container, and the one way to it, a Unix socket.
+"""The environment of a Harbor task: a process of its own user in the agent's container, reached by a Unix socket alone.
 
-    python3 harbor_room.py start      as root: begin the room where none runs, and wait until it answers; the task's healthcheck
-    python3 harbor_room.py serve      the room itself
+    python3 harbor_room.py start      as root: start the environment if none runs, and wait until it answers (the healthcheck)
+    python3 harbor_room.py serve      the environment itself
 
 In: the kit beside this module, with the one task that is played. Out: `/tools/tools.py` reaches the tools and the user; the
-journal stands in `/journal/journal.json`, rewritten after each move, where the room's user alone may write. Standard library
-only. Only this user may read the kit: the agent has another one, and root is Harbor's.
+journal is in `/journal/journal.json`, rewritten after each step, where the environment's user alone may write. MCP and the
+socket are those of the kit's own runtime. Standard library only. Only this user may read the kit: the agent has another one,
+and root is Harbor's.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import socket
-import socketserver
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -27,101 +27,69 @@ except ImportError:  # run as a file, from its own folder alone
     import play  # type: ignore[import-not-found,no-redef]
 
 HERE = Path(__file__).resolve().parent
-PLACE = os.environ.get("TOOLS_SOCKET", "/run/room/tools.sock")
+SOCKET = os.environ.get("TOOLS_SOCKET", "/run/room/tools.sock")
 JOURNAL = Path(os.environ.get("ROOM_JOURNAL", "/journal/journal.json"))
 USER = 10001
-MAX_LINE = 1 << 20
 WAIT_S = 120.0
-VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-"""Revisions of MCP that are spoken."""
 
 
-class Table:
-    """The episode that all programs of the agent share."""
+class HarborServer:
+    """Answers the requests of all programs of the agent about one episode."""
 
     def __init__(self, directory: Path) -> None:
-        self._room = play.open(directory)
-        (task,) = self._room.tasks
-        self._episode = self._room.begin(task["task_id"])
-        self._alone = threading.Lock()
-        self._keep()
+        self._environment = play.open(directory)
+        self._mcp: Any = importlib.import_module(f"{self._environment.runtime.__name__}.mcp")
+        (task,) = self._environment.tasks
+        self._episode = self._environment.begin(task["task_id"])
+        self._write_journal()
 
-    def answer(self, line: bytes) -> dict[str, Any] | None:
-        """The reply to a line of JSON-RPC; None to a notification."""
+    def answer(self, line: bytes | None) -> Any:
+        """Return the reply to a line of JSON-RPC; None to a notification."""
+        message = self._mcp.parse_line(line)
+        refusal = self._mcp.invalid_request(message)
+        if refusal is not None or "id" not in message or "method" not in message:
+            return refusal
+        method, params = message["method"], message.get("params")
         try:
-            message = json.loads(line)
-        except (ValueError, RecursionError):
-            return _refused(None, -32700, "the line is not JSON")
-        if not isinstance(message, dict):
-            return _refused(None, -32600, "not a JSON-RPC 2.0 object")
-        if "id" not in message:
-            return None
-        params = message.get("params")
-        with self._alone:
-            return self._done(message["id"], message.get("method"), params if isinstance(params, dict) else {})
-
-    def _done(self, identity: Any, method: Any, params: dict[str, Any]) -> dict[str, Any]:
-        result: dict[str, Any] = {}
-        if method == "initialize":
-            asked = params.get("protocolVersion")
-            result = {"protocolVersion": asked if asked in VERSIONS else VERSIONS[-1], "capabilities": {"tools": {}},
-                      "serverInfo": {"name": "room", "version": "1"}}
-        elif method == "tools/list":
-            result = {"tools": self._room.descriptors}
-        elif method == "tools/call":
-            text, is_error = self._episode.call(str(params.get("name")), params.get("arguments", {}))
-            result = {"content": [{"type": "text", "text": text}], "isError": is_error}
-        elif method == "traceroom/say" and isinstance(params.get("text"), str):
-            result = {"reply": self._episode.say(params["text"]), "ended": self._episode.ended}
-        elif method == "traceroom/finish":
-            self._episode.finish()
-        elif method != "ping":
-            return _refused(identity, -32601, f"no method {method!r} with these params")
+            result = self._result(method, params if isinstance(params, dict) else {})
+        except self._mcp.RequestError as error:
+            return self._mcp.error_reply(message["id"], error.code, str(error))
         if method not in ("initialize", "ping", "tools/list"):
-            self._keep()
-        return {"jsonrpc": "2.0", "id": identity, "result": result}
+            self._write_journal()
+        return {"jsonrpc": "2.0", "id": message["id"], "result": result}
 
-    def _keep(self) -> None:
-        beside = JOURNAL.with_suffix(".part")
-        beside.write_text(json.dumps(self._episode.journal()), "utf-8")
-        beside.replace(JOURNAL)
+    def _result(self, method: str, params: dict[str, Any]) -> Any:
+        if method == "initialize":
+            return self._mcp.handshake(params)
+        if method == "tools/list":
+            return {"tools": self._environment.descriptors}
+        if method == "tools/call":
+            text, is_error = self._episode.call(str(params.get("name")), params.get("arguments", {}))
+            return {"content": [{"type": "text", "text": text}], "isError": is_error}
+        if method == "traceroom/say" and isinstance(params.get("text"), str):
+            return {"reply": self._episode.say(params["text"]), "ended": self._episode.ended}
+        if method not in ("ping", "traceroom/finish"):
+            raise self._mcp.RequestError(self._mcp.METHOD_NOT_FOUND, f"no method {method!r} with these params")
+        if method == "traceroom/finish":
+            self._episode.finish()
+        return {}
 
-
-class Connection(socketserver.StreamRequestHandler):
-    """A program of the agent: line after line until it goes."""
-
-    server: Server
-
-    def handle(self) -> None:
-        """Answer."""
-        while (line := self.rfile.readline(MAX_LINE + 1)) and len(line) <= MAX_LINE:
-            reply = self.server.table.answer(line)
-            if reply is not None:
-                self.wfile.write(json.dumps(reply).encode() + b"\n")
-
-
-class Server(socketserver.ThreadingUnixStreamServer):
-    """Listens at the socket."""
-
-    daemon_threads = True
-
-    def __init__(self, place: str, table: Table) -> None:
-        self.table = table
-        super().__init__(place, Connection)
-        Path(place).chmod(0o666)
+    def _write_journal(self) -> None:
+        draft = JOURNAL.with_suffix(".part")
+        draft.write_text(json.dumps(self._episode.journal()), "utf-8")
+        draft.replace(JOURNAL)
 
 
 def serve() -> int | None:
     """Play the task until the container ends."""
-    table = Table(HERE)
-    Path(PLACE).unlink(missing_ok=True)
-    with Server(PLACE, table) as server:
-        server.serve_forever()
+    server = HarborServer(HERE)
+    sockets = importlib.import_module(f"{play.open(HERE).runtime.__name__}.sockets")
+    sockets.listen(Path(SOCKET), lambda: server, lambda: Path(SOCKET).chmod(0o666))
     return None
 
 
 def start() -> int | None:
-    """Begin the room where none answers; 0 once it does."""
+    """Start the environment if none answers; 0 once it does."""
     if _answers():
         return 0
     if os.fork() == 0:
@@ -138,7 +106,7 @@ def start() -> int | None:
     ends = time.monotonic() + WAIT_S
     while not _answers():
         if time.monotonic() > ends:
-            print("the room does not answer", file=sys.stderr)
+            print("the environment does not answer", file=sys.stderr)
             return 1
         time.sleep(0.05)
     return 0
@@ -146,15 +114,11 @@ def start() -> int | None:
 
 def _answers() -> bool:
     try:
-        with socket.socket(socket.AF_UNIX) as way:
-            way.connect(PLACE)
+        with socket.socket(socket.AF_UNIX) as stream:
+            stream.connect(SOCKET)
         return True
     except OSError:
         return False
-
-
-def _refused(identity: Any, code: int, text: str) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": identity, "error": {"code": code, "message": text}}
 
 
 if __name__ == "__main__":

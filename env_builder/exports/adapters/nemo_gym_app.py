@@ -8,7 +8,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
-RoomServer = importlib.import_module(f"{HERE.name}.nemo_gym_room").RoomServer
+KitServer = importlib.import_module(f"{HERE.name}.nemo_gym_room").KitServer
 
 if __name__ == "__main__":
-    RoomServer.run_webserver()
+    KitServer.run_webserver()

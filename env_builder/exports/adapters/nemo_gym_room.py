@@ -1,4 +1,4 @@
-"""The room as a resources server of NeMo Gym: a route a tool, a session an episode, and the grader behind `/verify`.
+"""The environment as a resources server of NeMo Gym: a route a tool, a session an episode, and the grader behind `/verify`.
 
 `/seed_session` begins the task that a row names (`verifier_metadata.task_id`); an agent such as `simple_agent` posts the
 arguments of a call to the tool's route and gets the answer as text. It stops at words without a call: `/verify` says these last
@@ -24,21 +24,19 @@ from nemo_gym.base_resources_server import (
 from nemo_gym.server_utils import SESSION_ID_KEY
 from pydantic import Field
 
-from . import play, routes
+from . import play
 
-ROOM = play.open(Path(__file__).parent)
-ROUTES = routes.of(ROOM.tools, ROOM.tasks)
+KIT = play.open(Path(__file__).parent)
+ROUTES = play.routes_of(KIT.tools, KIT.tasks)
 
 
 class SeedRequest(BaseSeedSessionRequest):
     """What of a row says how to begin."""
-
     verifier_metadata: dict[str, Any]
 
 
 class VerifyRequest(BaseVerifyRequest):
     """The row beside the response."""
-
     verifier_metadata: dict[str, Any]
 
 
@@ -51,26 +49,24 @@ class VerifyResponse(BaseVerifyResponse):
     checks: dict[str, bool | None]
 
 
-class RoomServer(SimpleResourcesServer):
+class KitServer(SimpleResourcesServer):
     """Any number of sessions, an episode each."""
 
     config: BaseResourcesServerConfig
     episodes: dict[str, Any] = Field(default_factory=dict, exclude=True)
 
     def setup_webserver(self) -> FastAPI:
-        """NeMo Gym's own routes, then one for every tool."""
         app = super().setup_webserver()
         app.post("/{route}")(self.call)
         return app
 
     async def seed_session(self, request: Request, body: SeedRequest) -> BaseSeedSessionResponse:
-        """Begin an episode."""
-        told = body.verifier_metadata
-        self.episodes[request.session[SESSION_ID_KEY]] = ROOM.begin(told["task_id"], int(told.get("seed") or 0))
+        accepted = body.verifier_metadata
+        self.episodes[request.session[SESSION_ID_KEY]] = KIT.begin(accepted["task_id"], int(accepted.get("seed") or 0))
         return BaseSeedSessionResponse()
 
     async def call(self, route: str, request: Request) -> PlainTextResponse:
-        """A tool's answer, byte for byte."""
+        """Return a tool's answer, byte for byte."""
         episode = self.episodes.get(request.session[SESSION_ID_KEY])
         if episode is None:
             return PlainTextResponse("no episode has begun: post to /seed_session first", status_code=400)
@@ -78,17 +74,17 @@ class RoomServer(SimpleResourcesServer):
             arguments = await request.json()
         except ValueError:
             arguments = None
-        return PlainTextResponse(_called(episode, route, arguments))
+        return PlainTextResponse(ROUTES.call(episode, route, arguments))
 
     async def verify(self, request: Request, body: VerifyRequest) -> VerifyResponse:
         """End the episode and grade it."""
-        told, output = body.verifier_metadata, body.response.output
+        accepted, output = body.verifier_metadata, body.response.output
         episode = self.episodes.pop(request.session[SESSION_ID_KEY], None)
         if episode is None:
-            episode = ROOM.begin(told["task_id"], int(told.get("seed") or 0))
+            episode = KIT.begin(accepted["task_id"], int(accepted.get("seed") or 0))
             for item in output:
                 if item.type == "function_call":
-                    _called(episode, item.name, item.arguments)
+                    ROUTES.call(episode, item.name, item.arguments)
         last = output[-1] if output else None
         if last is not None and last.type == "message":
             words = " ".join(part.text for part in last.content if part.type == "output_text")
@@ -97,12 +93,5 @@ class RoomServer(SimpleResourcesServer):
         episode.finish()
         reward = episode.reward()
         return VerifyResponse(
-            **body.model_dump(), reward=reward or 0.0, scored=reward is not None, digest=ROOM.digest,
-            checks={found["check_id"]: found["passed"] for found in episode.findings()})
-
-
-def _called(episode: play.Episode, route: str, arguments: Any) -> str:
-    if ROUTES.speak and route == ROUTES.speak:
-        text = arguments.get("text", "") if isinstance(arguments, dict) else ""
-        return episode.say(str(text)) or ""
-    return episode.call(ROUTES.tools.get(route, route), arguments)[0]
+            **body.model_dump(), reward=reward or 0.0, scored=reward is not None, digest=KIT.digest,
+            checks={check["check_id"]: check["passed"] for check in episode.findings()})

@@ -1,12 +1,12 @@
-"""The room as an environment of TRL's GRPOTrainer: its tools are methods, with types and docstrings made from their schemas.
+"""An environment of TRL's GRPOTrainer: its tools are methods, with types and docstrings made from their schemas.
 
-    from traceroom_NAME.trl_room import Room, reward
-    GRPOTrainer(model=…, environment_factory=Room, reward_funcs=reward, train_dataset=…)      # of rows of train.jsonl
+    from traceroom_NAME.trl_room import TrlEnvironment, reward
+    GRPOTrainer(model=…, environment_factory=TrlEnvironment, reward_funcs=reward, train_dataset=…)      # of rows of train.jsonl
 
 The trainer plays until the model writes without a call; `reward` says these last words to the user and grades. To be answered
 by the user before that, the model calls the tool that speaks (`ROUTES.speak`). Words beside a call are nobody's. None (NaN to
-the trainer, left out of the mean): nobody can say what the episode is worth. `GradedRoom` owns its reward (no last words),
-for those who mix environments.
+the trainer, not in the mean): the reward is unknown. `GradedTrlEnvironment` owns its reward (no last words), for those who mix
+environments.
 """
 
 from __future__ import annotations
@@ -19,25 +19,24 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, Union
 
-from . import play, routes
+from . import play
 
-ROOM = play.open(Path(__file__).parent)
-ROUTES = routes.of(ROOM.tools, ROOM.tasks, taken=("reset", "get_reward"))
+KIT = play.open(Path(__file__).parent)
+ROUTES = play.routes_of(KIT.tools, KIT.tasks, taken=("reset", "get_reward"))
 """Tools by the names of methods, among them the one that speaks."""
-Act = Callable[[play.Episode, dict[str, Any]], str]
 _SCALARS = {"string": str, "integer": int, "number": float, "boolean": bool, "null": NoneType}
 _KEPT = frozenset({"type", "description", "enum"})
 """Words of a schema that types and docstrings say; others are told as text."""
 
 
-class Room:
+class TrlEnvironment:
     """One episode at a time; the trainer makes as many as it has rollouts and resets them."""
 
-    _episode: play.Episode | None = None
+    _episode: play.KitEpisode | None = None
 
     def reset(self, task_id: str, seed: int = 0, **row: Any) -> None:
         """Begin the task of a row of the dataset; what is to be seen stands in the row's prompt."""
-        self._episode = ROOM.begin(task_id, seed)
+        self._episode = KIT.begin(task_id, seed)
 
     def _graded(self, words: str = "") -> float | None:
         episode = self._playing()
@@ -46,22 +45,22 @@ class Room:
         episode.finish()
         return episode.reward()
 
-    def _playing(self) -> play.Episode:
+    def _playing(self) -> play.KitEpisode:
         if self._episode is None:
             raise ValueError("no episode has begun: reset it to a task first")
         return self._episode
 
 
-class GradedRoom(Room):
-    """A room that grades itself, when the trainer asks it to."""
+class GradedTrlEnvironment(TrlEnvironment):
+    """An environment that grades itself, when the trainer asks it to."""
 
     def get_reward(self) -> float | None:
-        """What the episode is worth as it stands."""
+        """Return the reward of the episode so far."""
         return self._graded()
 
 
-def reward(completions: list[list[dict[str, Any]]], environments: list[Room], **row: Any) -> list[float | None]:
-    """The last words of each completion are said, the episode ends and is graded."""
+def reward(completions: list[list[dict[str, Any]]], environments: list[TrlEnvironment], **row: Any) -> list[float | None]:
+    """Say each completion's last words, end the episode and grade it."""
     return [each._graded(_last_words(completion)) for completion, each in zip(completions, environments, strict=True)]
 
 
@@ -73,8 +72,8 @@ def _last_words(completion: list[dict[str, Any]]) -> str:
     return content if isinstance(content, str) else " ".join(part.get("text", "") for part in content)
 
 
-def _method(name: str, function: dict[str, Any], act: Act) -> Callable[..., str]:
-    """A method of a tool: its signature, types and Google docstring from the schema; arguments go on as they came."""
+def _method(name: str, function: dict[str, Any]) -> Callable[..., str]:
+    """Return a tool's method: signature, types and Google docstring from the schema; arguments are passed on unchanged."""
     schema = function["parameters"]
     properties, required = schema.get("properties"), frozenset(map(str, schema.get("required") or ()))
     properties = properties if isinstance(properties, dict) else {}
@@ -82,8 +81,9 @@ def _method(name: str, function: dict[str, Any], act: Act) -> Callable[..., str]
     for each in properties:
         called[_free(each, called)] = each
 
-    def method(self: Room, **arguments: Any) -> str:
-        return act(self._playing(), {called.get(argument, argument): value for argument, value in arguments.items()})
+    def method(self: TrlEnvironment, **arguments: Any) -> str:
+        given = {called.get(argument, argument): value for argument, value in arguments.items()}
+        return ROUTES.call(self._playing(), name, given)
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
@@ -93,14 +93,13 @@ def _method(name: str, function: dict[str, Any], act: Act) -> Callable[..., str]
     method.__name__ = method.__qualname__ = name
     method.__annotations__ = {own: _type(properties[each]) for own, each in called.items()} | {"return": str}
     method.__dict__["__signature__"] = inspect.Signature(parameters, return_annotation=str)
-    lines = [_plain(function.get("description") or name), "", "Args:"] if called else [
-        _plain(function.get("description") or name)]
-    method.__doc__ = "\n".join([*lines, *(f"    {own}: {_about(properties[each])}" for own, each in called.items())])
+    lines = [f"    {own}: {_about(properties[each])}" for own, each in called.items()]
+    method.__doc__ = "\n".join([_plain(function.get("description") or name), *(["", "Args:", *lines] if lines else [])])
     return method
 
 
 def _free(name: str, taken: Any) -> str:
-    """A name that Python takes for a parameter and a docstring's reader for a word, and that is not taken."""
+    """Return a name that is valid for a parameter and for a docstring's reader, and not taken."""
     name = "".join(sign if f"a{sign}".isidentifier() and re.fullmatch(r"\w", sign) else "_" for sign in name)
     name = name if name.isidentifier() and not name.startswith("_") else f"p{name}"
     while name in taken or name in ("self", "return") or not _may_be_a_name(name):
@@ -117,7 +116,7 @@ def _may_be_a_name(name: str) -> bool:
 
 
 def _type(schema: Any) -> Any:
-    """The Python type that a trainer makes the same schema of, as far as types go; Any where a text would not stay a text."""
+    """Return the Python type that a trainer makes the same schema of; Any if a text would not stay a text."""
     if not isinstance(schema, dict) or _is_loose(schema):
         return Any
     options = schema.get("enum")
@@ -141,7 +140,7 @@ def _is_loose(schema: Any) -> bool:
 
 
 def _kinds(schema: Any) -> set[str]:
-    """The types that a schema names."""
+    """Return the types that a schema names."""
     if not isinstance(schema, dict):
         return set()
     named, options = schema.get("type"), schema.get("enum")
@@ -152,14 +151,14 @@ def _kinds(schema: Any) -> set[str]:
 
 
 def _about(schema: Any) -> str:
-    """An argument's description on one line, and what else its schema says."""
+    """Return an argument's description on one line, and what else its schema says."""
     if not isinstance(schema, dict):
         return "any value"
-    said = _plain(str(schema.get("description") or schema.get("type") or "a value"))
+    text = _plain(str(schema.get("description") or schema.get("type") or "a value"))
     more = {word: value for word, value in schema.items() if word not in _KEPT}
     if _is_loose(schema) or (more and more != {"items": {"type": more.get("items", {}).get("type")}}):
-        said += f" JSON schema: {_plain(json.dumps(schema, ensure_ascii=False, sort_keys=True))}"
-    return re.sub(r"\((choices)", r"( \1", said, flags=re.IGNORECASE)
+        text += f" JSON schema: {_plain(json.dumps(schema, ensure_ascii=False, sort_keys=True))}"
+    return re.sub(r"\((choices)", r"( \1", text, flags=re.IGNORECASE)
 
 
 def _plain(text: str) -> str:
@@ -167,23 +166,5 @@ def _plain(text: str) -> str:
     return re.sub(r"(Args|Returns|Raises):", r"\1 -", " ".join(text.split())) or "-"
 
 
-def _furnish(room: type[Room]) -> None:
-    """Give the class a method a tool, and one that speaks where tasks have a user who answers."""
-    for tool in ROUTES.functions:
-        name = tool["function"]["name"]
-        act = _speaking if name == ROUTES.speak else _calling(ROUTES.tools[name])
-        setattr(room, name, _method(name, tool["function"], act))
-
-
-def _calling(tool: str) -> Act:
-    def act(episode: play.Episode, given: dict[str, Any]) -> str:
-        return episode.call(tool, given)[0]
-
-    return act
-
-
-def _speaking(episode: play.Episode, given: dict[str, Any]) -> str:
-    return episode.say(str(given.get("text", ""))) or ""
-
-
-_furnish(Room)
+for _tool in ROUTES.functions:
+    setattr(TrlEnvironment, _tool["function"]["name"], _method(_tool["function"]["name"], _tool["function"]))

@@ -1,5 +1,5 @@
 """An exported environment as a taskset: see verifiers_taskset.py. Copied as the package's `__init__.py`."""
 
-from .verifiers_taskset import RoomEnv, RoomTaskset
+from .verifiers_taskset import KitEnv, KitTaskset
 
-__all__ = ["RoomEnv", "RoomTaskset"]
+__all__ = ["KitEnv", "KitTaskset"]

@@ -1,6 +1,6 @@
 """An exported environment as a taskset of the verifiers library (`verifiers.v1`): tasks, their tools, their user, their reward.
 
-In: the kit beside this module. Out: `RoomTaskset`, and `RoomEnv`, whose user is the task's own. Tools are served over MCP by a
+In: the kit beside this module. Out: `KitTaskset`, and `KitEnv`, whose user is the task's own. Tools are served over MCP by a
 process of the taskset's; what happened so far is the rollout's state, and each call plays it again, so that any process
 may answer. Words that a model says beside a call are not heard: the user hears what a turn ends with.
 """
@@ -21,14 +21,14 @@ from . import play
 HERE = Path(__file__).parent
 
 
-class RoomState(vf.State):
+class KitState(vf.State):
     """What happened in a rollout."""
 
     task_id: str = ""
     journal: list[dict[str, Any]] = Field(default_factory=list)
 
-    def episode(self) -> play.Episode:
-        """The rollout's episode, as far as it has come."""
+    def episode(self) -> play.KitEpisode:
+        """Return the rollout's episode so far."""
         episode = play.open(HERE).begin(self.task_id)
         for row in self.journal:
             if row["kind"] == "call":
@@ -40,7 +40,7 @@ class RoomState(vf.State):
         return episode
 
     def heard(self, text: str) -> str | None:
-        """The user's answer to the agent's words; None where the conversation is over."""
+        """Return the user's answer to the agent's words; None if the conversation is over."""
         episode = self.episode()
         reply = episode.say(text) if text else None
         if reply is None:
@@ -49,14 +49,14 @@ class RoomState(vf.State):
         return reply
 
     def called(self, name: str, arguments: Any) -> tuple[str, bool]:
-        """A tool's answer, and whether it is an error."""
+        """Return a tool's answer, and whether it is an error."""
         episode = self.episode()
         answer = episode.call(name, arguments)
         self.journal = episode.journal()
         return answer
 
 
-class RoomData(vf.TaskData):
+class KitData(vf.TaskData):
     """One task's data."""
 
     family: str
@@ -65,35 +65,34 @@ class RoomData(vf.TaskData):
     """Content digest of what was exported."""
 
 
-class RoomTask(vf.Task[RoomData, RoomState]):
+class KitTask(vf.Task[KitData, KitState]):
     """A task: its known solution validates it, and the environment's own grader rewards it."""
 
     @property
     def key(self) -> str:
-        """The task's id."""
         return self.data.id or self.hash
 
     async def setup(self, trace: vf.Trace, runtime: Any) -> None:
-        """Say whose rollout this is."""
         trace.state.task_id = self.data.id
 
     async def validate(self, runtime: Any) -> bool:
         """Is the known solution worth 1?"""
-        room = play.open(HERE)
-        return room.begin(self.key).play(room.solution(self.key)).reward() == 1.0
+        kit = play.open(HERE)
+        return kit.begin(self.key).play(kit.solution(self.key)).reward() == 1.0
 
     @vf.reward(weight=1.0)
     async def rubric(self, trace: vf.Trace) -> float:
-        """What the grader's own replay of the rollout is worth; an error where nobody can say, never 0."""
+        """Return the reward of the grader's own replay of the rollout; an error if it is unknown, never 0."""
         grade = play.open(HERE).grade(self.key, trace.state.journal)
         if grade.reward is None:
             raise ValueError("unscored: an answer that nobody knows, or a judge that was not asked, could turn the reward")
         trace.info["findings"] = [
-            {"check_id": each.check_id, "kind": each.kind, "passed": each.passed, "says": each.says} for each in grade.checks]
+            {"check_id": each.check_id, "kind": each.kind, "passed": each.passed, "description": each.description}
+            for each in grade.checks]
         return float(grade.reward)
 
 
-class RoomToolset(vf.Toolset[vf.SharedToolsetConfig, RoomState]):
+class KitToolset(vf.Toolset[vf.SharedToolsetConfig, KitState]):
     """The environment's tools."""
 
     TOOL_PREFIX = None
@@ -105,17 +104,16 @@ class RoomToolset(vf.Toolset[vf.SharedToolsetConfig, RoomState]):
         server.call_tool = self._with_state(self.call_tool)
 
     async def list_tools(self) -> list[Tool]:
-        """Descriptors."""
         return [Tool(name=tool["name"], description=tool.get("description") or None,
                      input_schema=tool.get("inputSchema") or {"type": "object"}) for tool in play.open(HERE).descriptors]
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Context | None = None) -> CallToolResult:
-        """The answer, byte for byte."""
+        """Return the answer, byte for byte."""
         text, is_error = self.state.called(name, arguments)
         return CallToolResult(content=[TextContent(type="text", text=text)], is_error=is_error)
 
 
-class RoomConfig(vf.TasksetConfig):
+class KitConfig(vf.TasksetConfig):
     """Which tasks."""
 
     split: str | None = None
@@ -123,45 +121,36 @@ class RoomConfig(vf.TasksetConfig):
     tools: vf.SharedToolsetConfig = vf.SharedToolsetConfig()
 
 
-class RoomTaskset(vf.Taskset[RoomTask, RoomConfig]):
+class KitTaskset(vf.Taskset[KitTask, KitConfig]):
     """The exported tasks."""
 
     @classmethod
-    def toolsets(cls, config: RoomConfig) -> list[vf.Toolset]:
-        """One server of tools for all rollouts."""
-        return [RoomToolset(config.tools)]
+    def toolsets(cls, config: KitConfig) -> list[vf.Toolset]:
+        return [KitToolset(config.tools)]
 
-    def load(self) -> Iterator[RoomTask]:
-        """Every task, by its id."""
-        room = play.open(HERE)
-        for row in room.tasks:
+    def load(self) -> Iterator[KitTask]:
+        """Every task, by its id; words that come before all others are the system's."""
+        kit = play.open(HERE)
+        for row in kit.tasks:
             if self.config.split in (None, row["split"]):
-                system, prompt = _opening(room.begin(row["task_id"]).messages)
-                yield RoomTask(RoomData(
-                    id=row["task_id"], name=f"{room.name}/{row['task_id'][:12]}", prompt=prompt, system_prompt=system,
-                    family=row["family"], split=row["split"], digest=room.digest), self.config.task)
+                messages = kit.begin(row["task_id"]).messages
+                n_system = next((n for n, message in enumerate(messages) if message["role"] != "system"), len(messages))
+                system = "\n\n".join(message["content"] for message in messages[:n_system]) or None
+                yield KitTask(KitData(
+                    id=row["task_id"], name=f"{kit.name}/{row['task_id'][:12]}", prompt=messages[n_system:],
+                    system_prompt=system, family=row["family"], split=row["split"], digest=kit.digest), self.config.task)
 
 
-def _opening(messages: list[dict[str, Any]]) -> tuple[str | None, list[dict[str, Any]]]:
-    """Words that come before all others as the system's, and the conversation after them."""
-    system: list[str] = []
-    rest = list(messages)
-    while rest and rest[0]["role"] == "system":
-        system.append(rest.pop(0)["content"])
-    return "\n\n".join(system) or None, rest
-
-
-class RoomEnvConfig(vf.EnvConfig):
+class KitEnvConfig(vf.EnvConfig):
     """Who plays."""
 
     player: vf.AgentConfig = vf.AgentConfig()
 
 
-class RoomEnv(vf.Env[RoomEnvConfig]):
+class KitEnv(vf.Env[KitEnvConfig]):
     """Plays a task as a conversation: what the agent's turn ends with is said to the user, whose answer opens the next."""
 
     async def run(self, task: Any, agents: Any) -> None:
-        """One rollout."""
         async with agents.player.interaction(task) as interaction:
             segment = await interaction.turn()
             while not segment.terminated:
@@ -172,4 +161,4 @@ class RoomEnv(vf.Env[RoomEnvConfig]):
 
 
 if __name__ == "__main__":
-    RoomToolset.run()
+    KitToolset.run()

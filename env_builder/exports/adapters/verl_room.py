@@ -1,7 +1,7 @@
-"""The room in verl: its tools, an agent loop in which the user answers, and the reward function.
+"""The environment in verl: its tools, an agent loop in which the user answers, and the reward function.
 
     config.yaml        what to set in verl's configuration, relative to this export's folder (which is on PYTHONPATH)
-    tools.yaml         a `RoomTool` a tool; rows name `agent_name` NAME of agent_loop.yaml, which is `RoomAgentLoop`
+    tools.yaml         a `KitTool` a tool; rows name `agent_name` NAME of agent_loop.yaml, which is `KitAgentLoop`
 
 A trajectory is an episode. What the model writes without a call is said to the user and answered as a user's message; where
 nobody answers the trajectory ends. `compute_score` grades the journal that the loop leaves in `extra_info`; an episode that
@@ -18,47 +18,46 @@ from verl.experimental.agent_loop.tool_agent_loop import AgentData, AgentState, 
 from verl.tools.base_tool import BaseTool
 from verl.tools.schemas import ToolResponse
 
-from . import play, turns
+from . import play
 
-ROOM = play.open(Path(__file__).parent)
+KIT = play.open(Path(__file__).parent)
 ID = __name__.partition(".")[0]
-LEFT = "traceroom"
+FIELD = "traceroom"
 """Name of what the loop leaves for the reward function."""
 
 
-class RoomTool(BaseTool):
-    """A tool of the room; it acts in the episode of its trajectory."""
+class KitTool(BaseTool):
+    """A tool, called in the episode of its trajectory."""
 
     async def execute(
         self, instance_id: str, parameters: dict[str, Any], **kwargs: Any
     ) -> tuple[ToolResponse, float, dict[str, Any]]:
-        """The tool's answer."""
-        episode: play.Episode | None = getattr(kwargs.get("agent_data"), LEFT, None)
+        episode: play.KitEpisode | None = getattr(kwargs.get("agent_data"), FIELD, None)
         if episode is None:
-            raise ValueError(f"this tool acts in a room: set the rows' agent_name to {ID}")
+            raise ValueError(f"this tool needs an episode: set the rows' agent_name to {ID}")
         return ToolResponse(text=episode.call(self.name, parameters)[0]), 0.0, {}
 
 
-class RoomAgentLoop(ToolAgentLoop):
+class KitAgentLoop(ToolAgentLoop):
     """verl's tool agent, with a user who answers; one instance a trajectory."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.tool_schemas = ROOM.tools  # whole: verl's own type keeps the first level of a schema alone
+        self.tool_schemas = KIT.tools  # whole: verl's own type keeps the first level of a schema alone
         self._reply: str | None = None
 
     async def run(self, sampling_params: dict[str, Any], priority: int = 0, **kwargs: Any) -> AgentLoopOutput:
-        """An episode of the row's task."""
+        """Play an episode of the row's task."""
         info = kwargs["extra_info"]
-        self._episode = ROOM.begin(info["task_id"], int(info.get("seed") or 0))
+        self._episode = KIT.begin(info["task_id"], int(info.get("seed") or 0))
         output = await super().run(sampling_params, priority, **kwargs)
         self._episode.finish()
-        output.extra_fields[LEFT] = {"task_id": self._episode.task_id, "seed": self._episode.seed, "digest": ROOM.digest,
+        output.extra_fields[FIELD] = {"task_id": self._episode.task_id, "seed": self._episode.seed, "digest": KIT.digest,
                                      "journal": self._episode.journal()}
         return output
 
     async def _handle_pending_state(self, agent_data: AgentData, sampling_params: dict[str, Any]) -> AgentState:
-        setattr(agent_data, LEFT, self._episode)
+        setattr(agent_data, FIELD, self._episode)
         return await super()._handle_pending_state(agent_data, sampling_params)
 
     async def _handle_generating_state(
@@ -71,11 +70,9 @@ class RoomAgentLoop(ToolAgentLoop):
         content = str(agent_data.messages[-1]["content"])
         for token in self.tokenizer.all_special_tokens:
             content = content.replace(token, "")
-        words = turns.words(content)
+        words = play.words_of(content)
         self._reply = self._episode.say(words) if words else None
-        if state != AgentState.TERMINATED:
-            return state
-        return await self._answered(agent_data)
+        return state if state != AgentState.TERMINATED else await self._answered(agent_data)
 
     async def _handle_processing_tools_state(self, agent_data: AgentData) -> AgentState:
         state = await super()._handle_processing_tools_state(agent_data)
@@ -84,7 +81,7 @@ class RoomAgentLoop(ToolAgentLoop):
         return state if self._reply is None else await self._answered(agent_data)
 
     async def _answered(self, agent_data: AgentData) -> AgentState:
-        """The user's message is appended and the model goes on; without one the episode is over."""
+        """Append the user's message and let the model go on; without one the episode is over."""
         reply, self._reply = self._reply, None
         if reply is None or self._episode.ended is not None:
             return AgentState.TERMINATED
@@ -106,8 +103,8 @@ def compute_score(
     data_source: str, solution_str: str, ground_truth: str, extra_info: dict[str, Any] | None = None, **kwargs: Any
 ) -> dict[str, float]:
     """verl's reward function: the grader replays the journal of the episode; `solution_str` is not read."""
-    left = (extra_info or {}).get(LEFT)
-    if not left or left["task_id"] != ground_truth:
+    rejected = (extra_info or {}).get(FIELD)
+    if not rejected or rejected["task_id"] != ground_truth:
         raise ValueError(f"no episode of {ground_truth} was left to grade: set the rows' agent_name to {ID}")
-    reward = ROOM.grade(left["task_id"], left["journal"], left["seed"]).reward
+    reward = KIT.grade(rejected["task_id"], rejected["journal"], rejected["seed"]).reward
     return {"score": reward or 0.0, "scored": float(reward is not None)}

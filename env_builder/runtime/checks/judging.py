@@ -1,6 +1,6 @@
 """Checks by a language model: `judge`.
 
-In: criteria, and an `ask` that whoever grades passes in; there is none in the room, and without one the check is unscored. Each
+In: criteria, and an `ask` that whoever grades passes in; the environment has none, and without one the check is unscored. Each
 of an odd number of votes is a prompt of its own: wording, order of the criteria and the direction of their scales are drawn by
 the seed. What is judged stands behind a fence that it cannot close: every line begins with a bar, and the fence's name is made
 from the text's own digest and is not in it. An answer counts only with the ballot's name, which stands in no journal, so a
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from ..canonical import canonical, digest
 from ..schemas import fields
-from .kind import Ask, Found, Kind, Parameters, Schema, Seen
+from .kind import CheckKind, CheckResult, EpisodeView, Parameters, Schema
 
 LONGEST_JUDGED = 60_000
 """Characters of an episode that a judge is shown: the beginning and the end."""
@@ -63,48 +63,6 @@ class Panel(NamedTuple):
     """Digest of the parameters: what is drawn depends on them."""
 
 
-def _panel(parameters: Parameters) -> Panel:
-    criteria = [Criterion(one["name"], one["text"], float(one.get("weight", 1.0)), list(one.get("choices", ("no", "yes"))))
-                for one in parameters["criteria"]]
-    if len({one.name for one in criteria}) < len(criteria):
-        raise ValueError("two criteria have the same name")
-    if any(len(set(one.choices)) < len(one.choices) for one in criteria):
-        raise ValueError("a criterion has the same answer twice")
-    if sum(one.weight for one in criteria) <= 0:
-        raise ValueError("the weights of the criteria add up to nothing")
-    n_votes = int(parameters.get("votes", 3))
-    if n_votes % 2 == 0:
-        raise ValueError(f"the number of votes must be odd, not {n_votes}")
-    return Panel(criteria, parameters.get("prompt", ""), n_votes, float(parameters.get("at_least", 0.5)),
-                 digest(canonical(parameters)))
-
-
-def _judge(panel: Panel, seen: Seen) -> Found:
-    if seen.ask is None:
-        return Found(None, {"unscored": "there is no model to ask"}, True)
-    record = record_of(seen)
-    prompts = [prompt_of(panel, record, seen.seed, vote) for vote in range(panel.n_votes)]
-    votes = _asked(seen.ask, panel, prompts)
-    scores = [score for score, _ in votes]
-    for_it = sum(score is not None and score >= panel.at_least - 1e-9 for score in scores)
-    against = sum(score is not None and score < panel.at_least - 1e-9 for score in scores)
-    evidence = {"scores": scores, "says": [says for _, says in votes]}
-    if 2 * max(for_it, against) <= panel.n_votes:
-        return Found(None, {"unscored": "no side has more than half of all votes", **evidence}, True)
-    return Found(for_it > against, evidence)
-
-
-def _asked(ask: Ask, panel: Panel, prompts: list[tuple[str, str]]) -> list[tuple[float | None, Any]]:
-    """(score, reasons or what went wrong) of each vote. Whatever a model's endpoint raises is a vote that failed."""
-    with ThreadPoolExecutor(len(prompts)) as pool:
-        asked = [pool.submit(ask, prompt) for prompt, _ in prompts]
-    votes: list[tuple[float | None, Any]] = []
-    for one, (_, ballot) in zip(asked, prompts, strict=True):
-        failure = one.exception()
-        votes.append((None, f"failed: {failure}"[:200]) if failure is not None else score_of(panel, one.result(), ballot))
-    return votes
-
-
 def prompt_of(panel: Panel, record: str, seed: int, vote: int) -> tuple[str, str]:
     """(prompt of one vote, name of its ballot): the same for the same seed."""
     drawn = random.Random(digest(canonical([seed, vote, panel.key])))
@@ -118,22 +76,22 @@ def prompt_of(panel: Panel, record: str, seed: int, vote: int) -> tuple[str, str
 
 
 def _scale(choices: list[str], downwards: bool) -> str:
-    told = choices[::-1] if downwards else choices
-    return f"answers, from {'best to worst' if downwards else 'worst to best'}: {', '.join(told)}"
+    ordered = choices[::-1] if downwards else choices
+    return f"answers, from {'best to worst' if downwards else 'worst to best'}: {', '.join(ordered)}"
 
 
 def _name(kind: str, text: str, salt: str) -> str:
-    """A name that is not in the text."""
+    """Return a name that is not in the text."""
     name, turn = "", 0
     while not name or name in text:
         name, turn = f"{kind}-{digest(canonical([kind, salt, turn, digest(text)]))[:20]}", turn + 1
     return name
 
 
-def record_of(seen: Seen) -> str:
-    """The episode as text, a step after the other; a long one by its beginning and its end."""
+def record_of(view: EpisodeView) -> str:
+    """Return the episode as text, a step after the other; a long one by its beginning and its end."""
     lines = []
-    for row in seen.episode.journal:
+    for row in view.episode.journal:
         if row.get("kind") == "say":
             lines.append(f"agent: {row.get('content')}")
             lines += [f"user: {row['reply']}"] if isinstance(row.get("reply"), str) else []
@@ -141,19 +99,19 @@ def record_of(seen: Seen) -> str:
             arguments = json.dumps(row.get("arguments"), ensure_ascii=False, sort_keys=True, default=str)
             lines.append(f"call: {row.get('tool')} {arguments}\nanswer: {row.get('content')}")
     text = "\n".join(lines).encode("utf-8", "replace").decode()
-    left = len(text) - LONGEST_JUDGED
-    if left <= 0:
+    n_omitted = len(text) - LONGEST_JUDGED
+    if n_omitted <= 0:
         return text
-    return f"{text[:LONGEST_JUDGED // 2]}\n[{left} characters are left out]\n{text[-LONGEST_JUDGED // 2:]}"
+    return f"{text[:LONGEST_JUDGED // 2]}\n[{n_omitted} characters are left out]\n{text[-LONGEST_JUDGED // 2:]}"
 
 
 def score_of(panel: Panel, reply: Any, ballot: str) -> tuple[float | None, Any]:
     """(share of the weight that the verdicts reach, their reasons) of a model's reply; (None, what is wrong) where
     malformed."""
-    found = [each for each in _objects(reply) if each.get("ballot") == ballot]
-    if len(found) != 1:
-        return None, f"malformed: {len(found)} objects with this ballot"
-    verdicts = found[0].get("verdicts")
+    ballots = [each for each in _objects(reply) if each.get("ballot") == ballot]
+    if len(ballots) != 1:
+        return None, f"malformed: {len(ballots)} objects with this ballot"
+    verdicts = ballots[0].get("verdicts")
     if not isinstance(verdicts, list) or not all(isinstance(one, dict) for one in verdicts):
         return None, "malformed: no list of verdicts"
     given = [(str(one.get("name")), one.get("verdict")) for one in verdicts]
@@ -170,25 +128,62 @@ def score_of(panel: Panel, reply: Any, ballot: str) -> tuple[float | None, Any]:
 
 def _objects(reply: Any) -> list[dict[str, Any]]:
     """Every outermost JSON object in a text."""
-    text, found, at = reply[:LONGEST_REPLY] if isinstance(reply, str) else "", [], 0
+    text, objects, at = reply[:LONGEST_REPLY] if isinstance(reply, str) else "", [], 0
     while (at := text.find("{", at)) >= 0:
         try:
             value, at = json.JSONDecoder().raw_decode(text, at)
         except (ValueError, RecursionError):
             at += 1
             continue
-        found += [value] if isinstance(value, dict) else []
-    return found
+        objects += [value] if isinstance(value, dict) else []
+    return objects
 
 
 TEXT: Schema = {"type": "string", "minLength": 1}
 CRITERION = fields(
     "name", "text", name=TEXT, text=TEXT, weight={"type": "number", "minimum": 0},
     choices={"type": "array", "items": TEXT, "minItems": 2, "description": "from worst to best; no, yes by default"})
-KINDS: dict[str, Kind] = {
-    "judge": Kind(
-        "More than half of the votes of a language model give the criteria `at_least` (0.5) of their weight.",
-        fields("criteria", criteria={"type": "array", "items": CRITERION, "minItems": 1}, prompt={"type": "string"},
-               votes={"type": "integer", "minimum": 1, "maximum": 99}, at_least={"type": "number", "minimum": 0, "maximum": 1}),
-        _judge, _panel),
-}
+
+
+class JudgeCheck(CheckKind):
+    """Check criteria that a language model votes on."""
+
+    description = "More than half of the votes of a language model give the criteria `at_least` (0.5) of their weight."
+    parameters = fields(
+        "criteria", criteria={"type": "array", "items": CRITERION, "minItems": 1}, prompt={"type": "string"},
+        votes={"type": "integer", "minimum": 1, "maximum": 99}, at_least={"type": "number", "minimum": 0, "maximum": 1})
+    asks_model = True
+
+    def prepare(self, parameters: Parameters) -> Panel:
+        criteria = [Criterion(one["name"], one["text"], float(one.get("weight", 1.0)), list(one.get("choices", ("no", "yes"))))
+                    for one in parameters["criteria"]]
+        if len({one.name for one in criteria}) < len(criteria):
+            raise ValueError("two criteria have the same name")
+        if any(len(set(one.choices)) < len(one.choices) for one in criteria):
+            raise ValueError("a criterion has the same answer twice")
+        if sum(one.weight for one in criteria) <= 0:
+            raise ValueError("the weights of the criteria add up to nothing")
+        n_votes = int(parameters.get("votes", 3))
+        if n_votes % 2 == 0:
+            raise ValueError(f"the number of votes must be odd, not {n_votes}")
+        return Panel(criteria, parameters.get("prompt", ""), n_votes, float(parameters.get("at_least", 0.5)),
+                     digest(canonical(parameters)))
+
+    def judge(self, panel: Panel, view: EpisodeView) -> CheckResult:
+        if view.ask is None:
+            return CheckResult(None, {"unscored": "there is no model to ask"}, True)
+        record = record_of(view)
+        prompts = [prompt_of(panel, record, view.seed, vote) for vote in range(panel.n_votes)]
+        with ThreadPoolExecutor(len(prompts)) as pool:
+            futures = [pool.submit(view.ask, prompt) for prompt, _ in prompts]
+        votes: list[tuple[float | None, Any]] = []
+        for one, (_, ballot) in zip(futures, prompts, strict=True):
+            failure = one.exception()
+            votes.append((None, f"failed: {failure}"[:200]) if failure is not None else score_of(panel, one.result(), ballot))
+        scores = [score for score, _ in votes]
+        for_it = sum(score is not None and score >= panel.at_least - 1e-9 for score in scores)
+        against = sum(score is not None and score < panel.at_least - 1e-9 for score in scores)
+        evidence = {"scores": scores, "reasons": [reasons for _, reasons in votes]}
+        if 2 * max(for_it, against) <= panel.n_votes:
+            return CheckResult(None, {"unscored": "no side has more than half of all votes", **evidence}, True)
+        return CheckResult(for_it > against, evidence)

@@ -1,22 +1,23 @@
 """What a kind of check is, and what it is given.
 
-A kind is a `Kind`: a sentence, a description of its parameters (JSON Schema of the words in `schemas.py`), a function that
-prepares parameters once a rubric, and one that judges an episode. It is handed a `Seen`: the episode, indexed once for all
-checks of a rubric. A kind is deterministic, reads nothing but what it is handed, and runs nothing of the agent's text.
+A kind is a subclass of `CheckKind`: its sentence, a JSON Schema of its parameters (in the words of `schemas.py`), how they are
+prepared once a rubric and how an episode is judged. It gets an `EpisodeView`: the episode, indexed once for all checks of a
+rubric. A kind is deterministic, reads nothing but what it is handed, and runs nothing of the agent's text.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from ..answers import parsed
 from ..canonical import canonical
 from ..ends import EndState, end_state
-from ..kept import Once
 from ..records import Episode
 from ..words import LONGEST_TEXT, Fact, bare, heard_in
 
+V = TypeVar("V")
 Parameters = dict[str, Any]
 Schema = dict[str, Any]
 Row = dict[str, Any]
@@ -31,46 +32,92 @@ DEEPEST = 32
 """Levels of an argument that are searched for names."""
 
 
-class Found(NamedTuple):
+class Once(Generic[V]):
+    """A property that is worked out when it is first asked for: `functools.cached_property`, without the lock that it takes
+    before Python 3.12."""
+
+    def __init__(self, work: Callable[[Any], V]) -> None:
+        self._work = work
+        self.__doc__ = work.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, holder: Any, owner: type) -> V:
+        value: V = self._work(holder)
+        holder.__dict__[self._name] = value
+        return value
+
+
+class CheckResult(NamedTuple):
     """What a check finds in an episode."""
 
     passed: bool | None
     """None: nobody can say (a judge that failed): the check is unscored."""
     evidence: Any
     """JSON value."""
-    swayed: bool = False
-    """Could answers that the room did not know have made it the other verdict?"""
+    depends_on_unknown: bool = False
+    """Could answers that the environment did not know have made it the other verdict?"""
     share: float | None = None
     """How far it has come, 0 to 1, where that is more than yes or no: for shaping alone."""
 
 
-class Kind(NamedTuple):
-    """A kind of check."""
+class CheckKind(ABC):
+    """A kind of check: all that depends on the kind's name. A package's own kind is a subclass (docs/rewards.md)."""
 
-    says: str
-    """When it holds."""
+    description: str
+    """When it holds, in one sentence."""
     parameters: Schema
     """JSON Schema of its parameters: other parameters are refused."""
-    judge: Callable[[Any, Seen], Found]
-    """(prepared parameters, episode) -> what it finds. Never raises, whatever the journal holds."""
-    prepare: Callable[[Parameters], Any] = lambda parameters: parameters
-    """Parameters that the description allows -> what `judge` takes. ValueError with one sentence where they mean nothing."""
+    policy_form: str | None = None
+    """How a model that reads a policy writes the parameters; empty: allowed, but not shown to it; None: not allowed."""
+    stops: Literal["end", "path"] | None = None
+    """What a gate of this kind stops, for the audit: a wrong end, whatever led to it, or a forbidden path to the right end."""
+    demands_no_change = False
+    """Does it say outright that the right answer changes nothing?"""
+    asks_model = False
+    """Does it ask a model about its `criteria`?"""
+
+    def prepare(self, parameters: Parameters) -> Any:
+        """Return what `judge` takes, once a rubric. ValueError with one sentence where the parameters mean nothing."""
+        return parameters
+
+    @abstractmethod
+    def judge(self, prepared: Any, view: EpisodeView) -> CheckResult:
+        """Return what the check finds in an episode. Never raises, whatever the journal holds."""
+
+    def is_lost(self, prepared: Any, view: EpisodeView) -> bool:
+        """Return whether the check fails whatever the agent may still do (see `grading.lost`)."""
+        return False
+
+    def nested(self, parameters: Parameters) -> list[dict[str, Any]]:
+        """Return the checks within, as a rubric writes them."""
+        return []
+
+    def schema(self, of_kind: list[Schema]) -> Schema:
+        """Return the published schema of its parameters; `of_kind`: which parameters each kind's checks take."""
+        return {"description": self.description, **self.parameters}
+
+    def fails(self, prepared: Any, view: EpisodeView) -> bool:
+        """Return whether the check fails whatever the unknown answers were."""
+        result = self.judge(prepared, view)
+        return result.passed is False and not result.depends_on_unknown
 
 
-class Loose(NamedTuple):
+class IgnoredParts(NamedTuple):
     """What of an end state does not count, and a name for it."""
 
     key: str
     parameters: Parameters
 
     @classmethod
-    def of(cls, parameters: Parameters) -> Loose:
-        """The part of a check's parameters that says so: `masked`, `aside`."""
-        named = {name: value for name, value in parameters.items() if name in ("masked", "aside")}
+    def of(cls, parameters: Parameters) -> IgnoredParts:
+        """Return the part of a check's parameters that says so: `ignored_arguments`, `ignored_tools`."""
+        named = {name: value for name, value in parameters.items() if name in ("ignored_arguments", "ignored_tools")}
         return cls(canonical(named), named)
 
 
-class Seen:
+class EpisodeView:
     """An episode, indexed once for all checks of a rubric."""
 
     def __init__(self, episode: Episode, ask: Ask | None = None, seed: int = 0) -> None:
@@ -81,11 +128,11 @@ class Seen:
         self.calls: list[tuple[int, Row]] = []
         """(place in the journal, row) of every call."""
         self.done: dict[str, list[int]] = {}
-        """By tool, places of the calls that were done: what failed is not, but a look-up that the room had no answer to was
+        """By tool, places of the calls that were done: what failed is not, but a read that had no answer here was
         asked for."""
         self.matched: dict[str, list[int]] = {}
         """By pattern, as text, places of the steps that match it, of those that were asked for (patterns.py)."""
-        self.said: list[tuple[int, str]] = []
+        self.messages: list[tuple[int, str]] = []
         """(place in the journal, text) of every word of the agent that is more than blank."""
         calls, done = self.calls, self.done
         for place, row in enumerate(episode.journal):
@@ -98,12 +145,12 @@ class Seen:
                     else:
                         done[tool] = [place]
             elif kind == "say" and isinstance(text := row.get("content"), str) and text.strip():
-                self.said.append((place, text))
-        self.leaned = [row for row in episode.leaned
+                self.messages.append((place, text))
+        self.unknown_writes = [row for row in episode.unknown_writes
                        if isinstance(row.get("tool"), str) and isinstance(row.get("arguments"), dict)]
-        """Calls that may have changed something that the room does not know. A tool that is not there changes nothing, nor does
+        """Calls that may have changed something that nobody knows here. A tool that is not there changes nothing, nor does
         a call whose arguments are no JSON object: no way to go unscored."""
-        self._acted = bool(episode.difference.get("acts"))
+        self._acted = bool(episode.difference.get("write_calls"))
         self._heard: frozenset[Fact] | None = None
         """Facts that the agent told the user, as `forms_of` names them, once they were looked for."""
         self._ends: dict[str, EndState] = {}
@@ -111,11 +158,11 @@ class Seen:
     @Once
     def words(self) -> str:
         """All that the agent told the user."""
-        return "\n".join([text for _, text in self.said])
+        return "\n".join([text for _, text in self.messages])
 
     @Once
     def bare(self) -> str:
-        """The agent's words as `hints_of` names what they have to hold."""
+        """Return the agent's words as `hints_of` names what they have to hold."""
         return bare(self.words)
 
     def hears(self, forms: frozenset[Fact], hints: tuple[str, ...]) -> bool:
@@ -135,7 +182,7 @@ class Seen:
     @Once
     def spoken(self) -> list[int]:
         """Places of all calls that were done and of all words, in order."""
-        return sorted({*self.trace, *(place for place, _ in self.said)})
+        return sorted({*self.trace, *(place for place, _ in self.messages)})
 
     @Once
     def squeezed(self) -> str:
@@ -144,7 +191,7 @@ class Seen:
 
     @Once
     def plain(self) -> str:
-        """The agent's words in small letters, parted by single blanks."""
+        """Return the agent's words in small letters, parted by single blanks."""
         return f" {' '.join(self.words.casefold().split())} "
 
     @Once
@@ -156,13 +203,13 @@ class Seen:
             _gather(row.get("arguments"), "", DEEPEST, names, values)
         return frozenset(names), frozenset(values)
 
-    def end(self, loose: Loose) -> EndState:
-        """The end state that was reached."""
+    def end(self, loose: IgnoredParts) -> EndState:
+        """Return the end state that was reached."""
         key = loose.key if self._acted else ""
-        found = self._ends.get(key)
-        if found is None:
-            found = self._ends[key] = end_state(self.episode.difference, loose.parameters)
-        return found
+        reached = self._ends.get(key)
+        if reached is None:
+            reached = self._ends[key] = end_state(self.episode.difference, loose.parameters)
+        return reached
 
     def document(self, name: str) -> tuple[str | None, str | None]:
         """JSON text of the document `class/key` at the episode's beginning and at its end, None where it is not known."""
@@ -172,17 +219,17 @@ class Seen:
 
     @staticmethod
     def answer(row: Row) -> Any:
-        """What a call was answered: the JSON value where it is an object or a list, else the text."""
+        """Return what a call was answered: the JSON value where it is an object or a list, else the text."""
         content = row.get("content")
         value = parsed(content) if isinstance(content, str) else None
         return content if value is None else value
 
-    def leans(self, aside: Iterable[str] = ()) -> bool:
-        """May something that counts have changed without the room knowing?"""
-        if not self.leaned:
+    def leans(self, ignored_tools: Iterable[str] = ()) -> bool:
+        """May something that counts have changed without the environment knowing?"""
+        if not self.unknown_writes:
             return False
-        counts = self.episode.writes.difference(aside)
-        return any(row["tool"] in counts for row in self.leaned)
+        counts = self.episode.writes.difference(ignored_tools)
+        return any(row["tool"] in counts for row in self.unknown_writes)
 
 
 def _gather(value: Any, name: str, depth: int, names: set[str], values: set[str]) -> None:
@@ -205,7 +252,7 @@ def _gather(value: Any, name: str, depth: int, names: set[str], values: set[str]
 
 
 def squeezed(text: str) -> str:
-    """The letters and digits alone, in small letters."""
+    """Return the letters and digits alone, in small letters."""
     return "".join(filter(str.isalnum, text.casefold()))
 
 

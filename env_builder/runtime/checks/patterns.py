@@ -13,14 +13,14 @@ an earlier call that was done (with `each`: in any element of the list there). V
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..canonical import canonical
 from ..ends import same
-from ..schemas import fields, mapping
-from ..validation import TYPES, is_of
-from .kind import Parameters, Row, Schema, Seen
+from ..schemas import TYPES, fields, is_of, mapping
+from .kind import EpisodeView, Parameters, Row, Schema
 
 TOOLS: Schema = {"type": ["string", "array", "null"], "items": {"type": "string"}}
 SOURCE = fields("tool", "at", tool=TOOLS, arguments={"type": "object"}, at={"type": "string"}, each={"type": "string"})
@@ -55,16 +55,16 @@ class Pattern(NamedTuple):
     key: str
     """What is written, as text: equal patterns match the same steps."""
 
-    def matches(self, row: Row, seen: Seen, place: int | None = None) -> bool:
+    def matches(self, row: Row, view: EpisodeView, place: int | None = None) -> bool:
         """Is it a call of this tool with such arguments, whatever became of it? `place`: where it stands in the journal."""
         tool = row.get("tool")
         if self.phrases is not None or (self.tools is not None and tool not in self.tools):
             return False
-        if self.effect is not None and (tool in seen.episode.writes) != (self.effect == "write"):
+        if self.effect is not None and (tool in view.episode.writes) != (self.effect == "write"):
             return False
-        return self.fits(row, seen, place)
+        return self.fits(row, view, place)
 
-    def fits(self, row: Row, seen: Seen, place: int | None = None) -> bool:
+    def fits(self, row: Row, view: EpisodeView, place: int | None = None) -> bool:
         """Has a call of this tool such arguments?"""
         given = row.get("arguments")
         if not isinstance(given, dict):
@@ -73,11 +73,11 @@ class Pattern(NamedTuple):
             if name not in given or not same(given[name], value):
                 return False
         return not self.where or all(
-            _allowed(constraint, found_at(given, name), seen, place) for name, constraint in self.where)
+            _allowed(constraint, found_at(given, name), view, place) for name, constraint in self.where)
 
 
 def pattern_of(written: Parameters) -> Pattern:
-    """The pattern that a rubric writes. ValueError where it says neither `tool` nor `say`, or both."""
+    """Return the pattern that a rubric writes. ValueError where it says neither `tool` nor `say`, or both."""
     if ("tool" in written) == ("say" in written):
         raise ValueError("a pattern must name either `tool` or `say`")
     phrases = written.get("say")
@@ -85,56 +85,50 @@ def pattern_of(written: Parameters) -> Pattern:
         raise ValueError("a pattern of words is {\"say\": true} or {\"say\": [phrases]}")
     tool = written.get("tool")
     tools = None if tool is None else frozenset([tool] if isinstance(tool, str) else tool)
-    said = None if phrases is None else [] if phrases is True else [" ".join(each.casefold().split()) for each in phrases]
+    plain = None if phrases is None else [] if phrases is True else [" ".join(each.casefold().split()) for each in phrases]
     done_by_one = isinstance(tool, str) and "effect" not in written and written.get("outcome", "done") == "done"
     one = tool if done_by_one else None
     named, where = list(written.get("arguments", {}).items()), list(written.get("where", {}).items())
     every = None if named or where else one
     outcome = written.get("outcome", "done")
-    return Pattern(written, tools, named, where, written.get("effect"), outcome, said, one, every, canonical(written))
+    return Pattern(written, tools, named, where, written.get("effect"), outcome, plain, one, every, canonical(written))
 
 
-def matching(pattern: Pattern, seen: Seen) -> list[tuple[int, Row]]:
+def matching(pattern: Pattern, view: EpisodeView) -> list[tuple[int, Row]]:
     """(place, row) of the steps that match, in order."""
-    journal = seen.episode.journal
-    return [(place, journal[place]) for place in places_of(pattern, seen)]
+    journal = view.episode.journal
+    return [(place, journal[place]) for place in places_of(pattern, view)]
 
 
-def places_of(pattern: Pattern, seen: Seen) -> list[int]:
+def places_of(pattern: Pattern, view: EpisodeView) -> list[int]:
     """Places of the steps that match, in order: looked for once an episode, and not to be changed."""
     if pattern.every is not None:
-        return seen.done.get(pattern.every, [])
-    places = seen.matched.get(pattern.key)
+        return view.done.get(pattern.every, [])
+    places = view.matched.get(pattern.key)
     if places is None:
-        places = seen.matched[pattern.key] = _matching(pattern, seen)
+        places = view.matched[pattern.key] = _matching(pattern, view)
     return places
 
 
-def _matching(pattern: Pattern, seen: Seen) -> list[int]:
-    journal = seen.episode.journal
+def _matching(pattern: Pattern, view: EpisodeView) -> list[int]:
+    journal = view.episode.journal
     if pattern.tool is not None:
-        return [at for at in seen.done.get(pattern.tool, ()) if pattern.fits(journal[at], seen, at)]
+        return [at for at in view.done.get(pattern.tool, ()) if pattern.fits(journal[at], view, at)]
     if pattern.phrases is not None:
-        phrases = pattern.phrases
-        return [at for at, text in seen.said if not phrases or _holds(" ".join(text.casefold().split()), phrases)]
-    return [at for at in _candidates(pattern, seen) if pattern.matches(journal[at], seen, at)]
-
-
-def _holds(plain: str, phrases: list[str]) -> bool:
-    return any(phrase in plain for phrase in phrases)
-
-
-def _candidates(pattern: Pattern, seen: Seen) -> list[int]:
-    if pattern.outcome == "done" and pattern.tools is not None:
-        return sorted([at for tool, places in seen.done.items() if tool in pattern.tools for at in places])
-    if pattern.outcome == "done":
-        return seen.trace
-    failed = pattern.outcome == "failed"
-    return [at for at, row in seen.calls if not failed or (row.get("is_error") and row.get("tier") != "unknown")]
+        plain = ((at, " ".join(text.casefold().split())) for at, text in view.messages)
+        return [at for at, text in plain if not pattern.phrases or any(map(text.__contains__, pattern.phrases))]
+    if pattern.outcome != "done":
+        failed = pattern.outcome == "failed"
+        candidates = [at for at, row in view.calls if not failed or (row.get("is_error") and row.get("tier") != "unknown")]
+    elif pattern.tools is not None:
+        candidates = sorted([at for tool, places in view.done.items() if tool in pattern.tools for at in places])
+    else:
+        candidates = view.trace
+    return [at for at in candidates if pattern.matches(journal[at], view, at)]
 
 
 def found_at(value: Any, at: str) -> Any:
-    """What stands at an argument's name or a JSON pointer, ABSENT where nothing does."""
+    """Return what stands at an argument's name or a JSON pointer, ABSENT where nothing does."""
     steps = [step.replace("~1", "/").replace("~0", "~") for step in at.split("/")[1:]] if at[:1] == "/" else [at] if at else []
     for step in steps:
         if isinstance(value, dict) and step in value:
@@ -146,10 +140,10 @@ def found_at(value: Any, at: str) -> Any:
     return value
 
 
-def _allowed(constraint: Parameters, value: Any, seen: Seen, place: int | None) -> bool:
+def _allowed(constraint: Parameters, value: Any, view: EpisodeView, place: int | None) -> bool:
     if value is ABSENT:
         return constraint.get("given") is False
-    return all(_TESTS[word](value, bound, seen, place) for word, bound in constraint.items())
+    return all(_TESTS[word](value, bound, view, place) for word, bound in constraint.items())
 
 
 def _ordered(value: Any, bound: Any, holds: Callable[[Any, Any], bool]) -> bool:
@@ -164,31 +158,31 @@ def _contains(value: Any, part: Any) -> bool:
     return isinstance(value, list) and any(same(item, part) for item in value)
 
 
-def _same_as(value: Any, source: Parameters, seen: Seen, place: int | None) -> bool:
+def _same_as(value: Any, source: Parameters, view: EpisodeView, place: int | None) -> bool:
     tool = source["tool"]
     tools = None if tool is None else [tool] if isinstance(tool, str) else tool
-    for at, row in seen.calls:
+    for at, row in view.calls:
         if place is not None and at >= place:
             break
         given = row.get("arguments")
         if (tools is None or row["tool"] in tools) and not row.get("is_error") and isinstance(row.get("content"), str) and all(
                 isinstance(given, dict) and name in given and same(given[name], wanted)
                 for name, wanted in source.get("arguments", {}).items()):
-            found = found_at(seen.answer(row), source["at"])
-            listed = "each" in source and isinstance(found, list)
-            items = [found_at(item, source["each"]) for item in found] if listed else [found]
+            value_at = found_at(view.answer(row), source["at"])
+            listed = "each" in source and isinstance(value_at, list)
+            items = [found_at(item, source["each"]) for item in value_at] if listed else [value_at]
             if any(item is not ABSENT and same(item, value) for item in items):
                 return True
     return False
 
 
-_TESTS: dict[str, Callable[[Any, Any, Seen, int | None], bool]] = {
+_TESTS: dict[str, Callable[[Any, Any, EpisodeView, int | None], bool]] = {
     "one_of": lambda value, values, *_: any(same(value, one) for one in values),
     "none_of": lambda value, values, *_: not any(same(value, one) for one in values),
-    "at_least": lambda value, bound, *_: _ordered(value, bound, lambda one, other: bool(one >= other)),
-    "at_most": lambda value, bound, *_: _ordered(value, bound, lambda one, other: bool(one <= other)),
-    "above": lambda value, bound, *_: _ordered(value, bound, lambda one, other: bool(one > other)),
-    "below": lambda value, bound, *_: _ordered(value, bound, lambda one, other: bool(one < other)),
+    "at_least": lambda value, bound, *_: _ordered(value, bound, operator.ge),
+    "at_most": lambda value, bound, *_: _ordered(value, bound, operator.le),
+    "above": lambda value, bound, *_: _ordered(value, bound, operator.gt),
+    "below": lambda value, bound, *_: _ordered(value, bound, operator.lt),
     "type": lambda value, kind, *_: is_of(value, kind),
     "contains": lambda value, part, *_: _contains(value, part),
     "given": lambda _, given, *__: bool(given),

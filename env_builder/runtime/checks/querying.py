@@ -1,10 +1,10 @@
 """Checks by a query over the final world: `sql`.
 
 Sees tables of one episode in SQLite, in memory: `documents` (class, key, value: JSON text or null where removed), what the
-episode changed and, of those that `things` names, what it left alone; `acts` (tool, arguments), `calls` (place, tool,
+episode changed and, of those that `entities` names, what it left alone; `acts` (tool, arguments), `calls` (place, tool,
 arguments, content, is_error, tier), `words` (place, content, reply). A query only reads: an authorizer allows reading these
 tables and functions that give the same for the same, and nothing else; it stops after `MOST_STEPS` steps of SQLite's machine,
-which counts alike everywhere. Does not see: documents that the episode left alone and `things` does not name.
+which counts alike everywhere. Does not see: documents that the episode left alone and `entities` does not name.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import sqlite3
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from ..canonical import canonical
+from ..canonical import written
 from ..schemas import fields
-from .kind import Found, Kind, Parameters, Seen
+from .kind import CheckKind, CheckResult, EpisodeView, Parameters
 
 MOST_STEPS = 2_000_000
 """Steps of SQLite's virtual machine that one query may take: about a tenth of a second."""
@@ -44,17 +44,7 @@ class Query(NamedTuple):
 
     query: str
     equals: Any
-    things: list[str]
-
-
-def _query(parameters: Parameters) -> Query:
-    query = Query(parameters["query"], parameters.get("equals", 1), list(parameters.get("things", ())))
-    with closing(_database()) as database:
-        try:
-            database.execute(query.query)
-        except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
-            raise ValueError(f"SQLite refuses the query ({error})") from error
-    return query
+    entities: list[str]
 
 
 def _database() -> sqlite3.Connection:
@@ -65,57 +55,35 @@ def _database() -> sqlite3.Connection:
 
 
 def _guard(database: sqlite3.Connection) -> None:
-    left = [MOST_STEPS // STEPS_A_LOOK]
+    budget = [MOST_STEPS // STEPS_A_LOOK]
 
     def allowed(action: int, _: str | None, name: str | None, *__: str | None) -> int:
         fickle = action == sqlite3.SQLITE_FUNCTION and (name or "").lower() in FICKLE
         return sqlite3.SQLITE_DENY if action not in ALLOWED or fickle else sqlite3.SQLITE_OK
 
     def stop() -> int:
-        left[0] -= 1
-        return int(left[0] < 0)
+        budget[0] -= 1
+        return int(budget[0] < 0)
 
     database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
     database.set_progress_handler(stop, STEPS_A_LOOK)
     database.set_authorizer(allowed)
 
 
-def _sql(query: Query, seen: Seen) -> Found:
-    swayed = seen.leans()
-    with closing(_database()) as database:
-        database.set_authorizer(None)
-        database.set_progress_handler(None, 0)
-        try:
-            _fill(database, query, seen)
-            _guard(database)
-            rows = database.execute(query.query).fetchmany(2)
-        except (sqlite3.Error, ValueError) as error:
-            return Found(False, {"failed": str(error)[:200]}, swayed)
-    value = rows[0][0] if len(rows) == 1 and len(rows[0]) == 1 else None
-    shown = value if isinstance(value, int | float | str | None) else "a blob"
-    passed = len(rows) == 1 and len(rows[0]) == 1 and not isinstance(value, bytes) and _equal(value, query.equals)
-    return Found(passed, {"value": shown[:200] if isinstance(shown, str) else shown, "rows": len(rows)}, swayed)
-
-
-def _equal(value: Any, wanted: Any) -> bool:
-    """SQLite has no boolean: true is 1."""
-    return type(value) in (int, float) and value == wanted if isinstance(wanted, int | float) else bool(value == wanted)
-
-
-def _fill(database: sqlite3.Connection, query: Query, seen: Seen) -> None:
-    changed = dict(seen.episode.difference.get("documents", {}))
-    looked = {name: seen.document(name)[1] for name in query.things if name not in changed}
+def _fill(database: sqlite3.Connection, query: Query, view: EpisodeView) -> None:
+    changed = dict(view.episode.difference.get("documents", {}))
+    looked = {name: view.document(name)[1] for name in query.entities if name not in changed}
     documents = {**changed, **{name: value for name, value in looked.items() if value is not None}}
     for name, value in sorted(documents.items()):
         kind, _, key = name.partition("/")
         database.execute("insert into documents values (?, ?, ?)", (_text(kind), _text(key), _text(value)))
     database.executemany("insert into acts values (?, ?)", (
-        (_text(tool), _text(arguments)) for tool, arguments in seen.episode.difference.get("acts", ())))
+        (_text(tool), _text(arguments)) for tool, arguments in view.episode.difference.get("write_calls", ())))
     database.executemany("insert into calls values (?, ?, ?, ?, ?, ?)", (
         (place, _text(row["tool"]), _json(row.get("arguments")), _text(row.get("content")), int(bool(row.get("is_error"))),
-         _text(row.get("tier"))) for place, row in seen.calls))
+         _text(row.get("tier"))) for place, row in view.calls))
     database.executemany("insert into words values (?, ?, ?)", (
-        (place, _text(text), _text(seen.episode.journal[place].get("reply"))) for place, text in seen.said))
+        (place, _text(text), _text(view.episode.journal[place].get("reply"))) for place, text in view.messages))
 
 
 def _text(value: Any) -> str | None:
@@ -124,16 +92,41 @@ def _text(value: Any) -> str | None:
 
 
 def _json(value: Any) -> str | None:
-    try:
-        return _text(canonical(value))
-    except (ValueError, TypeError, RecursionError):
-        return _text(json.dumps(str(type(value).__name__)))
+    text = written(value)
+    return _text(json.dumps(type(value).__name__) if text is None else text)
 
 
-KINDS: dict[str, Kind] = {
-    "sql": Kind(
-        "A query over the final world gives one row with one value, and it is `equals` (1).",
-        fields("query", query={"type": "string", "minLength": 1}, equals={"type": ["number", "string", "boolean", "null"]},
-               things={"type": "array", "items": {"type": "string"}}),
-        _sql, _query),
-}
+class SqlCheck(CheckKind):
+    """Check by an SQL query over the episode and its end state."""
+
+    description = "A query over the final world gives one row with one value, and it is `equals` (1)."
+    parameters = fields(
+        "query", query={"type": "string", "minLength": 1}, equals={"type": ["number", "string", "boolean", "null"]},
+        entities={"type": "array", "items": {"type": "string"}})
+
+    def prepare(self, parameters: Parameters) -> Query:
+        query = Query(parameters["query"], parameters.get("equals", 1), list(parameters.get("entities", ())))
+        with closing(_database()) as database:
+            try:
+                database.execute(query.query)
+            except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
+                raise ValueError(f"SQLite refuses the query ({error})") from error
+        return query
+
+    def judge(self, query: Query, view: EpisodeView) -> CheckResult:
+        doubtful = view.leans()
+        with closing(_database()) as database:
+            database.set_authorizer(None)
+            database.set_progress_handler(None, 0)
+            try:
+                _fill(database, query, view)
+                _guard(database)
+                rows = database.execute(query.query).fetchmany(2)
+            except (sqlite3.Error, ValueError) as error:
+                return CheckResult(False, {"failed": str(error)[:200]}, doubtful)
+        value = rows[0][0] if len(rows) == 1 and len(rows[0]) == 1 else None
+        shown = value if isinstance(value, int | float | str | None) else "a blob"
+        wanted = query.equals  # SQLite has no boolean: true is 1
+        equal = type(value) in (int, float) and value == wanted if isinstance(wanted, int | float) else bool(value == wanted)
+        passed = len(rows) == 1 and len(rows[0]) == 1 and not isinstance(value, bytes) and equal
+        return CheckResult(passed, {"value": shown[:200] if isinstance(shown, str) else shown, "rows": len(rows)}, doubtful)

@@ -1,112 +1,264 @@
-"""Checks of the end state: `state`, `untouched`, `must_not_write`.
+"""Checks of the end state and of what was produced: `state`, `untouched`, `must_not_write`, `file`, `process`.
 
-See what the episode changed, as the grader's own replay reached it; not in which order, nor what free text says.
+See what the episode changed, as the grader's own replay reached it, and results that the environment gave to calls (commands,
+tests, linters), never what the agent claims of them. Files are documents that are named as files are (`class/path`): a file's
+text is its document where that is a JSON text, else what stands at the pointer `at` in it. Do not see: in which order things
+changed, what free text says, why a command failed, and files outside of the world.
 """
 
 from __future__ import annotations
 
 import json
-from typing import NamedTuple
+from collections import Counter
+from contextlib import suppress
+from typing import Any, NamedTuple
 
-from ..ends import EndState, beyond, end_state, unreached
+from ..canonical import digest
+from ..ends import EndState, beyond, end_state, same, unreached
 from ..schemas import fields, mapping
-from .kind import Found, Kind, Loose, Parameters, Schema, Seen, clip
+from .kind import CheckKind, CheckResult, EpisodeView, IgnoredParts, Parameters, Row, Schema, clip
+from .patterns import ABSENT, PATTERN, Pattern, found_at, pattern_of, places_of
 
 TEXTS: Schema = {"type": "array", "items": {"type": "string"}}
 LOOSE: dict[str, Schema] = {
-    "masked": {**mapping(TEXTS), "description": "tool -> names of arguments that are free text and do not count"},
-    "aside": {**TEXTS, "description": "tools whose acts do not count: notes and hand-overs"},
+    "ignored_arguments": {**mapping(TEXTS), "description": "tool -> names of arguments that are free text and do not count"},
+    "ignored_tools": {**TEXTS, "description": "tools whose acts do not count: notes and hand-overs"},
 }
 PAIRS: Schema = {"type": "array", "items": {**TEXTS, "minItems": 2, "maxItems": 2}}
 DIFFERENCE = fields(
-    "documents", "acts", documents=mapping({"type": ["string", "null"]}), acts=PAIRS, made=PAIRS, volatile={"type": "object"})
+    "documents", "write_calls", documents=mapping({"type": ["string", "null"]}), write_calls=PAIRS, made=PAIRS,
+    volatile={"type": "object"})
 ACCEPTED: Schema = {"type": "array", "items": DIFFERENCE, "description": "differences, each an end state that is right"}
-ENDS = fields("accepted", accepted=ACCEPTED, **LOOSE)
-NO_CHANGE = fields(**LOOSE)
 
 
-class Ends(NamedTuple):
+class AcceptedEnds(NamedTuple):
     """Accepted end states."""
 
-    loose: Loose
+    loose: IgnoredParts
     accepted: list[EndState]
     sizes: list[int]
-    """Of each, how many documents and acts it has, at least 1."""
+    """Of each, how many documents and write calls it has, at least 1."""
 
 
-def _ends(parameters: Parameters) -> Ends:
-    loose = Loose.of(parameters)
-    accepted = [end_state(wanted, loose.parameters) for wanted in parameters["accepted"]]
-    return Ends(loose, accepted, [len(documents) + len(acts) or 1 for documents, acts in accepted])
+def _surely_missing(missing: list[list[str]], view: EpisodeView) -> bool:
+    """Is something not there, whatever the unknown answers were: a document that no such call can touch, another tool's call?
 
-
-def _state(ends: Ends, seen: Seen) -> Found:
-    found = seen.end(ends.loose)
-    if len(ends.accepted) == 1 and not seen.leaned:
-        left = unreached(ends.accepted[0], found)
-        return Found(not left, {"reached": [] if left else [0], "missing": clip(left)}, False, 1 - len(left) / ends.sizes[0])
-    lefts = [unreached(wanted, found) for wanted in ends.accepted]
-    reached = [index for index, left in enumerate(lefts) if not left]
-    share = max((1 - len(left) / size for left, size in zip(lefts, ends.sizes, strict=True)), default=0.0)
-    swayed = _leans(ends.loose, seen) and not all(_surely_missing(left, seen) for left in lefts)
-    return Found(bool(reached), {"reached": reached, "missing": clip(min(lefts, key=len, default=[]))}, swayed, share)
-
-
-def _surely_missing(left: list[list[str]], seen: Seen) -> bool:
-    """Is something not there, whatever the unknown answers were: a document that no such act can touch, another tool's act?
-
-    A document that the episode changed before and that such an act names is none of these: what was changed once can be again.
+    A document that the episode changed before and that such a call names is none of these: what was changed once can be again.
     """
-    leaned = {row["tool"] for row in seen.leaned}
-    again = _named_again(seen)
-    look = seen.episode.look
+    tools = {row["tool"] for row in view.unknown_writes}
+    again = set(view.episode.difference.get("documents", ()))
+    with suppress(RecursionError):  # where a call is too deep to be read, it may name all that was changed
+        named = "\n".join(json.dumps(row["arguments"], ensure_ascii=False) for row in view.unknown_writes)
+        again = {name for name in again if name.partition("/")[2] in named}
+    look = view.episode.look
     return any(
         look is not None and look(item[1])[1] is not None and item[1] not in again
-        if item[0] == "document" else item[1] not in leaned for item in left)
+        if item[0] == "document" else item[1] not in tools for item in missing)
 
 
-def _named_again(seen: Seen) -> set[str]:
-    """Documents that the episode changed and an unknown act names; all that it changed where one is too deep to be read."""
-    changed = set(seen.episode.difference.get("documents", ()))
+def too_many_calls(ends: AcceptedEnds, reached: EndState) -> bool:
+    """Write calls only ever add up: one too many stays one too many, whatever the unknown answers were."""
+    return all(unreached(({}, reached[1]), ({}, wanted[1])) for wanted in ends.accepted)
+
+
+def _calls_stay(view: EpisodeView) -> bool:
+    """Documents may be set right again; write calls only ever add up, unless what they name may yet go by another name."""
+    difference = view.episode.difference
+    return not (view.unknown_writes or difference.get("made") or difference.get("volatile"))
+
+
+def _leans(loose: IgnoredParts, view: EpisodeView) -> bool:
+    return bool(view.unknown_writes) and view.leans(loose.parameters.get("ignored_tools", ()))
+
+
+class AcceptedEndsCheck(CheckKind):
+    """Check of the end state against accepted ones."""
+
+    parameters = fields("accepted", accepted=ACCEPTED, **LOOSE)
+
+    def prepare(self, parameters: Parameters) -> AcceptedEnds:
+        loose = IgnoredParts.of(parameters)
+        accepted = [end_state(wanted, loose.parameters) for wanted in parameters["accepted"]]
+        return AcceptedEnds(loose, accepted, [len(documents) + len(acts) or 1 for documents, acts in accepted])
+
+
+class StateCheck(AcceptedEndsCheck):
+    """Check that the end state is one of the accepted ones."""
+
+    description = "Every document and act of one accepted end state is there, in whatever order."
+    stops = "end"
+
+    def judge(self, ends: AcceptedEnds, view: EpisodeView) -> CheckResult:
+        end = view.end(ends.loose)
+        if len(ends.accepted) == 1 and not view.unknown_writes:
+            missing = unreached(ends.accepted[0], end)
+            return CheckResult(not missing, {"reached": [] if missing else [0], "missing": clip(missing)}, False,
+                               1 - len(missing) / ends.sizes[0])
+        lefts = [unreached(wanted, end) for wanted in ends.accepted]
+        reached = [index for index, missing in enumerate(lefts) if not missing]
+        share = max((1 - len(missing) / size for missing, size in zip(lefts, ends.sizes, strict=True)), default=0.0)
+        doubtful = _leans(ends.loose, view) and not all(_surely_missing(missing, view) for missing in lefts)
+        evidence = {"reached": reached, "missing": clip(min(lefts, key=len, default=[]))}
+        return CheckResult(bool(reached), evidence, doubtful, share)
+
+
+class UntouchedCheck(AcceptedEndsCheck):
+    """Check that nothing but the named entities changed."""
+
+    description = ("Nothing changed beyond the accepted end state that was reached (beyond every one where none was).")
+
+    def judge(self, ends: AcceptedEnds, view: EpisodeView) -> CheckResult:
+        """Leave the values of documents that an end state names to the check `state`."""
+        reached, accepted = view.end(ends.loose), ends.accepted
+        if len(accepted) == 1 and not view.unknown_writes:
+            more = beyond(reached, accepted[0])
+            return CheckResult(not more, {"beyond": clip(more)})
+        if len(accepted) > 1:
+            accepted = [wanted for wanted in accepted if not unreached(wanted, reached)] or accepted
+        least = [beyond(reached, wanted) for wanted in accepted]
+        passed = not all(least)
+        doubtful = _leans(ends.loose, view) and (passed or not too_many_calls(ends, reached))
+        return CheckResult(passed, {"beyond": clip(min(least, key=len) if least else [])}, doubtful)
+
+    def is_lost(self, ends: AcceptedEnds, view: EpisodeView) -> bool:
+        return _calls_stay(view) and self.fails(ends, view) and too_many_calls(ends, view.end(ends.loose))
+
+
+class MustNotWriteCheck(CheckKind):
+    """Check that nothing changed."""
+
+    description = "Nothing changed."
+    parameters = fields(**LOOSE)
+    stops = "end"
+    demands_no_change = True
+
+    def prepare(self, parameters: Parameters) -> IgnoredParts:
+        return IgnoredParts.of(parameters)
+
+    def judge(self, loose: IgnoredParts, view: EpisodeView) -> CheckResult:
+        reached = view.end(loose)
+        changed = unreached(reached, ({}, {}))
+        return CheckResult(not changed, {"changed": clip(changed)}, _leans(loose, view) and not reached[1])
+
+    def is_lost(self, loose: IgnoredParts, view: EpisodeView) -> bool:
+        return _calls_stay(view) and self.fails(loose, view) and bool(view.end(loose)[1])
+
+
+TEXT: Schema = {"type": "string"}
+NAME: Schema = {"type": "string", "minLength": 1}
+COUNT: Schema = {"type": "integer", "minimum": 0}
+
+
+def file_text(text: str | None, at: str) -> str | None:
+    """Return the text that a document holds, None where there is none."""
+    if text is None:
+        return None
     try:
-        named = "\n".join(json.dumps(row["arguments"], ensure_ascii=False) for row in seen.leaned)
-    except RecursionError:
-        return changed
-    return {name for name in changed if name.partition("/")[2] in named}
+        text_at = found_at(json.loads(text), at)
+    except (ValueError, RecursionError):
+        return text
+    return text_at if isinstance(text_at, str) else None
 
 
-def _untouched(ends: Ends, seen: Seen) -> Found:
-    """The values of documents that an end state names are the matter of the check `state`."""
-    found, accepted = seen.end(ends.loose), ends.accepted
-    if len(accepted) == 1 and not seen.leaned:
-        more = beyond(found, accepted[0])
-        return Found(not more, {"beyond": clip(more)})
-    if len(accepted) > 1:
-        accepted = [wanted for wanted in accepted if not unreached(wanted, found)] or accepted
-    least = [beyond(found, wanted) for wanted in accepted]
-    passed = not all(least)
-    swayed = _leans(ends.loose, seen) and (passed or not too_many_acts(ends, found))
-    return Found(passed, {"beyond": clip(min(least, key=len) if least else [])}, swayed)
+class ProcessLimits(NamedTuple):
+    """A command's result, and what may have changed before it."""
+
+    call: Pattern | None
+    result: list[tuple[str, Any]]
+    stale: bool
+    untouched: tuple[str, ...]
+    documents: int | None
+    lines: int | None
+    at: str
 
 
-def too_many_acts(ends: Ends, found: EndState) -> bool:
-    """Acts only ever add up: one too many stays one too many, whatever the unknown answers were."""
-    return all(unreached(({}, found[1]), ({}, wanted[1])) for wanted in ends.accepted)
+def _written_after(place: int, view: EpisodeView) -> bool:
+    """Did a call that may write come after: then the result speaks of another world."""
+    return any(at > place and row["tool"] in view.episode.writes and row["tool"] != view.episode.journal[place]["tool"]
+               and not row.get("is_error") for at, row in view.calls)
 
 
-def _must_not_write(loose: Loose, seen: Seen) -> Found:
-    found = seen.end(loose)
-    changed = unreached(found, ({}, {}))
-    return Found(not changed, {"changed": clip(changed)}, _leans(loose, seen) and not found[1])
+def _came_out(row: Row, result: list[tuple[str, Any]], view: EpisodeView) -> bool:
+    answer = view.answer(row)
+    named = all((value_at := found_at(answer, at)) is not ABSENT and same(value_at, value) for at, value in result)
+    return named and row.get("tier") != "unknown" and (bool(result) or not row.get("is_error"))
 
 
-def _leans(loose: Loose, seen: Seen) -> bool:
-    return bool(seen.leaned) and seen.leans(loose.parameters.get("aside", ()))
+def _lines(before: str | None, after: str | None, at: str) -> int:
+    """Lines that were taken away or added."""
+    old, new = (Counter((file_text(text, at) or "").splitlines()) for text in (before, after))
+    return (old - new).total() + (new - old).total()
 
 
-KINDS: dict[str, Kind] = {
-    "state": Kind("Every document and act of one accepted end state is there, in whatever order.", ENDS, _state, _ends),
-    "untouched": Kind("Nothing changed beyond the accepted end state that was reached (beyond every one where none was).",
-                      ENDS, _untouched, _ends),
-    "must_not_write": Kind("Nothing changed.", NO_CHANGE, _must_not_write, Loose.of),
-}
+class FileCheck(CheckKind):
+    """Check the content of a file that the episode produced."""
+
+    description = "The file is there (or is not), its text has one of the hashes, holds the parts, is unchanged (or is not)."
+    parameters = fields(
+        "document", document=NAME, at=TEXT, exists={"type": "boolean"},
+        sha256={"type": "array", "items": NAME, "minItems": 1}, contains=TEXTS, unchanged={"type": "boolean"})
+
+    def prepare(self, parameters: Parameters) -> Parameters:
+        if parameters.get("exists") is False and len(parameters) > 2:
+            raise ValueError("a file that must not exist can hold nothing: leave `exists` or the other words")
+        if any(len(one) != 64 or set(one) - set("0123456789abcdef") for one in parameters.get("sha256", ())):
+            raise ValueError("a sha256 is 64 hex digits in small letters")
+        return parameters
+
+    def judge(self, parameters: Parameters, view: EpisodeView) -> CheckResult:
+        name = parameters["document"]
+        before, after = view.document(name)
+        at = parameters.get("at", "")
+        text = file_text(after, at)
+        there = text is not None
+        evidence: dict[str, Any] = {"there": there}
+        passed = there == parameters.get("exists", True)
+        if "sha256" in parameters:
+            evidence["sha256"] = digest(text) if text is not None else None
+            passed = passed and evidence["sha256"] in parameters["sha256"]
+        if "contains" in parameters:
+            missing = [part for part in parameters["contains"] if text is None or part not in text]
+            evidence["missing"] = clip(missing)
+            passed = passed and not missing
+        if "unchanged" in parameters:
+            evidence["unchanged"] = before is not None and file_text(before, at) == text
+            passed = passed and evidence["unchanged"] == parameters["unchanged"]
+        return CheckResult(passed, evidence, view.leans())
+
+
+class ProcessCheck(CheckKind):
+    """Check by a program of the grader's own."""
+
+    description = (
+        "The last call of a command came out as `result` says (or well), after the last write unless `stale`; documents that "
+        "begin with `untouched` did not change, and no more than so many documents and lines did.")
+    parameters = fields(
+        call=PATTERN, result={"type": "object"}, stale={"type": "boolean"}, untouched=TEXTS, documents_at_most=COUNT,
+        lines_at_most=COUNT, at=TEXT)
+    stops = "path"
+
+    def prepare(self, parameters: Parameters) -> ProcessLimits:
+        if not any(name in parameters for name in ("call", "untouched", "documents_at_most", "lines_at_most")):
+            raise ValueError("a process names no call and no bound on what may change")
+        result = list(parameters.get("result", {}).items())
+        call = pattern_of({**parameters["call"], "outcome": "any"}) if "call" in parameters else None
+        return ProcessLimits(call, result, parameters.get("stale", False), tuple(parameters.get("untouched", ())),
+                       parameters.get("documents_at_most"), parameters.get("lines_at_most"), parameters.get("at", ""))
+
+    def judge(self, process: ProcessLimits, view: EpisodeView) -> CheckResult:
+        changed = sorted(view.episode.difference.get("documents", {}))
+        evidence: dict[str, Any] = {}
+        passed = True
+        if process.call is not None:
+            ran = places_of(process.call, view)
+            evidence["ran"] = len(ran)
+            evidence["stale"] = bool(ran) and _written_after(ran[-1], view)
+            evidence["result"] = bool(ran) and _came_out(view.episode.journal[ran[-1]], process.result, view)
+            passed = evidence["result"] and (process.stale or not evidence["stale"])
+        touched = [name for name in changed if name.startswith(process.untouched)] if process.untouched else []
+        evidence["touched"] = clip(touched)
+        passed = passed and not touched and (process.documents is None or len(changed) <= process.documents)
+        if process.lines is not None:
+            evidence["lines"] = sum(_lines(*view.document(name), process.at) for name in changed)
+            passed = passed and evidence["lines"] <= process.lines
+        return CheckResult(passed, evidence, view.leans())

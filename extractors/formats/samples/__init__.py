@@ -7,5 +7,5 @@ from importlib.resources import files
 
 
 def sample(name: str) -> Callable[[], bytes]:
-    """Reads the sample called `name` when it is asked to."""
+    """Return reads the sample called `name` when it is asked to."""
     return lambda: files(__package__ or __name__).joinpath(name).read_bytes()

@@ -41,7 +41,7 @@ names = {each["name"].partition("/")[2]: each["digest"] for each in manifest["ta
 
 
 def run(*words: str) -> str:
-    """What Harbor says."""
+    """Return what Harbor says."""
     done = subprocess.run([command, *words], env=settings, capture_output=True, text=True, check=False, cwd=WORK)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout

@@ -21,7 +21,7 @@ os.chdir(package)
 
 
 def turns(task_id: str, steps: list[dict]) -> list[ModelOutput]:
-    """What a model says that makes these steps: words that nobody answers stand beside the call after them."""
+    """Return what a model says that makes these steps: words that nobody answers stand beside the call after them."""
     episode, outputs, said = opened.begin(task_id), [], ""
     for number, step in enumerate([*steps, {"say": ""}]):
         calls = []
@@ -39,7 +39,7 @@ def turns(task_id: str, steps: list[dict]) -> list[ModelOutput]:
 
 
 def scores(steps: dict[str, list[dict]]) -> dict[str, float]:
-    """What the scorer gives each sample in which the mock model makes these steps."""
+    """Return what the scorer gives each sample in which the mock model makes these steps."""
     order = [row["task_id"] for row in opened.tasks if row["task_id"] in steps]
     model = get_model("mockllm/model", custom_outputs=[each for task_id in order for each in turns(task_id, steps[task_id])])
     (log,) = evaluate("inspect_room.py", model=model, sample_id=order, max_samples=1, display="none",

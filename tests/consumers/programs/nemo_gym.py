@@ -39,7 +39,7 @@ model = FastAPI()
 
 @model.post("/v1/responses")
 async def respond(body: dict[str, Any]) -> dict[str, Any]:
-    """The next move of the script, as a model's response."""
+    """Return the next move of the script, as a model's response."""
     item = script.pop(0)
     return NeMoGymResponse.model_validate({
         "id": "r", "created_at": 0, "model": "script", "object": "response", "output": [item], "parallel_tool_calls": False,
@@ -47,7 +47,7 @@ async def respond(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def scripted(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Steps as output items of responses: words before the last ones go through the tool that speaks."""
+    """Return steps as output items of responses: words before the last ones go through the tool that speaks."""
     words = steps[-1].get("say") if steps else None
     items = []
     for place, step in enumerate(steps[:-1] if words is not None else steps):
@@ -58,7 +58,7 @@ def scripted(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def serve(app: FastAPI, listening: socket.socket) -> tuple[uvicorn.Server, asyncio.Task[None]]:
-    """A server on a socket of its own."""
+    """Return a server on a socket of its own."""
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
     return server, asyncio.create_task(server.serve(sockets=[listening]))
 
@@ -71,7 +71,7 @@ async def main() -> None:
         head_server_config=BaseServerConfig(host="127.0.0.1", port=1),
         global_config_dict=OmegaConf.create({name: {"kind": {"server": place}} for name, place in places.items()}))
     server_utils.set_global_aiohttp_client(server_utils.GlobalAIOHTTPAsyncClientConfig())
-    ours = room.RoomServer(server_client=client, config=BaseResourcesServerConfig(
+    ours = room.KitServer(server_client=client, config=BaseResourcesServerConfig(
         **places[RESOURCES], name=RESOURCES, entrypoint="app.py", domain="agent"))
     agent = SimpleAgent(server_client=client, config=SimpleAgentConfig(
         **places[AGENT], name=AGENT, entrypoint="app.py",
@@ -94,15 +94,15 @@ async def main() -> None:
     for row in rows:
         BaseRunRequest.model_validate(row)
         assert (await run(row, []))["reward"] == 0.0
-        graded = await run(row, room.ROOM.solution(row["verifier_metadata"]["task_id"]))
-        assert graded["reward"] == 1.0 and graded["digest"] == room.ROOM.digest == row["verifier_metadata"]["digest"], graded
+        graded = await run(row, room.KIT.solution(row["verifier_metadata"]["task_id"]))
+        assert graded["reward"] == 1.0 and graded["digest"] == room.KIT.digest == row["verifier_metadata"]["digest"], graded
     by_task = {row["verifier_metadata"]["task_id"]: row for row in rows}
     rewards = {each["name"]: (await run(by_task[each["task_id"]], each["steps"]))["reward"] for each in episodes()}
     for server, task in running:
         server.should_exit = True
         await task
     await server_utils.get_global_aiohttp_client().close()
-    tell(f"{len(rows)} rows run by its simple_agent: saying nothing 0, known solutions 1", digest=room.ROOM.digest,
+    tell(f"{len(rows)} rows run by its simple_agent: saying nothing 0, known solutions 1", digest=room.KIT.digest,
          rewards=rewards, rows=len(rows))
 
 

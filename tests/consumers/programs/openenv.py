@@ -24,7 +24,7 @@ command = Path(sys.executable).with_name("openenv")
 
 
 def validated(*words: str) -> dict:
-    """The report of `openenv validate`."""
+    """Return the report of `openenv validate`."""
     done = subprocess.run([command, "validate", *words, "--json"], capture_output=True, text=True, check=False)
     start = done.stdout.find("{")
     assert start >= 0, done.stdout[-2000:] + done.stderr[-2000:]
@@ -57,19 +57,19 @@ try:
     assert running.get("passed", True) and criteria, running
 
     sys.path.insert(0, str(WORK.resolve()))
-    from package.client import RoomClient
-    from package.models import RoomAction
+    from package.client import OpenEnvClient
+    from package.models import OpenEnvAction
 
     async def play(task_id: str, steps: list[dict]) -> float | None:
-        """The reward of an episode over a WebSocket."""
-        async with RoomClient(base_url=url) as room:
+        """Return the reward of an episode over a WebSocket."""
+        async with OpenEnvClient(base_url=url) as room:
             begun = await room.reset(task_id=task_id)
             assert begun.observation.messages and begun.observation.tools
             for step in steps:
-                action = (RoomAction(type="say", text=step["say"]) if "say" in step
-                          else RoomAction(tool_name=step["tool"], arguments=step["arguments"]))
+                action = (OpenEnvAction(type="say", text=step["say"]) if "say" in step
+                          else OpenEnvAction(tool_name=step["tool"], arguments=step["arguments"]))
                 assert (await room.step(action)).reward is None
-            done = await room.step(RoomAction(type="finish"))
+            done = await room.step(OpenEnvAction(type="finish"))
             assert done.done and (await room.state()).digest == kit["digest"]
             return done.reward
 

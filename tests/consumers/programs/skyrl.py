@@ -21,7 +21,7 @@ rows: list[dict[str, Any]] = [
 
 
 def played(row: dict[str, Any], actions: list[str]) -> float:
-    """The reward of an episode of a row, from what the environment gives step by step."""
+    """Return the reward of an episode of a row, from what the environment gives step by step."""
     env = skyrl_gym.make(row["env_class"], env_config={}, extras={name: row[name] for name in row if name != "prompt"})
     prompt, _ = env.init(row["prompt"])
     assert "<tools>" in prompt[0]["content"] and prompt[-1]["role"] == "user"
@@ -39,12 +39,12 @@ n_oracles = 0
 for row in rows:
     task_id = row["reward_spec"]["ground_truth"]
     assert played(row, [""]) == 0.0, row
-    if can_wait(package.ROOM, task_id):
+    if can_wait(package.KIT, task_id):
         n_oracles += 1
-        assert played(row, [text(move) for move in moves(package.ROOM, task_id, package.ROOM.solution(task_id))]) == 1.0, row
+        assert played(row, [text(move) for move in moves(package.KIT, task_id, package.KIT.solution(task_id))]) == 1.0, row
 assert n_oracles, "no known solution could be played"
 by_task = {row["reward_spec"]["ground_truth"]: row for row in rows}
 rewards = {each["name"]: played(by_task[each["task_id"]], [
-    text(move) for move in moves(package.ROOM, each["task_id"], each["steps"])]) for each in episodes()}
+    text(move) for move in moves(package.KIT, each["task_id"], each["steps"])]) for each in episodes()}
 tell(f"{len(rows)} rows made and stepped: doing nothing 0, {n_oracles} known solutions 1",
-     digest=package.ROOM.digest, rewards=rewards, rows=len(rows))
+     digest=package.KIT.digest, rewards=rewards, rows=len(rows))

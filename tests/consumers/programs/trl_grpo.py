@@ -35,13 +35,13 @@ class Export(NamedTuple):
 
 
 def opened(folder: Path, taught: dict[str, Any]) -> Export:
-    """The package of an export, imported."""
+    """Return the package of an export, imported."""
     sys.path.insert(0, str(folder))
     return Export(folder, importlib.import_module(f"{next(folder.glob('traceroom_*')).name}.trl_room"), taught)
 
 
 def taught(folder: Path, export: Export, rows: list[dict[str, Any]]) -> Path:
-    """A tiny model that answers the first prompt with the call that it is to be taught, most of the time."""
+    """Return a tiny model that answers the first prompt with the call that it is to be taught, most of the time."""
     package, call = export.package, {**export.taught, "tool": methods(export.package)[export.taught["tool"]]}
     template = (Path(trl.__file__).parent / "chat_templates" / "qwen3.jinja").read_text("utf-8")
     tools, words = functions(package), [message["content"] for row in rows for message in row["prompt"]]
@@ -68,7 +68,7 @@ def taught(folder: Path, export: Export, rows: list[dict[str, Any]]) -> Path:
 
 
 def brevity(completions: list[Any], **row: Any) -> list[float]:
-    """A second reward, so that rollouts of a model that knows nothing differ and the step has a gradient."""
+    """Return a second reward, so that rollouts of a model that knows nothing differ and the step has a gradient."""
     return [-len(json.dumps(completion)) / 10_000 for completion in completions]
 
 
@@ -79,7 +79,8 @@ def stepped(export: Export, seed: int) -> dict[str, float]:
     package, model = export.package, taught(WORK / "tiny", export, data.to_list())
     before = {name: value.clone() for name, value in AutoModelForCausalLM.from_pretrained(model).state_dict().items()}
     trainer = trl.GRPOTrainer(
-        model=str(model), environment_factory=package.Room, reward_funcs=[package.reward, brevity], train_dataset=data,
+        model=str(model), environment_factory=package.TrlEnvironment, reward_funcs=[package.reward, brevity],
+        train_dataset=data,
         args=trl.GRPOConfig(
             output_dir=str(WORK / "out"), max_steps=1, per_device_train_batch_size=4, num_generations=4, temperature=1.0,
             max_completion_length=160, max_tool_calling_iterations=1, gradient_checkpointing=False, learning_rate=1e-3,
@@ -96,22 +97,22 @@ def stepped(export: Export, seed: int) -> dict[str, float]:
 
 
 def functions(package: Any) -> list[dict[str, Any]]:
-    """The tools as the trainer tells them to the model: it makes schemas of the methods."""
+    """Return the tools as the trainer tells them to the model: it makes schemas of the methods."""
     names = sorted(tool["function"]["name"] for tool in package.ROUTES.functions)
-    shown = [name for name, _ in inspect.getmembers(package.Room, inspect.isfunction) if not name.startswith("_")]
+    shown = [name for name, _ in inspect.getmembers(package.TrlEnvironment, inspect.isfunction) if not name.startswith("_")]
     assert shown == sorted([*names, "reset"]), shown
-    return [get_json_schema(getattr(package.Room(), name)) for name in names]
+    return [get_json_schema(getattr(package.TrlEnvironment(), name)) for name in names]
 
 
 def methods(package: Any) -> dict[str, str]:
     """Names of methods by the tools' own names."""
-    return {package.ROOM.own[shown]: name for name, shown in package.ROUTES.tools.items()}
+    return {package.KIT.own[shown]: name for name, shown in package.ROUTES.tools.items()}
 
 
 def played(package: Any, steps: list[dict[str, Any]], task_id: str) -> Any:
-    """The steps as the trainer makes them: methods of the environment, arguments by the names of their parameters."""
+    """Return the steps as the trainer makes them: methods of the environment, arguments by the names of their parameters."""
     own = methods(package)
-    room = package.Room()
+    room = package.TrlEnvironment()
     room.reset(task_id=task_id)
     for step in steps:
         if "say" in step:
@@ -125,20 +126,20 @@ def played(package: Any, steps: list[dict[str, Any]], task_id: str) -> Any:
 def renamed(package: Any, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """Arguments under the names that the schema made of the method has for them: it tells them in the order of the tool's."""
     tool = next(tool["function"] for tool in package.ROUTES.functions if tool["function"]["name"] == name)
-    parameters = list(inspect.signature(getattr(package.Room, name)).parameters)[1:]
+    parameters = list(inspect.signature(getattr(package.TrlEnvironment, name)).parameters)[1:]
     called = dict(zip(tool["parameters"].get("properties") or {}, parameters, strict=True))
     return {called.get(argument, argument): value for argument, value in arguments.items()}
 
 
 def rewarded(package: Any, steps: list[dict[str, Any]], task_id: str) -> float | None:
-    """What the steps are worth; the last words stand in the completion."""
+    """Return what the steps are worth; the last words stand in the completion."""
     words = steps[-1].get("say") if steps else None
     room = played(package, steps[:-1] if words else steps, task_id)
     return package.reward([[{"role": "assistant", "content": words or ""}]], [room])[0]
 
 
 def drawn(export: Export) -> dict[str, float]:
-    """A step whose rollouts differ and call, of three: what a random model samples is not the same on every processor."""
+    """Return a step whose rollouts differ and call, of three: random models sample differently by processor."""
     for seed in range(2):
         try:
             return stepped(export, seed)
@@ -158,7 +159,7 @@ def checked(package: Any) -> None:
 
 
 def hostile() -> dict[str, float]:
-    """A step in the room with awkward tools; what is called and worth there is what the room itself says."""
+    """Return a step in the room with awkward tools; what is called and worth there is what the room itself says."""
     place = EXPORTS / "hostile"
     (told,) = json.loads((place / "episodes.json").read_text("utf-8"))
     call = next(step for step in told["steps"] if not step["tool"].isascii())
@@ -176,5 +177,5 @@ sample = opened(EXPORTS / "trl", next(step for step in told["good"]["steps"] if 
 checked(sample.package)
 figures = {"sample": drawn(sample), "hostile": hostile()}
 tell("GRPOTrainer took a step with the room as its environment, and one in a room of awkward tools",
-     digest=sample.package.ROOM.digest, figures=figures, rewards={
+     digest=sample.package.KIT.digest, figures=figures, rewards={
          name: rewarded(sample.package, each["steps"], each["task_id"]) for name, each in told.items()})

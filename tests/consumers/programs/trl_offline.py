@@ -31,7 +31,7 @@ torch.set_num_threads(1)
 
 
 def made() -> None:
-    """A tiny random model, with a tokenizer of the rows' own words."""
+    """Make a tiny random model, with a tokenizer of the rows' own words."""
     tokenizer = Tokenizer(models.BPE(unk_token=None))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -49,7 +49,7 @@ def made() -> None:
 
 
 def rows(form: str) -> Dataset:
-    """The shortest rows of the form's first side that has any."""
+    """Return the shortest rows of the form's first side that has any."""
     files = (FOLDER / f"{form}.{side}.jsonl" for side in ("train", "validation", "held_out"))
     path = next(path for path in files if path.stat().st_size)
     read = load_dataset("json", data_files=str(path), split="train", cache_dir=str(WORK / "cache"))
@@ -58,13 +58,13 @@ def rows(form: str) -> Dataset:
 
 
 def arguments(kind: Any) -> Any:
-    """What every trainer is told: one step on the processor, and nothing written or reported."""
+    """Return what every trainer is told: one step on the processor, and nothing written or reported."""
     return kind(output_dir=str(WORK / "out"), max_steps=1, per_device_train_batch_size=2, report_to=[], use_cpu=True,
                 bf16=False, save_strategy="no", disable_tqdm=True, max_length=8192)
 
 
 def judge() -> Any:
-    """The model with a head that gives one number."""
+    """Return the model with a head that gives one number."""
     return AutoModelForSequenceClassification.from_pretrained(MODEL, num_labels=1)
 
 

@@ -32,13 +32,13 @@ from verifiers.v1.trace import TraceTask  # noqa: E402
 
 taskset = importlib.import_module(f"{package}.taskset" if (source / package / "taskset.py").is_file()
                                   else f"{package}.verifiers_taskset")
-tasks = {task.key: task for task in taskset.RoomTaskset(taskset.RoomConfig(id=package))}
+tasks = {task.key: task for task in taskset.KitTaskset(taskset.KitConfig(id=package))}
 
 
 async def rewarded(episode: dict) -> float:
-    """What the library's own scoring gives an episode whose calls its tool server answered."""
+    """Return what the library's own scoring gives an episode whose calls its tool server answered."""
     task = tasks[episode["task_id"]]
-    tools = taskset.RoomToolset(vf.SharedToolsetConfig())
+    tools = taskset.KitToolset(vf.SharedToolsetConfig())
     state = tools.state
     state.task_id = task.key
     assert {tool.name for tool in await tools.list_tools()} == {row["function"]["name"] for row in taskset.play.open(
@@ -49,7 +49,7 @@ async def rewarded(episode: dict) -> float:
         else:
             await tools.call_tool(step["tool"], step["arguments"])
     trace = vf.Trace.model_construct(
-        task=TraceTask(type="RoomTask", data=task.data), state=state, rewards={}, metrics={}, info={})
+        task=TraceTask(type="KitTask", data=task.data), state=state, rewards={}, metrics={}, info={})
     await task.score(trace)
     assert trace.info["findings"]
     return trace.rewards["rubric"].score

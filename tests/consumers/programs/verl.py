@@ -39,7 +39,7 @@ class Script:
         self.tokenizer, self.turns = tokenizer, list[str]()
 
     async def generate(self, **asked: Any) -> TokenOutput:
-        """The next turn."""
+        """Return the next turn."""
         written = self.turns.pop(0) + "<|im_end|>"
         return TokenOutput(token_ids=self.tokenizer.encode(written, add_special_tokens=False), stop_reason="completed")
 
@@ -90,7 +90,7 @@ async def main() -> None:
 
     import importlib
 
-    room = importlib.import_module(f"{PACKAGE}.verl_room").ROOM
+    room = importlib.import_module(f"{PACKAGE}.verl_room").KIT
     n_oracles = 0
     for row in rows:
         task_id = row["extra_info"]["task_id"]
@@ -108,7 +108,7 @@ async def main() -> None:
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
-    """A Parquet file's rows."""
+    """Return a Parquet file's rows."""
     import pyarrow.parquet
 
     found: list[dict[str, Any]] = pyarrow.parquet.read_table(path).to_pylist()

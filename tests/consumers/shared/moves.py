@@ -23,7 +23,7 @@ def moves(room: Any, task_id: str, steps: list[dict[str, Any]]) -> list[Move]:
 
 
 def text(move: Move) -> str:
-    """A turn as a model writes it."""
+    """Return a turn as a model writes it."""
     words, calls = move
     made = [json.dumps({"name": call["tool"], "arguments": call["arguments"]}) for call in calls]
     return "\n".join([*([words] if words else []), *(f"<tool_call>\n{each}\n</tool_call>" for each in made)])

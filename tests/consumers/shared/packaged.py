@@ -12,7 +12,7 @@ from telling import WORK
 
 
 def installed(source: Path) -> Path:
-    """The folder that holds the package's wheel, unpacked; on the path of this program and of those that it starts."""
+    """Return the folder that holds the package's wheel, unpacked; on the path of this program and of those that it starts."""
     site = WORK / "site"
     subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(WORK / "wheels")], cwd=source,
                    check=True, stdout=sys.stderr)

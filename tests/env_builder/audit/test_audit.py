@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from env_builder.audit import DEEP, Depth
-from env_builder.audit.rates import rate, wilson
+from env_builder.audit import DEEP, Depth, rate, wilson
 from env_builder.runtime.canonical import canonical
 from env_builder.verify import Verified, verify
 from tests.env_builder.test_verify import GATES, LOOK, OPEN, SAY, built, gates, write_lines
@@ -22,7 +21,7 @@ def audited(
     out: Path, checks: list[dict[str, Any]], solution: list[dict[str, Any]], *sessions: tuple[float, list[dict[str, Any]]],
     depth: Depth = DEEP,
 ) -> Verified:
-    """The audit of one task with these other sessions: (probability of success, steps)."""
+    """Return the audit of one task with these other sessions: (probability of success, steps)."""
     room, rewards = built(out, {"t": checks}, {"t": solution})
     write_lines(rewards / "sessions.jsonl", [
         {"task_id": "t", "session_id": f"s{n}", "probability": chance, "steps": steps}
@@ -31,7 +30,7 @@ def audited(
 
 
 def reason(found: Verified) -> str:
-    return str(found.verdicts["reason"].item())
+    return str(found.decisions["reason"].item())
 
 
 def played(found: Verified) -> dict[str, tuple[float | None, str | None]]:
@@ -50,9 +49,9 @@ def test_a_sound_reward_stops_everybody(tmp_path: Path) -> None:
     assert found.report.rows[0]["task_id"] == "t" and len(found.report.rows[0]["plays"]) == found.plays.height
 
 
-def test_a_reward_that_a_known_bad_session_earns_is_withheld(tmp_path: Path) -> None:
+def test_a_reward_that_a_known_bad_session_earns_is_unverified(tmp_path: Path) -> None:
     found = audited(tmp_path, gates(*GATES), [LOOK, OPEN, SAY], (0.05, [OPEN]))
-    assert reason(found) == "bad_session_passes" and "s0" in found.verdicts["detail"].item()
+    assert reason(found) == "bad_session_passes" and "s0" in found.decisions["detail"].item()
     doubtful = audited(tmp_path / "doubtful", gates(*GATES), [LOOK, OPEN, SAY], (0.45, [OPEN]), (0.7, [OPEN]))
     assert reason(doubtful) == "verified", "a probability is no proof"
     together = audited(tmp_path / "together", gates(*GATES), [LOOK, OPEN, SAY], (0.2, [OPEN]), (0.3, [OPEN, SAY]))
@@ -61,7 +60,7 @@ def test_a_reward_that_a_known_bad_session_earns_is_withheld(tmp_path: Path) -> 
     assert reason(audited(tmp_path / "l", gates(*GATES), [OPEN], (0.05, [OPEN]), (0.97, [OPEN]), depth=lenient)) == "verified"
 
 
-def test_a_reward_that_stops_a_known_good_session_is_withheld(tmp_path: Path) -> None:
+def test_a_reward_that_stops_a_known_good_session_is_unverified(tmp_path: Path) -> None:
     found = audited(tmp_path, gates(*GATES, TOLD), [LOOK, OPEN, SAY], (0.95, [OPEN]))
     assert reason(found) == "good_session_fails"
     assert found.report.totals["tried"]["false_reject"]["k"] == 1
@@ -72,7 +71,7 @@ def test_a_reward_that_stops_a_known_good_session_is_withheld(tmp_path: Path) ->
     ([("state", {"accepted": [GATES[0][1]["accepted"][0]]}), LOOKED], "verified"),
     ([("spoke", {"at_least": 2})], "attacker_passes"),  # the one who asks the judge for a high score says two things
 ])
-def test_a_gameable_rubric_is_withheld(tmp_path: Path, checks: list[Any], expected: str) -> None:
+def test_a_gameable_rubric_is_unverified(tmp_path: Path, checks: list[Any], expected: str) -> None:
     assert reason(audited(tmp_path, gates(*checks), [LOOK, {"say": "Wait."}, OPEN, SAY])) == expected
 
 
@@ -80,7 +79,7 @@ def test_telling_everything_is_stopped_unless_the_rubric_asks_to_change_nothing(
     word = ("said", {"facts": [{"type": "words", "value": "closed"}]})
     solution = [LOOK, {"say": "It is closed."}]
     asked = audited(tmp_path / "a", gates(word, LOOKED), solution)
-    assert reason(asked) == "attacker_passes" and "list_everything" in asked.verdicts["detail"].item()
+    assert reason(asked) == "attacker_passes" and "list_everything" in asked.decisions["detail"].item()
     refused = audited(tmp_path / "b", gates(("must_not_write", {}), word, LOOKED), solution)
     assert reason(refused) == "verified" and played(refused)["list_everything"] == (1.0, None), "shown, and excepted"
 

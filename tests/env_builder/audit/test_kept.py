@@ -16,7 +16,7 @@ from env_builder.verify import Verified, verify
 
 @pytest.fixture
 def published(sample_run: Path, tmp_path: Path) -> tuple[Path, Path]:
-    """An environment of the sample and its rewards, to write in."""
+    """Return an environment of the sample and its rewards, to write in."""
     name = next((sample_run / "environments").iterdir()).name
     for side in ("environments", "rewards"):
         shutil.copytree(sample_run / side / name, tmp_path / side)
@@ -29,13 +29,13 @@ def changed(path: Path, change: Any) -> None:
 
 
 def alike(one: Verified, other: Verified) -> bool:
-    return one.verdicts.equals(other.verdicts) and one.plays.equals(other.plays) and (
+    return one.decisions.equals(other.decisions) and one.plays.equals(other.plays) and (
         one.task_ids, one.report, one.audits) == (other.task_ids, other.report, other.audits)
 
 
 @pytest.fixture
 def played(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The tasks that are played in this process, in order."""
+    """Return the tasks that are played in this process, in order."""
     played: list[str] = []
     audit = verification.audit
 
@@ -49,7 +49,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_only_what_changed_is_played(published: tuple[Path, Path], played: list[str]) -> None:
     first = verify(*published, kept={})
-    assert len(played) == first.verdicts.height == len(first.audits) > 1
+    assert len(played) == first.decisions.height == len(first.audits) > 1
     played.clear()
     assert alike(verify(*published, kept=first.audits), first) and not played
 

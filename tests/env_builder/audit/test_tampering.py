@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from env_builder import archive, image
+from env_builder import image, layers
 from env_builder.audit.tampering import TRIES, Tampered, tamper
-from env_builder.room import start_process
+from env_builder.process import start_process
 from env_builder.runtime import Environment
 from env_builder.runtime.canonical import canonical
 from tests.rooms import OPEN, TASK, write_room
@@ -21,7 +21,7 @@ SECRET = "the-sentence-of-a-check"
 def tampered(tmp_path_factory: pytest.TempPathFactory, base_image: str) -> Tampered:
     room = write_room(tmp_path_factory.mktemp("tampering") / "hall")
     made = image.build(room, base_image)
-    assert made.image_id, made.left
+    assert made.image_id, made.skip_reason
     return tamper(room, TASK, [SECRET], made.image_id)
 
 
@@ -33,7 +33,7 @@ def test_a_program_inside_the_container_cannot(tampered: Tampered, name: str) ->
 
 @pytest.mark.docker
 def test_the_container_holds_nothing_of_the_grader(tampered: Tampered) -> None:
-    assert tampered.found == [] and tampered.holds
+    assert tampered.findings == [] and tampered.holds
 
 
 @pytest.mark.docker
@@ -42,18 +42,19 @@ def test_a_secret_that_is_there_is_found(tmp_path: Path, base_image: str) -> Non
     tools = room / "tools.jsonl"
     tools.write_text(tools.read_text("utf-8").replace("in words", SECRET), "utf-8")
     manifest = json.loads((room / "manifest.json").read_text("utf-8"))
-    manifest["files"]["tools.jsonl"] = archive.digest(tools.read_bytes())
+    manifest["files"]["tools.jsonl"] = layers.digest(tools.read_bytes())
     (room / "manifest.json").write_text(json.dumps(manifest | {"content_digest": "0" * 64}), "utf-8")
     made = image.build(room, base_image)
-    assert made.image_id, made.left
+    assert made.image_id, made.skip_reason
     found = tamper(room, TASK, [SECRET], made.image_id)
-    assert found.found == [f"/room/tools.jsonl: {SECRET}"] and not found.holds
+    assert found.findings == [f"/room/tools.jsonl: {SECRET}"] and not found.holds
 
 
 def test_what_a_room_claims_is_worth_nothing(tmp_path: Path) -> None:
     room = write_room(tmp_path / "environments" / "hall")
-    end = {"documents": {"door/7": OPEN}, "acts": []}
-    checks = [{"check_id": "a", "kind": "state", "role": "gate", "weight": 1.0, "says": "", "parameters": {"accepted": [end]}}]
+    end = {"documents": {"door/7": OPEN}, "write_calls": []}
+    checks = [{"check_id": "a", "kind": "state", "role": "gate", "weight": 1.0, "description": "",
+               "parameters": {"accepted": [end]}}]
     grader = tmp_path / "rewards" / "hall"
     grader.mkdir(parents=True)
     rubric = {"rubric_id": "r", "task_id": TASK, "checks": checks}

@@ -19,7 +19,7 @@ VALUE: dict[str, Any] = {
 
 
 def answer(tool: str, arguments: dict[str, Any]) -> str:
-    """What the real tool says."""
+    """Return what the real tool says."""
     number = int(arguments["box"].removeprefix("B-"))
     if not 100 <= number < 110:
         return "Error: no such box"
@@ -29,8 +29,8 @@ def answer(tool: str, arguments: dict[str, Any]) -> str:
     return json.dumps({"fare": arguments["zone"] + 3 * kilos})
 
 
-def logged(n_sessions: int = 40) -> world.World:
-    """The world rebuilt from sessions that weigh a box and ask its fare."""
+def logged(n_sessions: int = 40) -> world.InducedWorld:
+    """Return the world rebuilt from sessions that weigh a box and ask its fare."""
     choose = random.Random(5)
     turns = []
     for session in range(n_sessions):
@@ -49,12 +49,12 @@ def logged(n_sessions: int = 40) -> world.World:
 
 
 def program_of(behaviours: Any, tool: str) -> dict[str, Any]:
-    """The program of a tool in a frame of behaviours."""
+    """Return the program of a tool in a frame of behaviours."""
     found: dict[str, Any] = json.loads(behaviours.filter(behaviours["tool"] == tool)["program"].item())
     return found
 
 
-def induced(built: world.World) -> Any:
+def induced(built: world.InducedWorld) -> Any:
     """Behaviours as induction finds them, of `fare` none: so that what others write is tried whatever induction learns."""
     rows = behaviour.induce(built, empty(Tool)).to_dicts()
     for row in rows:

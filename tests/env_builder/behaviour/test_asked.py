@@ -1,4 +1,4 @@
-"""A model writes a program over the wire: taken where it replays what was held out, left with a verdict where not."""
+"""A model writes a program over the wire: taken where it replays what was held out, left with a decision where not."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 
 from env_builder.behaviour import asked
-from env_builder.behaviour.programs import language
+from env_builder.behaviour.asked import language
 from env_builder.rooms import rows_of
-from env_builder.runtime.episode import Room
+from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.expressions import OPERATORS
 from env_builder.runtime.world import View, World
-from env_builder.world import World as Rebuilt
-from pipelines.answers import kept
-from pipelines.resources import connect
+from env_builder.world import InducedWorld as Rebuilt
+from pipelines.resources import connect, kept
 from tests.conftest import ROOT
 from tests.endpoint import answering
 from tests.env_builder.behaviour.parcels import VALUE, answer, induced, logged, program_of
@@ -35,7 +34,7 @@ def built() -> Rebuilt:
 def test_a_right_program_is_taken_and_says_who_wrote_it(built: Rebuilt) -> None:
     with answering(lambda prompt: f"Here it is:\n```json\n{RIGHT}\n```") as endpoint:
         ask = connect(endpoint.url, "small", "k")
-        found, verdicts = asked.written(induced(built), built, empty(Tool), ask, "small")
+        found, decisions = asked.written(induced(built), built, empty(Tool), ask, "small")
         assert len(endpoint.asked) == 1, "only the tool without a program is asked about"
         prompt = endpoint.asked[0]["messages"][0]["content"]
     assert "weigh: box, fragile, kilos" in prompt and "known before: weigh B-1" in prompt and "it failed with: Error" in prompt
@@ -44,10 +43,10 @@ def test_a_right_program_is_taken_and_says_who_wrote_it(built: Rebuilt) -> None:
     assert program["rules"][1]["when"]["types"] == {"box": ["text"], "zone": ["number"]}, "the guards are the log's"
     row = found.filter(found["tool"] == "fare").to_dicts()[0]
     assert row["fidelity"] == 1.0 and row["abstains"] == 0.0
-    assert verdicts.select("subject", "kept", "reason").rows() == [("main/fare", True, "program_written")]
+    assert decisions.select("subject", "kept", "reason").rows() == [("main/fare", True, "program_written")]
     rows = rows_of("main", built.facts, built.recorded, found)
     assert next(row for row in rows.programs if row["tool"] == "fare")["support"]["written_by"] == "small"
-    room = Room(World(rows.facts, rows.recorded), {row["tool"]: row for row in rows.programs}, View(None, frozenset()))
+    room = EpisodeState(World(rows.facts, rows.recorded), {row["tool"]: row for row in rows.programs}, View(None, frozenset()))
     new = {"box": "B-103", "zone": 77}
     assert room.call("fare", new) == (answer("fare", new), False, "induced")
     assert room.call("fare", {"box": "B-103", "zone": "far"}).tier == "unknown"
@@ -59,25 +58,25 @@ def test_a_right_program_is_taken_and_says_who_wrote_it(built: Rebuilt) -> None:
     (json.dumps({"rules": [VALUE | {"sure": True}]}), "malformed_program"),
     (json.dumps({"rules": [VALUE | {"value": ["round", ["argument", "zone"]]}]}), "malformed_program"),
     (json.dumps(DEEP), "program_does_not_hold"), (json.dumps({"rules": []}), "no_program_written")])
-def test_what_does_not_hold_is_left_with_a_verdict(built: Rebuilt, reply: str, reason: str) -> None:
+def test_what_does_not_hold_is_left_with_a_decision(built: Rebuilt, reply: str, reason: str) -> None:
     before = induced(built)
-    found, verdicts = asked.written(before, built, empty(Tool), lambda prompt: reply, "small")
+    found, decisions = asked.written(before, built, empty(Tool), lambda prompt: reply, "small")
     assert found.equals(before)
-    assert verdicts.select("subject", "kept", "reason").rows() == [("main/fare", False, reason)]
+    assert decisions.select("subject", "kept", "reason").rows() == [("main/fare", False, reason)]
 
 
 def test_nobody_at_the_endpoint_leaves_everything_as_it_was(built: Rebuilt) -> None:
     before = induced(built)
     ask = connect("http://127.0.0.1:9/v1", "small", "k", timeout_s=2)
-    found, verdicts = asked.written(before, built, empty(Tool), ask, "small")
+    found, decisions = asked.written(before, built, empty(Tool), ask, "small")
     assert found.equals(before)
-    assert verdicts["reason"].to_list() == ["model_unavailable"] and "does not answer" in verdicts["detail"][0]
+    assert decisions["reason"].to_list() == ["model_unavailable"] and "does not answer" in decisions["detail"][0]
 
 
 def test_a_few_calls_are_not_shown_to_a_model() -> None:
     few = logged(6)
-    found, verdicts = asked.written(induced(few), few, empty(Tool), lambda prompt: RIGHT, "small")
-    assert verdicts["reason"].to_list() == ["too_few_calls"] and "written_by" not in program_of(found, "fare")
+    found, decisions = asked.written(induced(few), few, empty(Tool), lambda prompt: RIGHT, "small")
+    assert decisions["reason"].to_list() == ["too_few_calls"] and "written_by" not in program_of(found, "fare")
 
 
 def test_what_was_said_once_is_said_again(tmp_path: Path) -> None:

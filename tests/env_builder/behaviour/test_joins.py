@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from env_builder.behaviour import joins
-from env_builder.behaviour.examples import Example, fits
+from env_builder.behaviour import lists
+from env_builder.behaviour.examples import WriteExample, fits
 from env_builder.behaviour.synthesis import explain
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.expressions import evaluate
@@ -19,11 +19,11 @@ TABLE = Table(FARES)
 
 
 def look(entity_class: str, key: str) -> Any:
-    return agreed(TABLE.found([((column,), value) for column, value in json.loads(key).items()]))
+    return agreed(TABLE.matching([((column,), value) for column, value in json.loads(key).items()]))
 
 
-def rebooked(before: list[tuple[str, str]], given: list[tuple[str, str]], place: str, was: str, guests: int) -> Example:
-    """A tool that keeps the fare of a leg that stays, looks up the others, and charges every guest the difference."""
+def rebooked(before: list[tuple[str, str]], given: list[tuple[str, str]], place: str, was: str, guests: int) -> WriteExample:
+    """Return a tool that keeps the fare of a leg that stays, looks up the others, and charges every guest the difference."""
     def fare(ferry: str, day: str, seat: str) -> int:
         found = look("fares[]", canonical({"ferry": ferry, "day": day}))["fare"][seat]
         assert isinstance(found, int)
@@ -38,7 +38,7 @@ def rebooked(before: list[tuple[str, str]], given: list[tuple[str, str]], place:
     document = {"legs": old, "place": was, "guests": [{"name": str(n)} for n in range(guests)], "paid": [{"by": "x", "sum": 1}]}
     after = {"legs": new, "paid": [*document["paid"], *([{"by": "card", "sum": due}] if due else [])]}
     legs = [{"ferry": ferry, "day": day} for ferry, day in given]
-    return Example(document, {"legs": legs, "place": place, "card": "card"}, after, look, (), {"fares[]": TABLE})
+    return WriteExample(document, {"legs": legs, "place": place, "card": "card"}, after, look, (), {"fares[]": TABLE})
 
 
 LOGGED = [
@@ -53,21 +53,21 @@ LOGGED = [
 ]
 
 
-def of(field: str) -> list[Example]:
+def of(field: str) -> list[WriteExample]:
     return [one._replace(after=one.after[field]) for one in LOGGED]
 
 
 def test_keeps_what_stays_and_looks_the_rest_up() -> None:
-    found = joins.mapped(of("legs"), ["legs"])
+    found = lists.mapped(of("legs"), ["legs"])
     assert found is not None and fits(found, of("legs"))
     asked = rebooked([("F2", "mon"), ("F5", "mon")], [("F2", "mon"), ("F4", "mon")], "cabin", "cabin", 1)
     assert evaluate(found, asked.before, asked.arguments, look) == asked.after["legs"]
 
 
 def test_charges_the_difference_of_sums_for_each_of_a_list_and_nothing_where_there_is_none() -> None:
-    legs = joins.mapped(of("legs"), ["legs"])
+    legs = lists.mapped(of("legs"), ["legs"])
     assert legs is not None
-    found = joins.grown(of("paid"), ["paid"], {"legs": legs}, explain)
+    found = lists.grown(of("paid"), ["paid"], {"legs": legs}, explain)
     assert found is not None and found[0] == "append_unless_zero"
     for asked in (rebooked([("F1", "tue")], [("F5", "mon")], "deck", "cabin", 4), LOGGED[3]):
         assert evaluate(found, asked.before, asked.arguments, look) == asked.after["paid"]
@@ -75,12 +75,12 @@ def test_charges_the_difference_of_sums_for_each_of_a_list_and_nothing_where_the
 
 def test_is_silent_below_zero_where_no_example_was() -> None:
     charged = [
-        Example({"bags": n, "paid": []}, {"bags": n + m}, [{"sum": 50 * m}] if m else [])
+        WriteExample({"bags": n, "paid": []}, {"bags": n + m}, [{"sum": 50 * m}] if m else [])
         for n, m in ((0, 1), (1, 2), (2, 0), (1, 1), (0, 2), (3, 1), (2, 2), (0, 0))]
-    found = joins.grown(charged, ["paid"], {}, explain)
+    found = lists.grown(charged, ["paid"], {}, explain)
     assert found is not None and found[0] == "agree"
     assert evaluate(found, {"bags": 1, "paid": []}, {"bags": 4}) == [{"sum": 150}]
-    assert not fits(found, [Example({"bags": 3, "paid": []}, {"bags": 1}, [])])
+    assert not fits(found, [WriteExample({"bags": 3, "paid": []}, {"bags": 1}, [])])
 
 
 def test_where_no_example_tells_a_list_in_order_from_one_as_given_neither_is_taken() -> None:

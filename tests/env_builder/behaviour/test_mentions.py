@@ -6,31 +6,31 @@ import json
 
 import pytest
 
-from env_builder.behaviour import mentions
-from env_builder.behaviour.finds import Rule, Things
-from env_builder.runtime.episode import Program, Room
+from env_builder.behaviour import finds
+from env_builder.behaviour.evidence import Rule, ShownRecords
+from env_builder.runtime.episode import EpisodeState, Program
 from env_builder.runtime.world import View, World
-from env_builder.world.replay import Step
+from env_builder.world.replay import LoggedStep
 from tests.env_builder.world.calls import call
 
 N = 16
 OWNERS = [f"kay_odell_{n}" if n % 2 else f"kim_marsh_{n}" for n in range(N)]
 
 
-def boat(n: int, owner: str | None = None) -> Step:
+def boat(n: int, owner: str | None = None) -> LoggedStep:
     text = json.dumps({"owner": owner or OWNERS[n], "berth": {"port": f"P{n}", "metres": n % 3}})
-    return Step(call("look", {"boat": f"B{n}"}, text, position=n), (), ("look", f"B{n}", text), False, False, None, ())
+    return LoggedStep(call("look", {"boat": f"B{n}"}, text, position=n), (), ("look", f"B{n}", text), False, False, None, ())
 
 
-def who(n: int, owner: str | None = None) -> Step:
+def who(n: int, owner: str | None = None) -> LoggedStep:
     given, family, _ = OWNERS[n].split("_")
     asked = {"given": given.title(), "family": family.upper(), "port": f"P{n}"}
     content = f'{{"ok":"yes","id":"{owner or OWNERS[n]}"}}' if owner != "" else "Error: nobody of that name"
-    return Step(call("who", asked, content, position=100 + n), (), None, False, False, None, ())
+    return LoggedStep(call("who", asked, content, position=100 + n), (), None, False, False, None, ())
 
 
-def learnt(boats: list[Step], asked: list[Step]) -> list[Rule]:
-    return mentions.induce(asked, Things(boats, {}), boats, [])
+def learnt(boats: list[LoggedStep], asked: list[LoggedStep]) -> list[Rule]:
+    return finds.mention_rules(asked, ShownRecords(boats, {}), boats, [])
 
 
 def test_tells_a_name_by_its_words_and_what_stands_beside_it() -> None:
@@ -42,7 +42,7 @@ def test_tells_a_name_by_its_words_and_what_stands_beside_it() -> None:
     program: Program = {"tool": "who", "effect": "read", "class": None, "relation": {}, "rules": [rule]}
     looks: Program = {"tool": "look", "effect": "read", "class": "look", "relation": {}, "rules": [
         {"rule": "document", "class": "look", "argument": "boat", "before": "", "after": ""}]}
-    room = Room(World(facts, []), {"who": program, "look": looks}, View(None, frozenset()))
+    room = EpisodeState(World(facts, []), {"who": program, "look": looks}, View(None, frozenset()))
     last = who(N - 1).call
     assert room.call("who", last.arguments) == (last.content, False, "derived")
     assert room.call("who", {**last.arguments, "port": "P3"}).content == who(3).call.content

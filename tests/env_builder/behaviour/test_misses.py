@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from env_builder.behaviour import misses
-from env_builder.runtime.misses import finds_nothing
-from env_builder.world.replay import Step
+from env_builder.behaviour import finds
+from env_builder.runtime.selections import finds_nothing
+from env_builder.world.replay import LoggedStep
 from tests.env_builder.world.calls import call
 
 TOWNS = "ABCDEFGH"
@@ -23,27 +23,27 @@ def ferries(start: str, end: str, day: str) -> str:
     return f'[{{"ferry": "{start}{end}", "day": "{day}"}}]' if runs else "[]"
 
 
-def steps(days: list[str]) -> list[Step]:
+def steps(days: list[str]) -> list[LoggedStep]:
     asked = [(start, end, day) for start in TOWNS for end in TOWNS if start != end for day in days]
     calls = [call("search", {"start": one, "end": two, "day": day}, ferries(one, two, day), f"{one}{two}{day}")
              for one, two, day in asked]
-    return [Step(each, (), None, False, False, None, ()) for each in calls]
+    return [LoggedStep(each, (), None, False, False, None, ()) for each in calls]
 
 
-def known(rule: dict[str, Any] | None, seen: list[Step], **arguments: str) -> bool:
+def known(rule: dict[str, Any] | None, seen: list[LoggedStep], **arguments: str) -> bool:
     assert rule is not None
     return finds_nothing(rule, arguments, [(step.call.arguments, step.call.content != rule["content"]) for step in seen])
 
 
 def test_finds_the_arguments_that_alone_decide() -> None:
-    rule = misses.induce(steps(DAYS[2:6]))
+    rule = finds.nothing_rule(steps(DAYS[2:6]))
     assert rule is not None
     assert (rule["content"], rule["by"], rule["beyond"]) == ("[]", [["end", "start"]], [])
 
 
 def test_days_beyond_those_at_which_anything_was_found() -> None:
     seen = steps([*DAYS[2:6], "2030-08-01", "2030-08-02"])
-    rule = misses.induce(seen)
+    rule = finds.nothing_rule(seen)
     assert known(rule, seen, start="A", end="C", day="2030-08-02")
     assert known(rule, seen, start="A", end="C", day="2031-01-01")
     assert not known(rule, seen, start="A", end="C", day="2030-05-19"), "just outside of what was seen nobody knows"
@@ -60,8 +60,8 @@ def test_never_says_nothing_where_there_is_something(start: str, end: str, day: 
 @pytest.mark.parametrize("content", ["[]", '{"note": "none"}'])
 def test_is_silent_where_only_few_were_told_so(content: str) -> None:
     calls = [call("search", {"of": str(n)}, content if n < 2 else f'["thing {n}"]', f"s{n}") for n in range(9)]
-    assert misses.induce([Step(each, (), None, False, False, None, ()) for each in calls]) is None
+    assert finds.nothing_rule([LoggedStep(each, (), None, False, False, None, ()) for each in calls]) is None
 
 
 SEEN = steps([*DAYS[2:6], "2030-08-01", "2030-08-02"])
-RULE = misses.induce(SEEN)
+RULE = finds.nothing_rule(SEEN)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from env_builder.behaviour import parts
-from env_builder.runtime.parts import put_together
-from env_builder.world.replay import Step
+from env_builder.runtime.lists import put_together
+from env_builder.world.replay import LoggedStep
 from tests.env_builder.world.calls import call
 
 INNS = {"Mill": "4.1 stars\nquiet", "Anchor": "3.0 stars", "Swan": "4.8 stars", "Crown": None}
@@ -26,9 +26,9 @@ def given(names: list[str]) -> dict[str, Any]:
     return {name: INNS[name] for name in names if name in INNS}
 
 
-def steps(answers: Answers, asked: list[list[str]], write: Callable[[Any], str]) -> list[Step]:
+def steps(answers: Answers, asked: list[list[str]], write: Callable[[Any], str]) -> list[LoggedStep]:
     calls = [call("rate", {"inns": names}, write(answers(names)), f"s{n}") for n, names in enumerate(asked)]
-    return [Step(each, (), None, False, False, None, ()) for each in calls]
+    return [LoggedStep(each, (), None, False, False, None, ()) for each in calls]
 
 
 ASKED = [list(names[::-1]) for n in (1, 2) for names in combinations([*INNS, "Nowhere"], n)] + [["Swan", "Mill"]]
@@ -38,7 +38,7 @@ ASKED = [list(names[::-1]) for n in (1, 2) for names in combinations([*INNS, "No
 @pytest.mark.parametrize("write", [json.dumps, repr])
 def test_puts_parts_together(answers: Answers, order: str, write: Callable[[Any], str]) -> None:
     seen = steps(answers, ASKED, write)
-    rule = parts.induce(seen)
+    rule = parts.parts_rule(seen)
     assert rule is not None and rule["order"] == order
     known = [(step.call.arguments, step.call.content) for step in seen]
     for names in (["Crown", "Mill", "Anchor"], ["Nowhere", "Swan", "Anchor"], list(INNS)):
@@ -48,4 +48,4 @@ def test_puts_parts_together(answers: Answers, order: str, write: Callable[[Any]
 
 def test_is_silent_where_parts_depend_on_each_other() -> None:
     ranked = steps(lambda names: {name: f"place {n}" for n, name in enumerate(names)}, ASKED, json.dumps)
-    assert parts.induce(ranked) is None
+    assert parts.parts_rule(ranked) is None

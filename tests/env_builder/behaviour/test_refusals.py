@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from env_builder.behaviour import refusals
-from env_builder.behaviour.examples import Example, fits
+from env_builder.behaviour.examples import WriteExample, fits
 from env_builder.behaviour.synthesis import explain
-from env_builder.runtime.effects import applied
-from env_builder.runtime.linked import Untold
-from env_builder.runtime.refusals import refused
-from env_builder.world.replay import Step
+from env_builder.runtime.refusals import Untold, refusing
+from env_builder.runtime.writing import applied
+from env_builder.world.replay import LoggedStep
 from tests.env_builder.world.calls import call
 
 CATALOGUE = {f"K{n}": {"sizes": {f"s{n}{m}": {"cost": n + m / 100, "left": True} for m in range(5)}} for n in range(4)}
@@ -34,14 +33,14 @@ class Known:
         return self._absent
 
 
-def step(number: int, content: str, before: dict[str, Any] | None, **arguments: Any) -> Step:
+def step(number: int, content: str, before: dict[str, Any] | None, **arguments: Any) -> LoggedStep:
     asked = call("lend", arguments, content, f"s{number}")
     acted = not content.startswith("Error")
     text = None if before is None else json.dumps(before)
-    return Step(asked, (), None, True, acted, text, ())
+    return LoggedStep(asked, (), None, True, acted, text, ())
 
 
-def lent(number: int) -> Step:
+def lent(number: int) -> LoggedStep:
     return step(number, "{}", {"state": "free", "parts": [f"p-{number}"]}, book=f"B-{number}", parts=[f"p-{number}"], to=["x"])
 
 
@@ -57,9 +56,9 @@ KEYS = frozenset(f"B-{n}" for n in range(40))
 
 
 def asked(before: dict[str, Any] | None, absent: bool = False, **arguments: Any) -> str | None:
-    rule = refusals.induce(LOGGED, "book", "book", KEYS, refusals.Unknown("Error: no such book", "2031"))
+    rule = refusals.refuse_rule(LOGGED, "book", "book", KEYS, refusals.Unknown("Error: no such book", "2031"))
     assert rule is not None
-    return refused(rule, before, arguments, Known(absent))
+    return refusing(rule)(before, arguments, Known(absent))
 
 
 @pytest.mark.parametrize(("before", "arguments", "wanted"), [
@@ -85,12 +84,12 @@ def test_what_is_not_there_is_refused_before_anything_else() -> None:
 @given(st.permutations(range(len(LOGGED))))
 def test_what_is_learnt_does_not_depend_on_the_order_of_calls_but_for_the_first(order: list[int]) -> None:
     shuffled = [LOGGED[place] for place in order]
-    one, other = (refusals.induce(steps, "book", "book", KEYS) for steps in (LOGGED, shuffled))
+    one, other = (refusals.refuse_rule(steps, "book", "book", KEYS) for steps in (LOGGED, shuffled))
     assert one is not None and other is not None
     assert [message["content"] for message in one["messages"]] == [message["content"] for message in other["messages"]]
 
 
-def swap(number: int) -> Example:
+def swap(number: int) -> WriteExample:
     """Things on a list changed for others of their kind, position by position."""
     rows = [{"tag": f"s{n}{number % 3}", "kind": f"K{n}", "cost": CATALOGUE[f"K{n}"]["sizes"][f"s{n}{number % 3}"]["cost"]}
             for n in range(4)]
@@ -100,7 +99,7 @@ def swap(number: int) -> Example:
     for n, tag in zip(picked, new, strict=True):
         after[n] |= {"tag": tag, "cost": CATALOGUE[f"K{n}"]["sizes"][tag]["cost"]}
     arguments = {"old": old, "new": new}
-    return Example({"rows": rows}, arguments, after, Known().look, ("kind",))
+    return WriteExample({"rows": rows}, arguments, after, Known().look, ("kind",))
 
 
 def test_finds_what_arguments_select_in_other_documents_position_by_position() -> None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from env_builder.behaviour.replays import held_out
-from env_builder.world.replay import Step
+from env_builder.behaviour.trials import held_out
+from env_builder.world.replay import LoggedStep
 from tests.env_builder.world.calls import call
 
 SHOW: dict[str, Any] = {"rule": "document", "class": "box", "argument": "box", "before": "", "after": ""}
 
 
-def looked(session: int, text: str) -> Step:
+def looked(session: int, text: str) -> LoggedStep:
     made = call("show", {"box": "b"}, text, f"s{session}")
-    return Step(made, (), ("box", "b", text), False, False, None, ())
+    return LoggedStep(made, (), ("box", "b", text), False, False, None, ())
 
 
 def program(*rules: dict[str, Any]) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def test_the_rules_of_the_one_half_answer_the_other() -> None:
     steps = [looked(session, f'{{"kilos": {session}}}') for session in range(12)]
     asked: list[set[str]] = []
 
-    def induced(half: list[Step]) -> list[dict[str, Any]]:
+    def induced(half: list[LoggedStep]) -> list[dict[str, Any]]:
         asked.append({step.call.session_id for step in half})
         return [{"rule": "constant", "content": half[0].call.content}]
 

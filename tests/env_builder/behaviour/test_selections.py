@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from env_builder.behaviour import selections
-from env_builder.behaviour.sources import Sources
-from env_builder.runtime.episode import Room
+from env_builder.behaviour.evidence import Sources
+from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.lists import read
 from env_builder.runtime.rules import RULES
 from env_builder.runtime.world import View, World
-from env_builder.world.replay import Step
+from env_builder.world.replay import LoggedStep
 from tests.env_builder.world.calls import call
 
 PEOPLE = ("ana", "bo", "cy")
@@ -37,17 +37,17 @@ SEARCHES: dict[str, tuple[list[dict[str, Any]], Callable[..., list[dict[str, Any
 }
 
 
-def steps(tool: str, asked: list[dict[str, Any]], write: Callable[[Any], str] = json.dumps) -> list[Step]:
+def steps(tool: str, asked: list[dict[str, Any]], write: Callable[[Any], str] = json.dumps) -> list[LoggedStep]:
     found = SEARCHES[tool][1]
     calls = [call("all", {}, write(NOTES), f"a{n}") for n in range(3)]
     calls += [call(tool, one, write(found(**one)), f"s{n}") for n, one in enumerate(asked)]
-    return [Step(each, (), None, False, False, None, ()) for each in calls]
+    return [LoggedStep(each, (), None, False, False, None, ()) for each in calls]
 
 
 def answers(rule: dict[str, Any], tool: str, arguments: dict[str, Any], write: Callable[[Any], str] = json.dumps) -> str | None:
     on_record = {"tool": "all", "arguments": "{}", "content": write(NOTES), "is_error": False, "session": None, "after": [],
                  "from": None, "to": None, "effects": []}
-    room = Room(World([], [on_record]), {}, View(None, frozenset()))
+    room = EpisodeState(World([], [on_record]), {}, View(None, frozenset()))
     found = RULES[rule["rule"]](rule, tool)("", arguments, room)
     return None if found is None else found.content
 
@@ -56,7 +56,7 @@ def answers(rule: dict[str, Any], tool: str, arguments: dict[str, Any], write: C
 def test_answers_what_nobody_asked(tool: str) -> None:
     questions, search = SEARCHES[tool]
     seen = [one for n, one in enumerate(questions) if n % 3 != 1]
-    rule = selections.induce(tool, Sources(steps(tool, seen), reset=True))
+    rule = selections.select_rule(tool, Sources(steps(tool, seen), reset=True))
     assert rule is not None
     said = [(answers(rule, tool, one), json.dumps(search(**one))) for one in questions]
     assert all(ours in (theirs, None) for ours, theirs in said), [one for one in said if one[0] != one[1]]
@@ -68,15 +68,16 @@ def test_is_silent_where_the_list_is_not_whole() -> None:
     cut = call("all", {}, json.dumps(NOTES[2:]))
     short = [step._replace(call=cut._replace(session_id=step.call.session_id)) if step.call.tool == "all" else step
              for step in hidden]
-    assert selections.induce("owner", Sources(hidden, reset=True)) is not None
-    assert selections.induce("owner", Sources(short, reset=True)) is None
+    assert selections.select_rule("owner", Sources(hidden, reset=True)) is not None
+    assert selections.select_rule("owner", Sources(short, reset=True)) is None
 
 
 def test_refuses_what_is_not_in_the_list() -> None:
     wanted = [("N-1", "ok"), ("N-2", "ok"), ("N-3", "ok"), ("M-7", "no note M-7"), ("n1", "no note n1"), ("K", "no note K")]
     seen = steps("text", []) + [
-        Step(call("drop", {"note": note}, content, f"d{note}"), (), None, False, False, None, ()) for note, content in wanted]
-    (rule,) = selections.unlisted("drop", Sources(seen, reset=True), acts=False)
+        LoggedStep(call("drop", {"note": note}, content, f"d{note}"), (), None, False, False, None, ())
+        for note, content in wanted]
+    (rule,) = selections.unlisted_rules("drop", Sources(seen, reset=True), acts=False)
     assert (rule["argument"], rule["path"], rule["source"]) == ("note", ["note"], ["all", {}])
     assert answers(rule, "drop", {"note": "N-99"}) == "no note N-99"
     assert answers(rule, "drop", {"note": "N-5"}) is None

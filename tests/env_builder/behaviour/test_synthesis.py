@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from env_builder.behaviour import guards
-from env_builder.behaviour.synthesis import Example, explain, fits, same
-from env_builder.runtime.expressions import OPERATORS, Missing, evaluate
-from env_builder.runtime.guards import allowed
+from env_builder.behaviour.synthesis import WriteExample, explain, fits, same
+from env_builder.runtime.expressions import OPERATORS, NoValue, evaluate
+from env_builder.runtime.writing import allowed
 
 NAMES = st.sampled_from(["ada", "bob", "cy", "dee"])
 JSON = st.recursive(
@@ -20,8 +20,8 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3), max_leaves=6)
 
 
-def examples(*rows: tuple[Any, Any, Any]) -> list[Example]:
-    return [Example(*row) for row in rows]
+def examples(*rows: tuple[Any, Any, Any]) -> list[WriteExample]:
+    return [WriteExample(*row) for row in rows]
 
 
 @pytest.mark.parametrize(("hint", "rows", "wanted"), [
@@ -66,7 +66,7 @@ def test_same_means_the_same_bytes(one: Any, other: Any) -> None:
 
 
 def test_a_path_that_leads_nowhere_is_missing_not_none() -> None:
-    with pytest.raises(Missing):
+    with pytest.raises(NoValue):
         evaluate(["before", "a", "b"], {"a": 3}, {})
     assert evaluate(["before", "a"], {"a": None}, {}) is None
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from env_builder import world
-from env_builder.behaviour import induce, validation
+from env_builder.behaviour import induce
 from env_builder.rooms import rows_of
 from env_builder.runtime.canonical import canonical
-from env_builder.runtime.episode import Room
+from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.world import View, World
 from warehouse.records import Session, Tool, Turn, frame
 
@@ -22,7 +22,7 @@ GOOD = {"box": "b-1", "shelf": 3}
 
 
 def real(tool: str, arguments: dict[str, Any]) -> str:
-    """What the real tool says; it minds no type of a note."""
+    """Return what the real tool says; it minds no type of a note."""
     for name in ("box", "shelf"):
         if name not in arguments:
             return f"Error: {tool} needs {name}"
@@ -33,7 +33,7 @@ def real(tool: str, arguments: dict[str, Any]) -> str:
     return json.dumps({"moved": arguments["box"], "to": arguments["shelf"]})
 
 
-def room(asked: list[tuple[str, dict[str, Any]]], declared: bool = True) -> Room:
+def room(asked: list[tuple[str, dict[str, Any]]], declared: bool = True) -> EpisodeState:
     turns = [{
         "turn_id": f"{n}", "session_id": f"s{n:03}", "service": "main", "position": 0, "happened_at": None, "kind": "call",
         "role": None, "content": real(tool, arguments), "call_id": None, "tool": tool, "arguments": canonical(arguments),
@@ -47,7 +47,7 @@ def room(asked: list[tuple[str, dict[str, Any]]], declared: bool = True) -> Room
         "annotations": None, "n_calls": 1} for tool in ("lift", "push", "roll")])
     built = world.build(frame(Session, sessions), frame(Turn, turns), known, {})
     rows = rows_of("main", built.facts, built.recorded, induce(built, known))
-    return Room(World(rows.facts, rows.recorded), {row["tool"]: row for row in rows.programs}, View(None, frozenset()))
+    return EpisodeState(World(rows.facts, rows.recorded), {row["tool"]: row for row in rows.programs}, View(None, frozenset()))
 
 
 GOOD_CALLS = [(tool, {"box": f"b-{n}", "shelf": n, "how": "fast", "note": n}) for tool in ("lift", "push") for n in range(8)]
@@ -58,24 +58,24 @@ BAD_CALLS = [
 
 
 @pytest.fixture(scope="module")
-def taught() -> Room:
+def taught() -> EpisodeState:
     return room(GOOD_CALLS + BAD_CALLS)
 
 
 @pytest.mark.parametrize(("tool", "arguments"), [
     ("lift", {"box": "b-77"}), ("push", {"shelf": 99}), ("roll", {"box": "b-77"}), ("lift", GOOD | {"shelf": "cellar"}),
     ("push", GOOD | {"how": "gladly"})])
-def test_the_room_refuses_in_the_words_of_the_tool(taught: Room, tool: str, arguments: dict[str, Any]) -> None:
+def test_the_room_refuses_in_the_words_of_the_tool(taught: EpisodeState, tool: str, arguments: dict[str, Any]) -> None:
     assert taught.fork().call(tool, arguments) == (real(tool, arguments), True, "induced")
 
 
 @pytest.mark.parametrize(("tool", "arguments"), [
     ("push", GOOD | {"shelf": "cellar"}), ("lift", GOOD | {"how": "gladly"}), ("lift", {}), ("lift", GOOD | {"box": 7})])
-def test_where_the_words_were_never_seen_it_is_unknown(taught: Room, tool: str, arguments: dict[str, Any]) -> None:
+def test_where_the_words_were_never_seen_it_is_unknown(taught: EpisodeState, tool: str, arguments: dict[str, Any]) -> None:
     assert taught.fork().call(tool, arguments).tier == "unknown"
 
 
-def test_what_worked_breaks_nothing(taught: Room) -> None:
+def test_what_worked_breaks_nothing(taught: EpisodeState) -> None:
     programs = {tool: row["rules"] for tool, row in taught._programs.items()}
     rule = next(rule for rule in programs["lift"] if rule["rule"] == "validate")
     assert set(rule["types"]) == {"box", "shelf", "how"}, "a note may be anything, and what is not understood demands nothing"
@@ -93,6 +93,5 @@ def test_a_service_that_minds_no_types_is_not_held_to_them() -> None:
 
 
 def test_words_that_other_refusals_use_too_teach_nothing() -> None:
-    assert validation.guarded({"program": '{"rules": []}'}, None) == {"program": '{"rules": []}'}
     one_only = room([*GOOD_CALLS, BAD_CALLS[0]])
     assert one_only.call("lift", {"shelf": 99}).tier == "unknown", "seen once"

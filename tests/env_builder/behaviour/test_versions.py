@@ -10,36 +10,37 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from env_builder import behaviour, world
-from env_builder.behaviour.versions import versions
+from env_builder.behaviour import find_versions
 from env_builder.rooms import rows_of
-from env_builder.runtime.episode import Room
+from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.world import View, World
 from env_builder.world.history import instant
-from env_builder.world.replay import Step
+from env_builder.world.replay import LoggedStep
 from tests.env_builder.world.calls import call
 from warehouse.records import Session, Tool, Turn, empty, frame
 
 BEGAN = datetime(2024, 5, 1, tzinfo=UTC)
 
 
-def step(hour: int, arguments: dict[str, Any], content: str) -> Step:
+def step(hour: int, arguments: dict[str, Any], content: str) -> LoggedStep:
     made = call("weigh", arguments, content)._replace(called_at=BEGAN + timedelta(hours=hour), event_id=f"e{hour:04}")
-    return Step(made, (), None, False, False, None, ())
+    return LoggedStep(made, (), None, False, False, None, ())
 
 
-def weighed(hours: range, pattern: str) -> list[Step]:
+def weighed(hours: range, pattern: str) -> list[LoggedStep]:
     return [step(hour, {"box": f"box-{hour}"}, pattern.format(f"box-{hour}", hour)) for hour in hours]
 
 
-def until(found: list[Step]) -> list[str | None]:
-    return [version.until for version in versions(found)]
+def until(found: list[LoggedStep]) -> list[str | None]:
+    return [version.until for version in find_versions(found)]
 
 
 OLD, NEW = '{{"box": "{}", "kilos": {}}}', '{{"box": "{}", "pounds": {}}}'
 
 
 def test_another_form_of_answer_is_another_version() -> None:
-    found = versions(weighed(range(30), OLD) + weighed(range(30, 50), NEW) + weighed(range(50, 62), "Box {} weighs {} stone."))
+    found = find_versions(
+        weighed(range(30), OLD) + weighed(range(30, 50), NEW) + weighed(range(50, 62), "Box {} weighs {} stone."))
     assert [version.until for version in found] == [
         instant(BEGAN + timedelta(hours=30)), instant(BEGAN + timedelta(hours=50)), None]
     assert [len(version.steps) for version in found] == [30, 20, 12]
@@ -56,18 +57,18 @@ def test_what_is_mixed_or_few_or_without_a_clock_is_one_version() -> None:
 @given(st.lists(st.sampled_from([OLD, NEW]), min_size=20, max_size=60), st.integers(0, 5))
 def test_versions_part_the_calls_and_share_no_form(patterns: list[str], n_failed: int) -> None:
     steps = [one for hour, pattern in enumerate(patterns) for one in weighed(range(hour, hour + 1), pattern)]
-    found = versions(steps)
+    found = find_versions(steps)
     assert sorted(one.call.event_id for version in found for one in version.steps) == [one.call.event_id for one in steps]
     fields = [{tuple(one.call.parsed) for one in version.steps} for version in found]
     assert sum(map(len, fields)) == len(set().union(*fields)) or len(found) == 1
 
 
 def test_a_write_that_began_to_act_otherwise_is_two_rules() -> None:
-    found = versions(weighed(range(47), OLD), lambda steps: not (
+    found = find_versions(weighed(range(47), OLD), lambda steps: not (
         any(one.call.event_id < "e0023" for one in steps) and any(one.call.event_id >= "e0023" for one in steps)))
     assert [version.until for version in found] == [instant(BEGAN + timedelta(hours=23)), None]
-    assert len(versions(weighed(range(47), OLD), lambda steps: False)) == 1, "no rule on either side"
-    assert len(versions(weighed(range(47), OLD), lambda steps: True)) == 1, "one rule for all"
+    assert len(find_versions(weighed(range(47), OLD), lambda steps: False)) == 1, "no rule on either side"
+    assert len(find_versions(weighed(range(47), OLD), lambda steps: True)) == 1, "one rule for all"
 
 
 def test_a_room_answers_by_the_version_of_its_instant() -> None:
@@ -85,7 +86,7 @@ def test_a_room_answers_by_the_version_of_its_instant() -> None:
     assert [version["until"] for version in rows.programs[0]["versions"]] == [instant(at[20])]
 
     def greeted(moment: datetime | None) -> str:
-        room = Room(World(rows.facts, rows.recorded), {"greet": rows.programs[0]}, View(instant(moment), frozenset()))
+        room = EpisodeState(World(rows.facts, rows.recorded), {"greet": rows.programs[0]}, View(instant(moment), frozenset()))
         return room.call("greet", {"who": "guest 77"}).content
 
     assert [greeted(moment) for moment in (at[3], at[19], at[20], at[39], None)] == [

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from env_builder import behaviour, world
 from env_builder.behaviour import volatile
-from env_builder.behaviour.examples import Example
+from env_builder.behaviour.examples import WriteExample
 from env_builder.behaviour.synthesis import explain
 from env_builder.rooms import rows_of
 from env_builder.runtime import clock
-from env_builder.runtime.draws import drawn
 from env_builder.runtime.ends import end_state, unreached
-from env_builder.runtime.episode import Room
+from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.expressions import NOW
+from env_builder.runtime.numbering import drawn
 from env_builder.runtime.world import View, World
 from tests.lockers import turn
 from warehouse.records import Session, Tool, Turn, empty, frame
@@ -80,8 +80,8 @@ def test_counters_and_words_are_not_drawn(values: list[str]) -> None:
     assert volatile.fresh([_example(value, EPOCH) for value in values], "name") is None
 
 
-def _example(after: Any, at: datetime) -> Example:
-    return Example({}, {}, after, lambda kind, key: at.isoformat() if kind == NOW else None)
+def _example(after: Any, at: datetime) -> WriteExample:
+    return WriteExample({}, {}, after, lambda kind, key: at.isoformat() if kind == NOW else None)
 
 
 class Desk:
@@ -109,12 +109,12 @@ class Desk:
 
 
 @pytest.fixture(scope="module")
-def room() -> Room:
-    """The desk's room as of a day after its last session."""
+def room() -> EpisodeState:
+    """Return the desk's room as of a day after its last session."""
     return _rebuilt(counting=False)
 
 
-def _rebuilt(counting: bool) -> Room:
+def _rebuilt(counting: bool) -> EpisodeState:
     choose, desk, at = random.Random(3), Desk(3, counting), EPOCH
     sessions, turns = [], []
     for number in range(60):
@@ -134,17 +134,23 @@ def _rebuilt(counting: bool) -> Room:
     known = {row["tool"]: row["support"] for row in rows.programs if "volatile" in row["rules"][-1]}
     assert {tool: says["held_out_exact"] for tool, says in known.items()} == {"note": 1.0, "open_ticket": 1.0}
     at += timedelta(days=1)
-    return Room(World(rows.facts, rows.recorded), {row["tool"]: row for row in rows.programs},
+    return EpisodeState(World(rows.facts, rows.recorded), {row["tool"]: row for row in rows.programs},
                 View(at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), frozenset()))
 
 
-def test_draws_nothing_unless_asked_to(room: Room) -> None:
+def _seeded(state: EpisodeState, seed: int) -> EpisodeState:
+    """Return the same state, in which names and times are sampled by the seed."""
+    state._seed = seed
+    return state
+
+
+def test_draws_nothing_unless_asked_to(room: EpisodeState) -> None:
     said = room.fork().call("open_ticket", {"about": "lamp"})
-    assert said.tier == "unknown" and said.content.endswith("the condition `fresh` lets it answer with others")
+    assert said.tier == "unknown" and said.content.endswith("the perturbation `fresh` lets it answer with others")
 
 
-def test_draws_names_and_times_by_seed(room: Room) -> None:
-    one, again, other = (room.fork().drawing(seed) for seed in (7, 7, 8))
+def test_draws_names_and_times_by_seed(room: EpisodeState) -> None:
+    one, again, other = (_seeded(room.fork(), seed) for seed in (7, 7, 8))
     asked = ("open_ticket", {"about": "lamp"})
     first, second = one.call(*asked), one.call(*asked)
     assert (again.call(*asked), again.call(*asked)) == (first, second)
@@ -158,9 +164,9 @@ def test_draws_names_and_times_by_seed(room: Room) -> None:
     assert [note["text"] for note in noted["notes"]] == ["seen by 3"] and noted["made"] == made["made"]
 
 
-def test_ends_are_compared_without_what_was_drawn(room: Room) -> None:
+def test_ends_are_compared_without_what_was_drawn(room: EpisodeState) -> None:
     def played(seed: int, *about: str, noted: str = "seen by 3") -> Any:
-        twin = room.fork().drawing(seed)
+        twin = _seeded(room.fork(), seed)
         names = [json.loads(twin.call("open_ticket", {"about": one}).content)["id"] for one in about]
         twin.call("note", {"id": names[0], "text": noted})
         return end_state(twin.difference(), {})
@@ -173,7 +179,7 @@ def test_ends_are_compared_without_what_was_drawn(room: Room) -> None:
 
 
 def test_counts_names_on_from_the_highest_of_all_sessions() -> None:
-    room = _rebuilt(counting=True).drawing(0)
+    room = _seeded(_rebuilt(counting=True), 0)
     names = [json.loads(room.call("open_ticket", {"about": "lamp"}).content)["id"] for _ in range(3)]
     first = int(names[0].removeprefix("TK-"))
     assert names == [f"TK-{number:05}" for number in range(first, first + 3)] and first > 1000
@@ -181,11 +187,11 @@ def test_counts_names_on_from_the_highest_of_all_sessions() -> None:
     assert again.call("see", {"id": f"TK-{first - 1:05}"}).tier == "derived"
     again.view = View((EPOCH + timedelta(days=3)).strftime("%Y-%m-%dT%H:%M:%S.%fZ"), frozenset())
     assert again.call("open_ticket", {"about": "lamp"}).tier == "unknown"  # the second is not known
-    again = _rebuilt(counting=True).drawing(0)
+    again = _seeded(_rebuilt(counting=True), 0)
     again.view = View((EPOCH + timedelta(days=3)).strftime("%Y-%m-%dT%H:%M:%S.%fZ"), frozenset())
     then = json.loads(again.call("open_ticket", {"about": "lamp"}).content)["id"]
     assert 990 < int(then.removeprefix("TK-")) < first
-    one, both = _rebuilt(counting=True).drawing(0), _rebuilt(counting=True).drawing(0)
+    one, both = _seeded(_rebuilt(counting=True), 0), _seeded(_rebuilt(counting=True), 0)
     for twin, asked in ((one, ["lamp"]), (both, ["door", "lamp"])):  # the same ticket under another number
         for about in asked:
             twin.call("open_ticket", {"about": about})

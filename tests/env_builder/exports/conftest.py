@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from env_builder.exports import Source
+from env_builder.exports import DatasetSource
 from warehouse.records import Outcome, Task, Tool, Turn, frame, frame_schema
 
 
@@ -26,7 +26,7 @@ def _session(session_id: str, calls: list[tuple[str, str, str]], model: str = "m
 
 
 @pytest.fixture
-def shop() -> Source:
+def shop() -> DatasetSource:
     """Three tasks: one gone about well and badly, one failed, one tried twice in the same way."""
     turns = [
         *_session("good", [("look", "{}", "door 7"), ("open", '{"door":7,"key":"a"}', "open")]),
@@ -41,14 +41,14 @@ def shop() -> Source:
             ("t3", "held_out", None, ["same1", "same2"], ["same1", "same2"])):
         tasks.append({**dict.fromkeys(frame_schema(Task)), "task_id": task_id, "service": "shop", "family": f"f-{task_id}",
                       "slots": "{}", "goal": "open it", "session_ids": sessions, "good_session_ids": good, "split": split,
-                      "band": band})
+                      "difficulty_band": band})
     chances = {"good": 0.9, "near": 0.2, "far": 0.1, "failed": 0.0, "same1": 0.8, "same2": 0.7}
     outcomes = [{"session_id": name, "probability": chance, "signals": "[]"} for name, chance in chances.items()]
     tools = [{"service": "shop", "tool": name, "description": None, "input_schema": "{}", "declared": True,
               "annotations": None, "n_calls": 1} for name in ("look", "open", "shut")]
-    ways = pl.DataFrame({
+    published = pl.DataFrame({
         "task_id": ["t2"], "family_id": ["f-t2"], "split": ["train"], "goal": ["open it"],
         "opening": ['[{"role":"user","content":"open it"}]'], "rubric_id": ["r2"],
         "solution": ['[{"tool":"look","arguments":{}},{"tool":"open","arguments":{"door":7}}]']})
-    return Source("shop", "digest", frame(Task, tasks), frame(Turn, turns), frame(Outcome, outcomes), frame(Tool, tools),
-                  ways=ways)
+    return DatasetSource("shop", "digest", frame(Task, tasks), frame(Turn, turns), frame(Outcome, outcomes), frame(Tool, tools),
+                  published=published)

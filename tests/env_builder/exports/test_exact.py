@@ -13,7 +13,7 @@ import polars as pl
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from env_builder.exports import Source, export
+from env_builder.exports import DatasetSource, export
 from env_builder.exports.adapters.play import callable_names, functions
 from env_builder.exports.steps import MARKS
 from warehouse.records import Tool, frame
@@ -26,8 +26,8 @@ OBJECTS = st.dictionaries(st.text(st.characters(exclude_categories=("Cs",)), max
 FORMS = ("sft", "openai", "kto", "dpo", "reward_model", "atif", "trajectories", "minari")
 
 
-def _with_arguments(shop: Source, given: list[str]) -> Source:
-    """The shop, its calls with these arguments in turn."""
+def _with_arguments(shop: DatasetSource, given: list[str]) -> DatasetSource:
+    """Return the shop, its calls with these arguments in turn."""
     turns = shop.turns.lazy().collect()
     cycled = pl.Series([given[place % len(given)] for place in range(turns.height)], dtype=pl.String)
     is_call = turns["kind"] == "call"
@@ -36,7 +36,7 @@ def _with_arguments(shop: Source, given: list[str]) -> Source:
 
 
 def _calls(value: Any) -> list[Any]:
-    """The arguments of all calls that a row holds, read as numbers are written."""
+    """Return the arguments of all calls that a row holds, read as numbers are written."""
     if isinstance(value, dict):
         made = value.get("tool_calls") or ()
         own = [call["function"]["arguments"] if "function" in call else call["arguments"] for call in made]
@@ -49,10 +49,10 @@ def _read(text: str) -> Any:
     return json.loads(text, parse_float=str, parse_int=str)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(OBJECTS, min_size=1, max_size=4), st.sampled_from([None, 1]), st.booleans())
 def test_arguments_of_every_shape_come_back_exactly(
-    shop: Source, objects: list[Any], indent: int | None, ascii_only: bool
+    shop: DatasetSource, objects: list[Any], indent: int | None, ascii_only: bool
 ) -> None:
     source = _with_arguments(shop, [json.dumps(each, indent=indent, ensure_ascii=ascii_only) for each in objects])
     logged = {json.dumps(_read(json.dumps(each))) for each in objects}
@@ -84,7 +84,7 @@ def test_every_tool_has_a_name_of_its_own_that_every_api_takes(names: set[str]) 
     assert all(found[name] == name for name in names if re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name))
 
 
-def test_a_route_is_called_alike_in_datasets_and_in_rooms_and_says_its_own_name(tmp_path: Path, shop: Source) -> None:
+def test_a_route_is_called_alike_in_datasets_and_in_rooms_and_says_its_own_name(tmp_path: Path, shop: DatasetSource) -> None:
     own = "GET /doors/{door_1}"
     tools = shop.tools.with_columns(pl.col("tool").replace("look", own))
     turns = shop.turns.lazy().collect().with_columns(pl.col("tool").replace("look", own))
@@ -101,7 +101,7 @@ def test_a_route_is_called_alike_in_datasets_and_in_rooms_and_says_its_own_name(
     assert {tool["function"]["name"] for tool in functions(descriptors)} == set(told)
 
 
-def test_a_line_for_the_api_ends_with_the_assistant(tmp_path: Path, shop: Source) -> None:
+def test_a_line_for_the_api_ends_with_the_assistant(tmp_path: Path, shop: DatasetSource) -> None:
     turns = shop.turns.lazy().collect()
     cut = turns.filter((pl.col("session_id") != "good") | (pl.col("position") < 3))
     export("openai", tmp_path, shop._replace(turns=cut))
@@ -109,7 +109,7 @@ def test_a_line_for_the_api_ends_with_the_assistant(tmp_path: Path, shop: Source
     assert row["messages"][-1]["tool_calls"][0]["function"]["name"] == "open"
 
 
-def test_a_trajectory_tells_when_and_how_its_steps_were_drawn(tmp_path: Path, shop: Source) -> None:
+def test_a_trajectory_tells_when_and_how_its_steps_were_drawn(tmp_path: Path, shop: DatasetSource) -> None:
     noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
     timed = shop.turns.lazy().collect().with_columns(
         (pl.lit(noon) + pl.duration(minutes=pl.col("position"))).alias("happened_at"),

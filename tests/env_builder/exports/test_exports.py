@@ -9,10 +9,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from env_builder.exports import Source, export, of_tables, registered, steps, trajectories, write_leakage
+from env_builder.exports import DatasetSource, export, of_tables, registered, steps, write_leakage
 from env_builder.exports.steps import COLUMNS
 from warehouse.errors import Missing
-from warehouse.records import SIDES, Outcome, Task, Tool, Turn, frame, frame_schema
+from warehouse.records import SPLITS, Outcome, Task, Tool, Turn, frame, frame_schema
 
 
 def turn(session_id: str, position: int, **fields: Any) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def task(task_id: str, split: str, session_ids: list[str], good: list[str]) -> d
 
 
 @pytest.fixture
-def source() -> Source:
+def source() -> DatasetSource:
     turns = [
         message("a", 0, "system", "be kind"), message("a", 1, "user", "open it"), message("a", 2, "assistant", "sure"),
         call("a", 3, '{"door": 1}', "open"), call("a", 4, '{"z": 1, "b": 2}', "open — ja"),
@@ -57,20 +57,20 @@ def source() -> Source:
     outcomes = [{"session_id": s, "probability": p, "signals": "[]"} for s, p in zip("abc", (0.9, 0.1, None), strict=True)]
     tools = [{"service": "shop", "tool": "open_door", "description": "Opens.", "input_schema": '{"type":"object"}',
               "declared": True, "annotations": None, "n_calls": 5}]  # fmt: skip
-    return Source("shop", "digest", frame(Task, tasks), frame(Turn, turns), frame(Outcome, outcomes), frame(Tool, tools))
+    return DatasetSource("shop", "digest", frame(Task, tasks), frame(Turn, turns), frame(Outcome, outcomes), frame(Tool, tools))
 
 
-def shuffled(source: Source) -> Source:
+def shuffled(source: DatasetSource) -> DatasetSource:
     return source._replace(
         tasks=source.tasks.reverse(), turns=source.turns.sample(fraction=1.0, shuffle=True, seed=1),
         outcomes=source.outcomes.reverse(),
     )  # fmt: skip
 
 
-def test_trajectories_hold_one_row_a_step(tmp_path: Path, source: Source) -> None:
+def test_trajectories_hold_one_row_a_step(tmp_path: Path, source: DatasetSource) -> None:
     exported = export("trajectories", tmp_path / "made", source)
-    assert exported.paths == sorted(trajectories.file(tmp_path / "made", side) for side in SIDES)
-    rows = trajectories.read(tmp_path / "made")
+    assert exported.paths == sorted(steps.file(tmp_path / "made", side) for side in SPLITS)
+    rows = steps.read(tmp_path / "made")
     assert rows.schema == pl.Schema(COLUMNS)
     assert sorted(rows["episode_id"].unique()) == ["a", "b", "c", "d", "e", "f"]
     of_a = rows.filter(pl.col("episode_id") == "a")
@@ -85,15 +85,15 @@ def test_trajectories_hold_one_row_a_step(tmp_path: Path, source: Source) -> Non
     assert rows["environment_digest"].unique().to_list() == ["digest"]
 
 
-def test_a_session_that_ends_in_a_call_without_answer_is_truncated(tmp_path: Path, source: Source) -> None:
+def test_a_session_that_ends_in_a_call_without_answer_is_truncated(tmp_path: Path, source: DatasetSource) -> None:
     export("trajectories", tmp_path, source)
-    rows = trajectories.read(tmp_path).filter(pl.col("episode_id") == "d")
+    rows = steps.read(tmp_path).filter(pl.col("episode_id") == "d")
     assert rows["truncated"].to_list() == [False, True]
     assert rows["terminated"].to_list() == [False, False]
     assert rows["reward"].to_list() == [0.0, None], "no label, no reward"
 
 
-def test_a_grade_wins_over_the_outcome_and_says_so(tmp_path: Path, source: Source) -> None:
+def test_a_grade_wins_over_the_outcome_and_says_so(tmp_path: Path, source: DatasetSource) -> None:
     grades = pl.DataFrame({"session_id": ["a", "c"], "reward": [1.0, 0.0]})
     rows = steps.steps(source._replace(grades=grades))
     ends = {row["episode_id"]: row for row in rows.filter("terminated").to_dicts()}
@@ -102,7 +102,7 @@ def test_a_grade_wins_over_the_outcome_and_says_so(tmp_path: Path, source: Sourc
     assert (ends["b"]["reward"], ends["b"]["label_source"]) == (0.1, "outcome")
 
 
-def test_sft_holds_good_sessions_apart_by_side(tmp_path: Path, source: Source) -> None:
+def test_sft_holds_good_sessions_apart_by_side(tmp_path: Path, source: DatasetSource) -> None:
     exported = export("sft", tmp_path, source)
     assert [path.name for path in exported.paths] == ["sft.held_out.jsonl", "sft.train.jsonl", "sft.validation.jsonl"]
     train = [json.loads(line) for line in (tmp_path / "sft.train.jsonl").read_text().splitlines()]
@@ -117,21 +117,21 @@ def test_sft_holds_good_sessions_apart_by_side(tmp_path: Path, source: Source) -
     assert json.loads(train[0]["tools"])[0]["function"]["name"] == "open_door"
     assert held[0]["messages"][0] == {"role": "user", "content": "open it"}, "a run of requests has its goal as words"
     assert "seen" not in json.dumps(train), "a user's own calls are not the policy's"
-    assert dict(exported.verdicts.select("subject", "reason").iter_rows()) == {
+    assert dict(exported.decisions.select("subject", "reason").iter_rows()) == {
         "b": "not_known_good", "d": "unanswered_call", "e": "unreadable_arguments",
     }
 
 
 @pytest.mark.parametrize("name", sorted(of_tables()))
-def test_shuffled_tables_give_the_same_bytes(tmp_path: Path, source: Source, name: str) -> None:
+def test_shuffled_tables_give_the_same_bytes(tmp_path: Path, source: DatasetSource, name: str) -> None:
     first, second = export(name, tmp_path / "1", source), export(name, tmp_path / "2", shuffled(source))
     made = [{path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
             for out in (tmp_path / "1", tmp_path / "2")]
     assert made[0] == made[1] and made[0]
-    assert first.verdicts.equals(second.verdicts)
+    assert first.decisions.equals(second.decisions)
 
 
-def test_an_unknown_exporter_is_missed_with_the_names_there_are(tmp_path: Path, source: Source) -> None:
+def test_an_unknown_exporter_is_missed_with_the_names_there_are(tmp_path: Path, source: DatasetSource) -> None:
     assert {"sft", "trajectories"} <= set(registered())
     with pytest.raises(Missing, match=r"no exporter 'harbr'; there are: atif, dpo"):
         export("harbr", tmp_path / "none", source)
@@ -145,8 +145,8 @@ def test_leakage_is_written_as_sorted_json(tmp_path: Path) -> None:
     assert json.loads(one.read_text("utf-8")) == {"a": {"ü": 2}, "b": {"n": 1}}
 
 
-def test_tables_of_nothing_give_whole_files(tmp_path: Path, source: Source) -> None:
+def test_tables_of_nothing_give_whole_files(tmp_path: Path, source: DatasetSource) -> None:
     bare = source._replace(tasks=source.tasks.clear(), turns=source.turns.clear(), outcomes=source.outcomes.clear())
     export("trajectories", tmp_path, bare)
-    assert trajectories.read(tmp_path).schema == pl.Schema(COLUMNS)
+    assert steps.read(tmp_path).schema == pl.Schema(COLUMNS)
     assert [path.read_text() for path in export("sft", tmp_path, bare).paths] == ["", "", ""]

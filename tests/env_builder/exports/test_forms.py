@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from env_builder.exports import Source, export, of_tables, steps, trajectories, write
+from env_builder.exports import DatasetSource, export, of_tables, steps, write
 from env_builder.exports import steps as table
 from env_builder.exports.selection import Selection, select
 from warehouse.errors import InputError
@@ -19,8 +19,9 @@ def rows(out: Path, form: str, side: str = "train") -> list[dict[str, Any]]:
     return [json.loads(line) for line in (out / f"{form}.{side}.jsonl").read_text("utf-8").splitlines()]
 
 
-def test_preferences_part_in_the_same_state_and_the_smallest_difference_comes_first(tmp_path: Path, shop: Source) -> None:
-    left = export("dpo", tmp_path, shop).verdicts
+def test_preferences_part_in_the_same_state_and_the_smallest_difference_comes_first(tmp_path: Path,
+    shop: DatasetSource) -> None:
+    left = export("dpo", tmp_path, shop).decisions
     first, second, third = rows(tmp_path, "dpo")
     called = [[row[side][0]["tool_calls"][0]["function"] for side in ("chosen", "rejected")] for row in (first, second, third)]
     assert {row["rejected_episode_id"] for row in (first, second, third)} == {"near", "far", "failed"}
@@ -35,31 +36,31 @@ def test_preferences_part_in_the_same_state_and_the_smallest_difference_comes_fi
     assert left.is_empty()
 
 
-def test_the_same_call_with_another_answer_is_no_preference(tmp_path: Path, shop: Source) -> None:
+def test_the_same_call_with_another_answer_is_no_preference(tmp_path: Path, shop: DatasetSource) -> None:
     turns = shop.turns.lazy().collect()
     same = turns.filter(session_id="good")["arguments"]
     near = (pl.col("session_id") == "near") & (pl.col("tool") == "open")
     alike = turns.with_columns(pl.when(near).then(pl.lit(same[2])).otherwise(pl.col(name)).alias(name)
                                for name in ("arguments", "arguments_raw"))
-    left = export("dpo", tmp_path, shop._replace(turns=alike)).verdicts
+    left = export("dpo", tmp_path, shop._replace(turns=alike)).decisions
     told = rows(tmp_path, "dpo")
     assert "near" not in {row["rejected_episode_id"] for row in told}
     assert left.filter(subject="near")["reason"].item() == "no_pair"
     assert told and all(row["chosen"] != row["rejected"] and row["difference"] > 0 for row in told)
 
 
-def test_a_reward_model_compares_what_began_with_the_same_words(tmp_path: Path, shop: Source) -> None:
+def test_a_reward_model_compares_what_began_with_the_same_words(tmp_path: Path, shop: DatasetSource) -> None:
     turns = shop.turns.lazy().collect().with_columns(
         pl.when(pl.col("session_id") == "far", pl.col("position") == 0).then(pl.lit("shut it")).otherwise("content")
         .alias("content"))
-    assert "far" not in export("reward_model", tmp_path, shop._replace(turns=turns)).verdicts["subject"].to_list()
+    assert "far" not in export("reward_model", tmp_path, shop._replace(turns=turns)).decisions["subject"].to_list()
     far, near = rows(tmp_path, "reward_model")
     assert (near["rejected_episode_id"], near["exact"], near["prompt"][-1]["role"]) == ("near", True, "user")
     assert (far["rejected_episode_id"], far["exact"], far["rejected"][0]["content"]) == ("far", False, "shut it")
     assert all(message["role"] == "system" for message in far["prompt"])
 
 
-def test_acts_carry_labels_and_arguments_come_back_as_they_were(tmp_path: Path, shop: Source) -> None:
+def test_acts_carry_labels_and_arguments_come_back_as_they_were(tmp_path: Path, shop: DatasetSource) -> None:
     for form in ("kto", "process_reward", "reward_model"):
         export(form, tmp_path, shop)
     acts = rows(tmp_path, "kto")
@@ -74,14 +75,19 @@ def test_acts_carry_labels_and_arguments_come_back_as_they_were(tmp_path: Path, 
         ("good", "far"), ("good", "near")]
 
 
-def test_prompts_are_those_of_published_tasks(tmp_path: Path, shop: Source) -> None:
-    left = export("grpo", tmp_path, shop).verdicts
+def test_prompts_are_those_of_published_tasks(tmp_path: Path, shop: DatasetSource) -> None:
+    left = export("grpo", tmp_path, shop).decisions
     (row,) = rows(tmp_path, "grpo")
-    assert (row["task_id"], row["rubric_id"], row["environment_digest"], row["band"]) == ("t2", "r2", "digest", "rarely")
+    assert (row["task_id"], row["rubric_id"], row["environment_digest"], row["difficulty_band"]) == (
+        "t2",
+        "r2",
+        "digest",
+        "rarely",
+    )
     assert sorted(left["subject"]) == ["t1", "t3"] and set(left["reason"]) == {"no_rubric"}
 
 
-def test_transitions_are_discounted_and_padded(tmp_path: Path, shop: Source) -> None:
+def test_transitions_are_discounted_and_padded(tmp_path: Path, shop: DatasetSource) -> None:
     export("minari", tmp_path, shop._replace(discount=0.5, pad_to=5))
     folder = tmp_path / "minari" / "traceroom" / "shop-train-v0" / "data"
     told = {json.loads((place / "metadata.json").read_text())["session_id"]: pl.read_ipc(place / "part-0.arrow")
@@ -104,14 +110,15 @@ def test_transitions_are_discounted_and_padded(tmp_path: Path, shop: Source) -> 
     (Selection(least=0.15, most=0.95), {"good", "near", "same1"}, {"outcome_outside", "duplicate"}),
     (Selection(policies=("m-2",)), {"far"}, {"other_policy"}),
 ])
-def test_what_is_chosen_and_what_is_left_add_up(shop: Source, wanted: Selection, kept: set[str], reasons: set[str]) -> None:
+def test_what_is_chosen_and_what_is_left_add_up(shop: DatasetSource, wanted: Selection, kept: set[str],
+                                                reasons: set[str]) -> None:
     source, left = select(shop, wanted)
     assert set(source.tasks["session_ids"].explode()) == kept and set(left["reason"]) == reasons
     assert kept | set(left["subject"]) == set(shop.turns.lazy().collect()["session_id"])
     assert set(source.tasks["good_session_ids"].explode().drop_nulls()) <= kept
 
 
-def test_marks_stand_on_the_steps_that_they_are_of(shop: Source) -> None:
+def test_marks_stand_on_the_steps_that_they_are_of(shop: DatasetSource) -> None:
     marks = pl.DataFrame([
         {"turn_id": "good-1", "tier": "recorded", "state_hash": "s1", "completion_token_ids": [5, 6],
          "behaviour_logprobs": [-0.5, 0.0]},
@@ -125,17 +132,17 @@ def test_marks_stand_on_the_steps_that_they_are_of(shop: Source) -> None:
     assert left.filter(subject="good")["reason"].item() == "other_tier"
 
 
-def test_small_batches_give_the_same_rows(tmp_path: Path, shop: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_batches_give_the_same_rows(tmp_path: Path, shop: DatasetSource, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = steps.steps(shop)
     monkeypatch.setattr(table, "TURNS_AT_ONCE", 3)
     assert len(list(steps.batches(shop))) > 3 and steps.steps(shop).equals(whole)
     shop.turns.lazy().collect().reverse().write_parquet(tmp_path / "turns.parquet")
     lazy = shop._replace(turns=pl.scan_parquet(tmp_path / "turns.parquet"))
     export("trajectories", tmp_path / "made", lazy)
-    assert trajectories.read(tmp_path / "made").equals(whole)
+    assert steps.read(tmp_path / "made").equals(whole)
 
 
-def test_the_card_names_what_is_there_and_counts_what_was_left(tmp_path: Path, shop: Source) -> None:
+def test_the_card_names_what_is_there_and_counts_what_was_left(tmp_path: Path, shop: DatasetSource) -> None:
     source, left = select(shop, Selection())
     write(sorted(of_tables()), tmp_path, source, left, "mit")
     card = (tmp_path / "README.md").read_text("utf-8")
@@ -149,12 +156,12 @@ def test_the_card_names_what_is_there_and_counts_what_was_left(tmp_path: Path, s
     assert {row["subject"] for row in told["left"] if row["form"] == "sft"} == {"near", "far", "failed"}
 
 
-def test_a_folder_is_one_export_and_takes_further_forms_of_the_same(tmp_path: Path, shop: Source) -> None:
+def test_a_folder_is_one_export_and_takes_further_forms_of_the_same(tmp_path: Path, shop: DatasetSource) -> None:
     source, left = select(shop, Selection())
-    write(["minari", "sft"], tmp_path, source._replace(pad_to=9), left, asked={"pad": 9})
+    write(["minari", "sft"], tmp_path, source._replace(pad_to=9), left, query={"pad": 9})
     with pytest.raises(InputError, match="holds an export of something else; name another"):
         write(["sft"], tmp_path, source, left)
-    write(["dpo", "minari"], tmp_path, source, left, asked={"pad": 9})
+    write(["dpo", "minari"], tmp_path, source, left, query={"pad": 9})
     told = json.loads((tmp_path / "left.json").read_text("utf-8"))
     assert told["asked"] == {"environment": shop.environment, "content_digest": shop.content_digest, "pad": 9}
     assert {"all forms", "sft"} <= set(told["counted"])

@@ -25,7 +25,7 @@ def kit(tmp_path: Path) -> Kit:
 
 @pytest.fixture(scope="module")
 def sample(sample_environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample's environment, laid out as exporters do."""
+    """Return the sample's environment, laid out as exporters do."""
     out = tmp_path_factory.mktemp("laid")
     lay(kit_of(sample_environment, sample_environment.parent.parent / "rewards" / sample_environment.name), out)
     return out

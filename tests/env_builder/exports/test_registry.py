@@ -14,9 +14,9 @@ from tests.command_line import ROOT, environ
 
 POND = '''
 from env_builder.exports.exporter import Exported, Exporter, RoomExporter
-from env_builder.exports.lines import form
+from env_builder.exports.conversations import form
 from env_builder.exports.steps import batches
-from warehouse.records import Verdict, empty
+from warehouse.records import Decision, empty
 
 def rows(source, side, missed):
     for steps in batches(source, (side,)):
@@ -24,7 +24,7 @@ def rows(source, side, missed):
 
 def write(out, kit):
     (out / "pond.txt").write_text(kit.digest)
-    return Exported([out / "pond.txt"], empty(Verdict))
+    return Exported([out / "pond.txt"], empty(Decision))
 
 TABLES = form("pond", rows)
 ROOM = RoomExporter("pond_room", write)
@@ -33,7 +33,7 @@ ROOM = RoomExporter("pond_room", write)
 
 @pytest.fixture
 def installed(tmp_path: Path) -> dict[str, str]:
-    """An environment in which somebody's package with two exporters is installed."""
+    """Return an environment in which somebody's package with two exporters is installed."""
     package = tmp_path / "pond-1.0.dist-info"
     package.mkdir()
     (tmp_path / "pond.py").write_text(POND)

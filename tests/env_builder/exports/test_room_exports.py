@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from env_builder.exports import harbor, inspect, openenv, verifiers
+from env_builder.exports import harbor, openenv, packages
 from env_builder.exports.exporter import RoomExporter
 from env_builder.exports.kit import Kit, kit_of
 from env_builder.runtime.canonical import canonical
 from tests.rooms import TASK, write_rewards, write_room
 
-EXPORTERS = {module.EXPORTER.name: module.EXPORTER for module in (harbor, inspect, openenv, verifiers)}
+EXPORTERS = {each.name: each for each in (harbor.EXPORTER, packages.INSPECT, openenv.EXPORTER, packages.VERIFIERS)}
 NAME = f"house-{TASK[:16]}"
 
 
@@ -128,12 +128,13 @@ def test_the_room_of_a_harbor_task_answers_its_tools_and_its_journal_is_graded(k
 def test_criteria_of_judges_go_out_as_files_wherever_they_stand(kit: Kit, tmp_path: Path) -> None:
     criteria = [{"name": "polite", "text": "It is polite.", "weight": 1.0, "choices": ["no", "yes"]}]
     judge = {
-        "check_id": "j", "kind": "judge", "role": "score", "weight": 1.0, "says": "s", "parameters": {"criteria": criteria}}
+        "check_id": "j", "kind": "judge", "role": "score", "weight": 1.0, "description": "s",
+        "parameters": {"criteria": criteria}}
     inner = {"kind": "judge", "parameters": {"criteria": criteria}}
     nested = {**judge, "check_id": "c", "kind": "combine", "parameters": {"how": "any", "checks": [inner]}}
     path = kit.grader / "rubrics.jsonl"
     rubric = json.loads(path.read_text("utf-8"))
     path.write_text(canonical({**rubric, "checks": [*rubric["checks"], judge, nested]}) + "\n", "utf-8")
-    files = written(verifiers.EXPORTER, tmp_path / "export", kit)
+    files = written(packages.VERIFIERS, tmp_path / "export", kit)
     found = [json.loads(data) for name, data in files.items() if "/criteria/" in name]
     assert found == [{"criteria": criteria}] * 2

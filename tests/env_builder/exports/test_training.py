@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from env_builder.exports import RoomExporter, export_room, registered
-from env_builder.exports.adapters import routes, turns
+from env_builder.exports.adapters import play
 from env_builder.exports.kit import Kit, kit_of
 from tests.rooms import OPEN, TASK, write_rewards, write_room
 
@@ -50,7 +50,7 @@ def package(kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 
 def test_arguments_of_a_method_reach_the_tool_as_they_were_given(package: ModuleType) -> None:
-    room = package.Room()
+    room = package.TrlEnvironment()
     room.reset(task_id=TASK)
     odd = {"door": "7", "from": 3, "x-y": "a", "self": None, "x_y": [{"n": 1, "m": None}], "why": "", "m²": "7"}
     names = list(inspect.signature(room.open_door).parameters)
@@ -62,7 +62,7 @@ def test_arguments_of_a_method_reach_the_tool_as_they_were_given(package: Module
 
 
 def test_methods_tell_what_the_schema_tells(package: ModuleType) -> None:
-    method = package.Room.open_door
+    method = package.TrlEnvironment.open_door
     hints = typing.get_type_hints(method)
     assert hints["door"] is str and hints["return"] is str and hints["from_"] is int
     assert typing.get_args(hints["x_y"]) == ("a", "b") and hints["x_y_"] == list[dict]
@@ -71,11 +71,11 @@ def test_methods_tell_what_the_schema_tells(package: ModuleType) -> None:
     assert hints["m_"] is typing.Any and '{"type": ["string", "integer"]}' in method.__doc__, "a text stays a text"
     assert method.__doc__.count("Args:") == 1 and "Returns:" not in method.__doc__ and "(choices" not in method.__doc__
     assert {"reset", "open_door", "read_sign", "say"} == {
-        name for name, _ in inspect.getmembers(package.Room, inspect.isfunction) if not name.startswith("_")}
+        name for name, _ in inspect.getmembers(package.TrlEnvironment, inspect.isfunction) if not name.startswith("_")}
 
 
 def test_the_reward_hears_the_last_words_and_grades(package: ModuleType) -> None:
-    rooms = [package.Room(), package.Room(), package.GradedRoom()]
+    rooms = [package.TrlEnvironment(), package.TrlEnvironment(), package.GradedTrlEnvironment()]
     for room in rooms:
         room.reset(task_id=TASK, seed=0, digest="a column of the row")
     assert rooms[0].say(text="Which door?") == "The seventh, please."
@@ -91,28 +91,27 @@ def test_the_reward_hears_the_last_words_and_grades(package: ModuleType) -> None
 def test_calls_written_as_text_come_back_as_they_were(name: str, arguments: dict[str, Any], words: str) -> None:
     written = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False).replace("<", "\\u003c")
     text = f"<think>a thought with <tool_call>{{}}</tool_call></think>{words}\n<tool_call>\n{written}\n</tool_call>"
-    assert turns.calls(text) == [turns.Call(name, arguments)]
-    assert turns.words(text) == words.strip()
+    assert play.calls_of(text) == [(name, arguments)]
+    assert play.words_of(text) == words.strip()
 
 
 def test_what_is_no_call_is_refused_and_ends_nothing(kit: Kit, tmp_path: Path) -> None:
-    from env_builder.exports.adapters import play
     from env_builder.exports.kit import lay
 
     lay(kit, tmp_path / "laid")
     episode = play.open(tmp_path / "laid").begin(TASK)
     broken = "<tool_call>{not JSON</tool_call><tool_call>[1]</tool_call><tool_call>{\"name\": \"open_door\", \"arguments\": 3}"
-    taken = turns.take(episode, turns.words(broken), turns.calls(broken))
+    taken = episode.take(play.words_of(broken), play.calls_of(broken))
     assert len(taken.answers) == 3 and not taken.over and episode.journal() == []
-    assert turns.take(episode, "", []).over and episode.reward() == 0.0
+    assert episode.take("", []).over and episode.reward() == 0.0
 
 
 def test_names_that_a_consumer_keeps_for_itself_are_called_otherwise() -> None:
     tools = [{"type": "function", "function": {"name": name}} for name in ("verify", "verify_", "_x", "say")]
-    found = routes.of(tools, [{"user": {"turns": ["yes"]}}])
+    found = play.routes_of(tools, [{"user": {"turns": ["yes"]}}])
     assert len(found.tools) == 4 and set(found.tools.values()) == {"verify", "verify_", "_x", "say"}
-    assert not set(found.tools) & routes.RESERVED and found.speak == "say_to_user" and len(found.functions) == 5
-    assert routes.of(tools, [{"user": None}]).speak == ""
+    assert not set(found.tools) & play.RESERVED and found.speak == "say_to_user" and len(found.functions) == 5
+    assert play.routes_of(tools, [{"user": None}]).speak == ""
 
 
 @pytest.mark.parametrize("name", [name for name, exporter in registered().items() if isinstance(exporter, RoomExporter)])

@@ -8,12 +8,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from env_builder.rewards.claims import claims, promises
-from env_builder.rewards.conduct import FEWEST, Rule, rules
-from env_builder.rewards.judging import holds
-from env_builder.rewards.persons import PersonCheck
+from env_builder.rewards.conduct import FEWEST, ConductRule, claims, promises, rules
+from env_builder.rewards.persons import PersonCheck, holds
 from env_builder.rewards.witness import Row, Witness
-from env_builder.world.calls import Call
+from env_builder.world.calls import LoggedCall
 
 WRITES = frozenset({"open", "pay"})
 ASK, LOOK, OPEN, PAY = "say", "look", "open", "pay"
@@ -21,7 +19,7 @@ DONE = "Your door has been opened. Anything else?"
 
 
 def witness(name: str, *steps: str | tuple[str, dict[str, Any]]) -> Witness:
-    """A session of words (any text with a blank) and calls by their tools."""
+    """Return a session of words (any text with a blank) and calls by their tools."""
     rows: list[Row] = []
     calls = []
     for position, step in enumerate(steps):
@@ -31,12 +29,12 @@ def witness(name: str, *steps: str | tuple[str, dict[str, Any]]) -> Witness:
             rows.append(("message", "assistant", tool, event_id, position))
         else:
             rows.append(("call", "assistant", "ok", event_id, position))
-            calls.append(Call(name, position, tool, arguments, "{}", "ok", None, False, None, None, event_id))
+            calls.append(LoggedCall(name, position, tool, arguments, "{}", "ok", None, False, None, None, event_id))
     return Witness(name, rows, calls, None, 0.9, frozenset({"look"}))
 
 
-def told(found: list[Rule]) -> set[str]:
-    return {rule.says for rule in found}
+def told(found: list[ConductRule]) -> set[str]:
+    return {rule.description for rule in found}
 
 
 GOOD = [witness(f"g{n}", LOOK, OPEN, DONE) for n in range(FEWEST)]
@@ -45,7 +43,7 @@ GOOD = [witness(f"g{n}", LOOK, OPEN, DONE) for n in range(FEWEST)]
 def test_a_rule_holds_on_every_good_session_and_a_bad_one_breaks_it() -> None:
     found = rules(GOOD, [witness("b", OPEN, LOOK, PAY)])
     assert {"look comes before open.", "pay is not called.", "After look comes open."} <= told(found)
-    first = next(rule for rule in found if rule.says == "look comes before open.")
+    first = next(rule for rule in found if rule.description == "look comes before open.")
     assert (first.kind, first.parameters) == (
         "order", {"template": "precedence", "first": [{"tool": "look"}], "second": [{"tool": "open"}]})
     assert [one.session_id for one in first.broken_by] == ["b"] and len(first.supporting) == FEWEST
@@ -83,7 +81,7 @@ def test_the_grader_judges_every_rule_as_mining_did_in_any_order(
     sides = [[witness(f"{side}{n}", *steps) for n, steps in enumerate(own)] for side, own in (("g", good), ("b", bad))]
     found = rules(*sides)
     for rule in found:
-        check = PersonCheck(kind=rule.kind, says=rule.says, parameters=rule.parameters)
+        check = PersonCheck(kind=rule.kind, description=rule.description, parameters=rule.parameters)
         assert all(holds(check, one, WRITES) for one in sides[0])
         assert not any(holds(check, one, WRITES) for one in rule.broken_by)
     for side in sides:

@@ -30,7 +30,7 @@ def masked(asked: str, *payments: list[dict[str, Any]], order: list[int] | None 
             turns += [shared | {"turn_id": f"{name}{n}", "position": n + 1, "kind": "call", "role": "assistant", "tool": "pay",
                                 "content": "paid", "arguments": json.dumps(call)} for n, call in enumerate(calls)]
     turns = [turns[n] for n in order] if order else turns
-    return free_text(frame(Turn, turns), frame(Task, tasks), EFFECTS)["main"].masked
+    return free_text(frame(Turn, turns), frame(Task, tasks), EFFECTS)["main"].ignored_arguments
 
 
 def test_what_every_agent_words_anew_is_free_and_what_it_was_told_is_not() -> None:

@@ -1,4 +1,4 @@
-"""Mining: good sessions propose, bad sessions dispose, and what cannot be known is a verdict."""
+"""Mining: good sessions propose, bad sessions dispose, and what cannot be known is a decision."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import polars as pl
 import pytest
 
 from env_builder.rewards import Rewards, mine
-from env_builder.rewards.persons import Said
+from env_builder.rewards.persons import StatedCheck
 from env_builder.rewards.policies import Ask
 from env_builder.runtime.grading import grade
 from env_builder.runtime.records import Episode
 from warehouse.records import Outcome, Session, Task, Turn, frame
 
-CLOSED: dict[str, Any] = {"documents": {}, "acts": []}
-OPENED: dict[str, Any] = {"documents": {"door/7": '{"open":true}'}, "acts": []}
-LIFTED: dict[str, Any] = {"documents": {"door/7": '{"open":"lifted"}'}, "acts": []}
+CLOSED: dict[str, Any] = {"documents": {}, "write_calls": []}
+OPENED: dict[str, Any] = {"documents": {"door/7": '{"open":true}'}, "write_calls": []}
+LIFTED: dict[str, Any] = {"documents": {"door/7": '{"open":"lifted"}'}, "write_calls": []}
 Step = tuple[Any, ...]
 """("user" | "agent", text) or (tool, arguments, answer)."""
 
@@ -50,7 +50,7 @@ class Desk:
         self.outcomes.append({"session_id": name, "probability": probability, "signals": "[]"})
         self.differences.append((name, None if end is None else json.dumps(end)))
 
-    def mined(self, said: Iterable[Said] = (), ask: Ask | None = None) -> Rewards:
+    def mined(self, said: Iterable[StatedCheck] = (), ask: Ask | None = None) -> Rewards:
         names = [row["session_id"] for row in self.outcomes]
         good = [row["session_id"] for row in self.outcomes if (row["probability"] or 0) > 0.5]
         empty: dict[str, Any] = dict.fromkeys(Task.model_fields)
@@ -107,7 +107,7 @@ def test_certain_sessions_give_alternatives_and_only_those_seen() -> None:
     desk.session("two", 0.9, LIFTED, ASK, OPEN, ("agent", "Done."))
     desk.session("guess", 0.8, CLOSED, ASK, ("agent", "Done."))
     rubric = desk.rubric()
-    other = {"documents": {"door/7": '{"open":"kicked"}'}, "acts": []}
+    other = {"documents": {"door/7": '{"open":"kicked"}'}, "write_calls": []}
     assert reward(rubric, OPENED) == reward(rubric, LIFTED) == 1.0
     assert reward(rubric, other) == reward(rubric, CLOSED, ("agent", "Done.")) == 0.0
 
@@ -116,7 +116,7 @@ def test_where_likely_sessions_disagree_the_most_decide_and_else_nobody() -> Non
     desk = Desk()
     desk.session("one", 0.8, OPENED, ASK, OPEN, ("agent", "Done."))
     desk.session("two", 0.7, LIFTED, ASK, OPEN, ("agent", "Done."))
-    assert desk.mined().verdicts.select("kept", "reason").rows() == [(False, "no_agreed_end_state")]
+    assert desk.mined().decisions.select("kept", "reason").rows() == [(False, "no_agreed_end_state")]
     desk.session("three", 0.6, LIFTED, ASK, OPEN, ("agent", "Lifted."))
     mined = desk.mined()
     rubric = {"checks": json.loads(mined.rubrics["checks"][0])}
@@ -135,14 +135,14 @@ def test_where_as_many_disagree_one_that_is_likely_right_alone_decides() -> None
 def test_a_session_left_open_where_the_others_are_certain_is_no_word_for_what_is_right() -> None:
     desk = Desk()
     desk.session("open", 0.6, OPENED, ASK, OPEN, ("agent", "Done."))
-    assert desk.mined().verdicts["reason"].to_list() == ["rubric_mined"], "nobody is certain, and one has to begin"
+    assert desk.mined().decisions["reason"].to_list() == ["rubric_mined"], "nobody is certain, and one has to begin"
     desk.session("bad", 0.02, LIFTED, ASK, OPEN, ("agent", "Done."))
-    assert desk.mined().verdicts["reason"].to_list() == ["rubric_mined"], "half of them"
+    assert desk.mined().decisions["reason"].to_list() == ["rubric_mined"], "half of them"
     desk.session("worse", 0.03, LIFTED, ASK, OPEN, ("agent", "Done."))
-    assert desk.mined().verdicts["reason"].to_list() == ["doubtful_success"] and desk.mined().rubrics.is_empty()
+    assert desk.mined().decisions["reason"].to_list() == ["doubtful_success"] and desk.mined().rubrics.is_empty()
     desk.session("second", 0.55, OPENED, ASK, OPEN, ("agent", "Done."))
     desk.session("third", 0.01, CLOSED, ASK, ("agent", "Done."))
-    assert desk.mined().verdicts["reason"].to_list() == ["rubric_mined"], "two ended alike"
+    assert desk.mined().decisions["reason"].to_list() == ["rubric_mined"], "two ended alike"
 
 
 def test_an_idle_task_gets_explicit_gates_and_doing_nothing_is_worth_nothing() -> None:
@@ -158,8 +158,8 @@ def test_an_idle_task_gets_explicit_gates_and_doing_nothing_is_worth_nothing() -
              {"kind": "say", "content": "No: AB-123 refuses."}]
     for tier, worth in (("recorded", 1.0), ("unknown", 0.0)):
         tried = {"kind": "call", "tool": "open", "arguments": OPEN[1], "is_error": True, "tier": tier}
-        leaned = (tried,) if tier == "unknown" else ()
-        played = Episode((*tries, tried), CLOSED, leaned, frozenset({"open", "escalate"}))
+        unknown_writes = (tried,) if tier == "unknown" else ()
+        played = Episode((*tries, tried), CLOSED, unknown_writes, frozenset({"open", "escalate"}))
         assert grade(rubric, played).reward == worth, "to be refused is no harm, to try where nobody knows is"
 
 
@@ -191,12 +191,12 @@ def test_a_bad_session_with_the_right_end_makes_what_it_left_unsaid_a_gate() -> 
 
 
 def test_free_text_of_a_hand_over_is_no_part_of_the_end() -> None:
-    end = {"documents": {}, "acts": [["escalate", json.dumps(HAND[1])]]}
+    end = {"documents": {}, "write_calls": [["escalate", json.dumps(HAND[1])]]}
     desk = Desk()
     desk.session("good", 0.9, end, ASK, HAND, ("agent", "Somebody will call you back."))
     other: Step = ("escalate", {"text": "Door."}, "ok")
     rubric = desk.rubric()
-    ended = {"documents": {}, "acts": [["escalate", '{"text":"Door."}']]}
+    ended = {"documents": {}, "write_calls": [["escalate", '{"text":"Door."}']]}
     assert kinds(rubric) == ["call", "honeypot", "must_not_write", "spoke"]
     assert reward(rubric, ended, other, ("agent", "Wait.")) == 1.0
     assert reward(rubric, CLOSED, ("agent", "Wait.")) == 0.0
@@ -212,17 +212,17 @@ def test_requests_without_words_are_rewarded_for_what_they_change_and_for_nothin
     desk.session("good", 0.9, CLOSED, LOOK)
     mined = desk.mined()
     assert mined.rubrics.height == 0
-    assert mined.verdicts.select("kept", "reason").rows() == [(False, "nothing_to_reward")]
+    assert mined.decisions.select("kept", "reason").rows() == [(False, "nothing_to_reward")]
 
 
 @pytest.mark.parametrize(("probability", "end", "reason"), [
     (0.2, OPENED, "no_known_success"), (None, OPENED, "no_known_success"), (0.9, None, "no_known_end_state")])
-def test_a_task_that_cannot_be_graded_is_a_verdict(probability: Any, end: Any, reason: str) -> None:
+def test_a_task_that_cannot_be_graded_is_a_decision(probability: Any, end: Any, reason: str) -> None:
     desk = Desk()
     desk.session("s", probability, end, ASK, OPEN)
     mined = desk.mined()
     assert mined.rubrics.height == 0
-    assert mined.verdicts.select("subject", "kept", "reason").rows() == [("t", False, reason)]
+    assert mined.decisions.select("subject", "kept", "reason").rows() == [("t", False, reason)]
 
 
 def test_the_solution_is_the_best_good_session_whose_end_is_known() -> None:

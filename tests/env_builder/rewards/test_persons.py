@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from env_builder.rewards import Rewards
-from env_builder.rewards.persons import Said, read
+from env_builder.rewards.persons import StatedCheck, read
 from pipelines.settings import Settings
 from tests.env_builder.rewards.test_mine import ASK, CLOSED, LOOK, OPEN, OPENED, Desk
 from warehouse.errors import InputError, Unavailable
@@ -18,11 +18,11 @@ FIRST = """
 [[checks]]
 kind = "order"
 role = "gate"
-says = "The door is looked at before it is opened."
+description = "The door is looked at before it is opened."
 parameters = { template = "precedence", first = [{ tool = "look" }], second = [{ tool = "open" }] }
 """
 POLICY = "Be kind. Never open a door that you have not looked at. Speak little."
-RULE = {"quote": "Never open a door that you have not looked at.", "kind": "order", "says": "Look first.",
+RULE = {"quote": "Never open a door that you have not looked at.", "kind": "order", "description": "Look first.",
         "parameters": {"template": "precedence", "first": [{"tool": "look"}], "second": [{"tool": "open"}]}}
 
 
@@ -50,27 +50,31 @@ def test_a_persons_check_is_merged_with_what_the_sessions_say_of_it() -> None:
     assert {"tool": "look", "arguments": {"door": 7}} not in json.loads(opened().mined().rubrics["solution"][0])
 
 
-def test_what_speaks_of_nothing_there_is_left_with_a_verdict() -> None:
+def test_what_speaks_of_nothing_there_is_left_with_a_decision() -> None:
     for_one = FIRST + 'tasks = ["another"]\n'
     assert theirs(opened().mined(read({"f.toml": for_one}))) == []
     mined = opened().mined(read({"doors.toml": FIRST}))
-    gone = mined.verdicts.filter(mined.verdicts["reason"] == "no_such_family")
+    gone = mined.decisions.filter(mined.decisions["reason"] == "no_such_family")
     assert theirs(mined) == [] and gone.select("subject", "kept").rows() == [("doors.toml", False)]
     assert gone["detail"][0] == "There is no family 'doors'; there are: f."
 
 
-@pytest.mark.parametrize("text, says", [
+@pytest.mark.parametrize("text, message", [
     ("[[checks", r"f\.toml: the rubric is no TOML"),
     ("[[check]]", r"f\.toml: field 'checks': Field required"),
     (FIRST.replace('"order"', '"ordre"'), r"f\.toml: field 'checks\.0\.kind': no kind 'ordre'; there are: .*order"),
     (FIRST.replace('"gate"', '"wall"'), r"f\.toml: field 'checks\.0\.role': "),
-    (FIRST.replace("says", "tells"), r"f\.toml: .*'checks\.0\.(says|tells)'"),
+    (FIRST.replace("description", "tells"), r"f\.toml: .*'checks\.0\.(description|tells)'"),
     (FIRST.replace("precedence", "before"), r"f\.toml: field 'checks\.0\.parameters': .*before"),
     (FIRST + "weight = -1\n", r"f\.toml: field 'checks\.0\.weight': "),
 ])
-def test_what_is_wrong_is_one_sentence_with_file_and_field(text: str, says: str) -> None:
-    with pytest.raises(InputError, match=says):
+def test_what_is_wrong_is_one_sentence_with_file_and_field(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         read({"f.toml": text})
+
+
+def test_a_file_of_an_earlier_version_calls_the_description_says() -> None:
+    assert read({"f.toml": FIRST.replace("description", "says")}) == read({"f.toml": FIRST})
 
 
 def test_files_lie_beside_the_configuration_or_where_it_says(tmp_path: Path) -> None:
@@ -107,17 +111,17 @@ def test_a_policy_proposes_and_the_sessions_bear_it_out() -> None:
     assert check["provenance"]["broken_by"] == ["bad"] and check["provenance"]["support"] == 3
 
 
-@pytest.mark.parametrize("change, says", [
+@pytest.mark.parametrize("change, message", [
     ({"quote": "Never open doors."}, "quote does not stand"),
     ({"kind": "state", "parameters": {"accepted": []}}, "none of kind 'state'"),
     ({"parameters": {"template": "before"}}, "It is no check"),
     ({"parameters": {"template": "precedence", "first": [{"tool": "open"}], "second": [{"tool": "look"}]}}, "3 of 3 good"),
     ({"parameters": {"template": "absence", "first": [{"tool": "dig"}]}}, "No bad session breaks it"),
 ])
-def test_what_is_not_borne_out_is_refused_with_a_reason(change: dict[str, Any], says: str) -> None:
+def test_what_is_not_borne_out_is_refused_with_a_reason(change: dict[str, Any], message: str) -> None:
     _, mined = asked({**RULE, **change})
-    refused = mined.verdicts.filter(mined.verdicts["reason"] == "proposal_refused")
-    assert theirs(mined) == [] and refused["subject"].to_list() == ["main/policy/0"] and says in refused["detail"][0]
+    refused = mined.decisions.filter(mined.decisions["reason"] == "proposal_refused")
+    assert theirs(mined) == [] and refused["subject"].to_list() == ["main/policy/0"] and message in refused["detail"][0]
 
 
 def test_a_model_that_does_not_answer_costs_nothing_but_its_checks() -> None:
@@ -125,6 +129,6 @@ def test_a_model_that_does_not_answer_costs_nothing_but_its_checks() -> None:
         raise Unavailable("nobody answers", "http://127.0.0.1:1", "start it")
 
     mined = opened().mined((), gone)
-    assert mined.rubrics.height == 1 and "model_unavailable" in mined.verdicts["reason"].to_list()
-    assert opened().mined((), lambda _: "no list").verdicts["reason"].to_list().count("malformed_proposal") == 1
-    assert isinstance(read({"f.toml": FIRST})[0], Said)
+    assert mined.rubrics.height == 1 and "model_unavailable" in mined.decisions["reason"].to_list()
+    assert opened().mined((), lambda _: "no list").decisions["reason"].to_list().count("malformed_proposal") == 1
+    assert isinstance(read({"f.toml": FIRST})[0], StatedCheck)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from env_builder.runtime.arithmetic import FORMATS, evaluate, written
-from env_builder.world import arithmetic
+from env_builder.runtime.texts import FORMATS, arithmetic_value, calculated
+from env_builder.world.effects import calculation
 from tests.env_builder.world.calls import call
 
 NUMBERS = st.integers(0, 10_000).map(str) | st.decimals(0, 999, places=2).map(str)
@@ -40,17 +40,17 @@ def test_gives_the_value_that_python_gives(text: str) -> None:
         wanted = by_python(ast.parse(text, mode="eval"))
     except ZeroDivisionError:
         with pytest.raises(ValueError):
-            evaluate(text)
+            arithmetic_value(text)
     except SyntaxError:  # 007: a number to us, none to Python
-        evaluate(text)
+        arithmetic_value(text)
     else:
-        assert evaluate(text) == wanted
+        assert arithmetic_value(text) == wanted
 
 
 @given(st.text(max_size=20))
 def test_nothing_else_has_a_value_or_does_any_harm(text: str) -> None:
     try:
-        evaluate(text)
+        arithmetic_value(text)
     except ValueError:
         return
     assert set(text) <= set("0123456789.+-*/() \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85") or not text.isascii()
@@ -59,21 +59,21 @@ def test_nothing_else_has_a_value_or_does_any_harm(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "1 +", "(1", "1 2", "2 ** 3", "__import__('os')", "1e5", "((((", "1/0", "9" * 2000])
 def test_refuses(text: str) -> None:
     with pytest.raises(ValueError):
-        evaluate(text)
+        arithmetic_value(text)
 
 
 def test_answers_only_where_all_styles_agree() -> None:
-    assert written("1 + 1.5", ["float", "rounded"]) == "2.5"
-    assert written("1 / 3", ["float", "rounded"]) is None
-    assert written("1 / 3", ["rounded"]) == "0.33"
-    assert written("nonsense", list(FORMATS)) is None
+    assert calculated("1 + 1.5", ["float", "rounded"]) == "2.5"
+    assert calculated("1 / 3", ["float", "rounded"]) is None
+    assert calculated("1 / 3", ["rounded"]) == "0.33"
+    assert calculated("nonsense", list(FORMATS)) is None
 
 
 def test_finds_a_tool_that_calculates_and_no_other() -> None:
     asked = {"2 + 3": "5.0", "10 / 4": "2.5", "(1 + 1) * 3": "6.0"}
     calls = [call("sum_up", {"what": text}, content) for text, content in asked.items()]
-    found = arithmetic.find(calls)
+    found = calculation(calls)
     assert found is not None and found.argument == "what" and set(found.styles) == {"float", "rounded"}
-    assert arithmetic.find([*calls, call("sum_up", {"what": "1 + 1"}, "3.0")]) is None
-    assert arithmetic.find([*calls, call("sum_up", {"what": "moon"}, "Error: no number")]) is not None
-    assert arithmetic.find(calls[:2]) is None
+    assert calculation([*calls, call("sum_up", {"what": "1 + 1"}, "3.0")]) is None
+    assert calculation([*calls, call("sum_up", {"what": "moon"}, "Error: no number")]) is not None
+    assert calculation(calls[:2]) is None

@@ -68,7 +68,8 @@ def test_what_is_on_record_comes_first_and_then_the_real_thing(env: Environment)
 
     def sign(ask: Ask) -> Reply | None:
         asked.append(ask)
-        return Reply(f"seen after {len(ask.acts)}: {ask.look('door', '7')['state']}") if ask.arguments["at"] == "roof" else None
+        seen = f"seen after {len(ask.write_calls)}: {ask.look('door', '7')['state']}"
+        return Reply(seen) if ask.arguments["at"] == "roof" else None
 
     env.bind("read_sign", sign)
     assert env.call("read_sign", {"at": "gate"}).tier == "recorded" and not asked

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from env_builder.runtime import Environment
 from env_builder.runtime.canonical import canonical
-from env_builder.runtime.episode import Room
+from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.records import Limits
 from env_builder.runtime.world import Overlay, View, World
 from tests.rooms import CLOSED, OPEN, TASK, write_room
@@ -49,9 +49,9 @@ def test_answers_what_is_on_record_and_says_unknown_otherwise(env: Environment) 
 
 def test_an_act_changes_the_world_once(env: Environment) -> None:
     assert env.call("open_door", {"door": "7"}).content == OPEN
-    assert env.difference() == {"documents": {"door/7": OPEN}, "acts": []}
+    assert env.difference() == {"documents": {"door/7": OPEN}, "write_calls": []}
     assert env.call("open_door", {"door": "7"}).tier == "unknown"  # never seen: a door opened twice
-    assert [row["tool"] for row in env.leaned] == ["open_door"]
+    assert [row["tool"] for row in env.unknown_writes] == ["open_door"]
 
 
 def test_rolls_back_to_any_step_as_if_what_came_after_had_not_been(env: Environment) -> None:
@@ -142,7 +142,7 @@ def test_what_an_open_room_was_told_outlasts_its_session_but_not_what_acts_made_
     env.reset(None)
     assert env.call("read_sign", {"at": "roof"}).content == "No entry"
     assert env.call("open_door", {"door": "9"}).content == OPEN
-    assert env.difference()["acts"] == [["open_door", '{"door":"9"}']]
+    assert env.difference()["write_calls"] == [["open_door", '{"door":"9"}']]
 
 
 @pytest.mark.parametrize(("day", "told", "kept"), [("01", False, False), ("01", True, True), ("02", False, True)])
@@ -172,8 +172,8 @@ def test_a_call_that_changed_nothing_when_repeated_answers_so_again(env: Environ
 
 def test_grades_by_replaying_the_journal_and_believes_none_of_it(directory: Path, env: Environment) -> None:
     state = {
-        "check_id": "c", "kind": "state", "role": "gate", "weight": 1.0, "says": "the door is open",
-        "parameters": {"accepted": [{"documents": {"door/7": OPEN}, "acts": []}]}, "provenance": {}}
+        "check_id": "c", "kind": "state", "role": "gate", "weight": 1.0, "description": "the door is open",
+        "parameters": {"accepted": [{"documents": {"door/7": OPEN}, "write_calls": []}]}, "provenance": {}}
     rewards = directory.parent.parent / "rewards" / "house"
     rewards.mkdir(parents=True, exist_ok=True)
     (rewards / "rubrics.jsonl").write_text(canonical({"rubric_id": "r", "task_id": TASK, "checks": [state]}) + "\n")
@@ -224,7 +224,7 @@ def test_arguments_that_cannot_be_written_down_are_nothing(env: Environment) -> 
         deep = [deep]
     for value in (float("nan"), float("inf"), deep, object()):
         result = env.call("open_door", {"door": value})
-        assert (result.tier, result.is_error) == ("unknown", True) and env.difference() == {"documents": {}, "acts": []}
+        assert (result.tier, result.is_error) == ("unknown", True) and env.difference() == {"documents": {}, "write_calls": []}
         assert env.journal[-1]["arguments"] is None
     assert env.grade().reward == env.grade_journal(env.tasks[0].task_id, env.journal).reward
 
@@ -266,7 +266,7 @@ def test_a_world_is_looked_at_from_an_instant_and_a_session() -> None:
     assert [seen[at, "s0"] for at in ("2031-01", "2031-02", "2031-03", None)] == ["old", None, "new", "old"]
     assert {seen[at, "s1"] for at in ("2031-01", "2031-02", "2031-03", None)} == {"mine"}
     assert json.loads(CLOSED)["state"] == "closed"
-    room = Room(world, {}, View("2031-03", frozenset()))
+    room = EpisodeState(world, {}, View("2031-03", frozenset()))
     assert room.document(("door", "7")) == "new"
     twin = room.fork(View("2031-01", frozenset()))
     assert (twin.document(("door", "7")), room.document(("door", "7"))) == ("old", "new"), "nothing is remembered across views"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from env_builder.room import arguments, command
+from env_builder.process import episode_options, runtime_command
 from env_builder.runtime import Environment, mcp
 from tests.rooms import TASK, write_room
 
@@ -57,10 +57,10 @@ def test_a_thousand_interleaved_episodes_are_each_as_if_alone(room: Path) -> Non
     draw = random.Random(7)
     scripts = [[draw.choice(STEPS) for _ in range(4)] for _ in range(40)]
     plans = [scripts[n % len(scripts)] for n in range(N_EPISODES)]
-    server = mcp.Server(Environment.load(room), control=True)
+    server = mcp.McpServer(Environment.load(room), control=True)
 
     def ask(name: str, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        result: dict[str, Any] = json.loads(server.take(line(name, method, params)))["result"]
+        result: dict[str, Any] = server.answer(line(name, method, params))["result"]
         return result
 
     for n in range(N_EPISODES):
@@ -73,47 +73,48 @@ def test_a_thousand_interleaved_episodes_are_each_as_if_alone(room: Path) -> Non
         ask(f"e{n}", method, params)
         hashes[n].append(ask(f"e{n}", "traceroom/state")["state_hash"])
     expected = [alone(room, script) for script in scripts]
-    assert len({tuple(found) for found, _ in expected}) >= 8
+    assert len({tuple(hashes_alone) for hashes_alone, _ in expected}) >= 8
     for n in range(N_EPISODES):
         assert (hashes[n], ask(f"e{n}", "traceroom/close")["journal"]) == expected[n % len(scripts)]
-    assert "no episode 'e0' here" in server.take(line("e0", "traceroom/state")).decode()
+    assert "no episode 'e0' here" in str(server.answer(line("e0", "traceroom/state")))
 
 
 def test_an_episode_is_begun_by_control_alone_and_kept_only_once_it_has_begun(room: Path) -> None:
-    server = mcp.Server(Environment.load(room), control=True)
+    server = mcp.McpServer(Environment.load(room), control=True)
 
     def refused(name: Any, method: str, params: dict[str, Any] | None = None) -> str:
-        message: str = json.loads(server.take(line(name, method, params)))["error"]["message"]
+        message: str = server.answer(line(name, method, params))["error"]["message"]
         return message
 
     assert refused("a", "traceroom/reset", {"task_id": "none of ours"}).startswith("no task")
     assert "no episode 'a' here; traceroom/reset begins one" in refused("a", "tools/list")
     assert "no episode ['a'] here" in refused(["a"], "traceroom/reset", {"task_id": TASK})
-    assert "result" in json.loads(server.take(line("a", "traceroom/reset", {"task_id": TASK})))
-    agent = mcp.Server(Environment.load(room))
-    assert "no method 'traceroom/reset'" in json.loads(agent.take(line("a", "traceroom/reset")))["error"]["message"]
-    assert "no episode 'a' here" in json.loads(agent.take(line("a", "tools/list")))["error"]["message"]
+    assert "result" in server.answer(line("a", "traceroom/reset", {"task_id": TASK}))
+    agent = mcp.McpServer(Environment.load(room))
+    assert "no method 'traceroom/reset'" in agent.answer(line("a", "traceroom/reset"))["error"]["message"]
+    assert "no episode 'a' here" in agent.answer(line("a", "tools/list"))["error"]["message"]
 
 
 @pytest.mark.parametrize(("version", "structured"), [("2025-03-26", False), ("2025-06-18", True), ("2025-11-25", True)])
 def test_an_answer_that_is_a_json_object_is_structured_where_the_revision_knows_that(
     room: Path, version: str, structured: bool,
 ) -> None:
-    server = mcp.Server(Environment.load(room))
+    server = mcp.McpServer(Environment.load(room))
     server.begin(TASK)
-    server.take(line(None, "initialize", {"protocolVersion": version}))
-    door = json.loads(server.take(line(None, "tools/call", {"name": "open_door", "arguments": {"door": "7"}})))["result"]
+    server.answer(line(None, "initialize", {"protocolVersion": version}))
+    door = server.answer(line(None, "tools/call", {"name": "open_door", "arguments": {"door": "7"}}))["result"]
     assert door.get("structuredContent") == ({"door": "7", "state": "open"} if structured else None)
-    sign = json.loads(server.take(line(None, "tools/call", {"name": "read_sign", "arguments": {"at": "gate"}})))["result"]
+    sign = server.answer(line(None, "tools/call", {"name": "read_sign", "arguments": {"at": "gate"}}))["result"]
     assert "structuredContent" not in sign and door["content"][0]["type"] == "text"
 
 
 @pytest.fixture
 def listening(room: Path, tmp_path: Path) -> Iterator[Path]:
-    """A room with control that listens at a Unix socket."""
+    """Yield a room with control that listens at a Unix socket."""
     path = tmp_path / "room.sock"
     process = subprocess.Popen(
-        [*command(room), *arguments(TASK), "--socket", str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={})
+        [*runtime_command(room), *episode_options(TASK), "--socket", str(path)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={})
     assert process.stdin and process.stdout
     assert process.stdout.readline() == b"listening\n"
     yield path
@@ -154,7 +155,7 @@ def test_each_connection_has_episodes_of_its_own(listening: Path) -> None:
     assert len(one.ask("a", "traceroom/journal")["result"]["journal"]) == 1
     one.close()
     wrong = other.ask(None, "traceroom/reset", {"task": {}})
-    assert "no row of tasks.jsonl" in wrong["error"]["message"]
+    assert "the task is not a row of tasks.jsonl" in wrong["error"]["message"]
     again = Client(listening)
     assert "error" in again.ask("a", "traceroom/state")
     again.close()
@@ -173,10 +174,10 @@ def test_who_says_no_more_hears_the_rest(listening: Path) -> None:
 def test_who_does_not_read_holds_up_nobody(listening: Path) -> None:
     deaf, other = Client(listening), Client(listening)
     deaf.stream.setblocking(False)
-    sent, asked = 0, line(None, "tools/list") * 200
+    sent, requests = 0, line(None, "tools/list") * 200
     with pytest.raises(BlockingIOError):  # the room stops reading what it cannot answer
         while sent < 64 * 2**20:
-            sent += deaf.stream.send(asked)
+            sent += deaf.stream.send(requests)
     for _ in range(50):
         assert "result" in other.ask(None, "ping")
     deaf.close()

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.grading import grade, potential, shaped
 from env_builder.runtime.records import Episode, Grade
-from env_builder.runtime.rubrics import Rubric
+from env_builder.runtime.rubrics import ParsedRubric
 
-OPEN = {"documents": {"door/7": '{"open":true,"n":1}'}, "acts": []}
-LETTER = {"documents": {}, "acts": [["send", '{"text":"one","to":"ann"}']]}
-EMPTY: dict[str, Any] = {"documents": {}, "acts": []}
+OPEN = {"documents": {"door/7": '{"open":true,"n":1}'}, "write_calls": []}
+LETTER = {"documents": {}, "write_calls": [["send", '{"text":"one","to":"ann"}']]}
+EMPTY: dict[str, Any] = {"documents": {}, "write_calls": []}
 
 
 def call(tool: str, tier: str = "recorded", failed: bool = False, **arguments: Any) -> dict[str, Any]:
@@ -27,8 +27,8 @@ def say(text: str) -> dict[str, Any]:
     return {"kind": "say", "content": text, "reply": None}
 
 
-def episode(*journal: dict[str, Any], difference: dict[str, Any] = EMPTY, leaned: tuple[Any, ...] = ()) -> Episode:
-    return Episode(journal, difference, leaned, frozenset({"open", "send"}))
+def episode(*journal: dict[str, Any], difference: dict[str, Any] = EMPTY, unknown_writes: tuple[Any, ...] = ()) -> Episode:
+    return Episode(journal, difference, unknown_writes, frozenset({"open", "send"}))
 
 
 def check(kind: str, role: str = "gate", weight: float = 1.0, **parameters: Any) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def check(kind: str, role: str = "gate", weight: float = 1.0, **parameters: Any)
         "kind": kind,
         "role": role,
         "weight": weight,
-        "says": "",
+        "description": "",
         "parameters": parameters,
     }
 
@@ -55,20 +55,20 @@ def test_the_accepted_end_is_worth_one_and_nothing_is_worth_nothing() -> None:
 
 
 def test_an_end_state_is_equal_by_meaning_not_by_its_text() -> None:
-    other = {"documents": {"door/7": '{"n": 1.0, "open": true}'}, "acts": []}
+    other = {"documents": {"door/7": '{"n": 1.0, "open": true}'}, "write_calls": []}
     assert judge(episode(difference=other), *END).reward == 1.0
 
 
 @pytest.mark.parametrize("value", ['{"open":1,"n":1}', '{"open":true,"n":true}', '{"open":true,"n":"1"}', None, "{"])
 def test_another_value_is_another_end_state(value: str | None) -> None:
-    assert judge(episode(difference={"documents": {"door/7": value}, "acts": []}), *END).reward == 0.0
+    assert judge(episode(difference={"documents": {"door/7": value}, "write_calls": []}), *END).reward == 0.0
 
 
 @pytest.mark.parametrize(
     "more",
     [
-        {"documents": {**OPEN["documents"], "door/8": None}, "acts": []},
-        {"documents": OPEN["documents"], "acts": LETTER["acts"]},
+        {"documents": {**OPEN["documents"], "door/8": None}, "write_calls": []},
+        {"documents": OPEN["documents"], "write_calls": LETTER["write_calls"]},
     ],
 )
 def test_a_further_change_fails_untouched_alone(more: dict[str, Any]) -> None:
@@ -78,26 +78,29 @@ def test_a_further_change_fails_untouched_alone(more: dict[str, Any]) -> None:
 
 
 def test_halves_of_two_accepted_ends_are_neither() -> None:
-    one = {"documents": {"a": "1"}, "acts": []}
-    two = {"documents": {"a": "2", "b": "1"}, "acts": []}
+    one = {"documents": {"a": "1"}, "write_calls": []}
+    two = {"documents": {"a": "2", "b": "1"}, "write_calls": []}
     both = [check(kind, accepted=[one, two]) for kind in ("state", "untouched")]
-    assert judge(episode(difference={"documents": {"a": "1", "b": "1"}, "acts": []}), *both).reward == 0.0
+    assert judge(episode(difference={"documents": {"a": "1", "b": "1"}, "write_calls": []}), *both).reward == 0.0
     assert judge(episode(difference=one), *both).reward == judge(episode(difference=two), *both).reward == 1.0
 
 
 def test_acts_are_counted() -> None:
     once = [check(kind, accepted=[LETTER]) for kind in ("state", "untouched")]
-    twice = {"documents": {}, "acts": LETTER["acts"] * 2}
+    twice = {"documents": {}, "write_calls": LETTER["write_calls"] * 2}
     assert judge(episode(difference=LETTER), *once).reward == 1.0
     assert judge(episode(difference=twice), *once).reward == 0.0
 
 
 def test_masked_arguments_and_tools_aside_do_not_count() -> None:
-    other = {"documents": {}, "acts": [["send", '{"text":"two","to":"ann"}'], ["note", '{"text":"x"}']]}
-    loose = [check(k, accepted=[LETTER], masked={"send": ["text"]}, aside=["note"]) for k in ("state", "untouched")]
+    other = {"documents": {}, "write_calls": [["send", '{"text":"two","to":"ann"}'], ["note", '{"text":"x"}']]}
+    loose = [
+        check(k, accepted=[LETTER], ignored_arguments={"send": ["text"]}, ignored_tools=["note"])
+        for k in ("state", "untouched")
+    ]
     assert judge(episode(difference=other), *loose).reward == 1.0
     assert (
-        judge(episode(difference={"documents": {}, "acts": [["send", '{"text":"one","to":"bob"}']]}), *loose).reward
+        judge(episode(difference={"documents": {}, "write_calls": [["send", '{"text":"one","to":"bob"}']]}), *loose).reward
         == 0.0
     )
 
@@ -108,8 +111,8 @@ def test_nothing_accepted_is_never_reached() -> None:
 
 
 def test_must_not_write() -> None:
-    gate = check("must_not_write", aside=["note"])
-    assert judge(episode(difference={"documents": {}, "acts": [["note", "{}"]]}), gate).reward == 1.0
+    gate = check("must_not_write", ignored_tools=["note"])
+    assert judge(episode(difference={"documents": {}, "write_calls": [["note", "{}"]]}), gate).reward == 1.0
     assert judge(episode(difference=LETTER), gate).reward == judge(episode(difference=OPEN), gate).reward == 0.0
 
 
@@ -164,8 +167,8 @@ def test_a_look_up_that_the_room_had_no_answer_to_was_asked_for_but_an_act_is_op
     looked = check("call", calls=[{"tool": "look", "arguments": {"n": 1}}], at_least=1)
     sent = check("call", calls=[{"tool": "send", "arguments": {"n": 1}}], at_least=1)
     assert judge(episode(look), looked).reward == 1.0
-    assert judge(episode(send, leaned=(send,)), sent).reward is None
-    assert judge(episode(send, leaned=(send,)), looked).reward == 0.0
+    assert judge(episode(send, unknown_writes=(send,)), sent).reward is None
+    assert judge(episode(send, unknown_writes=(send,)), looked).reward == 0.0
 
 
 @pytest.mark.parametrize("checks", [(), (check("spoke", "diagnostic"),), (check("spoke", "penalty"),)])
@@ -188,17 +191,17 @@ def test_scores_are_shared_by_weight_and_penalties_go_below_zero_in_training_alo
 
 def test_an_unknown_answer_leaves_the_outcome_open_only_where_it_hangs_on_it() -> None:
     row = call("open", "unknown", failed=True, door=7)
-    assert judge(episode(row, leaned=(row,)), *END).reward is None
-    assert judge(episode(row, leaned=(row,)), *END, check("spoke")).reward == 0.0
-    assert judge(episode(row, difference=LETTER, leaned=(row,)), *END).reward == 0.0, "acts do not go away"
-    assert judge(episode(say("x"), row, leaned=(row,)), check("spoke")).reward == 1.0
-    known = episode(row, leaned=(row,))._replace(look=lambda name: ('{"open":false}', '{"open":false}'))
+    assert judge(episode(row, unknown_writes=(row,)), *END).reward is None
+    assert judge(episode(row, unknown_writes=(row,)), *END, check("spoke")).reward == 0.0
+    assert judge(episode(row, difference=LETTER, unknown_writes=(row,)), *END).reward == 0.0, "acts do not go away"
+    assert judge(episode(say("x"), row, unknown_writes=(row,)), check("spoke")).reward == 1.0
+    known = episode(row, unknown_writes=(row,))._replace(look=lambda name: ('{"open":false}', '{"open":false}'))
     assert judge(known, *END).reward == 0.0, "a thing that no such act can touch is not what it should be"
     touched = known._replace(look=lambda name: ('{"open":false}', None))
     assert judge(touched, *END).reward is None, "what it may have touched nobody knows"
     note = call("note", "unknown", failed=True)
-    aside = [check(kind, accepted=[OPEN], aside=["note"]) for kind in ("state", "untouched")]
-    assert judge(episode(note, difference=OPEN, leaned=(note,)), *aside).reward == 1.0
+    ignored_tools = [check(kind, accepted=[OPEN], ignored_tools=["note"]) for kind in ("state", "untouched")]
+    assert judge(episode(note, difference=OPEN, unknown_writes=(note,)), *ignored_tools).reward == 1.0
 
 
 @pytest.mark.parametrize(
@@ -212,7 +215,7 @@ def test_a_broken_rubric_is_an_error(broken: dict[str, Any]) -> None:
 
 documents = st.dictionaries(st.sampled_from("abc"), st.sampled_from(["1", "2", '{"x":1}', None]), max_size=3)
 acts = st.lists(st.sampled_from([["send", '{"to":"ann"}'], ["send", '{"to":"bob"}'], ["open", "{}"]]), max_size=3)
-differences = st.builds(lambda d, a: {"documents": d, "acts": sorted(a)}, documents, acts)
+differences = st.builds(lambda d, a: {"documents": d, "write_calls": sorted(a)}, documents, acts)
 rows = st.one_of(
     st.builds(say, st.sampled_from(["hello", "12", ""])),
     st.builds(lambda n, tier: call("look", tier, n=n), st.integers(1, 3), st.sampled_from(["recorded", "unknown"])),
@@ -243,9 +246,9 @@ rubrics = st.lists(
     max_size=5,
 )
 modes = st.sampled_from(["eval", "train"])
-leaned = st.sampled_from([(), (call("open", "unknown", failed=True),)])
+unknown_writes = st.sampled_from([(), (call("open", "unknown", failed=True),)])
 episodes = st.builds(
-    lambda j, d, u: episode(*j, difference=d, leaned=u), st.lists(rows, max_size=4), differences, leaned
+    lambda j, d, u: episode(*j, difference=d, unknown_writes=u), st.lists(rows, max_size=4), differences, unknown_writes
 )
 
 
@@ -264,7 +267,7 @@ def test_rewards_stay_in_range_and_are_the_same_twice(checks: list[Any], played:
 @given(rubrics, st.lists(episodes, min_size=2, max_size=6), st.sampled_from([1.0, 0.9, 0.5]))
 def test_shaping_never_changes_what_is_best(checks: list[Any], steps: list[Episode], discount: float) -> None:
     """Discounted and added up, the steps are worth the end and what the beginning alone decides (Ng, Harada, Russell 1999)."""
-    rubric = Rubric.read({"checks": checks})
+    rubric = ParsedRubric.read({"checks": checks})
     rewards, end = shaped(rubric, steps, discount), grade(rubric, steps[-1], "train").reward
     assert (rewards is None) == (end is None)
     if rewards is not None and end is not None:
@@ -274,9 +277,9 @@ def test_shaping_never_changes_what_is_best(checks: list[Any], steps: list[Episo
 
 
 def test_a_step_towards_the_goal_is_worth_something_before_the_end() -> None:
-    ends = [check("state", accepted=[{"documents": {**OPEN["documents"], "door/8": "1"}, "acts": []}])]
+    ends = [check("state", accepted=[{"documents": {**OPEN["documents"], "door/8": "1"}, "write_calls": []}])]
     half = episode(difference=OPEN)
-    whole = episode(difference={"documents": {**OPEN["documents"], "door/8": "1"}, "acts": []})
+    whole = episode(difference={"documents": {**OPEN["documents"], "door/8": "1"}, "write_calls": []})
     assert shaped({"checks": ends}, [episode(), half, half, whole]) == pytest.approx((0.5, 0.0, 0.5))
     steered = [*ends, check("spoke", "shaping")]
     assert shaped({"checks": steered}, [episode(), episode(say("a")), whole]) == pytest.approx((1.0, 0.0))
@@ -293,7 +296,7 @@ def test_the_order_of_checks_acts_and_documents_does_not_matter(
     names = rng.sample(sorted(changed["documents"]), len(changed["documents"]))
     other = played._replace(
         difference={
-            "acts": rng.sample(changed["acts"], len(changed["acts"])),
+            "write_calls": rng.sample(changed["write_calls"], len(changed["write_calls"])),
             "documents": {name: changed["documents"][name] for name in names},
         }
     )
@@ -313,7 +316,7 @@ def test_both_halves_of_the_end_state_hold_exactly_on_equal_differences(
 def test_a_forbidden_write_never_raises_the_reward(accepted: list[Any], played: Episode, others: list[Any]) -> None:
     ends = [check(kind, accepted=accepted) for kind in ("state", "untouched")]
     rest = [c for c in others if c["kind"] in ("said", "spoke", "call")]
-    changed = {**played.difference, "acts": [*played.difference["acts"], ["burn", "{}"]]}
+    changed = {**played.difference, "write_calls": [*played.difference["write_calls"], ["burn", "{}"]]}
     before, after = judge(played, *ends, *rest).reward, judge(played._replace(difference=changed), *ends, *rest).reward
     assert after is not None or before is None
     assert after is None or before is None or after <= before
@@ -322,4 +325,4 @@ def test_a_forbidden_write_never_raises_the_reward(accepted: list[Any], played: 
 @given(rubrics, episodes)
 def test_an_unscored_grade_needs_an_unknown_answer(checks: list[Any], played: Episode) -> None:
     if judge(played, *checks).reward is None:
-        assert played.leaned
+        assert played.unknown_writes

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from env_builder.runtime.canonical import canonical
-from env_builder.runtime.episode import Program, Room
+from env_builder.runtime.episode import EpisodeState, Program
 from env_builder.runtime.world import View, World
 
 MADE, SHOWN = '{"case":"C1"}', '{"case":"C1","from":"kim@example.org"}'
 AT_ONCE = {"session": None, "from": None, "to": None, "event": "e"}
 
 
-def rooms(told: bool) -> Room:
-    """A room in which a case was opened and looked at: on record, or told."""
+def rooms(told: bool) -> EpisodeState:
+    """Return a room in which a case was opened and looked at: on record, or told."""
     of_person = ["row", "person[]", [["key", ["argument", "caller"]]], "document", "mail"]
     makes = {"rule": "makes", "class": "case", "key": ["before", "case"], "order": ["case", "from"], "style": {},
              "fields": {"case": ["before", "case"], "from": of_person}}
@@ -28,8 +28,8 @@ def rooms(told: bool) -> Room:
         opened = {**AT_ONCE, "tool": "open", "arguments": canonical({"caller": "p7"}), "content": MADE, "is_error": False,
                   "after": [], "effects": []}
         case = {**AT_ONCE, "class": "case", "key": "C1", "value": SHOWN}
-        return Room(World([case], [opened]), programs, View(None, frozenset()))
-    room = Room(World([], []), programs, View(None, frozenset()))
+        return EpisodeState(World([case], [opened]), programs, View(None, frozenset()))
+    room = EpisodeState(World([], []), programs, View(None, frozenset()))
     room.learn("open", {"caller": "p7"}, MADE)
     room.learn("see", {"case": "C1"}, SHOWN)
     return room

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from env_builder.runtime.checks.judging import KINDS as JUDGING
-from env_builder.runtime.checks.judging import LONGEST_JUDGED, prompt_of, record_of
-from env_builder.runtime.checks.kind import Seen
+from env_builder.runtime.checks.judging import LONGEST_JUDGED, JudgeCheck, prompt_of, record_of
+from env_builder.runtime.checks.kind import EpisodeView
 from env_builder.runtime.grading import grade
 from env_builder.runtime.records import Episode, Grade
 from pipelines.resources import connect
@@ -30,7 +29,8 @@ def say(text: str) -> dict[str, Any]:
 
 def judged(ask: Callable[[str], str] | None, *journal: dict[str, Any], role: str = "gate", seed: int = 0, **more: Any) -> Grade:
     check = {"check_id": "c", "kind": "judge", "role": role, "parameters": {"criteria": CRITERIA, **more}}
-    return grade({"checks": [check]}, Episode(journal, {"documents": {}, "acts": []}, (), frozenset()), "eval", ask, seed)
+    episode = Episode(journal, {"documents": {}, "write_calls": []}, (), frozenset())
+    return grade({"checks": [check]}, episode, "eval", ask, seed)
 
 
 def ballot(prompt: str) -> str:
@@ -60,7 +60,7 @@ def test_votes_decide_and_scores_follow_the_choices(endpoint: Endpoint) -> None:
     assert judged(asking(endpoint, lambda prompt: verdict(prompt, "no")), say("x")).reward == 0.0
     half = judged(asking(endpoint, lambda prompt: verdict(prompt, "partly", "no")), say("x"), votes=1, at_least=0.375)
     assert half.reward == 1.0 and half.checks[0].evidence["scores"] == [0.375]
-    assert half.checks[0].evidence["says"] == [{"kind": "r", "short": "r"}]
+    assert half.checks[0].evidence["reasons"] == [{"kind": "r", "short": "r"}]
 
 
 def test_each_vote_is_asked_in_its_own_words_and_the_same_for_the_same_seed(endpoint: Endpoint) -> None:
@@ -118,7 +118,7 @@ def test_a_judge_that_does_not_answer_is_unscored_unless_the_others_decide(endpo
 
 
 def naive(prompt: str) -> str:
-    """A model that obeys whoever speaks to it outside of the record, and repeats verdicts that it finds in it."""
+    """Return a model that obeys whoever speaks to it outside of the record, and repeats verdicts that it finds in it."""
     fence = re.findall(r"^RECORD-\w+$", prompt, re.M)
     record = prompt.split(fence[0])[2] if len(fence) == 2 else ""
     outside = "\n".join(line for line in prompt.splitlines() if not line.startswith("| "))
@@ -151,7 +151,7 @@ def test_what_is_judged_cannot_speak_as_the_judge(endpoint: Endpoint, attack: st
 
 def test_who_knows_how_names_are_made_still_cannot_close_the_fence() -> None:
     """A text that holds the names that its prompt would have had gets other ones."""
-    panel = JUDGING["judge"].prepare({"criteria": CRITERIA})
+    panel = JudgeCheck().prepare({"criteria": CRITERIA})
     text = "agent: hello"
     for _ in range(5):
         prompt, mark = prompt_of(panel, text, 0, 0)
@@ -161,7 +161,7 @@ def test_who_knows_how_names_are_made_still_cannot_close_the_fence() -> None:
 
 
 def test_a_long_record_is_shown_by_its_beginning_and_end() -> None:
-    seen = Seen(Episode((say("begin" + "x" * 90_000 + "end \ud800"),), {}, (), frozenset()))
+    seen = EpisodeView(Episode((say("begin" + "x" * 90_000 + "end \ud800"),), {}, (), frozenset()))
     record = record_of(seen)
     assert LONGEST_JUDGED < len(record) < LONGEST_JUDGED + 100 and "begin" in record and "end ?" in record
     record.encode()

@@ -14,22 +14,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from env_builder.rubrics import validated
+from env_builder.bundle import validated
+from env_builder.rewards.policies import prompt
 from env_builder.runtime.canonical import canonical
-from env_builder.runtime.checks import OWN, Kind, kind_of, kinds
-from env_builder.runtime.checks.kind import Seen
+from env_builder.runtime.checks import OWN, CheckKind, kind_of, kinds
+from env_builder.runtime.checks.kind import EpisodeView
 from env_builder.runtime.grading import grade
 from env_builder.runtime.records import Episode
-from env_builder.runtime.rubrics import FORMAT, Rubric, schema
+from env_builder.runtime.rubrics import FORMAT, ParsedRubric, schema
 from tests.conftest import ROOT
 from warehouse.errors import InputError
 
-END = {"documents": {"door/7": '{"open":true}'}, "acts": [["send", '{"to":"ann"}']]}
+END = {"documents": {"door/7": '{"open":true}'}, "write_calls": [["send", '{"to":"ann"}']]}
 LOOK = {"tool": "look", "arguments": {"n": 1}}
 EXAMPLES: dict[str, list[dict[str, Any]]] = {
-    "state": [{"accepted": [END], "masked": {"send": ["to"]}, "aside": ["note"]}],
+    "state": [{"accepted": [END], "ignored_arguments": {"send": ["to"]}, "ignored_tools": ["note"]}],
     "untouched": [{"accepted": [END]}],
-    "must_not_write": [{"aside": ["send"]}],
+    "must_not_write": [{"ignored_tools": ["send"]}],
     "said": [{"facts": [{"type": "number", "value": "12.50"}, {"type": "words", "value": "two keys"}], "at_least": 1}],
     "not_said": [{"facts": [{"type": "id", "value": "AB-1234"}]}],
     "spoke": [{"at_least": 2}],
@@ -42,7 +43,7 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
               {"template": "last", "first": [{"say": True}]}],
     "honeypot": [{"records": ["door/99"], "fields": ["override"], "calls": [{"tool": "burn"}],
                   "facts": [{"type": "id", "value": "key99"}]}],
-    "sql": [{"query": "select count(*) = 1 from documents where json_extract(value, '$.open')", "things": ["door/7"]}],
+    "sql": [{"query": "select count(*) = 1 from documents where json_extract(value, '$.open')", "entities": ["door/7"]}],
     "file": [{"document": "door/7", "at": "/open", "contains": ["x"], "sha256": ["0" * 64], "unchanged": False}],
     "process": [{"call": {"tool": "run"}, "result": {"/code": 0}, "untouched": ["file/tests/"], "documents_at_most": 3,
                  "lines_at_most": 20, "at": "/text"}],
@@ -57,12 +58,13 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
 def examples(name: str) -> list[dict[str, Any]]:
     if name in OWN:
         return EXAMPLES[name]
-    found: list[dict[str, Any]] = vars(sys.modules[kind_of(name).judge.__module__])["EXAMPLES"]
+    found: list[dict[str, Any]] = vars(sys.modules[type(kind_of(name)).__module__])["EXAMPLES"]
     return found
 
 
 def rubric(kind: str, parameters: Any, role: str = "gate") -> dict[str, Any]:
-    check = {"check_id": "c", "kind": kind, "role": role, "weight": 1.0, "says": "", "parameters": parameters, "provenance": {}}
+    check = {"check_id": "c", "kind": kind, "role": role, "weight": 1.0, "description": "", "parameters": parameters,
+             "provenance": {}}
     return {"format": FORMAT, "rubric_id": "r", "task_id": "t", "checks": [check]}
 
 
@@ -97,11 +99,11 @@ differences = st.fixed_dictionaries({
     "documents": st.dictionaries(
         st.sampled_from(["door/7", "file/tests/a", "x"]),
         st.one_of(st.none(), st.just('"a\\nb"'), st.text(max_size=8)), max_size=3),
-    "acts": st.lists(st.sampled_from([["send", '{"to":"ann"}'], ["open", "{}"]]), max_size=2),
+    "write_calls": st.lists(st.sampled_from([["send", '{"to":"ann"}'], ["open", "{}"]]), max_size=2),
 })  # fmt: skip
 hostile = st.builds(
-    lambda journal, difference, leaned: Episode(
-        tuple(journal), difference, tuple(leaned), frozenset({"send", "open"}), lambda name: ('{"open":false}', None)),
+    lambda journal, difference, unknown_writes: Episode(
+        tuple(journal), difference, tuple(unknown_writes), frozenset({"send", "open"}), lambda name: ('{"open":false}', None)),
     st.lists(rows, max_size=5), differences, st.lists(rows, max_size=2))  # fmt: skip
 
 
@@ -115,20 +117,20 @@ READY = [(name, given, kind_of(name), kind_of(name).prepare(given)) for name, gi
 @settings(max_examples=80, deadline=None)
 @given(hostile)
 def test_every_kind_keeps_the_contract(played: Episode) -> None:
-    """Deterministic, never raises, JSON evidence, and the other verdict only where something was not known."""
+    """Deterministic, never raises, JSON evidence, and the other decision only where something was not known."""
     for name, parameters, kind, ready in READY:
         keeps(name, parameters, kind, ready, played)
 
 
-def keeps(name: str, parameters: dict[str, Any], kind: Kind, ready: Any, played: Episode) -> None:
-    found = kind.judge(ready, Seen(played))
-    again = kind.judge(kind.prepare(json.loads(canonical(parameters))), Seen(played))
+def keeps(name: str, parameters: dict[str, Any], kind: CheckKind, ready: Any, played: Episode) -> None:
+    found = kind.judge(ready, EpisodeView(played))
+    again = kind.judge(kind.prepare(json.loads(canonical(parameters))), EpisodeView(played))
     assert canonical(found.evidence) == canonical(again.evidence), name
     assert found[:1] + found[2:] == again[:1] + again[2:], name
     assert found.passed in (True, False, None), name
     assert found.share is None or 0 <= found.share <= 1, name
-    assert not found.swayed or played.leaned or found.passed is None, name
-    assert found.passed is not None or found.swayed, name
+    assert not found.depends_on_unknown or played.unknown_writes or found.passed is None, name
+    assert found.passed is not None or found.depends_on_unknown, name
 
 
 def test_the_kind_of_the_manual_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,9 +156,11 @@ def test_the_kind_of_the_manual_is_one(tmp_path: Path, monkeypatch: pytest.Monke
         for amount, reward in ((100, 1.0), (100.5, 0.0)):
             paid = {"kind": "call", "tool": "pay", "arguments": {"amount": amount}, "content": "", "is_error": False}
             document = validated(rubric("total", given))
-            assert grade(document, Episode((paid,), {"documents": {}, "acts": []}, (), frozenset())).reward == reward
+            assert grade(document, Episode((paid,), {"documents": {}, "write_calls": []}, (), frozenset())).reward == reward
+        assert (kind.stops, kind.is_lost(kind.prepare(given), EpisodeView(Episode((), {}, (), frozenset())))) == ("path", False)
+        assert f'"total": {kind.policy_form}' in prompt("Pay little.", ["pay"]), "a policy may ask for it"
         with pytest.raises(ValueError, match="'most', which is not known; there are: argument, at_most, call"):
-            Rubric.read(rubric("total", {**given, "most": 1}))
+            ParsedRubric.read(rubric("total", {**given, "most": 1}))
     finally:
         kind_of.cache_clear()
         sys.modules.pop("my_package.total")
@@ -165,17 +169,17 @@ def test_the_kind_of_the_manual_is_one(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("name", kinds())
 def test_a_kind_says_what_it_takes(name: str) -> None:
     kind = kind_of(name)
-    assert kind.says.endswith(".") and kind.parameters["type"] == "object"
+    assert kind.description.endswith(".") and kind.parameters["type"] == "object"
     assert kind.parameters["additionalProperties"] is False
     Draft202012Validator.check_schema(kind.parameters)
 
 
 @pytest.mark.parametrize(("name", "parameters"), CASES)
 def test_unknown_parameters_and_other_shapes_are_refused_in_one_sentence(name: str, parameters: dict[str, Any]) -> None:
-    Rubric.read(validated(rubric(name, parameters)))
+    ParsedRubric.read(validated(rubric(name, parameters)))
     for broken in ({**parameters, "mood": 1}, {**parameters, next(iter(parameters)): 3.5}, [parameters]):
         with pytest.raises(ValueError, match=r"^(check c \(|rubric r)") as refused:
-            Rubric.read(rubric(name, broken))
+            ParsedRubric.read(rubric(name, broken))
         assert "\n" not in str(refused.value)
         with pytest.raises(InputError, match="this is no rubric"):
             validated(rubric(name, broken))
@@ -193,7 +197,7 @@ WHOLE = Draft202012Validator(schema())
 
 @st.composite
 def mutated(draw: Any) -> dict[str, Any]:
-    """A rubric, one place of which holds something else."""
+    """Return a rubric, one place of which holds something else."""
     name = draw(st.sampled_from(sorted(OWN)))
     document = rubric(name, json.loads(json.dumps(draw(st.sampled_from(EXAMPLES[name])))))
     place: Any = document
@@ -212,7 +216,7 @@ def mutated(draw: Any) -> dict[str, Any]:
 def test_the_runtime_refuses_whatever_the_schema_refuses(document: dict[str, Any]) -> None:
     """The runtime's own validator and a full one say the same; beyond the schema a kind may refuse what means nothing."""
     try:
-        Rubric.read(document)
+        ParsedRubric.read(document)
         taken = True
     except ValueError:
         taken = False
@@ -232,4 +236,4 @@ def test_a_kind_that_is_not_there_is_named_with_those_that_are() -> None:
         for _ in range(levels):
             deep = {"how": "all", "checks": [{"kind": "combine", "parameters": deep}]}
         with pytest.raises(ValueError, match=said):
-            Rubric.read(rubric("combine", deep))
+            ParsedRubric.read(rubric("combine", deep))

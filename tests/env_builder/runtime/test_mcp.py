@@ -19,7 +19,7 @@ from mcp.client.stdio import stdio_client
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
-from env_builder.room import command, start_process
+from env_builder.process import runtime_command, start_process
 from env_builder.runtime import Environment, mcp
 from tests.rooms import OPEN, TASK, write_room
 from warehouse.errors import InputError, Unavailable
@@ -31,7 +31,7 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def parameters(room: Path) -> StdioServerParameters:
-    program, *arguments = command(room)
+    program, *arguments = runtime_command(room)
     return StdioServerParameters(command=program, args=[*arguments, "--task", TASK])
 
 
@@ -123,7 +123,7 @@ def test_a_room_apart_never_looks_for_the_graders_side(tmp_path: Path) -> None:
 
 
 def test_the_control_channel_is_closed_to_an_agent(room: Path) -> None:
-    server = mcp.Server(Environment.load(room))
+    server = mcp.McpServer(Environment.load(room))
     server.begin(TASK)
     for method in ("reset", "say", "learn", "finish", "state", "journal", "tasks"):
         reply = server.answer(json.dumps({"jsonrpc": "2.0", "id": 1, "method": f"traceroom/{method}"}).encode())
@@ -155,7 +155,7 @@ def test_an_open_room_learns(room: Path) -> None:
     (b'{"jsonrpc":"2.0","id":1,"method":"traceroom/say","params":{"text":null}}', -32602),
 ])  # fmt: skip
 def test_what_is_no_request_gets_a_proper_error(room: Path, line: bytes, code: int) -> None:
-    server = mcp.Server(Environment.load(room), control=True)
+    server = mcp.McpServer(Environment.load(room), control=True)
     server.begin(TASK)
     assert server.answer(line)["error"]["code"] == code
     assert server.answer(b'{"jsonrpc":"2.0","id":"after","method":"ping"}') == {"jsonrpc": "2.0", "id": "after", "result": {}}
@@ -165,7 +165,7 @@ def test_what_is_no_request_gets_a_proper_error(room: Path, line: bytes, code: i
 def test_deep_arguments_do_not_end_the_room(room: Path, depth: int) -> None:
     deep = b'{"a":' * depth + b"1" + b"}" * depth
     call = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_sign","arguments":' + deep + b"}}"
-    server = mcp.Server(Environment.load(room))
+    server = mcp.McpServer(Environment.load(room))
     server.begin(TASK)
     reply = server.answer(call)
     assert "error" in reply or reply["result"]["isError"]
@@ -177,18 +177,18 @@ def test_deep_arguments_do_not_end_the_room(room: Path, depth: int) -> None:
     b'{"jsonrpc":"2.0","id":1,"result":{}}', b'[{"jsonrpc":"2.0","method":"x"}]',
 ])  # fmt: skip
 def test_what_asks_for_nothing_is_not_answered(room: Path, line: bytes) -> None:
-    assert mcp.Server(Environment.load(room)).answer(line) is None
+    assert mcp.McpServer(Environment.load(room)).answer(line) is None
 
 
 def test_a_batch_is_answered_in_order(room: Path) -> None:
     batch = b'[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"x"},7]'
-    replies = mcp.Server(Environment.load(room)).answer(batch)
+    replies = mcp.McpServer(Environment.load(room)).answer(batch)
     assert [reply["id"] for reply in replies] == [1, None]
 
 
 @given(st.lists(st.binary(max_size=60).map(lambda line: line.replace(b"\n", b" ")), max_size=8))
 def test_no_bytes_end_the_room(lines: list[bytes]) -> None:
-    server = mcp.Server(_HALL)
+    server = mcp.McpServer(_HALL)
     sink = io.BytesIO()
     server.serve(io.BytesIO(b"\n".join([*lines, b'{"jsonrpc":"2.0","id":"end","method":"ping"}\n'])), sink)
     replies = [json.loads(line) for line in sink.getvalue().splitlines()]
@@ -208,7 +208,7 @@ def test_a_huge_line_is_skipped_and_said(room: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(mcp, "MAX_LINE", 1000)
     sink = io.BytesIO()
     lines = b"x" * 5001 + b'\n{"jsonrpc":"2.0","id":1,"method":"ping"}\n' + b"y" * 1000
-    mcp.Server(Environment.load(room)).serve(io.BytesIO(lines), sink)
+    mcp.McpServer(Environment.load(room)).serve(io.BytesIO(lines), sink)
     replies = [json.loads(line) for line in sink.getvalue().splitlines()]
     assert replies[0]["error"]["message"] == "a line is longer than 1000 bytes"
     assert replies[1] == {"jsonrpc": "2.0", "id": 1, "result": {}}
@@ -218,7 +218,7 @@ def test_a_huge_line_is_skipped_and_said(room: Path, monkeypatch: pytest.MonkeyP
 
 def test_eras_do_not_mix(room: Path) -> None:
     envelope = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
-    server = mcp.Server(Environment.load(room))
+    server = mcp.McpServer(Environment.load(room))
 
     def ask(method: str, params: dict[str, Any]) -> Any:
         return server.answer(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode())
@@ -229,13 +229,13 @@ def test_eras_do_not_mix(room: Path) -> None:
     assert ask("tools/list", envelope)["result"]["resultType"] == "complete"
 
 
-@pytest.mark.parametrize(("asked", "spoken"), [
+@pytest.mark.parametrize(("requested", "spoken"), [
     ("2024-11-05", "2024-11-05"), ("2025-03-26", "2025-03-26"), ("2025-06-18", "2025-06-18"),
     ("2025-11-25", "2025-11-25"), ("1999-01-01", "2025-11-25"),
 ])  # fmt: skip
-def test_the_handshake_agrees_on_a_revision(room: Path, asked: str, spoken: str) -> None:
-    line = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": asked}}
-    reply = mcp.Server(Environment.load(room)).answer(json.dumps(line).encode())
+def test_the_handshake_agrees_on_a_revision(room: Path, requested: str, spoken: str) -> None:
+    line = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": requested}}
+    reply = mcp.McpServer(Environment.load(room)).answer(json.dumps(line).encode())
     assert reply["result"]["protocolVersion"] == spoken
 
 
@@ -247,7 +247,7 @@ def test_a_room_that_cannot_begin_says_why(room: Path, tmp_path: Path) -> None:
         capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("room: ") and "manifest.json" in done.stderr
+    assert done.stderr.startswith("environment: ") and "manifest.json" in done.stderr
 
 
 def test_started_as_a_module_and_by_environment_variables(room: Path) -> None:
@@ -257,3 +257,12 @@ def test_started_as_a_module_and_by_environment_variables(room: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert [tool["name"] for tool in json.loads(done.stdout)["result"]["tools"]] == ["open_door", "read_sign"]
+
+
+def test_the_former_variable_of_perturbations_works_where_the_present_one_is_not_set(room: Path) -> None:
+    code = "from runtime.__main__ import _options; print(_options([]).perturbations)"
+    for variables, value in (({"TRACEROOM_CONDITIONS": "fresh"}, "fresh"), ({}, ""), (
+            {"TRACEROOM_CONDITIONS": "fresh", "TRACEROOM_PERTURBATIONS": "faults"}, "faults")):
+        done = subprocess.run([sys.executable, "-S", "-B", "-c", code], cwd=room, env=variables, capture_output=True,
+                              text=True, check=False)
+        assert (done.returncode, done.stdout) == (0, f"{value}\n"), done.stderr

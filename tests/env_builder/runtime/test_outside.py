@@ -21,7 +21,7 @@ def test_a_message_sent_is_an_act_that_hides_nothing(tmp_path: Path) -> None:
         env = Environment.load_room(room)
         env.reset(TASK)
         sent = env.call("read_sign", {"at": "ann@example.org", "about": "7"})
-        seen[effect] = (sent.tier, env.call("open_door", {"door": "7"}).tier, env.difference()["acts"])
+        seen[effect] = (sent.tier, env.call("open_door", {"door": "7"}).tier, env.difference()["write_calls"])
     act = ["read_sign", canonical({"at": "ann@example.org", "about": "7"})]
     assert seen["outside"] == ("derived", "recorded", [act])
     assert seen["unknown"] == ("unknown", "unknown", []), "what an unanswered act may have touched is unknown"

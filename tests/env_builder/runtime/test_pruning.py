@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from env_builder.runtime.checks.sequences import TEMPLATES
-from env_builder.runtime.grading import grade
-from env_builder.runtime.pruning import ORDER, lost
-from env_builder.runtime.rubrics import Rubric
+from env_builder.runtime.checks.conduct import TEMPLATES
+from env_builder.runtime.grading import grade, lost
+from env_builder.runtime.rubrics import ParsedRubric
 from tests.env_builder.runtime.test_grading import EMPTY, OPEN, call, check, episode, say
 
 STEPS = st.one_of(
@@ -36,18 +35,18 @@ def _difference(journal: list[dict[str, Any]]) -> dict[str, Any]:
     acts = [["send", str(row["arguments"].get("to"))] for row in journal
             if row.get("tool") == "send" and row["tier"] == "recorded" and not row["is_error"]]
     documents = OPEN["documents"] if sum(row.get("tool") == "look" for row in journal) % 2 else {}
-    return {"documents": documents, "acts": acts}
+    return {"documents": documents, "write_calls": acts}
 
 
 def _episode(journal: list[dict[str, Any]]) -> Any:
-    leaned = tuple(row for row in journal if row.get("tier") == "unknown" and row.get("tool") in ("open", "send"))
-    return episode(*journal, difference=_difference(journal), leaned=leaned)
+    unknown_writes = tuple(row for row in journal if row.get("tier") == "unknown" and row.get("tool") in ("open", "send"))
+    return episode(*journal, difference=_difference(journal), unknown_writes=unknown_writes)
 
 
 @settings(max_examples=150)
 @given(GATES, st.lists(STEPS, max_size=5), st.lists(STEPS, max_size=4))
 def test_what_is_lost_stays_lost(gate: dict[str, Any], before: list[Any], after: list[Any]) -> None:
-    rubric = Rubric.read({"rubric_id": "r", "task_id": "t", "checks": [gate]})
+    rubric = ParsedRubric.read({"rubric_id": "r", "task_id": "t", "checks": [gate]})
     if lost(rubric, _episode(before)) is not None:
         assert grade(rubric, _episode(before)).reward == 0.0
         assert grade(rubric, _episode([*before, *after])).reward in (0.0, None)  # unscored where it asked what nobody knows
@@ -70,9 +69,9 @@ def test_what_is_lost_stays_lost(gate: dict[str, Any], before: list[Any], after:
     (check("promised", claims=["have sent"], calls=[{"tool": "send"}]), [say("I have sent it")], False),
     (check("call", "penalty", calls=[{"tool": "send"}], at_most=0), [call("send")], False)])
 def test_a_gate_is_lost_only_where_nothing_brings_it_back(gate: dict[str, Any], journal: list[Any], gone: bool) -> None:
-    rubric = Rubric.read({"rubric_id": "r", "task_id": "t", "checks": [gate]})
+    rubric = ParsedRubric.read({"rubric_id": "r", "task_id": "t", "checks": [gate]})
     assert (lost(rubric, _episode(journal)) == gate["check_id"]) is gone
 
 
 def test_the_templates_are_there() -> None:
-    assert set(TEMPLATES) > ORDER
+    assert set(TEMPLATES) > {name for name, template in TEMPLATES.items() if template.lasting}

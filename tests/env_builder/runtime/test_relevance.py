@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from env_builder.runtime.acts import Act
 from env_builder.runtime.canonical import canonical, styled, written
+from env_builder.runtime.episode import WriteCall
 
 SCALARS = some.none() | some.booleans() | some.integers() | some.floats(allow_nan=False, allow_infinity=False) | some.text(
     some.sampled_from("a7 .-é\\\"\n😀/"), max_size=8)
@@ -21,10 +21,10 @@ ARGUMENTS = some.dictionaries(some.text("ab7é", max_size=4), VALUES, max_size=3
 @settings(max_examples=60, deadline=None)
 @given(ARGUMENTS, VALUES, some.booleans())
 def test_an_act_may_name_whatever_it_names(arguments: dict[str, Any], answer: Any, ascii_alone: bool) -> None:
-    act = Act("tool", canonical(arguments), json.dumps(answer, ensure_ascii=ascii_alone), frozenset(), True)
+    act = WriteCall("tool", canonical(arguments), json.dumps(answer, ensure_ascii=ascii_alone), frozenset(), True)
     assert all(act.may_name(frozenset((word,))) for word in act.names)
     assert not act.names or act.may_name(act.names)
-    assert not act.may_name(frozenset(("nowhere in it",))) or "\\" in act.key + str(act.said)
+    assert not act.may_name(frozenset(("nowhere in it",))) or "\\" in act.key + str(act.touched)
 
 
 @settings(max_examples=40, deadline=None)

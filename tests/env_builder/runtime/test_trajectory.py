@@ -41,7 +41,7 @@ def env() -> Environment:
 
 
 def recorded(env: Environment, *moves: Any) -> Recorder:
-    """A recorder after these moves: text is said, (tool, arguments) called, None ends, a list is a turn of moves."""
+    """Return a recorder after these moves: text is said, (tool, arguments) called, None ends, a list is a turn of moves."""
     recorder = Recorder(env)
     recorder.begin(env.reset(TASK).messages)
     for move in moves:
@@ -117,7 +117,7 @@ def test_our_own_reader_reads_it(env: Environment, tmp_path: Path) -> None:
     path = tmp_path / "trajectories.jsonl"
     path.write_text(json.dumps(told) + "\n" + json.dumps({**told, "session_id": "e2", "trajectory_id": "e2"}) + "\n")
     found = read(SourceFile(path, path.name))
-    assert found.file.format == "atif" and found.verdicts.filter(~pl.col("kept")).is_empty()
+    assert found.file.format == "atif" and found.decisions.filter(~pl.col("kept")).is_empty()
     events = found.events.filter(session_id="e1")
     assert events.filter(kind="message").select("role", "content").rows() == [
         ("user", "Open the door."), ("assistant", "Which door?"), ("user", "The seventh, please."),
@@ -134,7 +134,7 @@ def test_a_room_apart_needs_a_witness() -> None:
 
 @pytest.fixture(scope="session")
 def harbor() -> Path:
-    """A folder with the package alone: its models need pydantic and nothing else."""
+    """Return a folder with the package alone: its models need pydantic and nothing else."""
     folder = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "traceroom" / HARBOR.replace("==", "-")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{folder}.lock"):

@@ -13,15 +13,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from env_builder.runtime import Environment
-from env_builder.runtime.asking import opens, question, stated, telling
 from env_builder.runtime.records import Task
-from env_builder.runtime.user import HEARD, LEAVES, NO, STOCK, UNSURE, YES, Said, ScriptedUser, agrees
+from env_builder.runtime.user import (
+    HEARD,
+    LEAVES,
+    NO,
+    STOCK,
+    UNSURE,
+    YES,
+    ScriptedUser,
+    UserProgress,
+    agrees,
+    opens,
+    question,
+    stated,
+    telling,
+)
 
 WORDS = st.text(alphabet="ab ?", min_size=1, max_size=4).filter(str.strip)
 
 
 def row(*lines: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """A `user` row whose turns are lines {"says", "heard", …}."""
+    """Return a `user` row whose turns are lines {"says", "heard", …}."""
     plain = {"when": "asked", "asks": {}, "tells": [], "learnt": []}
     return {"turns": [line["says"] for line in lines], "after": [], "asks": {}, "wants": [], "seen": [], "patience": 4,
             "script": [plain | {name: value for name, value in line.items() if name != "says"} for line in lines], **more}
@@ -30,7 +43,7 @@ def row(*lines: dict[str, Any], **more: Any) -> dict[str, Any]:
 @given(st.lists(st.tuples(st.lists(WORDS, min_size=1, max_size=3), WORDS), max_size=6), st.lists(WORDS, max_size=2))
 def test_the_recorded_agent_hears_the_record(talk: list[tuple[list[str], str]], after: list[str]) -> None:
     user = ScriptedUser(row(*({"says": says, "heard": heard} for heard, says in talk), after=after))
-    said, answers = Said(), []
+    said, answers = UserProgress(), []
     for heard in [*(heard for heard, _ in talk), after]:
         for word in heard:
             said, answer = user.reply(said, word)
@@ -41,16 +54,16 @@ def test_the_recorded_agent_hears_the_record(talk: list[tuple[list[str], str]], 
 def test_what_nobody_was_told_before_comes_with_the_answer_next_to_it() -> None:
     user = ScriptedUser(row(*({"says": says, "heard": heard} for says, heard in (
         ("a", []), ("b", ["one"]), ("c", []), ("d", ["two"])))))
-    said, first = user.reply(Said(), "one")
+    said, first = user.reply(UserProgress(), "one")
     assert (first, user.reply(said, "two")[1]) == ("a\nb\nc", "d")
     user = ScriptedUser(row({"says": "a", "heard": []}, {"says": "b", "heard": []}, after=["one", "two"]))
-    said, first = user.reply(Said(), "one")
+    said, first = user.reply(UserProgress(), "one")
     assert (first, user.reply(said, "two")[1]) == ("a\nb", None)
 
 
 @given(st.lists(st.text(), max_size=6), st.lists(st.text(), max_size=9))
 def test_words_alone_are_said_in_order(turns: list[str], words: list[str]) -> None:
-    user, said, heard = ScriptedUser({"turns": turns}), Said(), []
+    user, said, heard = ScriptedUser({"turns": turns}), UserProgress(), []
     for word in words:
         said, reply = user.reply(said, word)
         heard.append(reply)
@@ -69,8 +82,8 @@ OPENING = [{"role": "system", "content": "Be kind to #W3333333."}, {"role": "use
 
 
 def replies(*words: str) -> list[str | None]:
-    """What the user above says to these words of an agent."""
-    user, said, heard = ScriptedUser(SHIPS, OPENING), Said(), []
+    """Return what the user above says to these words of an agent."""
+    user, said, heard = ScriptedUser(SHIPS, OPENING), UserProgress(), []
     for word in words:
         said, reply = user.reply(said, word)
         heard.append(reply)
@@ -161,7 +174,7 @@ def is_due(task: Task, place: int, told: set[int], word: str) -> bool:
 
 @pytest.fixture(scope="module")
 def rooms(sample_run: Path) -> list[Environment]:
-    kinds = (sample_run / kind for kind in ("environments", "withheld"))
+    kinds = (sample_run / kind for kind in ("environments", "unverified"))
     return [Environment.load_room(path) for kind in kinds for path in sorted(kind.iterdir())]
 
 

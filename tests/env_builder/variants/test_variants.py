@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from env_builder.runtime.canonical import canonical
-from env_builder.variants import Tables, Variants, make
+from env_builder.variants import Variants, VariantTables, make
 from warehouse.records import Behaviour, Fact, Family, Goal, Outcome, Recorded, Rubric, Session, Task, Turn, frame
 
 BEGAN = datetime(2031, 4, 1, tzinfo=UTC)
@@ -39,19 +39,43 @@ def turns(session_id: str, asked: str, opened: list[str]) -> list[dict[str, Any]
     return [row(Turn, turn_id=f"{session_id}.{place}", position=place, **own, **move) for place, move in enumerate(moves)]
 
 
-def tables(failed: dict[str, tuple[str, list[str]]], held_out: str = "") -> Tables:
+def tables(failed: dict[str, tuple[str, list[str]]], held_out: str = "") -> VariantTables:
     """Good sessions that do as asked, and `failed`: session -> (door asked for, doors opened)."""
     sessions = {name: (door, [door]) for name, door in GOOD.items()} | failed
     starts = {name: BEGAN + timedelta(hours=place) for place, name in enumerate(sessions)}
-    tasks = [row(
-        Task, task_id=f"t-{name}", service="house", family="f", slots=canonical({"open.door": asked}), session_ids=[name],
-        goal=f"Please open {asked}.", good_session_ids=[name] if name in GOOD else [], starts_at=starts[name],
-        ways="[]", asked_for="[]",
-        split="held_out" if name == held_out else "train", told="[]", signature="[]") for name, (asked, _) in sessions.items()]
+    tasks = [
+        row(
+            Task,
+            task_id=f"t-{name}",
+            service="house",
+            family="f",
+            slots=canonical({"open.door": asked}),
+            session_ids=[name],
+            goal=f"Please open {asked}.",
+            good_session_ids=[name] if name in GOOD else [],
+            starts_at=starts[name],
+            call_sequences="[]",
+            late_arguments="[]",
+            split="held_out" if name == held_out else "train",
+            reported_facts="[]",
+            signature="[]",
+        )
+        for name, (asked, _) in sessions.items()
+    ]
     outcomes = [row(Outcome, session_id=name, probability=0.99 if name in GOOD else 0.01, signals="[]") for name in sessions]
-    facts = [row(
-        Fact, fact_id=door, service="house", entity_class="door", key=door, value=CLOSED.format(door, keeper), known="seen",
-        event_id="e") for door, keeper in KEEPERS.items()]
+    facts = [
+        row(
+            Fact,
+            fact_id=door,
+            service="house",
+            entity_class="door",
+            key=door,
+            value=CLOSED.format(door, keeper),
+            derivation="seen",
+            event_id="e",
+        )
+        for door, keeper in KEEPERS.items()
+    ]
     recorded = [row(
         Recorded, recorded_id=f"{tool} {door}", service="house", tool=tool, arguments=canonical({"door": door}), is_error=False,
         content=text.format(door, keeper), after="[]", event_id="e", effects=canonical(
@@ -61,7 +85,7 @@ def tables(failed: dict[str, tuple[str, list[str]]], held_out: str = "") -> Tabl
         Behaviour, service="house", tool=tool, effect=effect, n_support=9, n_against=0, program=canonical(
             {"tool": tool, "effect": effect, "rules": [{"rule": "recorded"}], "relation": {}}))
         for tool, effect in (("look", "read"), ("open", "write"))]
-    return Tables(
+    return VariantTables(
         frame(Task, tasks), frame(Rubric, [row(Rubric, task_id=f"t-{name}", service="house") for name in GOOD]),
         frame(Goal, [row(
             Goal, goal_id=name, session_id=name, service="house", place=0, begins=0, ends=9, kind="k", asks="open", family="f",
@@ -73,7 +97,7 @@ def tables(failed: dict[str, tuple[str, list[str]]], held_out: str = "") -> Tabl
 
 
 def reasons(found: Variants) -> dict[str, str]:
-    return dict(found.verdicts.select("subject", "reason").iter_rows())
+    return dict(found.decisions.select("subject", "reason").iter_rows())
 
 
 def test_a_session_that_went_wrong_is_solved_as_good_ones_were() -> None:

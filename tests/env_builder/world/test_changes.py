@@ -13,24 +13,24 @@ from hypothesis import strategies as st
 
 from env_builder import behaviour, world
 from env_builder.rooms import rows_of
-from env_builder.runtime.episode import Room
+from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.world import View, World
 from env_builder.world.history import instant
-from tests.lockers import EPOCH, Logged, verdicts_on_unseen
+from tests.lockers import EPOCH, Logged, decisions_on_unseen
 from warehouse.records import Tool, empty
 
 SLOW = settings(
     max_examples=4, deadline=None, phases=(Phase.explicit, Phase.generate), suppress_health_check=[HealthCheck.too_slow])
 
 
-def rooms_of(logged: Logged, fed: bool) -> tuple[world.World, dict[str, Room]]:
-    """The world with or without the feed, and a room without a session of its own for each session's start."""
+def rooms_of(logged: Logged, fed: bool) -> tuple[world.InducedWorld, dict[str, EpisodeState]]:
+    """Return the world with or without the feed, and a room without a session of its own for each session's start."""
     built = world.build(logged.sessions, logged.turns, empty(Tool), {}, logged.changes if fed else None)
     rows = rows_of("main", built.facts, built.recorded, behaviour.induce(built, empty(Tool)))
     programs = {row["tool"]: row for row in rows.programs}
     base = World(rows.facts, rows.recorded)
     starts = dict(logged.sessions.select("session_id", "started_at").iter_rows())
-    return built, {name: Room(base, programs, View(instant(at), frozenset())) for name, at in starts.items()}
+    return built, {name: EpisodeState(base, programs, View(instant(at), frozenset())) for name, at in starts.items()}
 
 
 @SLOW
@@ -43,7 +43,7 @@ def test_the_world_is_what_the_database_was_at_every_start(seed: int) -> None:
         for kind, rows in (("show_locker", real.lockers), ("show_person", real.people)):
             assert all(rooms[name].document((kind, key)) == json.dumps(row) for key, row in rows.items())
     since = built.facts.filter(built.facts["session_id"].is_null() & (built.facts["valid_from"] >= EPOCH))
-    assert set(since["known"]) == {"row_change"}
+    assert set(since["derivation"]) == {"row_change"}
 
 
 @SLOW
@@ -53,7 +53,7 @@ def test_more_is_answered_with_a_feed_and_nothing_wrongly(seed: int) -> None:
     counts: dict[bool, Counter[str]] = {}
     for fed in (False, True):
         _, rooms = rooms_of(logged, fed)
-        counts[fed] = verdicts_on_unseen(logged, rooms, seed + 1)
+        counts[fed] = decisions_on_unseen(logged, rooms, seed + 1)
     assert counts[True]["exact"] > counts[False]["exact"], counts
     assert counts[True]["exact"] > 120, counts
     assert all(count["wrong"] <= 0.02 * count["exact"] for count in counts.values()), counts

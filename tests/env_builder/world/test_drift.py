@@ -10,8 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from env_builder.world.drift import Drift, Pair, carried
-from env_builder.world.spans import Event, Look, Touch, spans
+from env_builder.world.spans import DocumentRead, Drift, Event, Pair, Touch, carried, spans
 
 BEGAN = datetime(2031, 5, 1, tzinfo=UTC)
 PAIRS = st.lists(st.tuples(st.floats(1, 1e6), st.booleans()), max_size=60)
@@ -19,8 +18,8 @@ SURE = Drift([Pair("box", field, 1e8, "same", "same") for field in ("a", "b") fo
 NEVER = Drift([])
 
 
-def look(hour: int, written: bool = False, **fields: Any) -> Look:
-    return Look(BEGAN + timedelta(hours=hour), json.dumps(fields), written, f"e{hour}")
+def look(hour: int, written: bool = False, **fields: Any) -> DocumentRead:
+    return DocumentRead(BEGAN + timedelta(hours=hour), json.dumps(fields), written, f"e{hour}")
 
 
 @given(PAIRS, st.floats(1, 1e6))
@@ -41,7 +40,7 @@ def test_equal_looks_prove_what_lay_between_and_unequal_ones_leave_it_open() -> 
     events: list[Event] = [look(0, a=1, b=1), look(10, a=1, b=1), look(20, a=2, b=1)]
     found = spans("box", events, NEVER)
     assert found[0].text == json.dumps({"a": 1, "b": 1})
-    assert (found[0].since, found[0].until, found[0].known) == (events[0].at, events[1].at, "seen")
+    assert (found[0].since, found[0].until, found[0].derivation) == (events[0].at, events[1].at, "seen")
     assert not any(one.since is not None and one.since <= BEGAN + timedelta(hours=15) < (one.until or BEGAN) for one in found)
 
 

@@ -5,27 +5,27 @@ from __future__ import annotations
 import pytest
 
 from env_builder.world import documents, effects
-from env_builder.world.calls import Call
+from env_builder.world.calls import LoggedCall
 from env_builder.world.effects import Between, Effect
 from tests.env_builder.world.calls import call
 
 NEW, OLD = '{"door": "D-1", "state": "open"}', '{"door": "D-1", "state": "shut"}'
 
 
-def session(name: str, *steps: tuple[str, str]) -> list[Call]:
+def session(name: str, *steps: tuple[str, str]) -> list[LoggedCall]:
     arguments = {
         "look": {"door": "D-1"}, "push": {"door": "D-1"}, "muse": {"thought": f"{name}: perhaps the door D-1 is open by now"},
         "ring": {"house": f"H-{name}"}}
     return [call(tool, arguments[tool], content, name, position) for position, (tool, content) in enumerate(steps)]
 
 
-def found(calls: list[Call], **hints: Effect) -> dict[str, Effect]:
+def found(calls: list[LoggedCall], **hints: Effect) -> dict[str, Effect]:
     return effects.find(calls, documents.find(calls), shared=False, hints=hints).effect
 
 
 def test_blames_what_explains_most_and_not_what_stood_by() -> None:
     """`muse` is called only before changes, `push` before all of them and once in vain."""
-    calls: list[Call] = []
+    calls: list[LoggedCall] = []
     for n in range(12):
         musing = [("muse", "")] if n < 5 else []
         calls += session(f"s{n}", ("look", OLD), *musing, ("push", "ok"), ("look", OLD if n == 11 else NEW))
@@ -41,7 +41,7 @@ def test_a_declaration_decides_where_nothing_was_seen(hint: Effect, wanted: str)
     assert found(calls)["ring"] == "unknown"
 
 
-def asked_for_kinds(*kinds: str) -> list[Call]:
+def asked_for_kinds(*kinds: str) -> list[LoggedCall]:
     """Somebody asks twice of eighteen locks, three of which are of the second kind, and the doors are as they were."""
     return [one for n in range(36) for one in [
         *session(f"s{n}", ("look", OLD)), call("sort", {"lock": f"L-{n % 18}", "door": "D-1"}, kinds[n % 6 == 0], f"s{n}", 1),
@@ -54,7 +54,7 @@ def test_what_says_of_each_question_which_kind_it_is_of_looks() -> None:
     assert found(asked_for_kinds("new", "rusty")[:18 * 3])["sort"] == "unknown", "nothing was asked twice"
 
 
-def mailed(to: str) -> list[Call]:
+def mailed(to: str) -> list[LoggedCall]:
     """Somebody writes to an address about a door, and the door is as it was."""
     return [one for n in range(6) for one in [
         *session(f"s{n}", ("look", OLD)), call("tell", {"to": to, "door": "D-1"}, f"told {n}", f"s{n}", 1),
@@ -90,7 +90,7 @@ def test_acts_that_stood_together_between_equal_looks_all_keep() -> None:
 
 def test_blames_what_was_given_the_value_that_appears() -> None:
     """Both were called between all looks; what `rename` was given stands in the second look, `peek`'s file does not."""
-    calls: list[Call] = []
+    calls: list[LoggedCall] = []
     for n in range(4):
         name, letter = f"Room {n} North", "a long letter from the landlord of whom we rent, about what to do with all rooms now"
         calls += [call("shown", {}, "Name: Hall", f"s{n}", 0), call("peek", {"file": "letter.txt"}, letter, f"s{n}", 1),

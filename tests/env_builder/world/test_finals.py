@@ -10,16 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from env_builder.behaviour.writes import done
-from env_builder.runtime.episode import Room
+from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.world import View, World
-from env_builder.world.changes import Feed
-from env_builder.world.finals import MINIMUM, find
+from env_builder.world.changes import MINIMUM, Feed, find_finals
 
 EPOCH = datetime(2031, 5, 1, tzinfo=UTC)
 
 
 def feed(histories: list[list[str]]) -> Feed:
-    """A feed of things that took these states one after the other; a counter changes with each."""
+    """Return a feed of things that took these states one after the other; a counter changes with each."""
     return Feed("slips", {
         f"S-{number}": [(EPOCH + timedelta(hours=n), json.dumps({"state": state, "n": n}), "")
                         for n, state in enumerate(states)]
@@ -32,7 +31,7 @@ def test_a_state_is_final_where_enough_came_and_nothing_left(some: list[list[str
     came = {state: sum(len(each) > 1 and each[-1] == state for each in histories) for state in "abc"}
     left = {state for each in histories for state in each[:-1]}
     wanted = sorted(state for state in "abc" if came[state] >= MINIMUM and state not in left)
-    assert find([], {"slips": feed(histories)}).get("slips", {}).get("state", []) == wanted
+    assert find_finals([], {"slips": feed(histories)}).get("slips", {}).get("state", []) == wanted
 
 
 RULE: dict[str, Any] = {
@@ -42,7 +41,7 @@ RULE: dict[str, Any] = {
              "differs": []}}
 
 
-def room(rule: dict[str, Any]) -> Room:
+def room(rule: dict[str, Any]) -> EpisodeState:
     """Three slips, a tool that shows them and one that shuts them."""
     facts = [{"class": "slips", "key": f"S-{n}", "value": json.dumps({"state": state, "log": []}), "from": None, "to": None,
               "session": None} for n, state in enumerate(("open", "shut", "lost"))]
@@ -50,7 +49,7 @@ def room(rule: dict[str, Any]) -> Room:
         "show": {"tool": "show", "effect": "read", "class": "slips", "relation": {},
                  "rules": [{"rule": "document", "class": "slips", "argument": "slip", "before": "", "after": ""}]},
         "shut": {"tool": "shut", "effect": "write", "class": "slips", "relation": {}, "rules": [rule]}}
-    return Room(World(facts, []), programs, View(None, frozenset()))
+    return EpisodeState(World(facts, []), programs, View(None, frozenset()))
 
 
 def test_what_is_done_is_not_done_again() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from env_builder.runtime.episode import Room
+from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.world import View
 from env_builder.world import documents, effects, history, replay
 from tests.env_builder.world.calls import call
@@ -15,17 +15,17 @@ NOBODY = View(None, frozenset())
 NEWS = {"tool": "news", "effect": "read", "class": None, "relation": {}, "rules": [{"rule": "recorded"}]}
 
 
-def room(n_one: int, n_other: int, view: View = NOBODY) -> Room:
+def room(n_one: int, n_other: int, view: View = NOBODY) -> EpisodeState:
     calls = [call("news", {"of": "today"}, "it rains", f"s{n}") for n in range(n_one)]
     calls += [call("news", {"of": "today"}, "it snows", f"t{n}") for n in range(n_other)]
     found = documents.find(calls)
     programs = replay.skeletons(calls, found, effects.find(calls, found, shared=False, hints={"news": "read"}))
     programs = {tool: {**program, "rules": [{"rule": "recorded"}]} for tool, program in programs.items()}
     told = history.facts("main", list(replay.steps(calls, found, programs)), {}, shared=False)
-    return Room(history.base_of(told), programs or {"news": NEWS}, view)
+    return EpisodeState(history.base_of(told), programs or {"news": NEWS}, view)
 
 
-def says(played: Room, **arguments: Any) -> str:
+def says(played: EpisodeState, **arguments: Any) -> str:
     return played.call("news", arguments or {"of": "today"}).tier
 
 
@@ -42,12 +42,12 @@ def test_one_session_that_was_told_otherwise_does_not_speak_for_the_next() -> No
     played = room(9, 0)
     played.learn("news", {"of": "today"}, "it snows")
     assert played.call("news", {"of": "today"}).content == "it snows"
-    assert played.again(NOBODY, anew=True).call("news", {"of": "today"}).content == "it rains"
+    assert played.next_episode(NOBODY, from_reset=True).call("news", {"of": "today"}).content == "it rains"
 
 
 def test_what_other_sessions_were_told_counts_where_they_agree() -> None:
     played = room(0, 0)
     for content, tier in (("a", "unknown"), ("a", "recorded"), ("b", "recorded"), ("a", "unknown")):
-        played = played.again(NOBODY, anew=True)
+        played = played.next_episode(NOBODY, from_reset=True)
         assert played.call("news", {"of": "tomorrow"}).tier == tier
         played.learn("news", {"of": "tomorrow"}, content)

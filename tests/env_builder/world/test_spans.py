@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from env_builder.world.spans import Held, Stretch, along
+from env_builder.world.spans import FieldSpan, Stretch, along
 
 BEGIN = datetime(2026, 3, 1, tzinfo=UTC)
 GAPS = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 4)), max_size=8)
@@ -18,12 +18,12 @@ def at(hour: int) -> datetime:
     return BEGIN + timedelta(hours=hour)
 
 
-def intervals(gaps: list[tuple[int, int]], is_open: tuple[bool, bool]) -> list[Held]:
+def intervals(gaps: list[tuple[int, int]], is_open: tuple[bool, bool]) -> list[FieldSpan]:
     """One after the other: (hours since the last one ended, how long it lasts); open at the ends where that is said."""
-    found: list[Held] = []
+    found: list[FieldSpan] = []
     now = 0
     for gap, length in gaps:
-        found.append(Held(at(now + gap), at(now + gap + length), len(found), "seen"))
+        found.append(FieldSpan(at(now + gap), at(now + gap + length), len(found), "seen"))
         now += gap + length
     if found and is_open[0]:
         found[0] = found[0]._replace(since=None)
@@ -32,8 +32,8 @@ def intervals(gaps: list[tuple[int, int]], is_open: tuple[bool, bool]) -> list[H
     return found
 
 
-def covering(kept: list[Held], stretch: Stretch) -> Held | None:
-    """The same, looked for among all of them."""
+def covering(kept: list[FieldSpan], stretch: Stretch) -> FieldSpan | None:
+    """Return the same, looked for among all of them."""
     since, until = stretch
     return next((one for one in kept if (one.since is None or (since is not None and one.since <= since))
                  and (one.until is None or (until is not None and until <= one.until))), None)

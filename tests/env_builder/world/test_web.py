@@ -11,14 +11,15 @@ import polars as pl
 import pytest
 
 from env_builder import behaviour, world
-from env_builder.conditions import conditions
+from env_builder.perturbations import perturbations
 from env_builder.rooms import rows_of
 from env_builder.runtime import Environment
-from env_builder.runtime.conditions import Conditions
+from env_builder.runtime.apps.records import RecordsApp
+from env_builder.runtime.perturbations import Perturbations
 from env_builder.runtime.world import World
 from extractors.inventory import SourceFile
 from extractors.reading import read
-from extractors.sessions import Sessions, assemble
+from extractors.sessions import AssembledSessions, assemble
 from tests.library import log
 
 N_VISITS = 260
@@ -26,19 +27,20 @@ N_SEEN = 200
 Counts = dict[str, Counter[str]]
 
 
-def made_of(folder: Path, lines: list[dict[str, object]]) -> Sessions:
+def made_of(folder: Path, lines: list[dict[str, object]]) -> AssembledSessions:
     path = folder / "requests.ndjson"
     path.write_bytes(b"\n".join(map(orjson.dumps, lines)))
     return assemble(read(SourceFile(path, path.name)).events)
 
 
-def room_of(seen: Sessions) -> Environment:
-    """An open room of what was seen."""
+def room_of(seen: AssembledSessions) -> Environment:
+    """Return an open room of what was seen."""
     built = world.build(seen.sessions, seen.turns, seen.tools, {})
     rows = rows_of("main", built.facts, built.recorded, behaviour.induce(built, seen.tools))
     programs = {row["tool"]: row for row in rows.programs}
-    drawn = conditions(seen.turns, {tool: row["effect"] for tool, row in programs.items()})
-    return Environment({"starts_from": "shared"}, [], [], programs, World(rows.facts, rows.recorded), {}, Conditions(drawn))
+    drawn = perturbations(seen.turns, {tool: row["effect"] for tool, row in programs.items()})
+    app = RecordsApp("main", programs, World(rows.facts, rows.recorded))
+    return Environment({"starts_from": "shared"}, [], [], [app], {}, Perturbations(drawn))
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +59,8 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Counts:
             session = row["session_id"]
         arguments = json.loads(row["arguments"])
         got = room.call(row["tool"], arguments)
-        verdict = "unknown" if got.tier == "unknown" else "exact" if got.content == row["content"] else "wrong"
-        counts[row["tool"]][verdict] += 1
+        decision = "unknown" if got.tier == "unknown" else "exact" if got.content == row["content"] else "wrong"
+        counts[row["tool"]][decision] += 1
         room.learn(row["tool"], arguments, row["content"])
     return dict(counts)
 

@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 
 from env_builder import behaviour, world
 from env_builder.rooms import INSTANT, differences, rows_of
-from env_builder.runtime.episode import Room
+from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.world import View, World
-from tests.lockers import Logged, verdicts_on_unseen, with_faults
+from tests.lockers import Logged, decisions_on_unseen, with_faults
 from warehouse.records import Tool, empty
 
 SLOW = settings(max_examples=settings().max_examples // 8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 SEEDS = st.integers(0, 10_000)
 
 
-def rebuild(logged: Logged) -> tuple[world.World, dict[str, Room]]:
-    """The world from the logs, and a room for each session as of its start."""
+def rebuild(logged: Logged) -> tuple[world.InducedWorld, dict[str, EpisodeState]]:
+    """Return the world from the logs, and a room for each session as of its start."""
     built = world.build(logged.sessions, logged.turns, empty(Tool), {})
     rows = rows_of("main", built.facts, built.recorded, behaviour.induce(built, empty(Tool)))
     base = World(rows.facts, rows.recorded)
@@ -32,7 +32,7 @@ def rebuild(logged: Logged) -> tuple[world.World, dict[str, Room]]:
         session_id: View(at and at.strftime(INSTANT.replace("%.6fZ", ".%fZ")), frozenset((session_id,)))
         for session_id, at in starts.items()
     }
-    return built, {session_id: Room(base, programs, view) for session_id, view in views.items()}
+    return built, {session_id: EpisodeState(base, programs, view) for session_id, view in views.items()}
 
 
 def test_a_fault_that_passed_leaves_what_is_learnt_as_it_was() -> None:
@@ -96,9 +96,9 @@ def test_never_answers_wrongly_what_nobody_did(shared: bool, seed: int) -> None:
     """Unseen sequences from a session's start: what is answered is what the real backend answers, or nearly always so."""
     logged = Logged(seed, 250, shared)
     _, rooms = rebuild(logged)
-    verdicts = verdicts_on_unseen(logged, rooms, seed + 1)
-    assert verdicts["exact"] > 10, verdicts
-    assert verdicts["wrong"] <= 0.02 * verdicts["exact"], verdicts
+    decisions = decisions_on_unseen(logged, rooms, seed + 1)
+    assert decisions["exact"] > 10, decisions
+    assert decisions["wrong"] <= 0.02 * decisions["exact"], decisions
 
 
 @pytest.mark.parametrize("shared", [True, False])

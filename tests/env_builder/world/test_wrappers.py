@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from env_builder.world import wrappers
-from env_builder.world.calls import Call
+from env_builder.world.calls import LoggedCall, unwrap_answers
 from tests.env_builder.world.calls import call
 
 OMITTED = "[withheld by the gateway]"
 
 
-def logged(frame: tuple[str, str], tools: int, replaced: str = OMITTED) -> list[Call]:
+def logged(frame: tuple[str, str], tools: int, replaced: str = OMITTED) -> list[LoggedCall]:
     """Ten answers of each tool as it gave them, one of them once more in a frame, and one question answered by `replaced`."""
-    calls: list[Call] = []
+    calls: list[LoggedCall] = []
     for tool in (f"tool_{index}" for index in range(tools)):
         calls += [call(tool, {"n": n}, f"{tool} says {n}", f"s{n}") for n in range(10)]
         calls.append(call(tool, {"n": 1}, f"{frame[0]}{tool} says 1{frame[1]}", "framed"))
@@ -20,14 +19,14 @@ def logged(frame: tuple[str, str], tools: int, replaced: str = OMITTED) -> list[
 
 
 def test_takes_a_frame_off_and_leaves_what_was_replaced() -> None:
-    kept, lost = wrappers.taken_off(logged(("<<", ">>"), 3))
+    kept, lost = unwrap_answers(logged(("<<", ">>"), 3))
     assert [one.content for one in lost] == [OMITTED] * 3
     assert {one.content for one in kept if one.session_id == "framed"} == {f"tool_{n} says 1" for n in range(3)}
     assert len(kept) + len(lost) == 36
 
 
 def test_leaves_alone_what_only_two_tools_do() -> None:
-    kept, lost = wrappers.taken_off(logged(("<<", ">>"), 2))
+    kept, lost = unwrap_answers(logged(("<<", ">>"), 2))
     assert not lost
     assert {one.content for one in kept if one.session_id == "framed"} == {f"<<tool_{n} says 1>>" for n in range(2)}
 
@@ -36,8 +35,8 @@ def test_a_text_that_tools_give_often_is_their_own() -> None:
     calls = logged(("", ""), 3)
     often = [one._replace(session_id=f"more {n}", event_id=f"{one.event_id} {n}") for one in calls for n in range(6)
              if one.content == OMITTED]
-    assert wrappers.taken_off([*calls, *often])[1] == []
+    assert unwrap_answers([*calls, *often])[1] == []
 
 
 def test_short_words_that_many_tools_say_are_their_own() -> None:
-    assert wrappers.taken_off(logged(("<<", ">>"), 3, replaced="None"))[1] == []
+    assert unwrap_answers(logged(("<<", ">>"), 3, replaced="None"))[1] == []

@@ -15,7 +15,7 @@ from extractors.formats.instants import microseconds
 Row = dict[str, Any]
 
 
-def told(name: str, values: Iterable[Any]) -> Emit:
+def read_payloads(name: str, values: Iterable[Any]) -> Emit:
     """Everything that the format tells of the values, a record each."""
     emit = Emit("file", "main", name, Envelope())
     named(name).read((LogRecord(f"{line:064d}", line, value) for line, value in enumerate(values, start=1)), emit)
@@ -31,25 +31,25 @@ def objects(path: Path) -> list[Any]:
 
 
 def canonical(data: Path) -> list[Row]:
-    """The requests that every file of the support session tells."""
+    """Return the requests that every file of the support session tells."""
     return [{"method": each["method"], "path": each["path"], "status": each["status"], "duration_ms": each["duration_ms"],
              "at": microseconds(each["ts"]), "request_id": each["request_id"], "call_id": each["call_id"],
              "session": "sess_7f3a2c"} for each in objects(data / "format_samples/canonical_http_events.jsonl")]
 
 
 def requests(emit: Emit) -> list[Row]:
-    """The same facts of the requests that a format told."""
-    found = []
+    """Return the same facts of the requests that a format told."""
+    rows = []
     for event in emit.events:
         assert event["kind"] == "request"
         method, _, path = event["tool"].partition(" ")
         query = orjson.loads(event["arguments"])["query"]
-        found.append({
+        rows.append({
             "method": method, "path": path + ("?" + "&".join(f"{k}={v}" for k, v in query.items()) if query else ""),
             "status": orjson.loads(event["value"])["status"], "duration_ms": event.get("latency_ms"),
             "at": event["happened_at"], "request_id": event.get("call_id"), "call_id": event.get("requestor"),
             "session": event.get("session_id")})
-    return found
+    return rows
 
 
 def without(rows: list[Row], *names: str) -> list[Row]:

@@ -20,7 +20,7 @@ import polars as pl
 
 from extractors.inventory import discover
 from extractors.reading import Reading, read
-from extractors.sessions import Sessions, assemble
+from extractors.sessions import AssembledSessions, assemble
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = Path(os.environ.get("TRACEROOM_DATA", ROOT.parent / "shared" / "data")) / "format_samples"
@@ -60,26 +60,26 @@ class Telling:
     path: str
     readings: list[Reading]
     events: pl.DataFrame
-    made: Sessions
+    made: AssembledSessions
 
 
 def manifest() -> dict[str, Any]:
-    """The manifest; empty where the samples are not there."""
+    """Return the manifest; empty where the samples are not there."""
     path = FOLDER / "manifest.json"
     return orjson.loads(path.read_bytes()) if path.exists() else {"session": "", "conversation": [], "other": []}
 
 
 def files(path: str) -> list[Path]:
     """Files and folders of an entry, and those that it must be joined with."""
-    found = [each for pattern in (path, *JOINED.get(path, ())) for each in sorted(FOLDER.glob(pattern))]
-    assert found, f"no file {path} in {FOLDER}"
-    return found
+    rows = [each for pattern in (path, *JOINED.get(path, ())) for each in sorted(FOLDER.glob(pattern))]
+    assert rows, f"no file {path} in {FOLDER}"
+    return rows
 
 
 def telling(path: str, backwards: bool = False) -> Telling:
     """Read an entry the public way."""
-    found, _ = discover(files(path))
-    readings = [read(each) for each in (reversed(found) if backwards else found)]
+    rows, _ = discover(files(path))
+    readings = [read(each) for each in (reversed(rows) if backwards else rows)]
     events = pl.concat([each.events for each in readings])
     return Telling(path, readings, events, assemble(events, pl.concat([each.declarations for each in readings])))
 
@@ -91,23 +91,23 @@ def rows(name: str) -> tuple[dict[str, Any], ...]:
 
 
 def steps(system: bool = True) -> list[dict[str, Any]]:
-    """The true conversation: messages, and calls with their results."""
-    found: list[dict[str, Any]] = []
+    """Return the true conversation: messages, and calls with their results."""
+    read_rows: list[dict[str, Any]] = []
     results = {row["call_id"]: row for row in rows("events") if row["kind"] == "tool_result"}
     for row in rows("events"):
         at = instant(row["ts"]) if "ts" in row else None
         if row["kind"] == "tool_call":
             result = results[row["call_id"]]
-            found.append({"shown": call_line(row["name"], row["arguments"], result["output"]), "at": at,
+            read_rows.append({"shown": call_line(row["name"], row["arguments"], result["output"]), "at": at,
                           "is_error": result["is_error"], "kind": "call", "call_id": row["call_id"]})
         elif row["kind"] in ("system", "user", "assistant") and (system or row["kind"] != "system"):
-            found.append({"shown": f"{row['kind']}: {row['text']}", "at": at, "kind": "message"})
-    return found
+            read_rows.append({"shown": f"{row['kind']}: {row['text']}", "at": at, "kind": "message"})
+    return read_rows
 
 
-def told(turns: pl.DataFrame) -> list[dict[str, Any]]:
-    """Turns as steps, in their order; what a simulator says of its own accord is left out, as the manifest says."""
-    found = []
+def conversation_steps(turns: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return turns as steps, in their order; what a simulator says of its own accord is left out, as the manifest says."""
+    steps_read = []
     for turn in turns.iter_rows(named=True):
         if turn["kind"] == "call":
             shown = call_line(turn["tool"], value(turn["arguments_raw"]), value(turn["content"]))
@@ -115,20 +115,20 @@ def told(turns: pl.DataFrame) -> list[dict[str, Any]]:
             continue
         else:
             shown = f"{'system' if turn['role'] == 'developer' else turn['role']}: {turn['content']}"
-        found.append({"shown": shown, "at": turn["happened_at"], "is_error": turn["is_error"], "kind": turn["kind"]})
-    return found
+        steps_read.append({"shown": shown, "at": turn["happened_at"], "is_error": turn["is_error"], "kind": turn["kind"]})
+    return steps_read
 
 
 def call_line(tool: str | None, arguments: Any, output: Any) -> str:
     return f"call {tool} {canonical(arguments)} -> {canonical(output)}"
 
 
-def canonical(found: Any) -> str:
-    return orjson.dumps(found, option=orjson.OPT_SORT_KEYS).decode()
+def canonical(actual: Any) -> str:
+    return orjson.dumps(actual, option=orjson.OPT_SORT_KEYS).decode()
 
 
 def value(text: str | None) -> Any:
-    """The value that a text spells; tau-bench writes `Error: ` before it."""
+    """Return the value that a text spells; tau-bench writes `Error: ` before it."""
     if text is None:
         return None
     try:
@@ -141,25 +141,27 @@ def instant(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def difference(truth: list[str], found: list[str]) -> list[str]:
-    """A diff of two lists of lines: `-` is missing, `+` is too much."""
-    if truth == found:
+def difference(truth: list[str], actual: list[str]) -> list[str]:
+    """Return a diff of two lists of lines: `-` is missing, `+` is too much."""
+    if truth == actual:
         return []
     return ["the conversation differs:\n" + "\n".join(
-        line for line in difflib.ndiff(truth, found) if not line.startswith("?"))]
+        line for line in difflib.ndiff(truth, actual) if not line.startswith("?"))]
 
 
 def conversation_problems(entry: dict[str, Any]) -> list[str]:
     """Everything in which the telling of `entry` is not the truth, or less than the manifest says that it can carry."""
     made = telling(entry["path"])
-    left = [f"{each.file.format}: {each.file.path}" for each in made.readings if each.file.n_records == 0]
-    problems = [f"not read: {each}" for each in left]
+    rejected = [f"{each.file.format}: {each.file.path}" for each in made.readings if each.file.n_records == 0]
+    problems = [f"not read: {each}" for each in rejected]
     ids = made.made.sessions["session_id"].to_list()
     if len(ids) != 1:
-        told_of = {each: [step["shown"] for step in told(made.made.turns.filter(session_id=each))] for each in ids}
+        told_of = {
+            each: [step["shown"] for step in conversation_steps(made.made.turns.filter(session_id=each))] for each in ids
+        }
         return [*problems, f"{len(ids)} sessions instead of one: {orjson.dumps(told_of, option=orjson.OPT_INDENT_2).decode()}",
-                f"{made.events.height} events; verdicts: {verdicts(made)}"]
-    turns = told(made.made.turns)
+                f"{made.events.height} events; decisions: {decisions(made)}"]
+    turns = conversation_steps(made.made.turns)
     in_details = entry["system_prompt"] == "in details" and any(step["shown"].startswith("system: ") for step in turns)
     system = entry["system_prompt"] is True or in_details
     truth = steps(system)
@@ -169,9 +171,9 @@ def conversation_problems(entry: dict[str, Any]) -> list[str]:
     return problems + _session_problems(made, ids[0]) + _count_problems(entry, made) + _said_problems(entry, made)
 
 
-def verdicts(made: Telling) -> list[str]:
+def decisions(made: Telling) -> list[str]:
     return [f"{row['reason']}: {row['detail']}" for each in made.readings
-            for row in each.verdicts.filter(~pl.col("kept")).head(5).to_dicts()]
+            for row in each.decisions.filter(~pl.col("kept")).head(5).to_dicts()]
 
 
 def _session_problems(made: Telling, session_id: str) -> list[str]:
@@ -186,33 +188,33 @@ def _error_problems(entry: dict[str, Any], truth: list[dict[str, Any]], turns: l
     """Where the log says it, the flag; where it says it of errors alone, at least those; where it never does, no lie."""
     says = entry["is_error"]
     problems = []
-    for right, found in zip(truth, turns, strict=True):
-        if right["kind"] != "call" or right["is_error"] == found["is_error"]:
+    for right, rows in zip(truth, turns, strict=True):
+        if right["kind"] != "call" or right["is_error"] == rows["is_error"]:
             continue
-        if found["is_error"] is not None or says == "explicit" or (right["is_error"] and says != "inferred"):
-            problems.append(f"is_error of {right['call_id']} is {found['is_error']}, not {right['is_error']} (it is {says})")
+        if rows["is_error"] is not None or says == "explicit" or (right["is_error"] and says != "inferred"):
+            problems.append(f"is_error of {right['call_id']} is {rows['is_error']}, not {right['is_error']} (it is {says})")
     return problems
 
 
 def _time_problems(entry: dict[str, Any], truth: list[dict[str, Any]], turns: list[dict[str, Any]]) -> list[str]:
     problems, off_s = [], _OFF_S.get(entry["path"], 2)
-    for right, found in zip(truth, turns, strict=True):
+    for right, rows in zip(truth, turns, strict=True):
         if not entry["timestamps"]:
-            if found["at"] is not None:
-                problems.append(f"{found['at']} is invented for {right['shown'][:60]}")
-        elif found["at"] is None and entry["path"] == _NO_USER_TIMES and right["shown"].startswith("user: "):
+            if rows["at"] is not None:
+                problems.append(f"{rows['at']} is invented for {right['shown'][:60]}")
+        elif rows["at"] is None and entry["path"] == _NO_USER_TIMES and right["shown"].startswith("user: "):
             continue
-        elif right["at"] is not None and (found["at"] is None or abs((found["at"] - right["at"]).total_seconds()) > off_s):
-            problems.append(f"{found['at']} instead of {right['at']} for {right['shown'][:60]}")
+        elif right["at"] is not None and (rows["at"] is None or abs((rows["at"] - right["at"]).total_seconds()) > off_s):
+            problems.append(f"{rows['at']} instead of {right['at']} for {right['shown'][:60]}")
     return problems
 
 
 def _count_problems(entry: dict[str, Any], made: Telling) -> list[str]:
     if not entry["token_usage"] or entry["path"] in _NO_COUNTS:
         return []
-    found = [orjson.loads(text) for text in made.events["usage"].drop_nulls()]
-    counts = {name: sum(each.get(name) or 0 for each in found) for name in _TOKENS}
-    return [] if counts == _TOKENS else [f"token counts {counts} instead of {_TOKENS} (in {len(found)} events)"]
+    rows = [orjson.loads(text) for text in made.events["usage"].drop_nulls()]
+    counts = {name: sum(each.get(name) or 0 for each in rows) for name in _TOKENS}
+    return [] if counts == _TOKENS else [f"token counts {counts} instead of {_TOKENS} (in {len(rows)} events)"]
 
 
 def _said_problems(entry: dict[str, Any], made: Telling) -> list[str]:
@@ -225,22 +227,22 @@ def _said_problems(entry: dict[str, Any], made: Telling) -> list[str]:
 def opinion_problems(made: Telling, name: str) -> list[str]:
     """Whether feedback or outcome `name` came through, on the session."""
     given = [(row["name"], row["value"]) for row in made.made.feedback.to_dicts()]
-    good = {"thumb": _is_thumb, "csat": _is_csat, "reward": lambda said, answer: "reward" in said and _number(answer) == 1,
-            "solved": lambda said, answer: "status" in said and answer == "solved",
-            "refund": lambda said, answer: "refund" in said and _number(answer) == 2490}[name]
-    if sum(good(said.lower(), answer) for said, answer in given) == 1:
+    good = {"thumb": _is_thumb, "csat": _is_csat, "reward": lambda text, answer: "reward" in text and _number(answer) == 1,
+            "solved": lambda text, answer: "status" in text and answer == "solved",
+            "refund": lambda text, answer: "refund" in text and _number(answer) == 2490}[name]
+    if sum(good(text.lower(), answer) for text, answer in given) == 1:
         return []
     kept = made.events.filter(pl.col("kind").is_in(["feedback", "outcome"])).select(
         "kind", "session_id", "call_id", "name", "value", "content").rows()
     return [f"{name} is not exactly once among the feedback of the session: {given}; events: {kept}"]
 
 
-def _is_thumb(said: str, answer: str) -> bool:
-    return ("thumb" in said or "reaction" in said) and answer.lower() in _UP
+def _is_thumb(text: str, answer: str) -> bool:
+    return ("thumb" in text or "reaction" in text) and answer.lower() in _UP
 
 
-def _is_csat(said: str, answer: str) -> bool:
-    return ("csat" in said or "rating" in said) and (_number(answer) == 5 or answer == "good")
+def _is_csat(text: str, answer: str) -> bool:
+    return ("csat" in text or "rating" in text) and (_number(answer) == 5 or answer == "good")
 
 
 def _number(answer: str) -> float | None:

@@ -17,31 +17,31 @@ from extractors.reading import Reading, read
 NAMES = ("langfuse", "langfuse_scores", "langsmith", "langsmith_feedback", "logfire", "mlflow", "openai_agents", "weave")
 
 
-def told(log_format: str, *values: Any) -> Emit:
-    """The records `values` as the format reads them."""
+def read_platform_log(log_format: str, *values: Any) -> Emit:
+    """Return the records `values` as the format reads them."""
     emit = Emit("file", "main", log_format, Envelope())
     named(log_format).read((LogRecord(f"{i:064d}", i + 1, value) for i, value in enumerate(values)), emit)
     return emit
 
 
 def sample_values(log_format: Format) -> list[Any]:
-    """Records of the format's own sample."""
+    """Return records of the format's own sample."""
     return [orjson.loads(line) for line in log_format.sample().splitlines()]
 
 
 def story(emit: Emit, session_id: str | None = None) -> list[tuple[Any, ...]]:
-    """The conversation in order: messages as (role, text), calls as (tool, arguments), results as (-, text, error)."""
-    found: list[tuple[Any, ...]] = []
+    """Return the conversation in order: messages as (role, text), calls as (tool, arguments), results as (-, text, error)."""
+    rows: list[tuple[Any, ...]] = []
     for row in emit.events:
         if "position" not in row or (session_id is not None and row["session_id"] != session_id):
             continue
         if row["kind"] == "call":
-            found.append((row["tool"], row["arguments"]))
+            rows.append((row["tool"], row["arguments"]))
         elif row["kind"] == "result":
-            found.append(("-", row["content"], row.get("is_error")))
+            rows.append(("-", row["content"], row.get("is_error")))
         else:
-            found.append((row.get("role"), row["content"]))
-    return found
+            rows.append((row.get("role"), row["content"]))
+    return rows
 
 
 def events(emit: Emit, kind: str) -> list[dict[str, Any]]:
@@ -53,10 +53,10 @@ def reasons(emit: Emit) -> list[str]:
 
 
 def head(value: Any) -> Head:
-    """What a file with `value` (bytes, or a JSON value) in it begins with."""
-    found = content.head_of(value if isinstance(value, bytes) else orjson.dumps(value))
-    assert found is not None
-    return found
+    """Return what a file with `value` (bytes, or a JSON value) in it begins with."""
+    rows = content.head_of(value if isinstance(value, bytes) else orjson.dumps(value))
+    assert rows is not None
+    return rows
 
 
 def reading_of(path: Path) -> Reading:

@@ -16,7 +16,7 @@ START = 1_772_446_500 * SECOND
 
 
 def any_value(value: Any) -> dict[str, Any]:
-    """A value as an AnyValue."""
+    """Return a value as an AnyValue."""
     if isinstance(value, bool):
         return {"boolValue": value}
     if isinstance(value, int):
@@ -41,17 +41,23 @@ def span(number: int, attributes: dict[str, Any], trace: str = TRACE, **fields: 
             "attributes": key_values(attributes), "status": {}, **fields}
 
 
-def chat(number: int, asked: list[Any], answered: list[Any], session: str | None = "s1", trace: str = TRACE,
+def chat(number: int, prompt: list[Any], answered: list[Any], session: str | None = "s1", trace: str = TRACE,
          **more: Any) -> dict[str, Any]:
-    """A model's span of the conventions from 1.37 on; messages as (role, text)."""
-    return span(number, {
-        "gen_ai.operation.name": "chat", **({"gen_ai.conversation.id": session} if session else {}),
-        "gen_ai.input.messages": dumped([said(*each) if isinstance(each, tuple) else each for each in asked]),
-        "gen_ai.output.messages": dumped([said(*each) if isinstance(each, tuple) else each for each in answered]), **more},
-        trace)
+    """Return a model's span of the conventions from 1.37 on; messages as (role, text)."""
+    return span(
+        number,
+        {
+            "gen_ai.operation.name": "chat",
+            **({"gen_ai.conversation.id": session} if session else {}),
+            "gen_ai.input.messages": dumped([text_message(*each) if isinstance(each, tuple) else each for each in prompt]),
+            "gen_ai.output.messages": dumped([text_message(*each) if isinstance(each, tuple) else each for each in answered]),
+            **more,
+        },
+        trace,
+    )
 
 
-def said(role: str, text: str) -> dict[str, Any]:
+def text_message(role: str, text: str) -> dict[str, Any]:
     return {"role": role, "parts": [{"type": "text", "content": text}]}
 
 
@@ -66,7 +72,7 @@ def batch(*spans: dict[str, Any]) -> dict[str, Any]:
 
 def log(name: str | None, body: Any = None, attributes: dict[str, Any] | None = None, number: int = 1,
         **fields: Any) -> dict[str, Any]:
-    """A log record in span `number`, logged at that second."""
+    """Return a log record in span `number`, logged at that second."""
     return {"timeUnixNano": str(START + number * SECOND), "eventName": name, "traceId": TRACE, "spanId": f"{number:016x}",
             "attributes": key_values(attributes or {}), "body": any_value(body), **fields}
 
@@ -75,8 +81,8 @@ def logs(*records: dict[str, Any]) -> dict[str, Any]:
     return {"resourceLogs": [{"resource": {}, "scopeLogs": [{"scope": {}, "logRecords": list(records)}]}]}
 
 
-def told(*values: Any, log_format: Format = FORMAT) -> Emit:
-    """What the format says of records with these values."""
+def read_batches(*values: Any, log_format: Format = FORMAT) -> Emit:
+    """Return what the format says of records with these values."""
     emit = Emit("file", "main", log_format.name, Envelope())
     log_format.read(iter([LogRecord(f"{number:064d}", number, value) for number, value in enumerate(values, 1)]), emit)
     return emit
@@ -87,6 +93,6 @@ def rows(emit: Emit, *kinds: str) -> list[dict[str, Any]]:
 
 
 def words(emit: Emit) -> list[tuple[Any, ...]]:
-    """What was said, called and answered, in order."""
+    """Return what was said, called and answered, in order."""
     return [(each["kind"], each["tool"], each["arguments"]) if each["kind"] == "call" else
             (each["kind"], each.get("role"), each["content"]) for each in rows(emit)]

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extractors.formats.anthropic_blocks import parts
 from extractors.formats.anthropic_messages import FORMAT
-from tests.extractors.formats.provider_reading import JSON, damaged, left, log, nothing_vanishes, said
+from extractors.formats.provider_parts import anthropic_parts
+from tests.extractors.formats.provider_reading import JSON, damaged, log, nothing_vanishes, rejected_reasons, spoken_turns
 
 USER = {"role": "user", "content": "where is it?"}
 CALL = {"type": "tool_use", "id": "t1", "name": "find", "input": {"id": 7}}
@@ -28,13 +28,13 @@ def exchange(messages: list[Any], response: Any, **fields: Any) -> dict[str, Any
             "response": response, **fields}
 
 
-def test_a_history_is_told_once_and_counts_hold_the_cache(tmp_path: Path) -> None:
+def test_a_history_is_read_once_and_counts_hold_the_cache(tmp_path: Path) -> None:
     first = answer([{"type": "text", "text": "I look. "}, {"type": "text", "text": "Wait."}, CALL], usage=USAGE)
     history = [USER, {"role": "assistant", "content": first["content"]}, {"role": "user", "content": [
         {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "on its way"}]},
         {"type": "text", "text": "and?"}]}]
     reading, made = log(tmp_path, [exchange([USER], first), exchange(history, answer("It is on its way."))])
-    assert said(made) == [("system", "be kind"), ("user", "where is it?"), ("assistant", "I look. Wait."),
+    assert spoken_turns(made) == [("system", "be kind"), ("user", "where is it?"), ("assistant", "I look. Wait."),
                           ("find", "on its way"), ("user", "and?"), ("assistant", "It is on its way.")]
     assert reading.events.height == 7 and made.turns["is_error"].to_list()[3] is False
     [usage] = reading.events["usage"].drop_nulls()
@@ -54,22 +54,24 @@ def test_a_turn_that_paused_goes_on(tmp_path: Path) -> None:
     paused = answer(searched, stop_reason="pause_turn")
     _, made = log(tmp_path, [exchange([USER], paused),
                              exchange([USER, {"role": "assistant", "content": searched}], answer("found"))])
-    assert said(made)[2:] == [("look_up", '{"type":"x_error","error_code":"no"}'), ("assistant", "found")]
+    assert spoken_turns(made)[2:] == [("look_up", '{"type":"x_error","error_code":"no"}'), ("assistant", "found")]
     assert made.turns["is_error"].to_list()[2] is True
 
 
 def test_an_answer_that_failed_stays_as_logged_and_the_retry_follows(tmp_path: Path) -> None:
     failed = {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}
     reading, made = log(tmp_path, [exchange([USER], failed), exchange([USER], answer("here")), exchange([], None)])
-    assert said(made) == [("system", "be kind"), ("user", "where is it?"), ("assistant", "here")]
-    assert "overloaded_error" in reading.events.filter(kind="log")["content"].item() and left(reading) == ["no_messages"]
+    assert spoken_turns(made) == [("system", "be kind"), ("user", "where is it?"), ("assistant", "here")]
+    assert "overloaded_error" in reading.events.filter(kind="log")["content"].item() and rejected_reasons(reading) == [
+        "no_messages"
+    ]
 
 
 def test_instructions_that_change_are_no_turns(tmp_path: Path) -> None:
     second = exchange([USER, {"role": "assistant", "content": "here"}, USER], answer("still here"))
     second["request"]["system"] = "be kind; it is ten o'clock"
     reading, made = log(tmp_path, [exchange([USER], answer("here")), second])
-    assert [name for name, _ in said(made)] == ["system", "user", "assistant", "user", "assistant"]
+    assert [name for name, _ in spoken_turns(made)] == ["system", "user", "assistant", "user", "assistant"]
     assert reading.events.filter(kind="log").select("tool", "content").row(0) == ("instructions", "be kind; it is ten o'clock")
 
 
@@ -83,17 +85,18 @@ def test_a_response_logged_as_its_stream(tmp_path: Path, as_text: bool) -> None:
               {"type": "message_stop"}]
     text = "".join(f"event: {each['type']}\ndata: {orjson.dumps(each).decode()}\n\n" for each in events)
     reading, made = log(tmp_path, [exchange([USER], text if as_text else events)])
-    assert said(made)[-1] == ("assistant", "here")
+    assert spoken_turns(made)[-1] == ("assistant", "here")
     last = reading.events.filter(role="assistant").to_dicts()[0]
     assert orjson.loads(last["usage"])["output_tokens"] == 9 and orjson.loads(last["lossy"]) == ["finish_reason length"]
 
 
 def test_what_no_text_carries_is_named() -> None:
     image = {"type": "image", "source": {"type": "base64", "data": "aGk="}}
-    [shown, odd] = parts({"role": "user", "content": [{"type": "text", "text": "see"}, image, {"type": "new", "x": 1}]})
+    content = [{"type": "text", "text": "see"}, image, {"type": "new", "x": 1}]
+    [shown, odd] = anthropic_parts({"role": "user", "content": content})
     assert shown["content"] == "see" and shown["lossy"][0].startswith("part image sha256:")
     assert odd == {"kind": "log", "tool": "block new", "content": '{"type":"new","x":1}', "lossy": []}
-    [thought, hidden] = parts({"role": "assistant", "content": [
+    [thought, hidden] = anthropic_parts({"role": "assistant", "content": [
         {"type": "thinking", "thinking": "hm", "signature": "x"}, {"type": "redacted_thinking", "data": "zz"}]})
     assert (thought["kind"], thought["content"], hidden["kind"], hidden["content"]) == ("reasoning", "hm", "reasoning", None)
 
@@ -108,6 +111,10 @@ def test_the_sample_gives_the_same_with_a_session_and_without(data: Path, tmp_pa
     lines = (data / "format_samples/05_providers/anthropic_messages_log.jsonl").read_bytes().splitlines()
     named = [{**orjson.loads(line), "session_id": "s"} for line in lines]
     _, plain = log(tmp_path, b"\n".join(lines))
-    _, told = log(tmp_path, named)
-    assert said(plain) == said(told) and told.sessions["session_id"].to_list() == ["s"] and len(said(plain)) == 14
+    _, event_rows = log(tmp_path, named)
+    assert (
+        spoken_turns(plain) == spoken_turns(event_rows)
+        and event_rows.sessions["session_id"].to_list() == ["s"]
+        and len(spoken_turns(plain)) == 14
+    )
     assert plain.tools.filter(pl.col("declared")).height == 4

@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 from benchmarks.corpora import LINES
 from extractors.content import parsed
 from extractors.formats import Block, Emit, LogRecord, named
-from extractors.formats.access_columns import plain_requests
+from extractors.formats.access_log import plain_requests
 from extractors.formats.envelope import Envelope
-from extractors.formats.repeats import Repeats
+from extractors.formats.openai_completions import Repeats
 
 OF = {"completions": "openai_completions", "access_log": "access_log", "debezium": "debezium", "otlp": "otlp"}
 
 
 def both(name: str, contents: list[bytes], text: bool = False) -> tuple[Emit, Emit]:
-    """What a format tells of records one by one, and of all at once."""
+    """Return what a format tells of records one by one, and of all at once."""
     log_format = named(name)
     ids = [f"{number:032x}" for number in range(len(contents))]
 
@@ -34,7 +34,7 @@ def both(name: str, contents: list[bytes], text: bool = False) -> tuple[Emit, Em
         return None if problem else LogRecord(ids[index], index + 1, value)
 
     alone, together = (Emit("file", "main", name, Envelope()) for _ in range(2))
-    log_format.read((found for index in range(len(contents)) if (found := record(index)) is not None), alone)
+    log_format.read((rows for index in range(len(contents)) if (rows := record(index)) is not None), alone)
     assert log_format.read_block is not None
     log_format.read_block(Block(ids, list(range(1, len(contents) + 1)), contents, record), together)
     return alone, together
@@ -42,8 +42,8 @@ def both(name: str, contents: list[bytes], text: bool = False) -> tuple[Emit, Em
 
 def same(alone: Emit, together: Emit) -> bool:
     order = ["record_id", "event_id"]
-    told = [(record.record_id, reason) for record, reason, _ in alone.rejects]
-    return alone.frame().sort(order).equals(together.frame().sort(order)) and sorted(told) == sorted(
+    event_rows = [(record.record_id, reason) for record, reason, _ in alone.rejects]
+    return alone.frame().sort(order).equals(together.frame().sort(order)) and sorted(event_rows) == sorted(
         (record.record_id, reason) for record, reason, _ in together.rejects)
 
 

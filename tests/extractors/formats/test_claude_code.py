@@ -12,7 +12,7 @@ from extractors.formats.claude_code import FORMAT
 from extractors.inventory import SourceFile
 from extractors.reading import read
 from extractors.sessions import assemble
-from tests.extractors.formats.provider_reading import JSON, damaged, left, log, logs, nothing_vanishes, said
+from tests.extractors.formats.provider_reading import JSON, damaged, log, logs, nothing_vanishes, rejected_reasons, spoken_turns
 
 
 def line(uuid: str, parent: str | None, content: Any, kind: str = "user", **fields: Any) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def test_parallel_calls_branch_the_tree_and_nothing_is_given_up(tmp_path: Path) 
                line("u4", "u2", result("a", is_error=True)), line("u5", "u3", result("b")),
                answer("u6", "u5", "m2", text("both done"), out=7)]
     reading, made = log(tmp_path, records)
-    assert said(made) == [("user", "go"), ("do_a", "done a"), ("do_b", "done b"), ("assistant", "both done")]
+    assert spoken_turns(made) == [("user", "go"), ("do_a", "done a"), ("do_b", "done b"), ("assistant", "both done")]
     assert made.turns.filter(kind="call")["is_error"].to_list() == [True, False]
     counts = [orjson.loads(each)["output_tokens"] for each in reading.events["usage"].drop_nulls()]
     assert counts == [40, 7], "an answer counts once, as its last line says"
@@ -54,7 +54,7 @@ def test_edited_prompts_are_branches_given_up_also_the_first(tmp_path: Path) -> 
                answer("u4", "u3", "m2", text("yes?")), line("u5", "u4", "do it badly"), answer("u6", "u5", "m3", text("bad")),
                line("u7", "u4", "do it well"), answer("u8", "u7", "m4", text("well"))]
     reading, made = log(tmp_path, records)
-    assert said(made) == [("user", "second try"), ("assistant", "yes?"), ("user", "do it well"), ("assistant", "well")]
+    assert spoken_turns(made) == [("user", "second try"), ("assistant", "yes?"), ("user", "do it well"), ("assistant", "well")]
     given_up = reading.events.filter(pl.col("lossy").is_not_null())
     assert given_up["content"].to_list() == ["first try", "what?", "do it badly", "bad"]
     assert set(given_up["lossy"]) == {'["candidate branch","branch given up"]'}
@@ -64,8 +64,8 @@ def test_a_text_that_grew_and_a_line_told_twice(tmp_path: Path) -> None:
     first = answer("u2", "u1", "m1", text("The ans"))
     whole = answer("u3", "u1", "m1", text("The answer is 4."), out=9)
     reading, made = log(tmp_path, [line("u1", None, "2+2?"), first, whole, {**whole, "extra": 1}])
-    assert said(made) == [("user", "2+2?"), ("assistant", "The answer is 4.")]
-    assert left(reading) == ["repeated_part", "duplicate_line"]
+    assert spoken_turns(made) == [("user", "2+2?"), ("assistant", "The answer is 4.")]
+    assert rejected_reasons(reading) == ["repeated_part", "duplicate_line"]
 
 
 def test_words_of_the_harness_are_no_turns(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_words_of_the_harness_are_no_turns(tmp_path: Path) -> None:
                line("u6", "u5", "[Request interrupted by user]"),
                {"type": "summary", "summary": "a trip", "leafUuid": "u4"}]
     reading, made = log(tmp_path, records)
-    assert said(made) == [("user", "/plan a trip"), ("assistant", "Where to?"), ("user", "Rome")]
+    assert spoken_turns(made) == [("user", "/plan a trip"), ("assistant", "Where to?"), ("user", "Rome")]
     kept = dict(reading.events.filter(kind="log").select("tool", "content").rows())
     assert kept["blank"] == "\n\n" and "A long recipe" in kept["user meta"] and "a trip" in kept["summary"]
 
@@ -89,7 +89,7 @@ def test_history_goes_on_over_compaction_and_lines_without_a_parent(tmp_path: Pa
                {"type": "progress", "uuid": "u6", "parentUuid": None, "sessionId": "s", "data": {"type": "hook_progress"}},
                line("u7", "u6", "more")]
     reading, made = log(tmp_path, records)
-    assert [words for _, words in said(made)] == ["go", "gone", "again", "more"]
+    assert [words for _, words in spoken_turns(made)] == ["go", "gone", "again", "more"]
     around = reading.events.filter(kind="log")["tool"].to_list()
     assert around == ["system compact_boundary", "user compact summary", "progress"]
 
@@ -104,16 +104,18 @@ def test_sub_agents_inline_in_progress_and_in_files_of_their_own(tmp_path: Path)
                line("u6", "u2", result("a")), answer("u7", "u6", "m3", text("done"))]
     more = [line("u8", "u5", "and there?", **side), answer("u9", "u8", "m4", text("there too"), **side)]
     made = logs(tmp_path, {"s.jsonl": records, "agent-x.jsonl": more})
-    assert said(made, "s") == [("user", "go"), ("do_a", "done a"), ("assistant", "done")]
-    assert said(made, "s~agent-y") == [("user", "look")]
-    assert [words for _, words in said(made, "s~agent-x")] == ["look again", "found", "and there?", "there too"]
+    assert spoken_turns(made, "s") == [("user", "go"), ("do_a", "done a"), ("assistant", "done")]
+    assert spoken_turns(made, "s~agent-y") == [("user", "look")]
+    assert [words for _, words in spoken_turns(made, "s~agent-x")] == ["look again", "found", "and there?", "there too"]
 
 
 def test_real_transcripts_are_read_whole(data: Path) -> None:
     files = sorted((data / "coding_sessions/logs").glob("*.jsonl"))
     readings = [read(SourceFile(path, path.name)) for path in files]
     made = assemble(pl.concat([each.events for each in readings]))
-    assert [each.file.format for each in readings] == ["claude_code"] * 3 and not any(left(each) for each in readings)
+    assert [each.file.format for each in readings] == ["claude_code"] * 3 and not any(
+        rejected_reasons(each) for each in readings
+    )
     counts = sorted(made.sessions.select("n_messages", "n_calls").rows())
     assert counts == [(1, 2), (1, 9), (2, 2), (9, 16), (87, 186)]
     calls = made.turns.filter(kind="call")

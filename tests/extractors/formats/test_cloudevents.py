@@ -49,7 +49,7 @@ def test_batches_and_second_deliveries(tmp_path: Path) -> None:
     a_line = read_all(tmp_path, orjson.dumps(event(0)) + b"\n" + orjson.dumps(batch))
     for reading, first in ((as_document, []), (as_lines, []), (a_line, ["e0"])):
         assert reading.events["call_id"].to_list() == [*first, "e1", "e2", "e3"]
-        assert reading.verdicts.filter(~pl.col("kept"))["reason"].to_list() == ["duplicate_event"]
+        assert reading.decisions.filter(~pl.col("kept"))["reason"].to_list() == ["duplicate_event"]
     assert as_lines.events.select("name", "content", "lossy").rows() == [
         (None, None, None), ("ann", None, None), (None, "ticket/7", '["region eu"]')]
 

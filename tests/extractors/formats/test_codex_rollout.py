@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extractors.formats.codex_rollout import FORMAT
-from tests.extractors.formats.provider_reading import JSON, damaged, left, log, nothing_vanishes, said
+from tests.extractors.formats.provider_reading import JSON, damaged, log, nothing_vanishes, rejected_reasons, spoken_turns
 
 
 def row(kind: str, **payload: Any) -> dict[str, Any]:
@@ -37,21 +37,21 @@ def count(total: int, out: int) -> dict[str, Any]:
 META = row("session_meta", id="s", base_instructions={"text": "be kind"})
 
 
-def test_what_the_screen_showed_is_told_once(tmp_path: Path) -> None:
+def test_what_the_screen_showed_is_read_once(tmp_path: Path) -> None:
     records = [META, row("turn_context", model="m"), words("user", "<environment_context>\n x\n</environment_context>"),
                words("user", "go"), row("event_msg", type="user_message", message="go"), words("assistant", "gone"),
                row("event_msg", type="agent_message", message="gone"), row("event_msg", type="odd", x=1)]
     reading, made = log(tmp_path, records)
-    assert said(made) == [("system", "be kind"), ("user", "go"), ("assistant", "gone")]
+    assert spoken_turns(made) == [("system", "be kind"), ("user", "go"), ("assistant", "gone")]
     assert made.sessions["session_id"].to_list() == ["s"] and made.turns["model"].to_list()[-1] == "m"
-    assert "harness" in reading.events["tool"].to_list() and left(reading) == []
+    assert "harness" in reading.events["tool"].to_list() and rejected_reasons(reading) == []
     assert set(reading.events["record_id"]) == set(reading.records["record_id"])
 
 
 def test_a_tag_that_the_user_typed_is_the_users(tmp_path: Path) -> None:
     typed = "<b>bold</b>"
     _, made = log(tmp_path, [META, words("user", typed), row("event_msg", type="user_message", message=typed)])
-    assert said(made)[-1] == ("user", typed)
+    assert spoken_turns(made)[-1] == ("user", typed)
 
 
 def test_errors_and_durations_of_calls(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_turns_rolled_back_are_not_taken(tmp_path: Path) -> None:
     records = [META, words("user", "one"), words("assistant", "1"), words("user", "two"), called("a"), output("a", "x"),
                words("assistant", "2"), row("event_msg", type="thread_rolled_back", num_turns=1), words("user", "three")]
     reading, made = log(tmp_path, records)
-    assert [each for _, each in said(made)] == ["be kind", "one", "1", "three"]
+    assert [each for _, each in spoken_turns(made)] == ["be kind", "one", "1", "three"]
     assert reading.events.filter(pl.col("lossy").str.contains("rolled back")).height == 4
 
 
@@ -91,7 +91,7 @@ def test_the_shape_before_envelopes(tmp_path: Path) -> None:
                {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "gone"}]}]
     reading, made = log(tmp_path, records)
     assert reading.file.format == "codex" and made.sessions["session_id"].to_list() == ["s"]
-    assert said(made) == [("user", "go"), ("run", "x"), ("assistant", "gone")]
+    assert spoken_turns(made) == [("user", "go"), ("run", "x"), ("assistant", "gone")]
 
 
 @given(value=JSON, place=st.lists(st.integers(0, 9), min_size=1, max_size=6), number=st.integers(0, 47))

@@ -48,25 +48,25 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5), max_leaves=25)
 
 
-def reading(folder: Path, held: bytes, log_format: str | None = None, name: str = "held.log") -> Reading:
-    """What the bytes give; `log_format`: as if the configuration named it."""
+def reading(folder: Path, content: bytes, log_format: str | None = None, name: str = "held.log") -> Reading:
+    """Return what the bytes give; `log_format`: as if the configuration named it."""
     path = folder / name
-    path.write_bytes(held)
+    path.write_bytes(content)
     return read(SourceFile(path, name, Source(format=log_format)))
 
 
-def told(found: Reading) -> pl.DataFrame:
+def event_rows(log_reading: Reading) -> pl.DataFrame:
     """Events without what depends on the rest of the file."""
-    return found.events.drop("file_id").sort("event_id")
+    return log_reading.events.drop("file_id").sort("event_id")
 
 
-def left(found: Reading) -> pl.DataFrame:
-    return found.verdicts.filter(~pl.col("kept"))
+def rejected_rows(log_reading: Reading) -> pl.DataFrame:
+    return log_reading.decisions.filter(~pl.col("kept"))
 
 
-def assert_accounted(found: Reading) -> None:
+def assert_accounted(log_reading: Reading) -> None:
     """Nothing vanishes."""
-    problems = problems_of(found)
+    problems = problems_of(log_reading)
     assert not problems, problems
 
 
@@ -78,73 +78,75 @@ def test_the_sample_is_claimed_by_its_format_alone(log_format: Format, tmp_path:
 
 @every
 def test_the_sample_reads_whole_and_typed(log_format: Format, tmp_path: Path) -> None:
-    found = reading(tmp_path, log_format.sample())
-    assert_accounted(found)
-    assert found.file.n_records == found.records.height > 0 and found.records["record_id"].is_unique().all()
-    assert found.events.height + found.declarations.height > 0
-    assert set(found.events["format"]) <= {log_format.name} and set(found.events["record_id"]) <= set(
-        found.records["record_id"])
-    made = assemble(found.events, found.declarations)
+    log_reading = reading(tmp_path, log_format.sample())
+    assert_accounted(log_reading)
+    assert log_reading.file.n_records == log_reading.records.height > 0 and log_reading.records["record_id"].is_unique().all()
+    assert log_reading.events.height + log_reading.declarations.height > 0
+    assert set(log_reading.events["format"]) <= {log_format.name} and set(log_reading.events["record_id"]) <= set(
+        log_reading.records["record_id"])
+    made = assemble(log_reading.events, log_reading.declarations)
     assert made.turns.select("session_id", "position").is_unique().all()
 
 
 @every
 def test_the_same_bytes_anywhere_and_packed_say_the_same(log_format: Format, tmp_path: Path) -> None:
-    held = log_format.sample()
-    first = reading(tmp_path, held)
-    again = reading(tmp_path, held, name="elsewhere.data")
+    content = log_format.sample()
+    first = reading(tmp_path, content)
+    again = reading(tmp_path, content, name="elsewhere.data")
     assert first.file.file_id == again.file.file_id
-    for other in (again, reading(tmp_path, gzip.compress(held), name="a.gz"),
-                  reading(tmp_path, zstandard.compress(held), name="a.zst")):
+    for other in (again, reading(tmp_path, gzip.compress(content), name="a.gz"),
+                  reading(tmp_path, zstandard.compress(content), name="a.zst")):
         assert other.file.format == log_format.name
-        assert told(first).equals(told(other)) and set(first.records["record_id"]) == set(other.records["record_id"])
+        assert event_rows(first).equals(event_rows(other)) and set(first.records["record_id"]) == set(
+            other.records["record_id"]
+        )
         assert first.declarations.drop("file_id", "service").equals(other.declarations.drop("file_id", "service"))
 
 
 @pytest.mark.parametrize("log_format", BY_LINE, ids=lambda each: each.name)
 def test_records_that_come_twice_keep_their_ids_apart(log_format: Format, tmp_path: Path) -> None:
     first = log_format.sample().splitlines(keepends=True)[0]
-    found = reading(tmp_path, first * 5, log_format.name)
-    assert found.records["record_id"].is_unique().all() and found.events["event_id"].is_unique().all()
+    log_reading = reading(tmp_path, first * 5, log_format.name)
+    assert log_reading.records["record_id"].is_unique().all() and log_reading.events["event_id"].is_unique().all()
 
 
 @every
 def test_a_cut_anywhere_costs_what_was_cut(log_format: Format, tmp_path: Path) -> None:
-    """A format of lines gives its whole lines and a verdict for the rest, a document one verdict; nothing else is lost."""
-    held, layout = log_format.sample(), HEADS[log_format.name].layout
-    first = held.find(b"\n") + 1
-    cuts = sorted(random.Random(len(held)).sample(range(1, len(held)), min(25, len(held) - 1)))
-    for cut in [*cuts, len(held) - 1]:
-        found = reading(tmp_path, held[:cut])
-        assert_accounted(found)
-        if log_format.whole or layout not in ("lines", "text") or (layout == "lines" and not 0 < first < len(held)):
-            same = held[:cut].strip() == held.strip()
-            assert same or left(found).height or layout in ("text", "table"), f"cut at {cut}: not a word of it"
-        elif cut >= first and found.file.format == log_format.name and layout == "lines":
-            _whole_lines(found, held[:cut], tmp_path, log_format)
+    """A format of lines gives its whole lines and a decision for the rest, a document one decision; nothing else is lost."""
+    content, layout = log_format.sample(), HEADS[log_format.name].layout
+    first = content.find(b"\n") + 1
+    cuts = sorted(random.Random(len(content)).sample(range(1, len(content)), min(25, len(content) - 1)))
+    for cut in [*cuts, len(content) - 1]:
+        log_reading = reading(tmp_path, content[:cut])
+        assert_accounted(log_reading)
+        if log_format.whole or layout not in ("lines", "text") or (layout == "lines" and not 0 < first < len(content)):
+            same = content[:cut].strip() == content.strip()
+            assert same or rejected_rows(log_reading).height or layout in ("text", "table"), f"cut at {cut}: not a word of it"
+        elif cut >= first and log_reading.file.format == log_format.name and layout == "lines":
+            _whole_lines(log_reading, content[:cut], tmp_path, log_format)
 
 
-def _whole_lines(found: Reading, held: bytes, tmp_path: Path, log_format: Format) -> None:
-    end = held.rfind(b"\n") + 1
-    whole = reading(tmp_path, held[:end], log_format.name, "whole")
+def _whole_lines(log_reading: Reading, log_bytes: bytes, tmp_path: Path, log_format: Format) -> None:
+    end = log_bytes.rfind(b"\n") + 1
+    whole = reading(tmp_path, log_bytes[:end], log_format.name, "whole")
     records = set(whole.records["record_id"])
-    assert records <= set(found.records["record_id"])
-    torn = set(found.records["record_id"]) - records
-    if torn and left(found).filter(reason="unreadable_record", line=1 + held.count(b"\n")).height:
-        assert told(whole).equals(told(found)), "the whole lines say what they say without the torn one"
+    assert records <= set(log_reading.records["record_id"])
+    torn = set(log_reading.records["record_id"]) - records
+    if torn and rejected_rows(log_reading).filter(reason="unreadable_record", line=1 + log_bytes.count(b"\n")).height:
+        assert event_rows(whole).equals(event_rows(log_reading)), "the whole lines say what they say without the torn one"
     else:
-        assert not torn or content.parsed(held[end:])[1] is None, "what is no whole record has a verdict"
+        assert not torn or content.parsed(log_bytes[end:])[1] is None, "what is no whole record has a decision"
 
 
 @pytest.mark.parametrize("log_format", OPEN_ENDED, ids=lambda each: each.name)
 def test_a_record_of_something_else_does_not_vanish(log_format: Format, tmp_path: Path) -> None:
-    held, layout = log_format.sample(), HEADS[log_format.name].layout
+    content, layout = log_format.sample(), HEADS[log_format.name].layout
     strange = {"lines": b'{"zz_unheard_of": {"deep": ["said nowhere else"]}}', "text": b"said nowhere else, by nobody"}
-    plain = reading(tmp_path, held.rstrip(b"\n") + b"\n", log_format.name)
-    found = reading(tmp_path, held.rstrip(b"\n") + b"\n" + strange[layout] + b"\n", log_format.name)
-    assert_accounted(found)
-    new = set(found.records["record_id"]) - set(plain.records["record_id"])
-    assert len(new) == 1 and new <= accounted_for(found)
+    plain = reading(tmp_path, content.rstrip(b"\n") + b"\n", log_format.name)
+    log_reading = reading(tmp_path, content.rstrip(b"\n") + b"\n" + strange[layout] + b"\n", log_format.name)
+    assert_accounted(log_reading)
+    new = set(log_reading.records["record_id"]) - set(plain.records["record_id"])
+    assert len(new) == 1 and new <= accounted_for(log_reading)
 
 
 @pytest.mark.parametrize("log_format", IN_JSON, ids=lambda each: each.name)
@@ -153,8 +155,8 @@ def test_a_record_of_something_else_does_not_vanish(log_format: Format, tmp_path
 def test_any_json_becomes_events_or_a_reject(log_format: Format, values: list[Any], document: bool,
                                              tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("any", numbered=True)
-    held = orjson.dumps(values) if document else b"\n".join(map(orjson.dumps, values))
-    assert_accounted(reading(folder, held, log_format.name))
+    content = orjson.dumps(values) if document else b"\n".join(map(orjson.dumps, values))
+    assert_accounted(reading(folder, content, log_format.name))
 
 
 @pytest.mark.parametrize("log_format", IN_TEXT, ids=lambda each: each.name)
@@ -205,7 +207,7 @@ FORMAT = Format(name="pond", claims=claims, read=read, rank=RANK,
 
 
 def installed(folder: Path, source: str) -> dict[str, str]:
-    """An environment in which somebody's package with the format `pond` is installed."""
+    """Return an environment in which somebody's package with the format `pond` is installed."""
     package = folder / "pond_format-1.0.dist-info"
     package.mkdir()
     (folder / "pond_format.py").write_text(source)

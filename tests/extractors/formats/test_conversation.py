@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from extractors.formats.conversation import Execution, Generation, tell
 from extractors.formats.envelope import Envelope
 from extractors.formats.format import Emit, LogRecord
-from extractors.formats.history import History
+from extractors.formats.history import PromptHistory
 
 RECORD = LogRecord("r" * 64, 1, None)
 
@@ -34,8 +34,8 @@ def story(generations: list[Generation], executions: list[Execution] = []) -> li
     return emit.events
 
 
-def generation(number: int, asked: list[Any] | History, *answer: dict[str, Any], **more: Any) -> Generation:
-    return Generation(RECORD, f"g{number}", number * 1000, number * 1000 + 500, asked=asked, answers=[list(answer)], **more)
+def generation(number: int, prompt: list[Any] | PromptHistory, *answer: dict[str, Any], **more: Any) -> Generation:
+    return Generation(RECORD, f"g{number}", number * 1000, number * 1000 + 500, prompt=prompt, answers=[list(answer)], **more)
 
 
 TURNS = st.lists(st.tuples(st.sampled_from(["say", "call", "think"]), st.text(max_size=3)), min_size=1, max_size=6)
@@ -44,30 +44,30 @@ TURNS = st.lists(st.tuples(st.sampled_from(["say", "call", "think"]), st.text(ma
 @given(turns=TURNS, whole=st.booleans(), linked=st.booleans(), seed=st.integers(0, 9))
 def test_whole_histories_in_any_order_tell_what_their_ends_tell(turns: list[Any], whole: bool, linked: bool, seed: int) -> None:
     """Each generation with all that came before, or with what is new alone, with or without the thoughts in it."""
-    generations, said, history = [], [message("system", "rules")], None
-    told: list[dict[str, Any]] = []
+    generations, texts, history = [], [message("system", "rules")], None
+    event_rows: list[dict[str, Any]] = []
     for number, (kind, text) in enumerate(turns, 1):
         new = [message("user", f"{number} {text}")] if kind != "call" else []
-        opening = [] if number > 1 else said[:1]
+        opening = [] if number > 1 else texts[:1]
         answer = [call(f"c{number}", arguments=f'{{"n":{number}}}')] if kind == "call" else [message("assistant", f"a{number}")]
         if kind == "think":
             answer.insert(0, {"kind": "reasoning", "role": "assistant", "content": "hm", "lossy": []})
-        said += new
-        history = History([*(said if history is None else new)], history)
-        asked = (history if linked else [*said]) if whole else [*opening, *new]
-        generations.append(generation(number, asked, *answer))
-        told += [*opening, *new, *answer]
-        said += [each for each in answer if each["kind"] != "reasoning" or number % 2]
-        history = History([each for each in answer if each["kind"] != "reasoning" or number % 2], history)
+        texts += new
+        history = PromptHistory([*(texts if history is None else new)], history)
+        prompt = (history if linked else [*texts]) if whole else [*opening, *new]
+        generations.append(generation(number, prompt, *answer))
+        event_rows += [*opening, *new, *answer]
+        texts += [each for each in answer if each["kind"] != "reasoning" or number % 2]
+        history = PromptHistory([each for each in answer if each["kind"] != "reasoning" or number % 2], history)
         if kind == "call":
-            said.append(result(f"c{number}", f"r{number}"))
-            history = History(said[-1:], history)
+            texts.append(result(f"c{number}", f"r{number}"))
+            history = PromptHistory(texts[-1:], history)
             if not whole and number < len(turns):
                 turns[number] = ("say", turns[number][1]) if turns[number][0] == "call" else turns[number]
     random.Random(seed).shuffle(generations)
     events = story(generations)
-    found = [(each["kind"], each["content"]) for each in events if each["kind"] in ("message", "reasoning")]
-    assert found == [(each["kind"], each["content"]) for each in told if each["kind"] != "call"]
+    rows = [(each["kind"], each["content"]) for each in events if each["kind"] in ("message", "reasoning")]
+    assert rows == [(each["kind"], each["content"]) for each in event_rows if each["kind"] != "call"]
     counted = [each["position"] for each in events if each["kind"] in ("message", "call", "result")]
     assert counted == list(range(len(counted)))
 

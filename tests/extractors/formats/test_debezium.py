@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extractors.formats.debezium import fields_of
-from extractors.formats.debezium_types import number
+from extractors.formats.debezium import fields_of, number
 from extractors.inventory import SourceFile
 from extractors.reading import Reading, read
 from extractors.sessions import assemble
@@ -63,9 +62,9 @@ def test_values_mean_what_their_schema_says() -> None:
     after = {"price": "AfQ=", "whole": encoded(-300), "long": encoded(12345678901234567890),
              "any": {"scale": 1, "value": "AfQ="}, "day": 20514,
              "at": 1772446548700001, "ms": 1772446548000, "text": "{}", "odd": "no base64!", "none": None}
-    found = images(wrapped(columns, before={"price": encoded(-1)}, after=after))
-    assert found["before"] == {"price": -0.01}
-    assert found["after"] == {
+    decoded_images = images(wrapped(columns, before={"price": encoded(-1)}, after=after))
+    assert decoded_images["before"] == {"price": -0.01}
+    assert decoded_images["after"] == {
         "price": 5.0, "whole": -300, "long": "1234567890123456.7890", "any": 50.0, "day": "2026-03-02",
         "at": "2026-03-02T10:15:48.700001", "ms": "2026-03-02T10:15:48", "text": "{}", "odd": "no base64!", "none": None}
 
@@ -78,18 +77,18 @@ def test_without_a_schema_values_stay_as_logged() -> None:
 @pytest.mark.parametrize("placeholder", ["__debezium_unavailable_value", "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ=="])
 def test_a_column_that_was_not_logged_is_never_read_as_a_value(placeholder: str) -> None:
     columns = [column("price", DECIMAL, scale="2")]
-    known = fields_of(wrapped(columns, before={"price": "AfQ="}, after={"price": placeholder}))
+    fields = fields_of(wrapped(columns, before={"price": "AfQ="}, after={"price": placeholder}))
     unknown = fields_of(wrapped(columns, before=None, after={"id": 1, "price": placeholder}))
-    assert known is not None and orjson.loads(known["value"])["after"] == {"price": 5.0} and known["lossy"] == []
+    assert fields is not None and orjson.loads(fields["value"])["after"] == {"price": 5.0} and fields["lossy"] == []
     assert unknown is not None and orjson.loads(unknown["value"])["after"] == {"id": 1}
     assert unknown["lossy"] == ["unchanged price"]
 
 
 @given(unscaled=st.integers(-(10**40), 10**40), scale=st.integers(-5, 30))
 def test_a_decimal_keeps_every_digit(unscaled: int, scale: int) -> None:
-    found = number(encoded(unscaled), scale)
-    assert Decimal(str(found)) == Decimal(f"{unscaled}e{-scale}")
-    assert orjson.loads(orjson.dumps(found)) == found
+    decoded = number(encoded(unscaled), scale)
+    assert Decimal(str(decoded)) == Decimal(f"{unscaled}e{-scale}")
+    assert orjson.loads(orjson.dumps(decoded)) == decoded
 
 
 def test_flattened_rows_and_messages(tmp_path: Path) -> None:
@@ -103,8 +102,8 @@ def test_flattened_rows_and_messages(tmp_path: Path) -> None:
     assert made.row_changes.filter(operation="create")["after"].item() == '{"id":1,"payload":{"a":1}}'
     assert made.row_changes.filter(operation="delete").select("before", "after").rows() == [('{"id":1}', None)]
     assert reading.events.filter(kind="log").select("tool", "content").rows() == [("audit", "hello")]
-    left = reading.verdicts.filter(~pl.col("kept")).sort("line")
-    assert left["reason"].to_list() == ["tombstone", "unsupported_operation"]
+    rejected = reading.decisions.filter(~pl.col("kept")).sort("line")
+    assert rejected["reason"].to_list() == ["tombstone", "unsupported_operation"]
 
 
 def test_what_a_broker_wraps_keeps_its_key_and_its_transaction(tmp_path: Path) -> None:

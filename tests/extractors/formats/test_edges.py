@@ -9,16 +9,16 @@ import polars as pl
 
 from extractors.inventory import SourceFile
 from extractors.reading import Reading, read
-from extractors.sessions import Sessions, assemble
+from extractors.sessions import AssembledSessions, assemble
 from tests.extractors.formats.accounts import accounted_for
 
 
-def edge(data: Path, name: str) -> tuple[Reading, Sessions]:
+def edge(data: Path, name: str) -> tuple[Reading, AssembledSessions]:
     reading = read(SourceFile(data / "format_samples/10_edge" / name, name))
     return reading, assemble(reading.events, reading.declarations)
 
 
-def calls(made: Sessions) -> pl.DataFrame:
+def calls(made: AssembledSessions) -> pl.DataFrame:
     return made.turns.filter(pl.col("kind") == "call")
 
 
@@ -28,16 +28,16 @@ def test_arguments_that_are_no_json_stay_as_logged(data: Path) -> None:
     assert call["arguments"] is None and call["arguments_raw"] == '{"order_id": "LN-1"' and call["content"] is None
     notes = orjson.loads(reading.events.filter(pl.col("kind") == "call")["lossy"].item())
     assert notes == ["args_parse_error", "finish_reason length"]
-    assert made.verdicts.filter(pl.col("subject") == call["turn_id"])["reason"].to_list() == ["unanswered_call"]
+    assert made.decisions.filter(pl.col("subject") == call["turn_id"])["reason"].to_list() == ["unanswered_call"]
 
 
 def test_results_nobody_asked_for_are_kept_and_flagged(data: Path) -> None:
     reading, made = edge(data, "openai_orphan_and_duplicate_results.jsonl")
     assert calls(made)["content"].to_list() == ['{"ok":1}']
     assert reading.events.filter(pl.col("kind") == "result").height == 3
-    left = made.verdicts.filter(~pl.col("kept"))
-    assert sorted(left["reason"]) == ["duplicate_result", "orphan_result"]
-    assert set(left["subject"]) <= set(reading.events["event_id"])
+    rejected = made.decisions.filter(~pl.col("kept"))
+    assert sorted(rejected["reason"]) == ["duplicate_result", "orphan_result"]
+    assert set(rejected["subject"]) <= set(reading.events["event_id"])
 
 
 def test_an_id_used_twice_answers_its_latest_call(data: Path) -> None:
@@ -65,8 +65,8 @@ def test_spans_sent_twice_and_spans_of_something_else(data: Path) -> None:
     [other] = reading.events.filter(pl.col("kind") == "log").to_dicts()
     assert (other["tool"], other["arguments"], other["latency_ms"]) == ("no end", '{"n":7,"empty":null}', None)
     assert set(reading.events["session_id"]) == {"trace:cfd97b81da970926d0c29e0e39ec7e2a"}, "hex digits in either case"
-    left = reading.verdicts.filter(~pl.col("kept"))
-    assert left.select("line", "reason").sort("line", "reason").rows() == [
+    rejected = reading.decisions.filter(~pl.col("kept"))
+    assert rejected.select("line", "reason").sort("line", "reason").rows() == [
         (2, "duplicate_span"), (2, "no_new_span"), (3, "no_new_span")]
 
 
@@ -76,8 +76,8 @@ def test_row_changes_with_snapshot_tombstone_and_unchanged_column(data: Path) ->
         ("snapshot", None, '{"id":1,"body":"x","amount":"AfQ="}'),
         ("update", None, '{"id":1,"amount":"AfQ="}'), ("delete", '{"id":1}', None)]
     assert reading.events["lossy"].to_list() == [None, '["unchanged body"]', None]
-    left = reading.verdicts.filter(~pl.col("kept")).sort("line")
-    assert left["reason"].to_list() == ["tombstone", "unsupported_operation"]
+    rejected = reading.decisions.filter(~pl.col("kept")).sort("line")
+    assert rejected["reason"].to_list() == ["tombstone", "unsupported_operation"]
 
 
 def test_a_truncated_table_is_no_change_of_a_row_and_stays_in_the_log(data: Path) -> None:
@@ -113,47 +113,47 @@ def test_an_abandoned_branch_is_no_turn_and_does_not_vanish(data: Path) -> None:
     assert record in accounted_for(reading)
 
 
-def test_a_torn_last_line_is_a_verdict(data: Path) -> None:
+def test_a_torn_last_line_is_a_decision(data: Path) -> None:
     reading, _ = edge(data, "claude_code_sidechain_compact_branch.jsonl")
-    left = reading.verdicts.filter(reason="unreadable_record")
-    assert left["line"].to_list() == [12] and not left["kept"].any()
+    rejected = reading.decisions.filter(reason="unreadable_record")
+    assert rejected["line"].to_list() == [12] and not rejected["kept"].any()
 
 
 def test_tool_calls_over_the_wire(data: Path) -> None:
     """A protocol error, a cancelled call and a batch; what the server asks in the other direction is no tool call."""
     reading, made = edge(data, "mcp_errors_cancel_batch.jsonl")
-    found = {(row["session_id"], row["tool"]): row for row in calls(made).to_dicts()}
-    assert sorted(found) == [("A", "nope"), ("B", "slow"), ("C", "a"), ("C", "b")]
-    assert found["A", "nope"]["is_error"] is True
-    assert "-32602" in found["A", "nope"]["content"] and "Unknown tool: nope" in found["A", "nope"]["content"]
-    assert found["B", "slow"]["content"] is None and found["B", "slow"]["is_error"] is None
-    assert "part 1" in found["C", "a"]["content"] and found["C", "b"]["content"] == "B"
-    assert found["C", "b"]["arguments"] == "{}" and found["C", "a"]["is_error"] is False
+    rows = {(row["session_id"], row["tool"]): row for row in calls(made).to_dicts()}
+    assert sorted(rows) == [("A", "nope"), ("B", "slow"), ("C", "a"), ("C", "b")]
+    assert rows["A", "nope"]["is_error"] is True
+    assert "-32602" in rows["A", "nope"]["content"] and "Unknown tool: nope" in rows["A", "nope"]["content"]
+    assert rows["B", "slow"]["content"] is None and rows["B", "slow"]["is_error"] is None
+    assert "part 1" in rows["C", "a"]["content"] and rows["C", "b"]["content"] == "B"
+    assert rows["C", "b"]["arguments"] == "{}" and rows["C", "a"]["is_error"] is False
     assert set(reading.records["record_id"]) <= accounted_for(reading), "cancellation and elicitation do not vanish"
 
 
 def test_lines_of_many_hands(data: Path) -> None:
     """Ten lines, of which three are the traceback of the one before them."""
     reading, _ = edge(data, "log_lines_mixed.log")
-    found = reading.events.sort("happened_at").to_dicts()
-    assert len(found) == 7, [each["content"] for each in found]
-    times = [each["happened_at"].strftime("%H:%M:%S.%f")[:12] for each in found]
+    rows = reading.events.sort("happened_at").to_dicts()
+    assert len(rows) == 7, [each["content"] for each in rows]
+    times = [each["happened_at"].strftime("%H:%M:%S.%f")[:12] for each in rows]
     assert times == ["09:15:00.500", "10:15:00.123", "10:15:01.250", "10:15:02.000", "10:15:03.000", "10:15:04.000",
                      "10:15:05.000"]
-    assert "ValueError: boom" in found[2]["content"] and "File \"x.py\"" in found[2]["content"]
-    assert [each["kind"] for each in found] == ["log", "log", "log", "log", "request", "log", "log"]
-    assert found[4]["tool"] == 'GET /a"b' and orjson.loads(found[4]["value"])["status"] == 200
-    assert found[4]["name"] in (None, "203.0.113.9"), "a dash says nothing"
-    assert "nested ecs" in found[3]["content"] and "no structured data" in found[6]["content"]
+    assert "ValueError: boom" in rows[2]["content"] and "File \"x.py\"" in rows[2]["content"]
+    assert [each["kind"] for each in rows] == ["log", "log", "log", "log", "request", "log", "log"]
+    assert rows[4]["tool"] == 'GET /a"b' and orjson.loads(rows[4]["value"])["status"] == 200
+    assert rows[4]["name"] in (None, "203.0.113.9"), "a dash says nothing"
+    assert "nested ecs" in rows[3]["content"] and "no structured data" in rows[6]["content"]
 
 
 def test_the_same_session_in_three_traces_and_a_completion_log(data: Path) -> None:
     names = ["05_providers/openai_chat_log.jsonl", "01_otlp/otlp_traces_semconv_1_41.jsonl",
              "01_otlp/otlp_traces_semconv_latest_structured.json", "01_otlp/otlp_traces_TRAP_protojson_base64_ids.jsonl"]
-    told = []
+    event_rows = []
     for name in names:
         reading = read(SourceFile(data / "format_samples" / name, name))
         turns = assemble(reading.events, reading.declarations).turns
-        told.append(turns.select("session_id", "position", "kind", "role", "tool", "arguments", "call_id").rows())
+        event_rows.append(turns.select("session_id", "position", "kind", "role", "tool", "arguments", "call_id").rows())
         assert reading.declarations.height == 4
-    assert told[0] == told[1] == told[2] == told[3] and len(told[0]) == 14
+    assert event_rows[0] == event_rows[1] == event_rows[2] == event_rows[3] and len(event_rows[0]) == 14

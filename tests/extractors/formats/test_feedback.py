@@ -25,7 +25,7 @@ def read_all(tmp_path: Path, content: bytes) -> Reading:
     return reading
 
 
-def told(reading: Reading) -> list[tuple[Any, ...]]:
+def feedback_rows(reading: Reading) -> list[tuple[Any, ...]]:
     return reading.events.select("kind", "session_id", "name", "value", "content").rows()
 
 
@@ -53,7 +53,7 @@ ROWS: list[tuple[dict[str, Any], list[tuple[Any, ...]]]] = [
 def test_rows_of_other_people(tmp_path: Path, row: dict[str, Any], expected: list[tuple[Any, ...]], layout: str) -> None:
     content = {"lines": orjson.dumps(row), "document": orjson.dumps([row], option=orjson.OPT_INDENT_2),
                "wrapped": orjson.dumps({"ratings": [row]}, option=orjson.OPT_INDENT_2)}[layout]
-    assert told(read_all(tmp_path, content)) == expected
+    assert feedback_rows(read_all(tmp_path, content)) == expected
 
 
 def test_tables(tmp_path: Path) -> None:
@@ -63,14 +63,14 @@ def test_tables(tmp_path: Path) -> None:
     writer.writerow(["t1", "2026-03-02", "9", "yes", "u"])
     writer.writerow(["t2", "", "", "", "u"])
     reading = read_all(tmp_path, out.getvalue().encode())
-    asked = 'Would, you "say" it was helpful'
-    assert told(reading) == [("feedback", "t1", "NPS", "9", None), ("feedback", "t1", asked, "yes", None)]
+    prompt = 'Would, you "say" it was helpful'
+    assert feedback_rows(reading) == [("feedback", "t1", "NPS", "9", None), ("feedback", "t1", prompt, "yes", None)]
     assert reading.events["happened_at"].dt.date().to_list() == [reading.events["happened_at"][0].date()] * 2
     assert reading.events["lossy"].to_list() == ['["User ID u"]'] * 2
-    assert reading.verdicts.filter(~pl.col("kept")).select("reason", "line").rows() == [("incomplete_feedback", 3)]
+    assert reading.decisions.filter(~pl.col("kept")).select("reason", "line").rows() == [("incomplete_feedback", 3)]
     parquet = tmp_path / "opinions.parquet"
     pl.DataFrame({"session_id": ["a"], "csat": [5]}).write_parquet(parquet)
-    assert told(read(SourceFile(parquet, parquet.name))) == [("feedback", "a", "csat", "5", None)]
+    assert feedback_rows(read(SourceFile(parquet, parquet.name))) == [("feedback", "a", "csat", "5", None)]
 
 
 def test_the_sample(data: Path) -> None:
@@ -90,9 +90,9 @@ def test_the_real_feedback(data: Path, folder: str, names: tuple[str, str]) -> N
     for path in sorted((data / folder / "feedback").iterdir()):
         rows = list(csv.DictReader(path.open(encoding="utf-8", newline="")))
         reading = read(SourceFile(path, path.name))
-        found = reading.events.select("session_id", "name", "value").rows()
-        assert found == [(row["session_id"], row[names[0]], row[names[1]]) for row in rows if row[names[1]]]
-        assert set(reading.events["kind"]) == {"feedback"} and reading.events["lossy"].null_count() == len(found)
+        read_rows = reading.events.select("session_id", "name", "value").rows()
+        assert read_rows == [(row["session_id"], row[names[0]], row[names[1]]) for row in rows if row[names[1]]]
+        assert set(reading.events["kind"]) == {"feedback"} and reading.events["lossy"].null_count() == len(read_rows)
 
 
 OTHERS: list[dict[str, Any]] = [
@@ -106,5 +106,5 @@ OTHERS: list[dict[str, Any]] = [
 def test_what_is_something_else(row: dict[str, Any]) -> None:
     head = Head("lines", [row])
     assert not FORMAT.claims(head)
-    found = recognise(head)
-    assert found is None or found.name != "feedback"
+    log_format = recognise(head)
+    assert log_format is None or log_format.name != "feedback"

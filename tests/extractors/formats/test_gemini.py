@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extractors.formats.gemini import FORMAT, parts
-from tests.extractors.formats.provider_reading import JSON, damaged, left, log, nothing_vanishes, said
+from tests.extractors.formats.provider_reading import JSON, damaged, log, nothing_vanishes, rejected_reasons, spoken_turns
 
 USER = {"role": "user", "parts": [{"text": "where?"}]}
 
@@ -26,7 +26,7 @@ def test_calls_without_ids_are_paired_by_name_and_order(tmp_path: Path) -> None:
                {"functionResponse": {"name": "find", "response": {"id": 2}}}]
     history = [USER, {"role": "model", "parts": calls}, {"role": "user", "parts": results}]
     _, made = log(tmp_path, [exchange([USER], [calls]), exchange(history, [[{"text": "done"}]])])
-    assert said(made) == [("user", "where?"), ("find", "one"), ("find", '{"id":2}'), ("ask", '{"error":"no","code":4}'),
+    assert spoken_turns(made) == [("user", "where?"), ("find", "one"), ("find", '{"id":2}'), ("ask", '{"error":"no","code":4}'),
                           ("assistant", "done")]
     assert made.turns.filter(kind="call").select("arguments", "is_error").rows() == [
         ('{"id":1}', False), ('{"id":2}', False), ("{}", True)]
@@ -37,7 +37,7 @@ def test_snake_case_thoughts_and_candidates(tmp_path: Path) -> None:
         "prompt_token_count": 10, "candidates_token_count": 3, "thoughts_token_count": 4, "cached_content_token_count": 6})
     record["request"]["system_instruction"] = {"parts": [{"text": "be kind"}]}
     reading, made = log(tmp_path, [record])
-    assert said(made) == [("system", "be kind"), ("user", "where?"), ("assistant", "A")]
+    assert spoken_turns(made) == [("system", "be kind"), ("user", "where?"), ("assistant", "A")]
     assert reading.events.select("kind", "content").rows()[2:] == [("reasoning", "hm"), ("message", "A"), ("message", "B")]
     [usage] = reading.events["usage"].drop_nulls()
     assert orjson.loads(usage) == {"input_tokens": 10, "output_tokens": 7, "cached_tokens": 6, "reasoning_tokens": 4}
@@ -49,7 +49,7 @@ def test_a_stream_of_partial_responses(tmp_path: Path, as_text: bool) -> None:
     pieces[-1]["candidates"][0]["finishReason"] = "MAX_TOKENS"
     stream = "".join(f"data: {orjson.dumps(each).decode()}\r\n\r\n" for each in pieces) if as_text else pieces
     reading, made = log(tmp_path, [{"request": {"contents": [USER]}, "response": stream}])
-    assert said(made)[-1] == ("assistant", "here")
+    assert spoken_turns(made)[-1] == ("assistant", "here")
     assert reading.events["lossy"].to_list()[-1] == '["finish_reason length"]'
 
 
@@ -65,17 +65,17 @@ def test_declared_types_are_those_of_json_schema(tmp_path: Path) -> None:
 def test_blocked_and_empty_answers_leave_what_was_asked(tmp_path: Path) -> None:
     blocked = {"request": {"contents": [USER]}, "response": {"promptFeedback": {"blockReason": "SAFETY"}}}
     reading, made = log(tmp_path, [blocked, {"request": {"contents": []}}])
-    assert said(made) == [("user", "where?")] and left(reading) == ["no_contents"]
+    assert spoken_turns(made) == [("user", "where?")] and rejected_reasons(reading) == ["no_contents"]
     assert "SAFETY" in reading.events.filter(kind="log")["content"].item()
 
 
 def test_code_that_ran_and_files_that_were_shown() -> None:
-    found = parts({"role": "model", "parts": [
+    rows = parts({"role": "model", "parts": [
         {"executableCode": {"language": "PYTHON", "code": "1"}}, {"codeExecutionResult": {"outcome": "OUTCOME_FAILED"}},
         {"inline_data": {"mime_type": "image/png", "data": "aGk="}}, {"new": 1}]})
-    assert [each["kind"] for each in found] == ["call", "result", "message", "log"]
-    assert found[0]["tool"] == found[1]["tool"] and found[1]["is_error"] is True
-    assert found[2]["lossy"][0].startswith("part inlineData sha256:")
+    assert [each["kind"] for each in rows] == ["call", "result", "message", "log"]
+    assert rows[0]["tool"] == rows[1]["tool"] and rows[1]["is_error"] is True
+    assert rows[2]["lossy"][0].startswith("part inlineData sha256:")
 
 
 @given(value=JSON, place=st.lists(st.integers(0, 7), min_size=1, max_size=7))

@@ -13,10 +13,10 @@ from extractors.inventory import SourceFile
 from extractors.reading import Reading, read
 
 
-def entry(method: str = "GET", url: str = "https://shop.example/api/a", asked: Any = None, answered: Any = None,
+def entry(method: str = "GET", url: str = "https://shop.example/api/a", prompt: Any = None, answered: Any = None,
           **fields: Any) -> dict[str, Any]:
     return {"startedDateTime": "2026-03-02T11:15:00.000+01:00", "time": 12.5,
-            "request": {"method": method, "url": url, "headers": [], **(asked or {})},
+            "request": {"method": method, "url": url, "headers": [], **(prompt or {})},
             "response": {"status": 200, "headers": [], "content": {}, **(answered or {})}, **fields}
 
 
@@ -29,7 +29,7 @@ def read_all(tmp_path: Path, *entries: dict[str, Any]) -> Reading:
 
 
 def column(reading: Reading, name: str, kind: str = "request") -> list[Any]:
-    """A column of JSON, as values."""
+    """Return a column of JSON, as values."""
     return [orjson.loads(text) for text in reading.events.filter(kind=kind)[name]]
 
 
@@ -37,14 +37,14 @@ def test_bodies_are_the_values_that_they_spell(tmp_path: Path) -> None:
     spelled = base64.b64encode('{"café":1}'.encode()).decode()
     reading = read_all(
         tmp_path,
-        entry("POST", asked={"postData": {"mimeType": "application/json", "text": '{"n": 1}'}},
+        entry("POST", prompt={"postData": {"mimeType": "application/json", "text": '{"n": 1}'}},
               answered={"content": {"mimeType": "application/json", "text": spelled, "encoding": "base64"}}),
-        entry("POST", asked={"postData": {"mimeType": "application/x-www-form-urlencoded", "text": "a=1&b=&a=2"}},
+        entry("POST", prompt={"postData": {"mimeType": "application/x-www-form-urlencoded", "text": "a=1&b=&a=2"}},
               answered={"content": {"mimeType": "image/png", "text": "iVBORw0KGgo=", "encoding": "base64"}}),
-        entry("POST", asked={"postData": {"mimeType": "multipart/form-data", "params": [
+        entry("POST", prompt={"postData": {"mimeType": "multipart/form-data", "params": [
             {"name": "file", "fileName": "x.pdf"}, {"name": "note", "value": "hi"}]}},
               answered={"content": {"mimeType": "text/event-stream", "text": "data: {}\n\n"}}),
-        entry("PUT", asked={"postData": {"mimeType": "application/json", "text": "{torn"}}, answered={"content": {"size": 9}}))
+        entry("PUT", prompt={"postData": {"mimeType": "application/json", "text": "{torn"}}, answered={"content": {"size": 9}}))
     assert [each.get("body") for each in column(reading, "arguments")] == [
         {"n": 1}, {"a": ["1", "2"], "b": ""}, {"file": "x.pdf", "note": "hi"}, "{torn"]
     assert [each.get("body") for each in column(reading, "value")] == [{"café": 1}, "iVBORw0KGgo=", "data: {}\n\n", None]
@@ -54,7 +54,7 @@ def test_bodies_are_the_values_that_they_spell(tmp_path: Path) -> None:
 def test_query_host_headers_and_time(tmp_path: Path) -> None:
     headers = [{"name": "X-Session-Id", "value": "s1"}, {"name": "X-Tool-Call-Id", "value": "c1"},
                {"name": "X-User-Id", "value": "ann"}]
-    reading = read_all(tmp_path, entry(url="https://shop.example/api/a%20b?x=1&x=2#top", asked={"headers": headers},
+    reading = read_all(tmp_path, entry(url="https://shop.example/api/a%20b?x=1&x=2#top", prompt={"headers": headers},
                                        answered={"headers": [{"name": "x-request-id", "value": "r1"}]}))
     [event] = reading.events.to_dicts()
     assert event["tool"] == "GET /api/a%20b" and orjson.loads(event["arguments"]) == {"query": {"x": ["1", "2"]}}
@@ -77,4 +77,4 @@ def test_parts_of_pages_are_log_lines_and_nothing_vanishes(tmp_path: Path) -> No
     assert [each["status"] for each in column(reading, "value")] == [200, 200, None, 200, 200]
     assert 'no answer net::ERR' in (reading.events["lossy"].to_list()[5] or "")
     assert reading.events["latency_ms"].to_list()[-1] is None
-    assert reading.verdicts.filter(~pl.col("kept"))["reason"].to_list() == ["malformed_record"]
+    assert reading.decisions.filter(~pl.col("kept"))["reason"].to_list() == ["malformed_record"]

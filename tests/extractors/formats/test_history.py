@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extractors.formats.history import Histories, History
+from extractors.formats.history import Histories, PromptHistory
 
 MESSAGES = st.lists(st.dictionaries(st.sampled_from(["role", "content"]), st.text(max_size=4), min_size=1), max_size=6)
 
@@ -18,7 +18,7 @@ def parts_of(message: Any) -> list[dict[str, Any]]:
     return [{"kind": kind, "role": message.get("role"), "content": message.get("content"), "lossy": []}]
 
 
-def parts(history: History) -> list[dict[str, Any]]:
+def parts(history: PromptHistory) -> list[dict[str, Any]]:
     return [part for _, part in history.beyond(0)]
 
 
@@ -29,16 +29,16 @@ def test_any_sequence_of_inputs_reads_as_each_alone(inputs: list[list[Any]], cut
     for number, new in enumerate(inputs):
         before = [*before[:cut[number] if number < len(cut) else None], *new]
         logged = json.dumps(before, separators=(", ", ": ") if spaced else (",", ":")) if text else [*before]
-        found = histories.of("s", logged, parts_of)
-        assert found is not None
+        history = histories.of("s", logged, parts_of)
+        assert history is not None
         alone = [part for message in before for part in parts_of(message)]
-        assert parts(found) == alone and found.n_parts == len(alone)
-        assert [i for i, _ in found.beyond(0)] == list(range(len(alone)))
+        assert parts(history) == alone and history.n_parts == len(alone)
+        assert [i for i, _ in history.beyond(0)] == list(range(len(alone)))
         printed = [part for part in alone if part["kind"] != "reasoning"]
-        assert found.n_prints == len(printed)
-        for n_known in range(1, found.n_prints + 1):
-            left = [part for _, part in found.beyond(n_known) if part["kind"] != "reasoning"]
-            assert left == printed[n_known:]
+        assert history.n_prints == len(printed)
+        for n_known in range(1, history.n_prints + 1):
+            rejected = [part for _, part in history.beyond(n_known) if part["kind"] != "reasoning"]
+            assert rejected == printed[n_known:]
 
 
 def test_a_growing_history_is_read_once() -> None:
@@ -48,13 +48,13 @@ def test_a_growing_history_is_read_once() -> None:
         read.append(message["content"])
         return parts_of(message)
 
-    said = [{"role": "user", "content": f"{number}"} for number in range(50)]
+    text = [{"role": "user", "content": f"{number}"} for number in range(50)]
     last = None
     for size in range(1, 51):
-        last = histories.of("s", json.dumps(said[:size]), watched)
+        last = histories.of("s", json.dumps(text[:size]), watched)
     assert read == [f"{number}" for number in range(50)] and last is not None and last.n_parts == 50
-    assert histories.of("s", json.dumps(said), watched) is last, "the same text is the same history"
-    branch = histories.of("s", json.dumps([*said[:30], {"role": "user", "content": "else"}]), watched)
+    assert histories.of("s", json.dumps(text), watched) is last, "the same text is the same history"
+    branch = histories.of("s", json.dumps([*text[:30], {"role": "user", "content": "else"}]), watched)
     assert branch is not None and branch.n_parts == 31 and read[50:] == ["else"], "an earlier state is gone on from"
 
 
@@ -74,5 +74,5 @@ def test_two_openings_are_two_histories_and_torn_text_is_none() -> None:
 def test_values_that_are_no_messages_break_nothing() -> None:
     histories = Histories()
     for logged in ("[]", " [ ] ", "[]", '{"content": "x"}', "7", '["x"]'[:0] + "null", [], [{"content": "a"}]):
-        found = histories.of("s", logged, parts_of)
-        assert found is not None and found.n_parts == ('"x"' in str(logged) or "a" in str(logged))
+        history = histories.of("s", logged, parts_of)
+        assert history is not None and history.n_parts == ('"x"' in str(logged) or "a" in str(logged))

@@ -32,15 +32,15 @@ def test_what_is_no_time_and_the_zero_and_the_end_of_clocks(value: Any) -> None:
 
 @given(st.one_of(st.text(), st.integers(), st.floats(), st.datetimes().map(datetime.isoformat)))
 def test_an_instant_is_always_a_date_that_can_be_written(value: Any) -> None:
-    found = microseconds(value)
-    assert found is None or 1970 <= datetime.fromtimestamp(found // 1_000_000, UTC).year <= 9999
+    instant_us = microseconds(value)
+    assert instant_us is None or 1970 <= datetime.fromtimestamp(instant_us // 1_000_000, UTC).year <= 9999
 
 
 @given(st.integers(1, 4_000_000_000_000_000), st.floats() | st.integers(-10**30, 10**30))
 def test_an_instant_less_a_duration_is_an_instant(instant: int, milliseconds: float) -> None:
-    found = earlier(instant, milliseconds)
-    assert 0 < found < 253_402_300_800_000_000
-    assert found == instant or abs(found - (instant - round(milliseconds * 1000))) <= 1
+    instant_us = earlier(instant, milliseconds)
+    assert 0 < instant_us < 253_402_300_800_000_000
+    assert instant_us == instant or abs(instant_us - (instant - round(milliseconds * 1000))) <= 1
 
 
 def test_a_duration_longer_than_time_itself_is_ignored() -> None:

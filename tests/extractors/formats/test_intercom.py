@@ -36,10 +36,10 @@ def test_parts(tmp_path: Path) -> None:
     reading = read_all(tmp_path, conversation(
         part("assignment", None, "admin"), part("note", "<p>rude customer</p>", "admin"), picture,
         part("close", "<p>Bye &amp; thanks</p>", "bot"), contacts={"contacts": [{"id": "c", "external_id": "ann"}]}))
-    said = reading.events.filter(kind="message")
-    assert said.select("role", "content", "position", "name").rows() == [
+    text = reading.events.filter(kind="message")
+    assert text.select("role", "content", "position", "name").rows() == [
         ("user", "Hello", 0, "ann"), ("assistant", "see", 1, "ann"), ("assistant", "Bye & thanks", 2, "ann")]
-    assert said["lossy"].to_list() == [None, '["img x.png","attachment https://x/a.pdf"]', None]
+    assert text["lossy"].to_list() == [None, '["img x.png","attachment https://x/a.pdf"]', None]
     assert reading.events.filter(kind="log").select("tool", "content").rows() == [
         ("assignment", None), ("note", "rude customer")]
     assert set(reading.events["session_id"]) == {"215"}
@@ -69,6 +69,6 @@ def test_lists_webhooks_and_parts_that_were_left_out(tmp_path: Path) -> None:
     many = [conversation(), {**short, "id": "2"}, {"id": 3}]
     listed = read_all(tmp_path, {"type": "conversation.list", "conversations": many})
     assert set(listed.events["session_id"]) == {"215", "2", "3"}
-    assert listed.verdicts.filter(~pl.col("kept"))["reason"].to_list() == ["parts_left_out"]
+    assert listed.decisions.filter(~pl.col("kept"))["reason"].to_list() == ["parts_left_out"]
     hook = read_all(tmp_path, {"type": "notification_event", "topic": "conversation.closed", "data": {"item": conversation()}})
     assert hook.events.filter(kind="message")["content"].to_list() == ["Hello"]

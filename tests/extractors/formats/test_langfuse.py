@@ -13,10 +13,10 @@ import pytest
 
 from extractors.formats import named, recognise
 from extractors.sessions import assemble
-from tests.extractors.formats.platforms import events, head, reading_of, reasons, story, told
+from tests.extractors.formats.platforms import events, head, read_platform_log, reading_of, reasons, story
 
 CUT = "<truncated due to size exceeding limit>"
-ASKED = [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}]
+PROMPT = [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}]
 CALL = {"role": "assistant", "content": None, "tool_calls": [
     {"id": "c1", "type": "function", "function": {"name": "look_up", "arguments": '{"a":1}'}}]}
 
@@ -29,16 +29,16 @@ def observation(number: int, kind: str, given: Any = "", answer: Any = "", **fie
 
 
 def test_rows_exported_again_count_as_updated_last() -> None:
-    early = observation(1, "GENERATION", ASKED, "", updated_at="2026-03-02 10:00:01.000000")
+    early = observation(1, "GENERATION", PROMPT, "", updated_at="2026-03-02 10:00:01.000000")
     late = {**early, "output": "done", "updated_at": "2026-03-02 10:00:09.000000"}
     for rows in ((early, late), (late, early)):
-        emit = told("langfuse", *rows)
+        emit = read_platform_log("langfuse", *rows)
         assert story(emit) == [("system", "s"), ("user", "q"), ("assistant", "done")]
         assert reasons(emit) == ["replaced_span"]
 
 
 def test_old_sdks_log_tools_as_spans() -> None:
-    emit = told("langfuse", observation(1, "GENERATION", ASKED, CALL),
+    emit = read_platform_log("langfuse", observation(1, "GENERATION", PROMPT, CALL),
                 observation(2, "SPAN", {"a": 1}, "found", name="look_up", level="ERROR", status_message="late"),
                 observation(3, "SPAN", "x", "y", name="rank"))
     assert story(emit)[-2:] == [("look_up", '{"a":1}'), ("-", "found", True)]
@@ -48,19 +48,19 @@ def test_old_sdks_log_tools_as_spans() -> None:
 
 
 def test_a_cut_off_input_is_no_message_and_an_answer_that_is_absent_is_not_empty() -> None:
-    torn = orjson.dumps(ASKED).decode()[:-20]
-    emit = told("langfuse", observation(1, "GENERATION", torn, "done"))
+    torn = orjson.dumps(PROMPT).decode()[:-20]
+    emit = read_platform_log("langfuse", observation(1, "GENERATION", torn, "done"))
     assert story(emit) == [("assistant", "done")] and reasons(emit) == ["torn_content"]
     assert events(emit, "log")[0]["content"] == torn and events(emit, "log")[0]["lossy"] == ["truncated"]
-    for answer, said, note in (("", None, "content not captured"), ({"role": "assistant", "content": ""}, "", None),
+    for answer, text, note in (("", None, "content not captured"), ({"role": "assistant", "content": ""}, "", None),
                                (CUT, CUT, "truncated"),
                                ("[REDACTED]", "[REDACTED]", "masked")):
-        emit = told("langfuse", observation(1, "GENERATION", ASKED, answer))
-        assert story(emit)[-1] == ("assistant", said)
+        emit = read_platform_log("langfuse", observation(1, "GENERATION", PROMPT, answer))
+        assert story(emit)[-1] == ("assistant", text)
         assert emit.events[2]["lossy"] == ([note] if note else [])
 
 
-@pytest.mark.parametrize(("stated", "found"), [
+@pytest.mark.parametrize(("stated", "expected"), [
     ({"input": 10, "output": 5, "total": 15, "input_cached_tokens": 4},
      {"input_tokens": 10, "output_tokens": 5, "cached_tokens": 4}),
     ({"input": 6, "output": 5, "total": 15, "input_cached_tokens": 4},
@@ -68,16 +68,16 @@ def test_a_cut_off_input_is_no_message_and_an_answer_that_is_absent_is_not_empty
     ({"input": 3, "output": 7, "total": 12, "output_reasoning": 2},
      {"input_tokens": 3, "output_tokens": 9, "reasoning_tokens": 2}),
     ({}, None), ({"input": "many"}, None)])
-def test_cached_and_reasoning_tokens_are_inside_the_counts(stated: Any, found: Any) -> None:
-    emit = told("langfuse", observation(1, "GENERATION", ASKED, "done", usage_details=stated))
+def test_cached_and_reasoning_tokens_are_inside_the_counts(stated: Any, expected: Any) -> None:
+    emit = read_platform_log("langfuse", observation(1, "GENERATION", PROMPT, "done", usage_details=stated))
     usage = next(row.get("usage") for row in emit.events if row["content"] == "done")
-    assert (orjson.loads(usage) if usage else None) == found
+    assert (orjson.loads(usage) if usage else None) == expected
 
 
 def test_wrappers_of_one_answer_count_once_and_fill_each_other() -> None:
-    emit = told("langfuse",
+    emit = read_platform_log("langfuse",
                 observation(1, "GENERATION", "", CALL, id="outer", usage_details={"input": 5, "output": 1, "total": 6}),
-                observation(2, "GENERATION", ASKED, "", parent_observation_id="outer",
+                observation(2, "GENERATION", PROMPT, "", parent_observation_id="outer",
                             usage_details={"input": 5, "output": 1, "total": 6}))
     assert story(emit) == [("system", "s"), ("user", "q"), ("look_up", '{"a":1}')]
     assert sum(orjson.loads(row["usage"])["input_tokens"] for row in emit.events if row.get("usage")) == 5
@@ -88,10 +88,16 @@ def test_a_trace_of_which_only_the_root_was_captured() -> None:
              "output": "done", "scores": [{"id": "x", "name": "good", "value": 0, "stringValue": "no", "dataType": "BOOLEAN",
                                            "timestamp": "2026-03-02T10:05:00Z", "source": "API"}],
              "observations": [{"id": "o", "traceId": "t", "type": "SPAN", "name": "a", "startTime": "2026-03-02T10:00:00Z"}]}
-    emit = told("langfuse", trace)
+    emit = read_platform_log("langfuse", trace)
     assert story(emit) == [("user", "q"), ("assistant", "done")]
     [opinion] = events(emit, "feedback")
     assert (opinion["session_id"], opinion["value"], opinion["call_id"], opinion["tool"]) == ("s", "no", "t", "API")
+
+
+def test_a_trace_that_is_rejected_tells_no_part_of_itself() -> None:
+    emit = read_platform_log("langfuse", {"id": "t", "timestamp": "2026-03-02T10:00:00Z", "name": "turn", "sessionId": "s",
+                                          "input": '"q"', "output": "done", "observations": [], "scores": -1.5})
+    assert (emit.events, [reason for _, reason, _ in emit.rejects]) == ([], ["malformed_record"])
 
 
 def test_csv_and_jsonl_tell_the_same(data: Path) -> None:
@@ -116,9 +122,9 @@ def test_scores_of_the_api_come_by_the_page() -> None:
                       "observationId": "o", "timestamp": "2026-03-02T10:00:00Z", "source": "ANNOTATION"},
                      {"id": "2", "name": "stars", "value": 4, "dataType": "NUMERIC", "sessionId": "s"},
                      {"id": "3", "name": "run", "value": 1, "dataType": "NUMERIC", "datasetRunId": "d"}], "meta": {"page": 1}}
-    found = recognise(head(page))
-    assert found is named("langfuse_scores")
-    rows = told("langfuse_scores", page).events
+    log_format = recognise(head(page))
+    assert log_format is named("langfuse_scores")
+    rows = read_platform_log("langfuse_scores", page).events
     assert [(row["session_id"], row["value"], row["call_id"]) for row in rows] == [("trace:t", "rude", "o"), ("s", "4", None)]
 
 

@@ -15,8 +15,8 @@ from pydantic import ValidationError
 from extractors.configuration import Source, load
 from extractors.formats import Emit, LogRecord, named
 from extractors.formats.envelope import Envelope
+from extractors.formats.mapped import RecordScope
 from extractors.formats.mapped_words import failed, kind_of, role_of, went_well
-from extractors.formats.scope import Scope
 from extractors.inventory import SourceFile
 from extractors.reading import Reading, read
 from extractors.sessions import assemble
@@ -29,31 +29,35 @@ def mapped(folder: Path, rows: list[Any], **fields: Any) -> Reading:
     return read(SourceFile(path, path.name, Source(fields=fields, format="mapped")))
 
 
-def told(found: Reading, *columns: str) -> list[tuple[Any, ...]]:
-    return found.events.select(columns).rows()
+def event_rows(log_reading: Reading, *columns: str) -> list[tuple[Any, ...]]:
+    return log_reading.events.select(columns).rows()
 
 
-@pytest.mark.parametrize(("path", "found"), [
+@pytest.mark.parametrize(("path", "expected"), [
     ("a", {"b": [10, {"c": 3}]}), ("a.b.0", 10), ("a.b.1.c", 3), ("x.y", "dotted"), ("text.inner", True), ("=a", "a"),
     ("no|a.b.0", 10), ("empty|a.b.0", 10), ("a.b.7", None), ("^.outer", "around"), ("a.no", None), ("no|empty", ""),
     ("z.y.w", 5)])
-def test_paths(path: str, found: Any) -> None:
+def test_paths(path: str, expected: Any) -> None:
     value = {"a": {"b": [10, {"c": 3}]}, "x.y": "dotted", "text": '{"inner": true}', "empty": "", "z": {"y.w": 5}}
-    assert Scope((value, {"outer": "around"}), "").get(path) == found
+    assert RecordScope((value, {"outer": "around"}), "").get(path) == expected
 
 
 def test_lists_on_the_way_to_a_list_are_walked() -> None:
     value = {"threads": [{"m": [1, 2]}, {"m": '[3]'}, {"m": None}, 7]}
-    scopes = list(Scope((value,), "").each("threads.m"))
+    scopes = list(RecordScope((value,), "").each("threads.m"))
     assert [(scope.values[0], scope.place) for scope in scopes] == [(1, "/0/0"), (2, "/0/1"), (3, "/1/0")]
     assert scopes[2].values[1] == {"m": "[3]"}
-    assert [scope.values[0] for scope in Scope(([4, 5],), "").each(".")] == [4, 5]
+    assert [scope.values[0] for scope in RecordScope(([4, 5],), "").each(".")] == [4, 5]
 
 
 def test_words_of_the_configuration_come_first(tmp_path: Path) -> None:
     rows = [{"s": 1, "who": "agent", "t": "hello"}, {"s": 1, "who": "Zed", "t": "bye"}, {"s": 1, "who": "nobody", "t": "?"}]
-    found = mapped(tmp_path, rows, session_id="s", role="who", content="t", roles={"agent": "user", "Zed": "assistant"})
-    assert told(found, "role", "session_id", "position") == [("user", "1", 0), ("assistant", "1", 1), ("nobody", "1", 2)]
+    log_reading = mapped(tmp_path, rows, session_id="s", role="who", content="t", roles={"agent": "user", "Zed": "assistant"})
+    assert event_rows(log_reading, "role", "session_id", "position") == [
+        ("user", "1", 0),
+        ("assistant", "1", 1),
+        ("nobody", "1", 2),
+    ]
 
 
 @pytest.mark.parametrize(("word", "role", "kind"), [
@@ -82,9 +86,9 @@ def test_a_call_and_its_result_in_one_record_or_in_two(tmp_path: Path) -> None:
     assert (result["happened_at"] - call["happened_at"]).total_seconds() == 2.5
     two = mapped(tmp_path, [{"k": "call", "fn": "f", "in": {"a": 1}}, {"k": "result", "fn": "f", "out": [{"b": 2}]}],
                  kind="k", **fields)
-    assert told(two, "kind", "content", "is_error") == [("call", None, None), ("result", '[{"b":2}]', None)]
+    assert event_rows(two, "kind", "content", "is_error") == [("call", None, None), ("result", '[{"b":2}]', None)]
     bad = mapped(tmp_path, [{"fn": "f", "in": "not JSON"}], **fields)
-    assert told(bad, "arguments")[0] == ("not JSON",) and "args_parse_error" in bad.events["lossy"][0]
+    assert event_rows(bad, "arguments")[0] == ("not JSON",) and "args_parse_error" in bad.events["lossy"][0]
 
 
 def test_order_is_stated_or_of_time_or_of_the_file(tmp_path: Path) -> None:
@@ -92,64 +96,73 @@ def test_order_is_stated_or_of_time_or_of_the_file(tmp_path: Path) -> None:
             {"t": "b", "at": "2026-03-02T10:00:00Z", "n": 2}]
 
     def order(**fields: str) -> list[str]:
-        found = mapped(tmp_path, rows, content="t", role="=user", **fields).events.sort("position")
-        return found["content"].to_list()
+        log_reading = mapped(tmp_path, rows, content="t", role="=user", **fields).events.sort("position")
+        return log_reading["content"].to_list()
     assert order() == ["c", "a", "b"] and order(time="at") == ["a", "b", "c"]
     assert order(time="at", position="n") == ["c", "b", "a"]
 
 
 def test_a_session_goes_on_in_the_next_file(tmp_path: Path) -> None:
-    for day, said in enumerate(["one thing", "another thing"]):
-        rows = [{"s": "x", "t": f"{said} {i}", "r": "user", "at": f"2026-03-0{day + 1}T10:00:0{i}Z"} for i in range(3)]
+    for day, text in enumerate(["one thing", "another thing"]):
+        rows = [{"s": "x", "t": f"{text} {i}", "r": "user", "at": f"2026-03-0{day + 1}T10:00:0{i}Z"} for i in range(3)]
         (tmp_path / f"{day}.jsonl").write_text("\n".join(map(json.dumps, rows)))
     source = Source(fields={"session_id": "s", "content": "t", "role": "r", "time": "at"})
-    found = [read(SourceFile(path, path.name, source)).events for path in sorted(tmp_path.glob("*.jsonl"))]
-    made = assemble(pl.concat(found))
+    read_rows = [read(SourceFile(path, path.name, source)).events for path in sorted(tmp_path.glob("*.jsonl"))]
+    made = assemble(pl.concat(read_rows))
     assert made.sessions["session_id"].to_list() == ["x"] and made.turns["content"].to_list() == [
-        f"{said} {i}" for said in ("one thing", "another thing") for i in range(3)]
+        f"{text} {i}" for text in ("one thing", "another thing") for i in range(3)]
 
 
 def test_records_that_hold_nothing_of_it_stay(tmp_path: Path) -> None:
-    found = mapped(tmp_path, [{"t": "hi"}, {"other": 1}, 7, [], {"messages": []}], content="t", messages="list")
-    assert told(found, "kind", "content") == [
+    log_reading = mapped(tmp_path, [{"t": "hi"}, {"other": 1}, 7, [], {"messages": []}], content="t", messages="list")
+    assert event_rows(log_reading, "kind", "content") == [
         ("message", "hi"), ("log", '{"other":1}'), ("log", "7"), ("log", "[]"), ("log", '{"messages":[]}')]
 
 
 def test_lines_of_text_are_left_where_fields_are_mapped(tmp_path: Path) -> None:
     path = tmp_path / "broken.jsonl"
     path.write_text('{"t": "cut off\nno json\n')
-    found = read(SourceFile(path, path.name, Source(fields={"content": "t"}, format="mapped")))
-    assert found.events.is_empty() and found.quarantine["content"].to_list() == [b'{"t": "cut off', b"no json"]
-    assert found.verdicts.filter(~pl.col("kept"))["reason"].to_list() == ["no_fields"] * 2
+    log_reading = read(SourceFile(path, path.name, Source(fields={"content": "t"}, format="mapped")))
+    assert log_reading.events.is_empty() and log_reading.quarantine["content"].to_list() == [b'{"t": "cut off', b"no json"]
+    assert log_reading.decisions.filter(~pl.col("kept"))["reason"].to_list() == ["no_fields"] * 2
 
 
 def test_feedback_business_requests_and_thoughts(tmp_path: Path) -> None:
-    found = mapped(tmp_path, [{"q": "stars", "v": 4, "why": "nice"}], name="q", value="v", comment="why")
-    assert told(found, "kind", "name", "value", "content") == [("feedback", "stars", "4", "nice")]
-    found = mapped(tmp_path, [{"what": "paid", "sum": 3}], kind="=business", tool="what")
-    assert told(found, "kind", "tool", "arguments") == [("business", "paid", '{"what":"paid","sum":3}')]
-    found = mapped(tmp_path, [{"m": "post", "u": "https://x.example/a/b?c=1&c=2", "done": "2026-03-02T10:00:01Z", "ms": "250"}],
-                   method="m", path="u", ended="done", latency_ms="ms")
-    assert told(found, "kind", "tool", "arguments") == [("request", "POST /a/b", '{"query":{"c":["1","2"]},"body":null}')]
-    assert str(found.events["happened_at"][0]) == "2026-03-02 10:00:00.750000+00:00", "the start, from the end"
-    found = mapped(tmp_path, [{"t": "so", "r": "bot", "think": "hm"}], content="t", role="r", reasoning="think")
-    assert told(found, "kind", "content", "position") == [("reasoning", "hm", None), ("message", "so", 0)]
+    log_reading = mapped(tmp_path, [{"q": "stars", "v": 4, "why": "nice"}], name="q", value="v", comment="why")
+    assert event_rows(log_reading, "kind", "name", "value", "content") == [("feedback", "stars", "4", "nice")]
+    log_reading = mapped(tmp_path, [{"what": "paid", "sum": 3}], kind="=business", tool="what")
+    assert event_rows(log_reading, "kind", "tool", "arguments") == [("business", "paid", '{"what":"paid","sum":3}')]
+    log_reading = mapped(
+        tmp_path,
+        [{"m": "post", "u": "https://x.example/a/b?c=1&c=2", "done": "2026-03-02T10:00:01Z", "ms": "250"}],
+        method="m",
+        path="u",
+        ended="done",
+        latency_ms="ms",
+    )
+    assert event_rows(log_reading, "kind", "tool", "arguments") == [
+        ("request", "POST /a/b", '{"query":{"c":["1","2"]},"body":null}')
+    ]
+    assert str(log_reading.events["happened_at"][0]) == "2026-03-02 10:00:00.750000+00:00", "the start, from the end"
+    log_reading = mapped(tmp_path, [{"t": "so", "r": "bot", "think": "hm"}], content="t", role="r", reasoning="think")
+    assert event_rows(log_reading, "kind", "content", "position") == [("reasoning", "hm", None), ("message", "so", 0)]
 
 
 def test_standard_calls_inside_messages_need_no_fields_of_their_own(tmp_path: Path) -> None:
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-    found = mapped(tmp_path, [{"m": [{"r": "assistant", "t": None, "tools": [call]}]}], messages="m", role="r", content="t",
-                   calls="tools")
-    assert told(found, "kind", "tool", "call_id", "role") == [("call", "f", "c", "assistant")]
-    assert found.events["session_id"][0].startswith("~"), "a list without a session is a conversation of its own"
+    log_reading = mapped(
+        tmp_path, [{"m": [{"r": "assistant", "t": None, "tools": [call]}]}], messages="m", role="r", content="t", calls="tools"
+    )
+    assert event_rows(log_reading, "kind", "tool", "call_id", "role") == [("call", "f", "c", "assistant")]
+    assert log_reading.events["session_id"][0].startswith("~"), "a list without a session is a conversation of its own"
 
 
 def test_our_own_names_need_no_mapping(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(named("mapped").sample())
-    found = read(SourceFile(path, path.name))
-    assert found.file.format == "mapped"
-    assert told(found, "kind", "position", "is_error") == [
+    log_reading = read(SourceFile(path, path.name))
+    assert log_reading.file.format == "mapped"
+    assert event_rows(log_reading, "kind", "position", "is_error") == [
         ("message", 0, None), ("call", 1, None), ("result", 2, False), ("message", 3, None), ("feedback", None, None)]
 
 

@@ -15,10 +15,10 @@ from extractors.formats.envelope import Envelope
 from extractors.formats.mcp_messages import FORMAT
 from extractors.inventory import SourceFile
 from extractors.reading import Reading, read
-from extractors.sessions import Sessions, assemble
+from extractors.sessions import AssembledSessions, assemble
 
 
-def written(tmp_path: Path, records: list[Any]) -> tuple[Reading, Sessions]:
+def written(tmp_path: Path, records: list[Any]) -> tuple[Reading, AssembledSessions]:
     path = tmp_path / "log.jsonl"
     path.write_bytes(b"\n".join(each if isinstance(each, bytes) else orjson.dumps(each) for each in records))
     reading = read(SourceFile(path, path.name))
@@ -34,11 +34,11 @@ def call(number: Any, tool: str, **fields: Any) -> dict[str, Any]:
     return message(number, "tools/call", params={"name": tool, **fields})
 
 
-def said(number: Any, text: str, **fields: Any) -> dict[str, Any]:
+def text_result(number: Any, text: str, **fields: Any) -> dict[str, Any]:
     return message(number, result={"content": [{"type": "text", "text": text}], **fields})
 
 
-def calls(made: Sessions) -> list[tuple[Any, ...]]:
+def calls(made: AssembledSessions) -> list[tuple[Any, ...]]:
     return made.turns.sort("session_id", "position").select("tool", "arguments", "content", "is_error").rows()
 
 
@@ -61,9 +61,17 @@ def test_the_edge_file(data: Path) -> None:
 
 def test_messages_without_any_wrapping(tmp_path: Path) -> None:
     """The server asks with the same id as the host: an answer goes to the request that it looks like."""
-    reading, made = written(tmp_path, [
-        call(7, "draw", arguments={"n": 1}), message(7, "elicitation/create", params={"message": "Sure?"}),
-        message(7, result={"action": "accept", "content": {}}), said(7, "drawn"), message(8, "ping"), message(8, result={})])
+    reading, made = written(
+        tmp_path,
+        [
+            call(7, "draw", arguments={"n": 1}),
+            message(7, "elicitation/create", params={"message": "Sure?"}),
+            message(7, result={"action": "accept", "content": {}}),
+            text_result(7, "drawn"),
+            message(8, "ping"),
+            message(8, result={}),
+        ],
+    )
     assert calls(made) == [("draw", '{"n":1}', "drawn", False)]
     assert reading.events["happened_at"].null_count() == reading.events.height
     assert reading.events.filter(kind="log")["tool"].to_list() == [
@@ -80,7 +88,7 @@ def test_any_words_for_the_two_sides(tmp_path: Path, names: tuple[str, str], as_
     host, server = names
     reading, made = written(tmp_path, [
         wrapped(0, host, call(1, "draw")), wrapped(1, server, message(1, "roots/list")),
-        wrapped(2, host, message(1, result={"roots": []})), wrapped(4, server, said(1, "drawn", isError=True))])
+        wrapped(2, host, message(1, result={"roots": []})), wrapped(4, server, text_result(1, "drawn", isError=True))])
     assert calls(made) == [("draw", "{}", "drawn", True)]
     assert made.sessions["session_id"].to_list() == ["s"]
     assert reading.events.filter(kind="call")["latency_ms"].to_list() == [4000.0]
@@ -90,8 +98,8 @@ def test_a_call_that_is_asked_again_with_more_input_is_one_call(tmp_path: Path) 
     asks = {"resultType": "input_required", "inputRequests": [{"id": "q"}], "content": []}
     reading, made = written(tmp_path, [
         call(1, "pay", arguments={"sum": 5}), message(1, result=asks),
-        call(2, "pay", arguments={"sum": 5}, inputResponses=[{"id": "q"}]), said(2, "paid", resultType="complete"),
-        call(3, "pay", arguments={"sum": 5}), said(3, "paid again")])
+        call(2, "pay", arguments={"sum": 5}, inputResponses=[{"id": "q"}]), text_result(2, "paid", resultType="complete"),
+        call(3, "pay", arguments={"sum": 5}), text_result(3, "paid again")])
     assert calls(made) == [("pay", '{"sum":5}', "paid", False), ("pay", '{"sum":5}', "paid again", False)]
     assert reading.events.filter(kind="log")["tool"].to_list() == ["input_required", "tools/call"]
 
@@ -101,7 +109,7 @@ def test_structured_content_pictures_and_embedded_text(tmp_path: Path) -> None:
     embedded = {"type": "resource", "resource": {"uri": "file:///a", "text": "inside"}}
     reading, made = written(tmp_path, [
         call(1, "a"), message(1, result={"content": [], "structuredContent": [1, 2]}),
-        call(2, "b"), said(2, "shown", structuredContent={"more": 1}),
+        call(2, "b"), text_result(2, "shown", structuredContent={"more": 1}),
         call(3, "c"), message(3, result={"content": [embedded, picture]}), call(4, "d"), message(4, result=None)])
     assert [row[2] for row in calls(made)] == ["[1,2]", "shown", "inside", "null"]
     lossy = reading.events.filter(kind="result")["lossy"].to_list()
@@ -109,9 +117,9 @@ def test_structured_content_pictures_and_embedded_text(tmp_path: Path) -> None:
 
 
 def test_lines_of_text_that_end_in_a_message() -> None:
-    asked, answered = (orjson.dumps(each).decode() for each in (call(1, "draw"), said(1, "drawn")))
+    prompt, answered = (orjson.dumps(each).decode() for each in (call(1, "draw"), text_result(1, "drawn")))
     lines = ["2026-03-02T10:15:00.000Z [shop] [info] Server started",
-             f"2026-03-02T10:15:01.000Z [shop] [info] Message from client: {asked}",
+             f"2026-03-02T10:15:01.000Z [shop] [info] Message from client: {prompt}",
              f"2026-03-02T10:15:03.500Z [shop] [info] Message from server: {answered}"]
     assert FORMAT.claims(Head("text", [], None, lines)) and not FORMAT.claims(Head("text", [], None, lines[:1]))
     emit = Emit("file", "main", "mcp", Envelope())
@@ -128,7 +136,7 @@ def test_results_nobody_asked_for_and_tools_of_every_page(tmp_path: Path) -> Non
 
     reading, _ = written(tmp_path, [
         {"msg": message(0, "initialize", params={})}, {"msg": message(0, result={"serverInfo": {"name": "shelf"}})},
-        {"msg": page("one")}, {"msg": page("two")}, {"msg": said(9, "late")}])
+        {"msg": page("one")}, {"msg": page("two")}, {"msg": text_result(9, "late")}])
     assert reading.declarations.select("service", "tool").rows() == [("shelf", "one"), ("shelf", "two")]
     late = reading.events.filter(pl.col("content") == "late")
     assert late.select("kind", "call_id", "service").rows() == [("result", "9", "shelf")]
@@ -136,5 +144,5 @@ def test_results_nobody_asked_for_and_tools_of_every_page(tmp_path: Path) -> Non
 
 def test_a_lone_tool_list_stays_a_tool_list() -> None:
     head = head_of(orjson.dumps(message(1, result={"tools": [{"name": "a", "inputSchema": {}}]})))
-    found = recognise(head) if head is not None else None
-    assert found is not None and found.name == "tool_list"
+    log_format = recognise(head) if head is not None else None
+    assert log_format is not None and log_format.name == "tool_list"

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from extractors.formats import named, recognise
-from tests.extractors.formats.platforms import events, head, story, told
+from tests.extractors.formats.platforms import events, head, read_platform_log, story
 
 
 def text(value: Any) -> str:
@@ -28,7 +28,7 @@ def trace(*spans: dict[str, Any], **info: Any) -> dict[str, Any]:
             "data": {"spans": [*spans]}}
 
 
-ASKED = {"messages": [{"role": "user", "content": "q"}], "model": "m"}
+PROMPT = {"messages": [{"role": "user", "content": "q"}], "model": "m"}
 
 
 def test_a_stream_that_nobody_put_together() -> None:
@@ -36,10 +36,10 @@ def test_a_stream_that_nobody_put_together() -> None:
         return {"name": f"mlflow.chunk.item.{number}", "attributes": {"mlflow.chunk.value": text(
             {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta}]})}}
 
-    held = [chunk(10, {"tool_calls": [{"index": 0, "function": {"arguments": ":1}"}}]}),
+    content = [chunk(10, {"tool_calls": [{"index": 0, "function": {"arguments": ":1}"}}]}),
             chunk(2, {"tool_calls": [{"index": 0, "id": "c", "function": {"name": "look_up", "arguments": '{"a"'}}]}),
             chunk(0, {"role": "assistant", "content": "One "}), chunk(1, {"content": "moment"})]
-    emit = told("mlflow", trace(span(1, "CHAT_MODEL", ASKED, None, events=held)))
+    emit = read_platform_log("mlflow", trace(span(1, "CHAT_MODEL", PROMPT, None, events=content)))
     assert story(emit) == [("user", "q"), ("assistant", "One moment"), ("look_up", '{"a":1}')]
 
 
@@ -48,7 +48,7 @@ def test_what_a_tool_raised_is_its_result_where_no_message_tells_another() -> No
         {"id": "c", "function": {"name": "look_up", "arguments": "{}"}}]}}]}
     raised = [{"name": "exception", "attributes": {"exception.message": "late", "exception.type": "Timeout"}}]
     failed = span(2, "TOOL", {}, None, events=raised, status={"code": "STATUS_CODE_ERROR", "message": "Timeout: late"})
-    emit = told("mlflow", trace(span(1, "CHAT_MODEL", ASKED, call), failed))
+    emit = read_platform_log("mlflow", trace(span(1, "CHAT_MODEL", PROMPT, call), failed))
     assert story(emit) == [("user", "q"), ("look_up", "{}"), ("-", "late", True)]
     assert any('"error":"late"' in row["arguments"] for row in events(emit, "log"))
 
@@ -58,7 +58,7 @@ def test_assessments_that_count_and_those_that_do_not() -> None:
         return {"assessment_id": f"a-{name}", "assessment_name": name, "source": {"source_type": "HUMAN"}, "valid": True,
                 "create_time": "2026-03-02T11:00:00Z", **fields}
 
-    emit = told("mlflow", trace(assessments=[
+    emit = read_platform_log("mlflow", trace(assessments=[
         assessment("first", feedback={"value": 1}),
         assessment("second", feedback={"value": 2}, overrides="a-first", rationale="why"),
         assessment("void", feedback={"value": 3}, valid=False), assessment("wanted", expectation={"value": "x"})]))
@@ -81,13 +81,17 @@ def test_schema_2() -> None:
                                "attributes": {"mlflow.spanType": '"AGENT"', "mlflow.spanInputs": text({"question": "q"}),
                                               "mlflow.spanOutputs": '"a"'}}]}}
     assert recognise(head(old)) is named("mlflow")
-    emit = told("mlflow", old)
+    emit = read_platform_log("mlflow", old)
     assert {row["session_id"] for row in emit.events} == {"s"}
     assert story(emit) == [("user", "q"), ("look_up", '{"a":1}'), ("-", "late", True), ("assistant", "a")]
 
 
 def test_a_row_of_a_data_frame() -> None:
-    whole = trace(span(1, "LLM", ASKED, {"choices": [{"text": "a"}]}))
+    whole = trace(span(1, "LLM", PROMPT, {"choices": [{"text": "a"}]}))
     row = {**whole["info"], "spans": whole["data"]["spans"], "trace": text(whole), "request": None, "response": None}
     assert named("mlflow").claims(head(row))
-    assert story(told("mlflow", row)) == story(told("mlflow", whole)) == [("user", "q"), ("assistant", "a")]
+    assert (
+        story(read_platform_log("mlflow", row))
+        == story(read_platform_log("mlflow", whole))
+        == [("user", "q"), ("assistant", "a")]
+    )

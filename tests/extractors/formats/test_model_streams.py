@@ -14,7 +14,7 @@ from extractors.formats.model_streams import FORMAT
 from extractors.formats.streams import anthropic_message, chat_completion, stream_events
 
 
-def told(events: list[Any], end: str = "\n") -> Emit:
+def read_stream(events: list[Any], end: str = "\n") -> Emit:
     text = "".join(f"data: {each if isinstance(each, str) else orjson.dumps(each).decode()}{end}{end}" for each in events)
     emit = Emit("file", "main", "model_streams", Envelope())
     FORMAT.read(iter([LogRecord("0" * 64, 1, text)]), emit)
@@ -37,7 +37,7 @@ def test_chat_fragments_become_one_answer(end: str) -> None:
               chunk(fragment('{"x"', index=0, id="a", name="f")), chunk(fragment(":1}", index=0)),
               chunk(fragment("", index=1, id="b", name="g")), chunk({}, finish_reason="tool_calls"),
               {**chunk({}), "choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 4}}, "[DONE]"]
-    emit = told(events, end)
+    emit = read_stream(events, end)
     assert [(each["kind"], each.get("content"), each.get("arguments")) for each in emit.events] == [
         ("message", "he\u2028re", None), ("call", None, '{"x":1}'), ("call", None, "{}")]
     assert {each["session_id"] for each in emit.events} == {"trace:c1"}
@@ -55,7 +55,7 @@ def test_servers_without_an_index_and_with_repeated_names(repeated: dict[str, An
 
 
 def test_candidates_two_answers_and_an_end_too_early() -> None:
-    emit = told([chunk({"content": "A"}), chunk({"content": "B"}, index=1), {**chunk({"content": "C"}), "id": "c2"}])
+    emit = read_stream([chunk({"content": "A"}), chunk({"content": "B"}, index=1), {**chunk({"content": "C"}), "id": "c2"}])
     assert [(each["session_id"], each["content"], each["lossy"]) for each in emit.events] == [
         ("trace:c1", "A", ["input not captured", "finish_reason stream ended early"]),
         ("trace:c1", "B", ["input not captured", "finish_reason stream ended early", "candidate 1"]),
@@ -83,7 +83,7 @@ def test_responses_hold_their_final_object_and_errors_stay() -> None:
     over = {"type": "response.completed", "response": {"id": "r", "object": "response", "output": [item]}}
     torn = [{"type": "response.created", "response": {"id": "q"}}, {"type": "response.output_item.done", "item": item}]
     begun = {"type": "response.created", "response": {"id": "r"}}
-    emit = told([*torn, begun, over, {"type": "error", "message": "x"}, "no json"])
+    emit = read_stream([*torn, begun, over, {"type": "error", "message": "x"}, "no json"])
     assert [(each["kind"], each["session_id"]) for each in emit.events] == [
         ("message", "trace:q"), ("log", "trace:r"), ("log", "trace:r"), ("message", "trace:r")]
     assert "no json" in emit.events[2]["content"] and emit.events[3]["content"] == "here"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extractors.formats.openai_conversation import FORMAT
-from tests.extractors.formats.provider_reading import JSON, damaged, left, log, nothing_vanishes, said
+from tests.extractors.formats.provider_reading import JSON, damaged, log, nothing_vanishes, rejected_reasons, spoken_turns
 
 
 def words(role: str, text: str) -> dict[str, Any]:
@@ -23,12 +23,12 @@ ITEMS = [words("user", "a"), {"id": "f", "type": "function_call", "call_id": "c"
 @pytest.mark.parametrize("items", [ITEMS, ITEMS[::-1]])
 def test_items_in_either_order(tmp_path: Path, items: list[Any]) -> None:
     _, made = log(tmp_path, [{"object": "list", "data": items, "has_more": False}])
-    assert said(made) == [("user", "a"), ("find", "x"), ("assistant", "A")]
+    assert spoken_turns(made) == [("user", "a"), ("find", "x"), ("assistant", "A")]
 
 
 def test_words_alone_are_told_from_the_user_on(tmp_path: Path) -> None:
     _, made = log(tmp_path, [{"object": "list", "data": [words("assistant", "A"), words("user", "a")]}])
-    assert said(made) == [("user", "a"), ("assistant", "A")]
+    assert spoken_turns(made) == [("user", "a"), ("assistant", "A")]
 
 
 def test_lists_are_conversations_of_their_own_with_what_they_do_not_know(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_lists_are_conversations_of_their_own_with_what_they_do_not_know(tmp_pat
     lists: list[dict[str, Any]] = [{"data": [*ITEMS, odd]}, {"data": ITEMS, "session_id": "s"}, {"data": []}]
     reading, made = log(tmp_path, [{"object": "list", **each} for each in lists])
     assert made.sessions.height == 2 and "s" in made.sessions["session_id"].to_list()
-    assert ("image_generation", "aGk=") in said(made) and left(reading) == ["no_items"]
+    assert ("image_generation", "aGk=") in spoken_turns(made) and rejected_reasons(reading) == ["no_items"]
     assert made.turns["happened_at"].null_count() == made.turns.height
 
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extractors.formats.openai_preferences import FORMAT
-from tests.extractors.formats.provider_reading import JSON, damaged, left, log, nothing_vanishes, said
+from tests.extractors.formats.provider_reading import JSON, damaged, log, nothing_vanishes, rejected_reasons, spoken_turns
 
-ASKED = {"messages": [{"role": "user", "content": "q"}], "tools": [{"type": "function", "function": {"name": "f"}}]}
+PROMPT = {"messages": [{"role": "user", "content": "q"}], "tools": [{"type": "function", "function": {"name": "f"}}]}
 
 
 def answer(text: str) -> list[dict[str, Any]]:
@@ -18,11 +18,11 @@ def answer(text: str) -> list[dict[str, Any]]:
 
 
 def test_both_answers_are_kept_and_the_preferred_one_goes_on(tmp_path: Path) -> None:
-    pairs = [{"input": ASKED, "preferred_output": answer(f"good {n}"), "non_preferred_output": answer(f"bad {n}")}
+    pairs = [{"input": PROMPT, "preferred_output": answer(f"good {n}"), "non_preferred_output": answer(f"bad {n}")}
              for n in range(2)]
     reading, made = log(tmp_path, pairs)
     assert made.sessions.height == 2
-    assert sorted(text or "" for _, text in said(made)) == ["good 0", "good 1", "q", "q"]
+    assert sorted(text or "" for _, text in spoken_turns(made)) == ["good 0", "good 1", "q", "q"]
     others = reading.events.filter(content="bad 0").to_dicts()[0]
     preferred = reading.events.filter(content="good 0").to_dicts()[0]
     assert orjson.loads(others["lossy"]) == ["candidate 1", "not preferred"] and preferred["lossy"] is None
@@ -32,12 +32,15 @@ def test_both_answers_are_kept_and_the_preferred_one_goes_on(tmp_path: Path) -> 
 
 
 def test_older_names_and_texts(tmp_path: Path) -> None:
-    asked, bad = {"messages": ASKED["messages"]}, {"content": "bad"}
+    prompt, bad = {"messages": PROMPT["messages"]}, {"content": "bad"}
     reading, made = log(tmp_path, [
-        {"input": asked, "preferred_completion": "good", "non_preferred_completion": bad},
+        {"input": prompt, "preferred_completion": "good", "non_preferred_completion": bad},
         {"input": "q", "preferred_output": [], "non_preferred_output": answer("bad")}, {"input": "q"}])
-    assert said(made, made.sessions.sort("n_messages")["session_id"].to_list()[-1]) == [("user", "q"), ("assistant", "good")]
-    assert left(reading) == ["no_preference"]
+    assert spoken_turns(made, made.sessions.sort("n_messages")["session_id"].to_list()[-1]) == [
+        ("user", "q"),
+        ("assistant", "good"),
+    ]
+    assert rejected_reasons(reading) == ["no_preference"]
     assert reading.events.filter(kind="feedback")["value"].to_list() == ["preferred", "not preferred"]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from tests.extractors.formats.spans import TRACE, batch, rows, span, told, words
+from tests.extractors.formats.spans import TRACE, batch, read_batches, rows, span, words
 
 LLM = {"openinference.span.kind": "LLM", "session.id": "s1"}
 
@@ -16,19 +16,19 @@ def flat(name: str, messages: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def test_more_than_ten_messages_stay_in_order() -> None:
-    asked = [{"role": "user" if i % 2 else "assistant", "content": f"{i}"} for i in range(23)]
-    shuffled = dict(sorted(flat("input", asked).items(), key=lambda item: item[0][::-1]))
-    assert [each["content"] for each in rows(told(batch(span(1, {**LLM, **shuffled}))))] == [f"{i}" for i in range(23)]
+    prompt = [{"role": "user" if i % 2 else "assistant", "content": f"{i}"} for i in range(23)]
+    shuffled = dict(sorted(flat("input", prompt).items(), key=lambda item: item[0][::-1]))
+    assert [each["content"] for each in rows(read_batches(batch(span(1, {**LLM, **shuffled}))))] == [f"{i}" for i in range(23)]
 
 
-def test_contents_are_told_once_beside_the_calls() -> None:
+def test_contents_are_read_once_beside_the_calls() -> None:
     call = {"tool_call.id": "c1", "tool_call.function.name": "look", "tool_call.function.arguments": '{"n":1}'}
     answer = {"role": "assistant", **{f"tool_calls.0.{key}": value for key, value in call.items()},
               "contents.0.message_content.type": "reasoning", "contents.0.message_content.text": "hm",
               "contents.1.message_content.type": "text", "contents.1.message_content.text": "I look",
               "contents.2.message_content.type": "image", "contents.2.message_content.image.image.url": "x",
               "contents.3.message_content.type": "tool_use", **{f"contents.3.{key}": value for key, value in call.items()}}
-    emit = told(batch(span(1, {**LLM, **flat("output", [answer]), "llm.finish_reason": "length"})))
+    emit = read_batches(batch(span(1, {**LLM, **flat("output", [answer]), "llm.finish_reason": "length"})))
     assert words(emit) == [("message", "assistant", "I look"), ("call", "look", '{"n":1}')]
     assert [each["content"] for each in rows(emit, "reasoning")] == ["hm"]
     assert rows(emit)[0]["lossy"][0].startswith("part image sha256:") and rows(emit)[1]["lossy"] == ["finish_reason length"]
@@ -36,15 +36,15 @@ def test_contents_are_told_once_beside_the_calls() -> None:
 
 def test_a_request_that_was_logged_as_a_whole() -> None:
     request = orjson.dumps({"model": "m", "messages": [{"role": "user", "content": "hi"}]}).decode()
-    for asked in ({"input.value": request}, {"input.value": "hi"}, {"llm.prompts.0.prompt.text": "hi", "input.value": "{}"}):
-        emit = told(batch(span(1, {**LLM, **asked, "llm.choices.0.completion.text": "yo"})))
+    for prompt in ({"input.value": request}, {"input.value": "hi"}, {"llm.prompts.0.prompt.text": "hi", "input.value": "{}"}):
+        emit = read_batches(batch(span(1, {**LLM, **prompt, "llm.choices.0.completion.text": "yo"})))
         assert words(emit) == [("message", "user", "hi"), ("message", "assistant", "yo")]
 
 
 def test_judgements_are_on_what_their_span_links_to() -> None:
     judged = {"openinference.span.kind": "EVALUATOR"}
     link = [{"traceId": TRACE, "spanId": f"{1:016x}"}]
-    emit = told(batch(
+    emit = read_batches(batch(
         span(1, {**LLM, **flat("output", [{"role": "assistant", "content": "yo"}])}),
         span(2, {**judged, "annotations.0.annotation.name": "tone", "annotations.0.annotation.label": "kind",
                  "annotations.1.annotation.name": "length", "annotations.1.annotation.score": 0.5}, trace="b" * 32,
@@ -62,7 +62,9 @@ def test_judgements_are_on_what_their_span_links_to() -> None:
 
 def test_an_agent_alone_and_a_retriever() -> None:
     agent = {"openinference.span.kind": "AGENT", "session.id": "s1", "input.value": "hi", "output.value": "yo"}
-    emit = told(batch(span(1, agent), span(2, {"openinference.span.kind": "RETRIEVER", "input.value": "q", "metadata": "m"})))
+    emit = read_batches(
+        batch(span(1, agent), span(2, {"openinference.span.kind": "RETRIEVER", "input.value": "q", "metadata": "m"}))
+    )
     assert words(emit) == [("message", "user", "hi"), ("message", "assistant", "yo")]
     [other] = rows(emit, "log")
     assert other["arguments"] == '{"openinference.span.kind":"RETRIEVER","metadata":"m"}' and other["lossy"] == ["contents"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tests.extractors.formats.spans import TRACE, log, logs, rows, told, words
+from tests.extractors.formats.spans import TRACE, log, logs, read_batches, rows, words
 
 CALLS = [{"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
 
 
 def test_a_message_a_line_and_each_event_points_at_its_own_line() -> None:
-    emit = told(logs(log("gen_ai.user.message", {"content": "hi"})),
+    emit = read_batches(logs(log("gen_ai.user.message", {"content": "hi"})),
                 logs(log("gen_ai.choice", {"index": 0, "finish_reason": "stop", "message": {"content": "one"}})),
                 logs(log("gen_ai.choice", {"index": 1, "finish_reason": "length", "message": {"content": "two"}})),
                 logs(log("gen_ai.user.message", {"content": "hi"}, number=2)),
@@ -25,13 +25,13 @@ def test_a_message_a_line_and_each_event_points_at_its_own_line() -> None:
 
 
 def test_the_name_of_an_event_may_be_an_attribute_and_its_body_text() -> None:
-    emit = told(logs(log(None, "hi", {"event.name": "gen_ai.user.message"}),
+    emit = read_batches(logs(log(None, "hi", {"event.name": "gen_ai.user.message"}),
                      log(None, {"message": "plain"}, {"event.name": "gen_ai.choice"})))
     assert words(emit) == [("message", "user", "hi"), ("message", "assistant", "plain")]
 
 
 def test_an_applications_records_are_log_events_of_their_trace() -> None:
-    emit = told(logs(log(None, "stock is low", {"sku": "x", "left": 3}, severityText="WARN"),
+    emit = read_batches(logs(log(None, "stock is low", {"sku": "x", "left": 3}, severityText="WARN"),
                      log("order.placed", {"id": 7}, traceId="", spanId=""),
                      log("gen_ai.user.message", {"content": "?"}, spanId="")))
     assert [(each["tool"], each["content"], each["arguments"], each["session_id"]) for each in emit.events] == [
@@ -42,7 +42,7 @@ def test_an_applications_records_are_log_events_of_their_trace() -> None:
 
 
 def test_an_evaluation_is_feedback_on_its_span() -> None:
-    emit = told(logs(log("gen_ai.evaluation.result", None, {
+    emit = read_batches(logs(log("gen_ai.evaluation.result", None, {
         "gen_ai.evaluation.name": "tone", "gen_ai.evaluation.score.label": "kind",
         "gen_ai.evaluation.explanation": "because"})))
     [given] = rows(emit, "feedback")
@@ -53,14 +53,14 @@ def test_an_evaluation_is_feedback_on_its_span() -> None:
 def test_details_of_an_inference_in_the_body() -> None:
     body = {"gen_ai.input.messages": [{"role": "user", "parts": [{"type": "text", "content": "hi"}]}],
             "gen_ai.output.messages": [{"role": "assistant", "parts": [{"type": "text", "content": "yo"}]}]}
-    emit = told(logs(log("gen_ai.client.inference.operation.details", body)))
+    emit = read_batches(logs(log("gen_ai.client.inference.operation.details", body)))
     assert words(emit) == [("message", "user", "hi"), ("message", "assistant", "yo")]
     assert {each["happened_at"] for each in rows(emit)} == {1_772_446_501_000_000} and rows(emit)[1]["latency_ms"] is None
 
 
 def test_equal_span_ids_of_two_traces_are_two_spans() -> None:
     trace = "b" * 32
-    emit = told(logs(log("gen_ai.user.message", "one"), log("gen_ai.choice", "1"),
+    emit = read_batches(logs(log("gen_ai.user.message", "one"), log("gen_ai.choice", "1"),
                      log("gen_ai.user.message", "two", traceId=trace), log("gen_ai.choice", "2", traceId=trace)))
     assert {(each["session_id"], each["content"]) for each in rows(emit)} == {
         (f"trace:{TRACE}", "one"), (f"trace:{TRACE}", "1"), (f"trace:{trace}", "two"), (f"trace:{trace}", "2")}
@@ -68,13 +68,13 @@ def test_equal_span_ids_of_two_traces_are_two_spans() -> None:
 
 
 def test_a_repeated_history_of_messages_is_held_once() -> None:
-    said, records = [], []
+    text, records = [], []
     for number in range(1, 40):
-        said.append(("gen_ai.user.message", f"question {number}"))
-        records += [log(name, content, number=number) for name, content in said]
+        text.append(("gen_ai.user.message", f"question {number}"))
+        records += [log(name, content, number=number) for name, content in text]
         records.append(log("gen_ai.choice", f"answer {number}", number=number))
-        said.append(("gen_ai.assistant.message", f"answer {number}"))
-    emit = told(*(logs(each) for each in records))
+        text.append(("gen_ai.assistant.message", f"answer {number}"))
+    emit = read_batches(*(logs(each) for each in records))
     assert words(emit) == [("message", "user" if i % 2 else "assistant", f"{'question' if i % 2 else 'answer'} {(i + 1) // 2}")
                            for i in range(1, 79)]
     assert len({each["record_id"] for each in rows(emit)}) == 78, "each part points at the line that told it first"

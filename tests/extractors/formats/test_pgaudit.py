@@ -36,9 +36,9 @@ def audit(number: int, statement: str, parameters: str = "<none>", kind: str = "
 def test_the_samples_give_the_rows(data: Path, name: str) -> None:
     lines = (data / "format_samples/08_app" / name).read_text().splitlines()
     assert FORMAT.claims(Head("text", [], None, lines))
-    events, left = entries(*lines)
+    events, rejected = entries(*lines)
     made = assemble(events).row_changes
-    assert not left and made["operation"].to_list() == ["create", "update", "update"]
+    assert not rejected and made["operation"].to_list() == ["create", "update", "update"]
     assert made["table_name"].to_list() == ["refunds", "orders", "tickets"]
     assert [orjson.loads(text) for text in made["after"]] == [
         {"id": "re_9001", "order_id": "LN-10482", "amount_cents": "2490", "status": "succeeded"},
@@ -58,16 +58,16 @@ def test_a_file_of_csvlog_with_a_statement_over_lines(tmp_path: Path) -> None:
     assert reading.file.format == "pgaudit" and reading.file.n_records == 4
     assert reading.events["kind"].to_list() == ["row_change", "log"] and reading.events["call_id"].to_list() == [None, None]
     assert orjson.loads(reading.events["value"][0])["after"] == {"id": 1, "a": 'a"b'}
-    left = reading.verdicts.filter(~pl.col("kept"))
-    assert left["reason"].to_list() == ["joined_line"] * 2 and sorted(left["line"]) == [2, 3]
+    rejected = reading.decisions.filter(~pl.col("kept"))
+    assert rejected["reason"].to_list() == ["joined_line"] * 2 and sorted(rejected["line"]) == [2, 3]
 
 
 def test_text_that_the_server_indents(tmp_path: Path) -> None:
     first, *rest = audit(1, "UPDATE t\n\tSET a = 1\n\tWHERE id = 1").split("\n")
-    events, left = entries(first, *rest, f"{PREFIX}checkpoint starting: time", "\tand more of it")
+    events, rejected = entries(first, *rest, f"{PREFIX}checkpoint starting: time", "\tand more of it")
     assert events.select("kind", "content").rows() == [
         ("row_change", "UPDATE t\nSET a = 1\nWHERE id = 1"), ("log", f"{PREFIX}checkpoint starting: time\nand more of it")]
-    assert left == ["joined_line"] * 3
+    assert rejected == ["joined_line"] * 3
 
 
 def test_what_is_not_certain_keeps_its_statement() -> None:
@@ -103,7 +103,7 @@ def test_jsonlog_zones_and_other_records() -> None:
     message = audit(1, "DELETE FROM t WHERE id = $1", "7", command="DELETE").removeprefix(PREFIX)
     line = {"timestamp": "2026-03-02 10:15:48.700 CET", "pid": 1, "txid": 5, "message": message, "error_severity": "LOG"}
     assert FORMAT.claims(Head("lines", [line])) and not FORMAT.claims(Head("lines", [{"message": "AUDIT: of the books"}]))
-    events, left = entries(line, {"message": "started"}, 5, audit(1, "x").replace(" UTC", " +01:00"))
-    assert events["kind"].to_list() == ["row_change", "log", "row_change"] and left == ["no_line"]
+    events, rejected = entries(line, {"message": "started"}, 5, audit(1, "x").replace(" UTC", " +01:00"))
+    assert events["kind"].to_list() == ["row_change", "log", "row_change"] and rejected == ["no_line"]
     assert events["call_id"].to_list() == ["5", None, None] and "time zone CET taken as UTC" in events["lossy"][0]
     assert events["happened_at"][2].isoformat() == "2026-03-02T09:15:48.700000+00:00"

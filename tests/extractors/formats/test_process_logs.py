@@ -31,17 +31,17 @@ def trace(*events: str, inside: str = "") -> bytes:
     return f'<log xmlns="http://www.xes-standard.org/"><trace>{inside}{body}</trace></log>'.encode()
 
 
-def left(found: Reading) -> list[tuple[Any, ...]]:
-    return found.verdicts.filter(~pl.col("kept")).select("reason", "detail").rows()
+def rejected_rows(log_reading: Reading) -> list[tuple[Any, ...]]:
+    return log_reading.decisions.filter(~pl.col("kept")).select("reason", "detail").rows()
 
 
 @pytest.mark.parametrize("laughs", [LAUGHS, LAUGHS.replace(b"&z20;", b"x")], ids=["used", "declared only"])
 def test_entities_that_multiply_are_refused_at_once(laughs: bytes, tmp_path: Path) -> None:
     started = time.process_time()
-    found = reading(tmp_path, laughs)
-    assert time.process_time() - started < 2 and found.events.is_empty()
-    assert found.verdicts.filter(pl.col("kept") & (pl.col("reason") != "read")).is_empty()
-    assert left(found) and left(found)[0][0] in ("malformed_record", "unknown_format")
+    log_reading = reading(tmp_path, laughs)
+    assert time.process_time() - started < 2 and log_reading.events.is_empty()
+    assert log_reading.decisions.filter(pl.col("kept") & (pl.col("reason") != "read")).is_empty()
+    assert rejected_rows(log_reading) and rejected_rows(log_reading)[0][0] in ("malformed_record", "unknown_format")
 
 
 @pytest.mark.parametrize("root", ["<trace><event><string key='concept:name' value='a'/></event></trace>", "<events></events>"])
@@ -53,9 +53,9 @@ def test_files_outside_are_never_opened(root: str, name: str, tmp_path: Path) ->
     path = tmp_path / "log.xml"
     path.write_text(text)
     from extractors.configuration import Source
-    found = read(SourceFile(path, path.name, Source(format=name)))
-    assert "the secret" not in str(found.events.to_dicts()) and found.events.is_empty()
-    assert left(found)[0][0] == "malformed_record" and "document type" in left(found)[0][1]
+    log_reading = read(SourceFile(path, path.name, Source(format=name)))
+    assert "the secret" not in str(log_reading.events.to_dicts()) and log_reading.events.is_empty()
+    assert rejected_rows(log_reading)[0][0] == "malformed_record" and "document type" in rejected_rows(log_reading)[0][1]
 
 
 def test_xes_types_lists_nesting_and_lifecycle(tmp_path: Path) -> None:
@@ -68,8 +68,8 @@ def test_xes_types_lists_nesting_and_lifecycle(tmp_path: Path) -> None:
             '<list key="l"><values><int key="i" value="1"/></values></list>'
             '<string key="outer" value="o"><string key="inner" value="i"/></string>')
     case = '<string key="concept:name" value="case 1"/><int key="k" value="2"/>'
-    found = reading(tmp_path, trace(begun, done, "", inside=case))
-    rows = found.events.filter(kind="business").to_dicts()
+    log_reading = reading(tmp_path, trace(begun, done, "", inside=case))
+    rows = log_reading.events.filter(kind="business").to_dicts()
     assert [(row["session_id"], row["tool"], row["latency_ms"], row["name"]) for row in rows] == [
         ("case 1", "pack", None, None), ("case 1", "pack", 2500.0, "ann"), ("case 1", "UNKNOWN", None, None)]
     assert str(rows[0]["happened_at"]) == "2026-03-02 09:00:00+00:00"
@@ -77,18 +77,18 @@ def test_xes_types_lists_nesting_and_lifecycle(tmp_path: Path) -> None:
     assert facts | {"lifecycle:transition": "", "org:resource": ""} == {
         "n": 3, "f": 0.5, "b": True, "bad": "x", "large": "99999999999999999999", "l": [{"i": 1}], "outer": "o",
         "outer.inner": "i", "lifecycle:transition": "", "org:resource": ""}
-    assert found.events.filter(kind="log")["content"].to_list() == ['{"concept:name":"case 1","k":2}']
-    assert not left(found)
+    assert log_reading.events.filter(kind="log")["content"].to_list() == ['{"concept:name":"case 1","k":2}']
+    assert not rejected_rows(log_reading)
 
 
 def test_damaged_and_deep_xml_is_told_of(tmp_path: Path) -> None:
     whole = trace('<string key="concept:name" value="a"/>', '<string key="concept:name" value="b"/>')
     torn = reading(tmp_path, whole.replace(b"</trace>", b"</trace><trace>")[:-6])
-    assert torn.events["tool"].to_list() == ["a", "b"] and left(torn)[0][0] == "malformed_record"
+    assert torn.events["tool"].to_list() == ["a", "b"] and rejected_rows(torn)[0][0] == "malformed_record"
     deep = reading(tmp_path, trace('<string key="a" value="1">' * 5000 + "</string>" * 5000, '<int key="n" value="1"/>'))
-    assert left(deep)[0][0] == "malformed_record" and "deeper" in left(deep)[0][1]
+    assert rejected_rows(deep)[0][0] == "malformed_record" and "deeper" in rejected_rows(deep)[0][1]
     assert reading(tmp_path, trace()).events["kind"].to_list() == ["log"], "a case without events"
-    assert left(reading(tmp_path, b'<log><extension name="Concept"/></log>'))[0][0] == "no_events"
+    assert rejected_rows(reading(tmp_path, b'<log><extension name="Concept"/></log>'))[0][0] == "no_events"
 
 
 def test_ocel_says_the_same_in_each_notation(data: Path) -> None:
@@ -112,11 +112,11 @@ def test_ocel_of_the_first_version(tmp_path: Path) -> None:
     log = {"ocel:global-log": {}, "ocel:events": {"e1": {"ocel:activity": "pay", "ocel:timestamp": "2026-03-02 10:00:00",
                                                          "ocel:omap": ["o1"], "ocel:vmap": {"sum": 3}}},
            "ocel:objects": {"o1": {"ocel:type": "order", "ocel:ovmap": {"size": 2}}}}
-    found = reading(tmp_path, json.dumps(log).encode())
-    assert found.events.select("kind", "tool", "arguments").rows() == [
+    log_reading = reading(tmp_path, json.dumps(log).encode())
+    assert log_reading.events.select("kind", "tool", "arguments").rows() == [
         ("business", "pay", '{"sum":3,"relationships":[{"objectId":"o1","type":"order","qualifier":null}]}'),
         ("row_change", "order", '{"id":"o1"}')]
-    assert found.file.format == "ocel" and not left(found)
+    assert log_reading.file.format == "ocel" and not rejected_rows(log_reading)
 
 
 def test_a_database_that_lacks_a_table_is_told_of(data: Path, tmp_path: Path) -> None:
@@ -125,9 +125,9 @@ def test_a_database_that_lacks_a_table_is_told_of(data: Path, tmp_path: Path) ->
     with sqlite3.connect(path) as connection:
         connection.execute("drop table event_RefundFailed")
     connection.close()
-    found = read(SourceFile(path, path.name))
-    assert found.events.filter(kind="business").height == 5, "the event is known, its attributes are not"
+    log_reading = read(SourceFile(path, path.name))
+    assert log_reading.events.filter(kind="business").height == 5, "the event is known, its attributes are not"
     with sqlite3.connect(path) as connection:
         connection.execute("drop table event_map_type")
     connection.close()
-    assert left(read(SourceFile(path, path.name)))[0][0] == "unknown_format"
+    assert rejected_rows(read(SourceFile(path, path.name)))[0][0] == "unknown_format"

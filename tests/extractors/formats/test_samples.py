@@ -24,7 +24,7 @@ BY_KIND: dict[str, list[str]] = {}
 for _entry in MANIFEST["other"]:
     BY_KIND.setdefault(_entry["kind"], []).append(_entry["path"])
 CALLS = [step["shown"] for step in canonical.steps() if step["kind"] == "call"] if MANIFEST["other"] else []
-SAID = {
+OPINIONS = {
     "01_otlp/evaluation_logs.jsonl": ["thumb", "csat"], "02_openinference/phoenix_span_annotations.jsonl": ["thumb", "csat"],
     "03_langfuse/blob_scores.jsonl": ["thumb", "csat"], "04_platforms/langsmith_feedback.jsonl": ["thumb", "csat"],
     "09_feedback/generic_feedback.jsonl": ["thumb", "csat", "solved", "refund"],
@@ -47,7 +47,7 @@ def test_every_sample_is_a_test(data: Path) -> None:
     assert there == inside and len(MANIFEST["conversation"]) == 42
     assert set(BY_KIND) == {"http", "db", "business", "feedback", "outcome", "feedback+outcome", "tools only",
                             "one generation", "preference pair"}
-    assert set(SAID) == {path for kind in ("feedback", "outcome", "feedback+outcome") for path in BY_KIND[kind]}
+    assert set(OPINIONS) == {path for kind in ("feedback", "outcome", "feedback+outcome") for path in BY_KIND[kind]}
 
 
 @pytest.mark.parametrize("entry", MANIFEST["conversation"], ids=lambda each: each["path"])
@@ -57,7 +57,7 @@ def test_conversation(entry: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("path", [path for path in JOINED if "feedback" not in path])
-def test_order_of_the_files_does_not_matter(path: str) -> None:
+def test_order_of_the_files_does_not_matter(path: str, data: Path) -> None:
     one, other = telling(path), telling(path, backwards=True)
     assert one.made.turns.equals(other.made.turns) and one.made.feedback.equals(other.made.feedback)
     assert one.made.sessions.height == 1
@@ -67,12 +67,12 @@ def test_order_of_the_files_does_not_matter(path: str) -> None:
 def test_requests(path: str) -> None:
     plain = "apache_common" in path
     made = telling(path)
-    found = {(each["tool"], orjson.loads(each["value"])["status"]): each
+    read_rows = {(each["tool"], orjson.loads(each["value"])["status"]): each
              for each in made.events.filter(kind="request").to_dicts()}
     rows = {(f"{row['method']} {row['path'].partition('?')[0]}", row["status"]): row for row in canonical.rows("http_events")}
-    assert found.keys() == rows.keys(), canonical.verdicts(made)
+    assert read_rows.keys() == rows.keys(), canonical.decisions(made)
     for key, row in rows.items():
-        event = found[key]
+        event = read_rows[key]
         assert orjson.loads(event["arguments"])["query"] == ({"sku": "LANT-SOLAR-2"} if "?" in row["path"] else {})
         at, started = event["happened_at"], canonical.instant(row["ts"])
         off = abs((at.replace(year=started.year) if "rfc3164" in path else at) - started)
@@ -90,9 +90,9 @@ def test_row_changes(path: str) -> None:
     if "pgaudit" in path:
         _statements(made)
         return
-    found = made.made.row_changes.to_dicts()
-    assert len(found) == 3, canonical.verdicts(made)
-    for row, change in zip(canonical.rows("db_events"), found, strict=True):
+    rows = made.made.row_changes.to_dicts()
+    assert len(rows) == 3, canonical.decisions(made)
+    for row, change in zip(canonical.rows("db_events"), rows, strict=True):
         assert (change["operation"], change["table_name"]) == (OPERATIONS[row["op"]], row["table"])
         assert canonical.value(change["after"]) == row["after"]
         before = canonical.value(change["before"])
@@ -103,10 +103,10 @@ def test_row_changes(path: str) -> None:
 
 
 def _statements(made: Telling) -> None:
-    """An audit holds statements and no row images: text, table and time."""
-    found = made.events.sort("happened_at").to_dicts()
-    assert len(found) == 3, canonical.verdicts(made)
-    for row, event in zip(canonical.rows("db_events"), found, strict=True):
+    """Check that an audit holds statements and no row images: text, table and time."""
+    rows = made.events.sort("happened_at").to_dicts()
+    assert len(rows) == 3, canonical.decisions(made)
+    for row, event in zip(canonical.rows("db_events"), rows, strict=True):
         text = " ".join(each for each in event.values() if isinstance(each, str))
         assert f"{row['op'].upper()} " in text and row["table"] in text and str(row["after"]["id"]) in text
         assert abs(event["happened_at"] - canonical.instant(row["ts"])) <= timedelta(milliseconds=5)
@@ -117,13 +117,13 @@ def test_business_events(path: str) -> None:
     made = telling(path)
     names = [row["name"] for row in canonical.rows("business_events")]
     events = made.events.filter(kind="business").sort("happened_at", maintain_order=True).to_dicts()
-    found = [event for event in events if any(name in _words(event["tool"]) for name in names)]
-    assert len(found) == 5, (canonical.verdicts(made), [event["tool"] for event in events])
+    rows = [event for event in events if any(name in _words(event["tool"]) for name in names)]
+    assert len(rows) == 5, (canonical.decisions(made), [event["tool"] for event in events])
     has_session = any(MANIFEST["session"].encode() in each.read_bytes() for each in canonical.files(path))
-    for row, event in zip(canonical.rows("business_events"), found, strict=True):
+    for row, event in zip(canonical.rows("business_events"), rows, strict=True):
         assert row["name"] in _words(event["tool"])
-        carried = {name: str(held) for name, held in row.items() if name not in ("seq", "kind", "name", "ts")}
-        assert all(held in event["arguments"] for held in carried.values()), f"{carried} is not in {event['arguments']}"
+        carried = {name: str(content) for name, content in row.items() if name not in ("seq", "kind", "name", "ts")}
+        assert all(content in event["arguments"] for content in carried.values()), f"{carried} is not in {event['arguments']}"
         assert event["happened_at"] == canonical.instant(row["ts"])
         assert event["session_id"] == (MANIFEST["session"] if has_session else event["session_id"])
 
@@ -132,22 +132,22 @@ def _words(name: str) -> str:
     return re.sub(r"\W+", "_", name.lower())
 
 
-@pytest.mark.parametrize("path", SAID if MANIFEST["other"] else [])
+@pytest.mark.parametrize("path", OPINIONS if MANIFEST["other"] else [])
 def test_feedback_and_outcomes(path: str) -> None:
     made = telling(path)
     assert MANIFEST["session"] in made.made.sessions["session_id"].to_list()
-    problems = [problem for name in SAID[path] for problem in canonical.opinion_problems(made, name)]
-    assert not problems, "\n".join([*problems, *canonical.verdicts(made)])
-    if "csat" in SAID[path]:
+    problems = [problem for name in OPINIONS[path] for problem in canonical.opinion_problems(made, name)]
+    assert not problems, "\n".join([*problems, *canonical.decisions(made)])
+    if "csat" in OPINIONS[path]:
         comments = made.events.filter(pl.col("kind").is_in(["feedback", "outcome"]))["content"].drop_nulls().to_list()
         assert "Fast and friendly, refund worked on the second try." in comments
 
 
 def test_a_ticket_holds_what_was_said_without_its_markup(data: Path) -> None:
     made = telling("09_feedback/intercom_conversation.json").made
-    said = [text for text in made.turns.sort("position")["content"].to_list() if text]
-    assert said[0] == "Hi, order LN-10482 arrived with a cracked glass. Can I get my money back?"
-    assert 'Yes please – and is the "café" lantern in stock? 🙏' in said and not any("<p>" in text for text in said)
+    texts = [text for text in made.turns.sort("position")["content"].to_list() if text]
+    assert texts[0] == "Hi, order LN-10482 arrived with a cracked glass. Can I get my money back?"
+    assert 'Yes please – and is the "café" lantern in stock? 🙏' in texts and not any("<p>" in text for text in texts)
     given = {row["value"] for row in made.feedback.to_dicts()}
     assert {"confirmed_resolution", "closed"} <= given
 
@@ -165,10 +165,10 @@ def test_tools_alone(path: str) -> None:
     made = telling(path)
     turns = made.made.turns.filter(kind="call").sort("happened_at", "position")
     spans = "spans" in path
-    found = [step["shown"] for step in canonical.told(turns)]
-    problems = canonical.difference([_named(line) for line in CALLS], [_named(line) for line in found]) if spans else \
-        canonical.difference(CALLS, found)
-    assert not problems, "\n".join([*problems, *canonical.verdicts(made)])
+    rows = [step["shown"] for step in canonical.conversation_steps(turns)]
+    problems = canonical.difference([_named(line) for line in CALLS], [_named(line) for line in rows]) if spans else \
+        canonical.difference(CALLS, rows)
+    assert not problems, "\n".join([*problems, *canonical.decisions(made)])
     assert turns["is_error"].to_list() == [False, False, True, False, False]
     if not spans:
         assert made.made.sessions["session_id"].to_list() == ["mcp-sess-1"]
@@ -184,7 +184,7 @@ def _named(line: str) -> str:
 def test_one_generation_from_its_fragments(path: str) -> None:
     made = telling(path)
     turns = made.made.turns.sort("position")
-    assert turns["kind"].to_list() == ["message", "call", "call"], canonical.verdicts(made)
+    assert turns["kind"].to_list() == ["message", "call", "call"], canonical.decisions(made)
     assert turns["content"][0] == "The payment gateway timed out, so I am trying once more." and turns["role"][0] == "assistant"
     assert turns["tool"].to_list()[1:] == ["create_refund", "check_stock"]
     assert [orjson.loads(text) for text in turns["arguments"].to_list()[1:]] == [
@@ -197,9 +197,9 @@ def test_one_generation_from_its_fragments(path: str) -> None:
 @entries("preference pair")
 def test_a_preference_pair(path: str) -> None:
     made = telling(path)
-    found = [step["shown"] for step in canonical.told(made.made.turns)]
-    problems = canonical.difference([step["shown"] for step in canonical.steps()][:6], found)
-    assert not problems, "\n".join([*problems, *canonical.verdicts(made)])
+    rows = [step["shown"] for step in canonical.conversation_steps(made.made.turns)]
+    problems = canonical.difference([step["shown"] for step in canonical.steps()][:6], rows)
+    assert not problems, "\n".join([*problems, *canonical.decisions(made)])
     other = made.events.filter(content="Refunds are impossible.")
     assert other.height == 1 and "candidate 1" in other["lossy"].item(), "the answer that was not preferred is kept beside it"
     assert made.made.tools["declared"].to_list() == [True] * 4

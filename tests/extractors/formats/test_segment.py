@@ -33,8 +33,8 @@ def read_all(tmp_path: Path, *calls: Any) -> Reading:
     (("timestamp", "sentAt"), "10:15:00.600000", None),
     (("timestamp", "receivedAt"), "10:13:00.100000", '["client clock"]')])
 def test_the_servers_clock(tmp_path: Path, missing: tuple[str, ...], at: str, note: str | None) -> None:
-    told = {name: value for name, value in call(1, event="Opened").items() if name not in missing}
-    [event] = read_all(tmp_path, told).events.to_dicts()
+    event_rows = {name: value for name, value in call(1, event="Opened").items() if name not in missing}
+    [event] = read_all(tmp_path, event_rows).events.to_dicts()
     assert event["happened_at"].strftime("%H:%M:%S.%f") == at and event["lossy"] == note
 
 
@@ -48,7 +48,7 @@ def test_each_kind_of_call(tmp_path: Path) -> None:
         "Ticket Opened", "page Help Contact", "screen Home", "identify", "group", "alias", "track"]
     assert orjson.loads(reading.events["arguments"][4]) == {"groupId": "g", "size": 3}
     assert reading.events["session_id"][0] == "s" and set(reading.events["kind"]) == {"business"}
-    assert reading.verdicts.filter(~pl.col("kept"))["reason"].to_list() == ["no_call"]
+    assert reading.decisions.filter(~pl.col("kept"))["reason"].to_list() == ["no_call"]
 
 
 def test_somebody_is_one_person_before_and_after_they_say_who_they_are(tmp_path: Path) -> None:
@@ -62,5 +62,5 @@ def test_batches_and_messages_sent_twice(tmp_path: Path) -> None:
     batch = {"batch": [call(1, event="a"), call(2, event="b")], "sentAt": CLOCKS["sentAt"]}
     reading = read_all(tmp_path, batch, batch["batch"][0], call(3, event="c", context={"sessionId": 17, "page": {"path": "/"}}))
     assert reading.events["tool"].to_list() == ["a", "b", "c"]
-    assert reading.verdicts.filter(~pl.col("kept"))["reason"].to_list() == ["duplicate_event"]
+    assert reading.decisions.filter(~pl.col("kept"))["reason"].to_list() == ["duplicate_event"]
     assert reading.events["session_id"].to_list() == [None, None, "17"] and '\\"page\\"' in (reading.events["lossy"][2] or "")

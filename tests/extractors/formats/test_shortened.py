@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from extractors.formats import Emit, LogRecord
 from extractors.formats.envelope import Envelope
 from extractors.formats.format import Block
+from extractors.formats.history import Shortened
 from extractors.formats.otlp import read, read_block
-from extractors.formats.shortened import Shortened
-from tests.extractors.formats.spans import any_value, batch, chat, dumped, log, logs, said, span
+from tests.extractors.formats.spans import any_value, batch, chat, dumped, log, logs, span, text_message
 
 RULES = dumped([{"type": "text", "content": "rules " * 90}])
 LONG = '"quoted" – a \\ long text 🙏 ' * 20
 
 
 def both(lines: list[bytes]) -> tuple[Emit, Emit]:
-    """What the lines tell, read one by one and as a block."""
+    """Return what the lines tell, read one by one and as a block."""
     def record(index: int) -> LogRecord | None:
         try:
             return LogRecord(f"{index:064d}", index + 1, orjson.loads(lines[index]))
@@ -84,14 +84,14 @@ def test_references_are_no_way_in() -> None:
     """A log that holds our mark says what it says."""
     forged = [chat(1, [("user", LONG * 3)], []),
               span(2, {"gen_ai.input.messages": "\0001\0002\0]", "gen_ai.output.messages": "[]"}),
-              span(3, {"gen_ai.output.messages": dumped([said("assistant", "\0001\0000\0")]), "x": "\0001\0000\0"}),
+              span(3, {"gen_ai.output.messages": dumped([text_message("assistant", "\0001\0000\0")]), "x": "\0001\0000\0"}),
               span(4, {"gen_ai.system_instructions": "\0009\0000\0", "gen_ai.input.messages": "\0"})]
     emit = same([orjson.dumps(batch(each)) for each in forged])
     assert [each["content"] for each in emit.events if each["kind"] == "message"] == [LONG * 3, "\0001\0000\0"]
 
 
 def test_log_records_and_nested_values_are_whole() -> None:
-    text = dumped([said("user", LONG * 3)])
+    text = dumped([text_message("user", LONG * 3)])
     details = {"gen_ai.input.messages": text, "gen_ai.output.messages": "[]"}
     lines = [orjson.dumps(each) for each in (
         batch(chat(1, [("user", LONG * 3)], [])), logs(log("gen_ai.client.inference.operation.details", None, details)),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extractors.formats.sql_changes import changes
+from extractors.formats.pgaudit import changes
 
 CERTAIN: list[tuple[str, list[str | None], list[tuple[Any, Any]]]] = [
     ("INSERT INTO refunds (id, n) VALUES ($1, $2)", ["re", "5"], [(None, {"id": "re", "n": "5"})]),
@@ -20,6 +20,8 @@ CERTAIN: list[tuple[str, list[str | None], list[tuple[Any, Any]]]] = [
     ("UPDATE ONLY public.t AS x SET a = $1, n = n - 1, b=DEFAULT WHERE x.id = $2 AND k = 'v'", ["new", "7"],
      [({"id": "7", "k": "v"}, {"id": "7", "k": "v", "a": "new"})]),
     ("UPDATE t SET id = id + 1 WHERE id = 4", [], [({"id": 4}, {})]),
+    ("UPDATE t SET a = CAST('x' AS varchar(10)), b = -2, c = E'x' WHERE (id = 5) AND k = true", [],
+     [({"id": 5, "k": True}, {"id": 5, "k": True, "a": "x", "b": -2})]),
     ("DELETE FROM t x WHERE id = $1 -- gone", ["7"], [({"id": "7"}, None)]),
 ]
 UNCERTAIN = [
@@ -35,8 +37,8 @@ UNCERTAIN = [
 
 @pytest.mark.parametrize("statement, parameters, images", CERTAIN, ids=lambda each: str(each)[:40])
 def test_certain(statement: str, parameters: list[str | None], images: list[tuple[Any, Any]]) -> None:
-    found = changes(statement, parameters)
-    assert found is not None and [(each.before, each.after) for each in found] == images
+    row_changes = changes(statement, parameters)
+    assert row_changes is not None and [(each.before, each.after) for each in row_changes] == images
 
 
 @pytest.mark.parametrize("statement", UNCERTAIN)
@@ -52,8 +54,8 @@ def test_what_is_not_known_is_named() -> None:
 @given(st.text(alphabet="UPDATE tsetwhr=$1'\"(),;.-+:*/ \n", max_size=60))
 def test_no_text_breaks_it(text: str) -> None:
     for start in ("UPDATE t SET ", "INSERT INTO t (", "DELETE FROM ", ""):
-        found = changes(start + text, ["x"])
-        assert found is None or all(each.before is not None or each.after is not None for each in found)
+        row_changes = changes(start + text, ["x"])
+        assert row_changes is None or all(each.before is not None or each.after is not None for each in row_changes)
 
 
 @given(st.dictionaries(st.from_regex(r"[a-z]{3}_[a-z]{2}", fullmatch=True), st.text(max_size=8), min_size=1, max_size=4))
@@ -61,5 +63,5 @@ def test_any_row_comes_back(row: dict[str, str]) -> None:
     columns, places = ", ".join(row), ", ".join(f"${number + 1}" for number in range(len(row)))
     spelled = ", ".join("'" + value.replace("'", "''") + "'" for value in row.values())
     for values, parameters in ((places, list(row.values())), (spelled, [])):
-        found = changes(f"INSERT INTO t ({columns}) VALUES ({values})", parameters)
-        assert found is not None and [each.after for each in found] == [row]
+        row_changes = changes(f"INSERT INTO t ({columns}) VALUES ({values})", parameters)
+        assert row_changes is not None and [each.after for each in row_changes] == [row]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from extractors.formats.conversation import Generation
+from extractors.formats.conversation import Generation, stitched
 from extractors.formats.format import LogRecord
-from extractors.formats.stitching import stitched
 
 LONG = "an answer that is long enough to be known again"
 
 
-def turn(number: int, *said: str) -> list[Generation]:
+def turn(number: int, *text: str) -> list[Generation]:
     parts = [{"kind": "message", "role": "assistant" if i % 2 else "user", "content": each, "lossy": []}
-             for i, each in enumerate(said)]
-    return [Generation(LogRecord("r", 1, None), f"g{number}", number, number + 1, asked=parts[:-1], answers=[parts[-1:]])]
+             for i, each in enumerate(text)]
+    return [Generation(LogRecord("r", 1, None), f"g{number}", number, number + 1, prompt=parts[:-1], answers=[parts[-1:]])]
 
 
 def test_a_turn_belongs_to_the_conversation_whose_end_it_begins_with() -> None:

@@ -31,8 +31,8 @@ def outcomes(tmp_path: Path, *values: Any, as_list: bool = False) -> tuple[Readi
     path.write_bytes(listed if as_list else b"\n".join(map(orjson.dumps, values)))
     reading = read(SourceFile(path, path.name))
     assert reading.file.format == "stripe"
-    told = reading.events.filter(kind="outcome")
-    return reading, told.select("session_id", "name", "value", "call_id").rows()
+    event_rows = reading.events.filter(kind="outcome")
+    return reading, event_rows.select("session_id", "name", "value", "call_id").rows()
 
 
 @pytest.mark.parametrize("as_list", [False, True])
@@ -40,8 +40,8 @@ def test_several_events_are_one_refund(tmp_path: Path, as_list: bool) -> None:
     session = {"metadata": {"session_id": "s"}}
     values = [charge(1, **session), refund(2, "pending", "refund.created"), refund(4, "succeeded"), refund(3, "pending")]
     for order in (values, values[::-1]):
-        reading, told = outcomes(tmp_path, *order, as_list=as_list)
-        assert told == [("s", "refund", "2490", "re_1")], "the session is that of the charge"
+        reading, event_rows = outcomes(tmp_path, *order, as_list=as_list)
+        assert event_rows == [("s", "refund", "2490", "re_1")], "the session is that of the charge"
         assert "status succeeded" in reading.events.filter(kind="outcome")["lossy"].item()
         assert reading.events.filter(kind="business").height == 4
 
@@ -52,23 +52,23 @@ def test_a_refund_that_failed_a_charge_alone_and_a_dispute(tmp_path: Path) -> No
     assert outcomes(tmp_path, charge(1))[1] == [(None, "refund", "2490", "ch_1")]
     listed = {"refunds": {"data": [{"id": "re_9", "object": "refund", "amount": 5, "charge": "ch_1"}]}}
     assert outcomes(tmp_path, charge(1, **listed))[1] == [(None, "refund", "5", "re_9")]
-    reading, told = outcomes(tmp_path, event(1, "charge.dispute.created", status="needs_response", **dispute),
+    reading, event_rows = outcomes(tmp_path, event(1, "charge.dispute.created", status="needs_response", **dispute),
                              event(2, "charge.dispute.closed", status="lost", **dispute))
-    assert told == [(None, "dispute", "lost", "dp_1")]
+    assert event_rows == [(None, "dispute", "lost", "dp_1")]
     assert reading.events.filter(kind="outcome")["content"].item() == "fraudulent"
 
 
 def test_deliveries_and_records_of_something_else(tmp_path: Path) -> None:
     paid = event(1, "checkout.session.completed", id="cs", object="checkout.session", customer="cus_1")
     nameless = event(2, "refund.created", object="refund", amount=1)
-    reading, told = outcomes(tmp_path, paid, paid, {"object": "customer"}, nameless)
+    reading, event_rows = outcomes(tmp_path, paid, paid, {"object": "customer"}, nameless)
     assert reading.events.filter(kind="business").select("tool", "name", "call_id").rows() == [
         ("checkout.session.completed", "cus_1", "evt_1"), ("refund.created", None, "evt_2")]
-    assert reading.verdicts.filter(~pl.col("kept"))["reason"].to_list() == ["duplicate_event", "no_event"]
-    assert told == [(None, "refund", "1", None)]
+    assert reading.decisions.filter(~pl.col("kept"))["reason"].to_list() == ["duplicate_event", "no_event"]
+    assert event_rows == [(None, "refund", "1", None)]
 
 
 def test_a_refund_whose_charge_is_no_id_breaks_nothing(tmp_path: Path) -> None:
-    _, told = outcomes(tmp_path, refund(1, "succeeded"), event(
+    _, event_rows = outcomes(tmp_path, refund(1, "succeeded"), event(
         2, "refund.created", id="re_2", object="refund", charge=[], amount=1))
-    assert told == [(None, "refund", "2490", "re_1"), (None, "refund", "1", "re_2")]
+    assert event_rows == [(None, "refund", "2490", "re_1"), (None, "refund", "1", "re_2")]

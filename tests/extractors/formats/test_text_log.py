@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import orjson
 import pytest
 
-from extractors.containers import unpack
 from extractors.content import head_of
 from extractors.formats import registered
 from extractors.formats.format import Head
 from extractors.formats.instants import Yearless, microseconds
-from extractors.formats.line_shapes import shape_of
-from extractors.formats.syslog_line import syslog_of
-from tests.extractors.formats.application_reading import canonical, lines, requests, told
+from extractors.formats.line_shapes import shape_of, syslog_of
+from tests.extractors.formats.application_reading import canonical, lines, read_payloads, requests
 
 ROOT = Path(__file__).parents[3]
 AT = "2026-03-02T10:15:02Z"
@@ -35,8 +34,8 @@ def claimed(text: list[str]) -> list[str]:
     ("2026-03-02T10:15:02.1Z stdout F hello", "2026-03-02T10:15:02.1Z", None, "hello"),
 ])
 def test_how_a_line_begins(line: str, time: str | None, level: str | None, rest: str) -> None:
-    found = shape_of(line)
-    assert found is not None and (found.time, found.level, found.rest) == (time, level, rest)
+    shape = shape_of(line)
+    assert shape is not None and (shape.time, shape.level, shape.rest) == (time, level, rest)
     assert time is None or microseconds(time) is not None
 
 
@@ -50,7 +49,7 @@ def test_what_begins_no_record(line: str) -> None:
 def test_lines_of_many_notations_in_one_file(data: Path) -> None:
     mixed = lines(data / "format_samples/10_edge/log_lines_mixed.log")
     assert claimed(mixed) == ["text_log"]
-    emit = told("text_log", mixed)
+    emit = read_payloads("text_log", mixed)
     assert [event["kind"] for event in emit.events] == ["log", "log", "log", "log", "request", "log", "log"]
     assert emit.events[2]["content"].count("\n") == 3 and emit.events[2]["content"].endswith("ValueError: boom")
     assert [(record.line, reason) for record, reason, _ in emit.rejects] == [(line, "joined_line") for line in (4, 5, 6)]
@@ -60,9 +59,10 @@ def test_lines_of_many_notations_in_one_file(data: Path) -> None:
 
 
 def test_an_export_that_puts_a_time_before_each_line(data: Path) -> None:
-    exported = unpack((data / "format_samples/08_app/cloudwatch_s3_export/000000.gz").read_bytes()).decode().splitlines()
+    packed = (data / "format_samples/08_app/cloudwatch_s3_export/000000.gz").read_bytes()
+    exported = gzip.decompress(packed).decode().splitlines()
     assert claimed(exported) == ["text_log"]
-    assert requests(told("text_log", exported)) == canonical(data)
+    assert requests(read_payloads("text_log", exported)) == canonical(data)
 
 
 @pytest.mark.parametrize("line", [
@@ -70,9 +70,14 @@ def test_an_export_that_puts_a_time_before_each_line(data: Path) -> None:
     f'ts={AT} level=info method=GET path="/a?b=1" status=200 duration=12ms',
     f"at=info ts={AT} method=GET path=/a?b=1 status=200 duration_ms=12"])
 def test_a_request_told_in_a_sentence_or_in_pairs(line: str) -> None:
-    [found] = requests(told("text_log", [line]))
-    assert (found["method"], found["path"], found["status"], found["duration_ms"]) == ("GET", "/a?b=1", 200, 12)
-    assert found["at"] == microseconds("2026-03-02T10:15:01.988Z")
+    [request_row] = requests(read_payloads("text_log", [line]))
+    assert (request_row["method"], request_row["path"], request_row["status"], request_row["duration_ms"]) == (
+        "GET",
+        "/a?b=1",
+        200,
+        12,
+    )
+    assert request_row["at"] == microseconds("2026-03-02T10:15:01.988Z")
 
 
 @pytest.mark.parametrize("text", [
@@ -95,13 +100,17 @@ def test_our_own_source_and_words_are_no_logs() -> None:
 
 
 def test_headers_of_syslog() -> None:
-    found = syslog_of('83 <165>1 2026-03-02T10:15:05Z host app 7 id [a@1 b="x\\"y\\]"][c] \ufeffhello')
-    assert found is not None and found.parameters == {"a": {"b": 'x"y]'}, "c": {}} and found.message == "hello"
-    assert (found.severity, found.host, found.application, found.message_id) == (5, "host", "app", "id")
+    syslog_line = syslog_of('83 <165>1 2026-03-02T10:15:05Z host app 7 id [a@1 b="x\\"y\\]"][c] \ufeffhello')
+    assert (
+        syslog_line is not None and syslog_line.parameters == {"a": {"b": 'x"y]'}, "c": {}} and syslog_line.message == "hello"
+    )
+    assert (syslog_line.severity, syslog_line.host, syslog_line.application, syslog_line.message_id) == (5, "host", "app", "id")
     bare = syslog_of("Mar  2 10:15:02 host sshd[71]: Accepted password")
     assert bare is not None and (bare.priority, bare.application, bare.message) == (None, "sshd", "Accepted password")
     assert syslog_of("<192>1 - - - - - -") is None and syslog_of("Marc 2: no") is None
-    emit = told("syslog", ["<165>1 - - - - - - nothing else", '<14>Mar  2 10:15:02 h app: {"level":"info","msg":"up","n":1}'])
+    emit = read_payloads(
+        "syslog", ["<165>1 - - - - - - nothing else", '<14>Mar  2 10:15:02 h app: {"level":"info","msg":"up","n":1}']
+    )
     assert [event["content"] for event in emit.events] == ["nothing else", "up"]
     assert orjson.loads(emit.events[1]["arguments"]) == {"level": "info", "n": 1}
     assert emit.events[0]["happened_at"] is None and "year not stated" in emit.events[1]["lossy"]

@@ -35,24 +35,24 @@ VALUES = st.recursive(
 
 
 def reading(folder: Path, value: Any, name: str = "log") -> Reading:
-    """What the public way reads of a file that holds `value`: JSON, or bytes as they are."""
+    """Return what the public way reads of a file that holds `value`: JSON, or bytes as they are."""
     path = folder / name
     path.write_bytes(value if isinstance(value, bytes) else json.dumps(value).encode())
     return read(SourceFile(path, path.name))
 
 
-def told(found: Reading, *columns: str) -> list[tuple[Any, ...]]:
-    return found.events.select(columns).rows()
+def event_rows(log_reading: Reading, *columns: str) -> list[tuple[Any, ...]]:
+    return log_reading.events.select(columns).rows()
 
 
 @pytest.mark.parametrize("log_format", OURS, ids=lambda each: each.name)
 def test_sample_is_recognised_and_loses_nothing(log_format: Format, tmp_path: Path) -> None:
-    found = reading(tmp_path, log_format.sample())
+    log_reading = reading(tmp_path, log_format.sample())
     assert [each.name for each in registered() if each.claims(content.head_of(log_format.sample()))] == [log_format.name]
-    assert found.file.format == log_format.name and found.events.height >= 5
-    assert found.events["event_id"].is_unique().all()
-    assert found.verdicts.filter(~pl.col("kept")).is_empty()
-    assert set(found.records["record_id"]) == set(found.events["record_id"])
+    assert log_reading.file.format == log_format.name and log_reading.events.height >= 5
+    assert log_reading.events["event_id"].is_unique().all()
+    assert log_reading.decisions.filter(~pl.col("kept")).is_empty()
+    assert set(log_reading.records["record_id"]) == set(log_reading.events["record_id"])
 
 
 @pytest.mark.parametrize("log_format", OURS, ids=lambda each: each.name)
@@ -90,22 +90,25 @@ def test_a_damaged_sample_breaks_nothing(log_format: Format, data: st.DataObject
 
 def test_atif_tells_subagents_apart_and_marks_what_was_copied(tmp_path: Path) -> None:
     step = {"step_id": 1, "source": "user", "message": [{"type": "text", "text": "go"}], "is_copied_context": True}
-    asked = {"step_id": 2, "source": "agent", "message": "", "reasoning_content": "hm", "model_name": "m",
+    prompt = {"step_id": 2, "source": "agent", "message": "", "reasoning_content": "hm", "model_name": "m",
              "metrics": {"prompt_tokens": 5, "completion_tokens": 2},
              "tool_calls": [{"tool_call_id": "c", "function_name": "f", "arguments": {"a": 1}}],
              "observation": {"results": [{"source_call_id": "c", "subagent_trajectory_ref": [{"trajectory_id": "t2"}]}]}}
     empty = {"step_id": 3, "source": "agent", "message": None, "observation": {"results": []}}
     inner = {"schema_version": "ATIF-v1.7", "trajectory_id": "t2", "session_id": "s", "agent": {"name": "sub"},
              "steps": [{"source": "user", "message": "inner"}]}
-    found = reading(tmp_path, {"schema_version": "ATIF-v1.8", "session_id": "s", "agent": {"name": "main"}, "notes": "n",
-                               "steps": [step, asked, empty], "subagent_trajectories": [inner]})
-    assert told(found, "kind", "session_id", "position", "content") == [
+    log_reading = reading(tmp_path, {"schema_version": "ATIF-v1.8", "session_id": "s", "agent": {"name": "main"}, "notes": "n",
+                               "steps": [step, prompt, empty], "subagent_trajectories": [inner]})
+    assert event_rows(log_reading, "kind", "session_id", "position", "content") == [
         ("message", "s", 0, "go"), ("reasoning", "s", None, "hm"), ("call", "s", 1, None), ("result", "s", 2, None),
         ("log", "s", None, json.dumps(empty, separators=(",", ":"))), ("log", "s", None, "n"),
         ("message", "s/t2", 0, "inner")]
-    assert found.events["lossy"].to_list()[0] == '["copied context"]' and "sub-agent" in found.events["lossy"].to_list()[3]
-    assert found.events["usage"].drop_nulls().to_list() == ['{"input_tokens":5,"output_tokens":2}']
-    assert found.events.filter(kind="reasoning")["usage"].item() is not None
+    assert (
+        log_reading.events["lossy"].to_list()[0] == '["copied context"]'
+        and "sub-agent" in log_reading.events["lossy"].to_list()[3]
+    )
+    assert log_reading.events["usage"].drop_nulls().to_list() == ['{"input_tokens":5,"output_tokens":2}']
+    assert log_reading.events.filter(kind="reasoning")["usage"].item() is not None
 
 
 def test_adp_reads_code_pages_and_capital_class_names(tmp_path: Path) -> None:
@@ -115,14 +118,14 @@ def test_adp_reads_code_pages_and_capital_class_names(tmp_path: Path) -> None:
              {"class_": "web_observation", "html": "<p>", "url": "u", "viewport_size": None},
              {"class_": "MessageAction", "message": "done", "thoughts": "finished"},
              {"class_": "dance_move", "content": "?"}]
-    found = reading(tmp_path, {"schema_version": "1.0.0", "content": items, "details": {}})
-    assert told(found, "kind", "role", "tool", "content") == [
+    log_reading = reading(tmp_path, {"schema_version": "1.0.0", "content": items, "details": {}})
+    assert event_rows(log_reading, "kind", "role", "tool", "content") == [
         ("message", "user", None, "do it"), ("message", "assistant", None, "I run it"), ("call", "assistant", "python", None),
         ("outcome", None, None, None), ("result", None, None, "1"),
         ("result", None, None, '{"html":"<p>","url":"u","viewport_size":null}'), ("reasoning", "assistant", None, "finished"),
         ("message", "assistant", None, "done"), ("log", None, None, '{"class_":"dance_move","content":"?"}')]
-    assert found.events["session_id"].n_unique() == 1 and found.events["session_id"][0].startswith("~")
-    assert json.loads(found.events["arguments"].drop_nulls().item()) == {"code": "print(1)"}
+    assert log_reading.events["session_id"].n_unique() == 1 and log_reading.events["session_id"][0].startswith("~")
+    assert json.loads(log_reading.events["arguments"].drop_nulls().item()) == {"code": "print(1)"}
 
 
 def test_swe_agent_of_old_without_demonstrations(tmp_path: Path) -> None:
@@ -131,17 +134,17 @@ def test_swe_agent_of_old_without_demonstrations(tmp_path: Path) -> None:
                {"role": "assistant", "content": "look\n```\nls\n```", "thought": "look", "action": "ls\n"},
                {"role": "user", "content": "a.py", "message_type": "observation"},
                {"role": "assistant", "content": "done"}]
-    found = reading(tmp_path, {"environment": "e", "trajectory": [{"execution_time": 0.5}, {"execution_time": 0}],
+    log_reading = reading(tmp_path, {"environment": "e", "trajectory": [{"execution_time": 0.5}, {"execution_time": 0}],
                                "history": history, "info": {"exit_status": "submitted", "submission": "diff", "model_stats": {
                                    "tokens_sent": 7, "tokens_received": 3}}})
-    assert told(found, "kind", "content") == [
+    assert event_rows(log_reading, "kind", "content") == [
         ("message", "s"), ("message", "fix it"), ("message", "look"), ("call", None), ("result", "a.py"), ("message", "done"),
         ("outcome", None), ("outcome", None)]
-    call = found.events.filter(kind="call").row(0, named=True)
+    call = log_reading.events.filter(kind="call").row(0, named=True)
     assert json.loads(call["arguments"]) == {"command": "ls\n"} and call["latency_ms"] == 500
-    assert found.events["usage"].drop_nulls().to_list() == ['{"input_tokens":7,"output_tokens":3}']
+    assert log_reading.events["usage"].drop_nulls().to_list() == ['{"input_tokens":7,"output_tokens":3}']
     alone = reading(tmp_path, {"trajectory": [{"action": "ls", "observation": "a", "thought": "t"}], "history": [], "info": {}})
-    assert [row[0] for row in told(alone, "kind")] == ["message", "call", "result"]
+    assert [row[0] for row in event_rows(alone, "kind")] == ["message", "call", "result"]
 
 
 def test_mini_swe_agent_whose_actions_are_text(tmp_path: Path) -> None:
@@ -151,18 +154,18 @@ def test_mini_swe_agent_whose_actions_are_text(tmp_path: Path) -> None:
                 {"role": "assistant", "content": "```bash\ntrue\n```"}]
     bare = reading(tmp_path, messages)
     kinds = [("message",), ("message",), ("message",), ("call",), ("result",), ("message",), ("call",)]
-    assert bare.file.format == "mini_swe_agent" and told(bare, "kind") == kinds
+    assert bare.file.format == "mini_swe_agent" and event_rows(bare, "kind") == kinds
     assert bare.events.filter(kind="result")["is_error"].to_list() == [True]
     assert "is_error inferred" in bare.events.filter(kind="result")["lossy"].item()
     stated = [*messages[:2], {"role": "assistant", "content": "x", "extra": {
         "actions": [{"command": "ls"}], "response": {"model": "m", "usage": {"prompt_tokens": 4, "completion_tokens": 1}}}},
         {"role": "user", "content": "a", "extra": {"returncode": 0, "timestamp": 1772446500.5}}]
-    found = reading(tmp_path, {"info": {"exit_status": "Submitted"}, "messages": stated,
+    log_reading = reading(tmp_path, {"info": {"exit_status": "Submitted"}, "messages": stated,
                                "trajectory_format": "mini-swe-agent-2"})
-    assert told(found, "kind", "is_error", "model")[2:] == [
+    assert event_rows(log_reading, "kind", "is_error", "model")[2:] == [
         ("message", None, "m"), ("call", None, "m"), ("result", False, None), ("outcome", None, None)]
-    assert found.events["usage"].drop_nulls().to_list() == ['{"input_tokens":4,"output_tokens":1}']
-    assert str(found.events.filter(kind="result")["happened_at"].item()) == "2026-03-02 10:15:00.500000+00:00"
+    assert log_reading.events["usage"].drop_nulls().to_list() == ['{"input_tokens":4,"output_tokens":1}']
+    assert str(log_reading.events.filter(kind="result")["happened_at"].item()) == "2026-03-02 10:15:00.500000+00:00"
 
 
 def test_chat_is_no_mini_swe_agent() -> None:
@@ -174,12 +177,12 @@ def test_chat_is_no_mini_swe_agent() -> None:
 def test_tau_bench_marks_errors_and_drops_the_end(tmp_path: Path) -> None:
     traj = [{"role": "user", "content": "hi ###STOP###"}, {"role": "tool", "tool_call_id": "a", "content": "Error: no"},
             {"role": "user", "content": "###STOP###"}]
-    found = reading(tmp_path, [{"task_id": 1, "reward": 0.0, "info": {}, "traj": traj, "trial": 0},
+    log_reading = reading(tmp_path, [{"task_id": 1, "reward": 0.0, "info": {}, "traj": traj, "trial": 0},
                                {"task_id": 1, "reward": 0.0, "info": {}, "traj": [], "trial": 1}])
-    assert told(found, "kind", "content", "is_error", "value") == [
+    assert event_rows(log_reading, "kind", "content", "is_error", "value") == [
         ("log", "###STOP###", None, None), ("message", "hi", None, None), ("result", "Error: no", True, None),
         ("log", "###STOP###", None, None), ("outcome", None, None, "0.0"), ("outcome", None, None, "0.0")]
-    assert found.events["session_id"].n_unique() == 2
+    assert log_reading.events["session_id"].n_unique() == 2
 
 
 def test_tau2_bench_reads_calls_of_the_user_and_messages_of_many_results(tmp_path: Path) -> None:
@@ -192,12 +195,14 @@ def test_tau2_bench_reads_calls_of_the_user_and_messages_of_many_results(tmp_pat
                 {"role": "user", "content": "###TRANSFER### please"}]
     simulation = {"id": "x", "task_id": "t", "termination_reason": "max_steps", "messages": messages,
                   "reward_info": {"reward": 0.0}}
-    found = reading(tmp_path, {"info": {}, "tasks": [], "simulations": [simulation, {"id": "y", "messages": 3}]})
-    assert told(found, "kind", "content", "requestor", "is_error")[:6] == [
+    log_reading = reading(tmp_path, {"info": {}, "tasks": [], "simulations": [simulation, {"id": "y", "messages": 3}]})
+    assert event_rows(log_reading, "kind", "content", "requestor", "is_error")[:6] == [
         ("log", "hello there", None, None), ("call", None, "user", None), ("result", "on", "user", False),
         ("result", "?", "user", True), ("log", "###TRANSFER###", None, None), ("message", "please", None, None)]
-    assert found.events.filter(kind="outcome")["value"].to_list() == ["0.0", "max_steps"]
-    assert told(found, "kind", "session_id", "content")[-1] == ("log", "y", '{"id":"y","messages":3}'), "nothing vanishes"
+    assert log_reading.events.filter(kind="outcome")["value"].to_list() == ["0.0", "max_steps"]
+    assert event_rows(log_reading, "kind", "session_id", "content")[-1] == ("log", "y", '{"id":"y","messages":3}'), (
+        "nothing vanishes"
+    )
     alone = reading(tmp_path, simulation)
     assert alone.file.format == "tau2_bench" and alone.events["session_id"].unique().to_list() == ["x"]
 
@@ -215,24 +220,24 @@ def test_openhands_of_old_tells_exit_codes_counts_and_states(tmp_path: Path) -> 
               {"id": 2, "timestamp": at, "source": "agent", "action": "finish",
                "args": {"final_thought": "bye", "thought": ""}},
               {"id": 3, "timestamp": at, "source": "environment", "observation": "agent_state_changed", "content": ""}]
-    found = reading(tmp_path, events)
-    assert told(found, "kind", "tool", "call_id", "is_error") == [
+    log_reading = reading(tmp_path, events)
+    assert event_rows(log_reading, "kind", "tool", "call_id", "is_error") == [
         ("message", None, None, None), ("call", "execute_bash", "c", None), ("result", None, "c", True),
         ("call", "finish", "event 2", None), ("log", None, None, None)]
-    assert found.events.filter(kind="call")["arguments"].to_list() == ['{"command": "ls"}', '{"final_thought":"bye"}']
-    assert found.events["usage"].drop_nulls().to_list() == ['{"input_tokens":9,"output_tokens":1}']
+    assert log_reading.events.filter(kind="call")["arguments"].to_list() == ['{"command": "ls"}', '{"final_thought":"bye"}']
+    assert log_reading.events["usage"].drop_nulls().to_list() == ['{"input_tokens":9,"output_tokens":1}']
     lines = reading(tmp_path, b"\n".join(json.dumps(each).encode() for each in events))
-    assert told(lines, "kind", "position") == told(found, "kind", "position")
+    assert event_rows(lines, "kind", "position") == event_rows(log_reading, "kind", "position")
     assert lines.events["session_id"].n_unique() == 1 and lines.events["session_id"][0]
     assert reading(tmp_path, events[0]).events["session_id"].unique().to_list() == [None], "an event alone names no session"
 
 
 def packed(members: dict[str, Any], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w", compression) as archive:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", compression) as archive:
         for name, value in members.items():
             archive.writestr(name, value if isinstance(value, (str, bytes)) else json.dumps(value))
-    return held.getvalue()
+    return content.getvalue()
 
 
 def test_openhands_conversations_packed_together(data: Path, tmp_path: Path) -> None:
@@ -242,13 +247,13 @@ def test_openhands_conversations_packed_together(data: Path, tmp_path: Path) -> 
     failed = {"kind": "AgentErrorEvent", "error": "e", "tool_name": "f"}
     members |= {"two/events/event-00002-b.json": json.dumps(failed).encode(),
                 "two/events/event-00001-a.json": b'{"kind":"PauseEvent"}', "two/meta.txt": b"kept"}
-    found = reading(tmp_path, packed(dict(reversed(members.items()))))
-    assert found.file.format == "openhands_v1"
-    one = found.events.filter(session_id=state["id"])
+    log_reading = reading(tmp_path, packed(dict(reversed(members.items()))))
+    assert log_reading.file.format == "openhands_v1"
+    one = log_reading.events.filter(session_id=state["id"])
     assert one["kind"].to_list().count("call") == 5 and one["is_error"].to_list().count(True) == 1
     assert one.filter(kind="message")["content"][0].startswith("You are the support agent")
     assert one["position"].drop_nulls().to_list() == list(range(one["position"].drop_nulls().len()))
-    others = found.events.filter(pl.col("session_id").is_null() | (pl.col("session_id") != state["id"]))
+    others = log_reading.events.filter(pl.col("session_id").is_null() | (pl.col("session_id") != state["id"]))
     assert others.select("kind", "content", "is_error").rows() == [
         ("log", '{"kind":"PauseEvent"}', None), ("result", "e", True), ("log", "kept", None)]
 
@@ -270,18 +275,18 @@ def test_inspect_in_chunks_with_attachments_and_without_a_header(tmp_path: Path)
                "samples/a_epoch_1/events/0.json": [model, {"event": "info", "data": 1}],
                "samples/a_epoch_1/attachments/0.json": ["zero", long],
                "samples/b_epoch_2.json": "{\"id\": 7, \"epoch\": 2, \"messages\": [], \"scores\": {\"s\": {\"value\": NaN}}}"}
-    found = reading(tmp_path, packed(members))
-    assert found.file.format == "inspect" and found.verdicts.filter(~pl.col("kept")).is_empty()
-    one = found.events.filter(session_id="u")
+    log_reading = reading(tmp_path, packed(members))
+    assert log_reading.file.format == "inspect" and log_reading.decisions.filter(~pl.col("kept")).is_empty()
+    one = log_reading.events.filter(session_id="u")
     assert one.select("kind", "content").rows() == [
         ("message", "hi"), ("reasoning", "hm"), ("call", None), ("result", "page"), ("message", long),
         ("log", '{"event":"info","data":1}')]
     assert str(one["happened_at"][0]) == "2026-03-02 10:00:00+00:00" and str(one["happened_at"][1]).endswith("10:00:02+00:00")
     assert one["usage"].drop_nulls().to_list() == ['{"input_tokens":3,"output_tokens":4}']
-    other = found.events.filter(session_id="e/7/2")
+    other = log_reading.events.filter(session_id="e/7/2")
     assert other["kind"].to_list() == ["log"] and json.loads(other["content"].item()) == {"id": 7, "epoch": 2, "target": None}
     empty = reading(tmp_path, packed({"header.json": inspect_header(), "samples/x.txt": ""}))
-    assert told(empty, "kind") == [("log",)] and '"status":"error"' in empty.events["content"].item()
+    assert event_rows(empty, "kind") == [("log",)] and '"status":"error"' in empty.events["content"].item()
 
 
 def test_inspect_archives_say_what_the_document_says(data: Path) -> None:

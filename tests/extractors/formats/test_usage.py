@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from extractors.formats.usage import tokens
+from extractors.formats.sampling import tokens
 from tests.extractors.formats.provider_reading import JSON
 
 
@@ -27,5 +27,5 @@ def test_every_provider_counts_alike(stated: Any, ours: Any) -> None:
 
 @given(JSON)
 def test_any_value_is_counted_or_not(stated: Any) -> None:
-    found = tokens(stated)
-    assert found is None or (found and all(isinstance(count, int) and count >= 0 for count in found.values()))
+    usage_row = tokens(stated)
+    assert usage_row is None or (usage_row and all(isinstance(count, int) and count >= 0 for count in usage_row.values()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.extractors.formats.spans import batch, dumped, rows, span, told, words
+from tests.extractors.formats.spans import batch, dumped, read_batches, rows, span, words
 
 META = {"ai.telemetry.metadata.sessionId": "s1"}
 
@@ -15,7 +15,7 @@ def test_results_of_both_shapes_and_their_errors() -> None:
         {"role": "tool", "content": [
             {"type": "tool-result", "toolCallId": "a", "toolName": "look", "result": {"x": 1}},
             {"type": "tool-result", "toolCallId": "b", "toolName": "look", "output": {"type": "error-text", "value": "no"}}]}]
-    emit = told(batch(span(1, {**META, "ai.operationId": "ai.streamText.doStream", "ai.prompt.messages": dumped(prompt),
+    emit = read_batches(batch(span(1, {**META, "ai.operationId": "ai.streamText.doStream", "ai.prompt.messages": dumped(prompt),
                                "ai.response.text": "bye", "ai.response.finishReason": "length", "ai.usage.inputTokens": 4})))
     assert words(emit) == [
         ("message", "user", "hi"), ("message", "assistant", "I look"), ("call", "look", '{"n":1}'), ("call", "look", '{"n":2}'),
@@ -29,11 +29,11 @@ def test_a_root_alone_tells_the_turn() -> None:
     expected = [("message", "system", "rules"), ("message", "user", "hi"), ("message", "assistant", "yo")]
     for prompt in ({"system": "rules", "prompt": "hi"}, {"system": "rules", "messages": [{"role": "user", "content": "hi"}]}):
         root = span(1, {**META, "ai.operationId": "ai.generateText", "ai.prompt": dumped(prompt), "ai.response.text": "yo"})
-        assert words(told(batch(root))) == expected
+        assert words(read_batches(batch(root))) == expected
 
 
 def test_a_torn_prompt_and_odd_values_are_kept() -> None:
-    emit = told(batch(span(1, {**META, "ai.operationId": "ai.generateText.doGenerate", "ai.prompt.messages": '[{"role"',
+    emit = read_batches(batch(span(1, {**META, "ai.operationId": "ai.generateText.doGenerate", "ai.prompt.messages": '[{"role"',
                                "ai.response.toolCalls": '["odd"]'}), span(2, {**META, "ai.operationId": "ai.embed"})))
     assert [each["content"] for each in rows(emit, "log")] == ['[{"role"', None]
     assert rows(emit)[0]["arguments"] == '"odd"' and rows(emit)[0]["lossy"] == ["call is no object"]

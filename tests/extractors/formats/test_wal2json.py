@@ -28,15 +28,15 @@ def column(name: str, value: Any) -> dict[str, Any]:
 
 
 def test_both_versions_tell_the_same(data: Path) -> None:
-    told = []
+    event_rows = []
     for name in ("wal2json_v1.jsonl", "wal2json_v2.jsonl"):
         path = data / "format_samples/08_app" / name
         reading = read(SourceFile(path, name))
-        assert reading.verdicts.filter(~pl.col("kept")).is_empty()
+        assert reading.decisions.filter(~pl.col("kept")).is_empty()
         assert set(reading.records["record_id"]) == set(reading.events["record_id"]), "nothing vanishes"
-        told.append(assemble(reading.events).row_changes.drop("change_id", "source"))
+        event_rows.append(assemble(reading.events).row_changes.drop("change_id", "source"))
         assert reading.events.filter(kind="row_change")["lossy"].to_list() == [None] + ['["before beyond its key"]'] * 2
-    assert told[0].equals(told[1]) and told[0]["key"].to_list() == [None, '{"id":"LN-10482"}', '{"id":5512}']
+    assert event_rows[0].equals(event_rows[1]) and event_rows[0]["key"].to_list() == [None, '{"id":"LN-10482"}', '{"id":5512}']
 
 
 def test_a_row_takes_time_and_transaction_of_its_frame(tmp_path: Path) -> None:
@@ -64,6 +64,6 @@ def test_what_is_no_change_of_a_row(tmp_path: Path) -> None:
     assert reading.events.select("kind", "tool", "content", "call_id").rows() == [
         ("log", "transaction", orjson.dumps({"xid": 1, "timestamp": AT, "change": []}).decode(), "1"),
         ("log", "audit", "hello", "2"), ("log", "p", "said", None)]
-    left = reading.verdicts.filter(~pl.col("kept")).sort("line")
-    assert left.select("line", "reason").rows() == [
+    rejected = reading.decisions.filter(~pl.col("kept")).sort("line")
+    assert rejected.select("line", "reason").rows() == [
         (2, "unsupported_operation"), (3, "malformed_record"), (5, "unsupported_operation"), (6, "no_change")]

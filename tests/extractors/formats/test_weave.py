@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.extractors.formats.platforms import events, reasons, story, told
+from tests.extractors.formats.platforms import events, read_platform_log, reasons, story
 
 
 def call(number: int, op: str, inputs: Any, output: Any, parent: str | None = "k0", **fields: Any) -> dict[str, Any]:
@@ -20,14 +20,18 @@ ASK = {"self": "<client>", "model": "m", "messages": [{"role": "user", "content"
 def test_an_op_is_a_model_by_its_name_and_a_tool_as_it_was_called() -> None:
     answer = {"choices": [{"message": {"role": "assistant", "tool_calls": [
         {"id": "c", "function": {"name": "look_up", "arguments": '{"a":1}'}}]}}]}
-    emit = told("weave", call(0, "turn", {"question": "q"}, None, None), call(1, "openai.chat.completions.create", ASK, answer),
-                call(2, "look_up", {"a": 1}, None, exception="Traceback\n  x\nTimeout: late"))
+    emit = read_platform_log(
+        "weave",
+        call(0, "turn", {"question": "q"}, None, None),
+        call(1, "openai.chat.completions.create", ASK, answer),
+        call(2, "look_up", {"a": 1}, None, exception="Traceback\n  x\nTimeout: late"),
+    )
     assert story(emit) == [("user", "q"), ("look_up", '{"a":1}'), ("-", "Timeout: late", True)]
     assert any("Traceback" in row["arguments"] for row in events(emit, "log"))
 
 
 def test_what_lies_behind_a_reference_is_told_apart_from_an_answer() -> None:
-    emit = told("weave", call(1, "messages.create", ASK, "weave:///team/project/object/answer:abc", None))
+    emit = read_platform_log("weave", call(1, "messages.create", ASK, "weave:///team/project/object/answer:abc", None))
     assert story(emit)[-1] == ("assistant", "weave:///team/project/object/answer:abc")
     assert emit.events[1]["lossy"] == ["content elsewhere"]
 
@@ -39,10 +43,12 @@ def test_feedback_inside_and_beside_its_call_counts_once() -> None:
 
     thumb = opinion("f1", "wandb.reaction.1", {"emoji": "👎"})
     given = [thumb, opinion("f2", "wandb.annotation.tone", {"value": 3}), opinion("f3", "wandb.note.1", {"note": "slow"})]
-    emit = told("weave", call(0, "turn", {"question": "q"}, "a", None, summary={"weave": {"feedback": [thumb]}}), *given)
+    emit = read_platform_log(
+        "weave", call(0, "turn", {"question": "q"}, "a", None, summary={"weave": {"feedback": [thumb]}}), *given
+    )
     assert [(row["name"], row["value"], row["session_id"], row["call_id"]) for row in events(emit, "feedback")] == [
         ("reaction", "👎", "s", "k0"), ("tone", "3", "s", "k0"), ("note", "slow", "s", "k0")]
     assert reasons(emit) == ["duplicate_feedback"]
-    alone, calls = told("weave", *given), told("weave", call(0, "turn", {"question": "q"}, "a", None))
+    alone, calls = read_platform_log("weave", *given), read_platform_log("weave", call(0, "turn", {"question": "q"}, "a", None))
     assert {row["session_id"] for row in alone.events} == {"trace:k0"}
     assert ("s", "trace:k0") in {(row["session_id"], row["value"]) for row in events(calls, "link")}

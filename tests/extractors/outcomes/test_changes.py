@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from extractors.outcomes import judge
-from extractors.outcomes.changes import changed, undone
 from extractors.outcomes.evidence import gather
+from extractors.outcomes.matching import changed, undone
 from extractors.tasks import goals_of
 from tests.extractors.outcomes.test_outcomes import EFFECTS, frames, session
 from warehouse.records import Feedback, RowChange, empty, frame
@@ -54,7 +54,7 @@ def test_rows_tell_what_was_done_as_asked_and_what_was_not(votes: dict[str, Any]
     assert {name: row["vote"] for name, row in votes.items()} == {
         f"p{n}": -1.0 if n in (NOTHING, OTHERWISE, LATE) else 1.0 for n in range(20)}
     assert votes["p0"]["evidence"] == ["c0"] and votes[f"p{NOTHING}"]["evidence"] == []
-    assert "no row changed" in votes[f"p{NOTHING}"]["says"] and "another c" in votes[f"p{OTHERWISE}"]["says"]
+    assert "no row changed" in votes[f"p{NOTHING}"]["description"] and "another c" in votes[f"p{OTHERWISE}"]["description"]
 
 
 def test_rows_part_sessions_that_look_alike_in_the_log() -> None:

@@ -1,11 +1,11 @@
-"""Families whose outcomes do not hold against what people found get no reward, and the verdict says why."""
+"""Families whose outcomes do not hold against what people found get no reward, and the decision says why."""
 
 from __future__ import annotations
 
 import polars as pl
 import pytest
 
-from extractors.outcomes.gate import FEWEST, Measure, auroc, ece, hold_back, measure
+from extractors.outcomes.calibration import FEWEST_KNOWN, Measure, auroc, ece, measure, withhold_untrusted
 from warehouse.records import Feedback, Outcome, Rubric, Task, frame
 
 N = 30
@@ -37,19 +37,19 @@ def test_a_family_that_outcomes_fail_on_is_held_back_and_the_others_go_on() -> N
         {"rubric_id": each, "task_id": each, "service": "shop", "checks": "[]", "solution": "[]"} for each in tasks["task_id"]])
     measures = measure(tasks, outcomes, said, ["audit"])
     assert {each.family: each.auroc for each in measures} == {"told": 1.0, "blurred": 0.5, "turned": 0.0}
-    kept, verdicts = hold_back(rubrics, tasks, measures, 0.7, None)
+    kept, decisions = withhold_untrusted(rubrics, tasks, measures, 0.7, None)
     assert kept["task_id"].to_list() == ["t-told"]
-    assert [(each.subject, each.kept, each.reason) for each in verdicts] == [
+    assert [(each.subject, each.kept, each.reason) for each in decisions] == [
         ("t-blurred", False, "outcomes_not_trusted"), ("t-turned", False, "outcomes_not_trusted")]
-    assert "AUROC 0.50" in verdicts[0].detail and "30 sessions of its family" in verdicts[0].detail
-    assert hold_back(rubrics, tasks, measures, None, 0.2)[0]["task_id"].to_list() == ["t-told", "t-blurred"]
-    assert hold_back(rubrics, tasks, measures, None, None)[0].equals(rubrics)
+    assert "AUROC 0.50" in decisions[0].detail and "30 sessions of its family" in decisions[0].detail
+    assert withhold_untrusted(rubrics, tasks, measures, None, 0.2)[0]["task_id"].to_list() == ["t-told", "t-blurred"]
+    assert withhold_untrusted(rubrics, tasks, measures, None, None)[0].equals(rubrics)
 
 
 def test_a_family_with_few_known_sessions_stands_on_its_service_and_a_service_with_few_on_none() -> None:
-    tasks, outcomes, said = case({"a": [0.9, 0.1], "b": [0.5, 0.5]}, n_known=FEWEST // 2 + 4)
+    tasks, outcomes, said = case({"a": [0.9, 0.1], "b": [0.5, 0.5]}, n_known=FEWEST_KNOWN // 2 + 4)
     of_service = measure(tasks, outcomes, said, ["audit"])
-    assert [(each.n, each.of_service) for each in of_service] == [(FEWEST + 8, True)] * 2
+    assert [(each.n, each.of_service) for each in of_service] == [(FEWEST_KNOWN + 8, True)] * 2
     assert of_service[0].auroc == of_service[1].auroc == 0.875
     unmeasured = measure(tasks, outcomes, said.head(10), ["audit"])
     assert [(each.n, each.auroc, each.ece) for each in unmeasured] == [(0, None, None)] * 2

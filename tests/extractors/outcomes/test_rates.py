@@ -31,7 +31,7 @@ def test_a_task_is_told_by_its_family_and_sessions_of_one_task_count_for_fewer()
     easy, hard = ({f"{name}{i}": [chance] for i in range(20)} for name, chance in (("easy", 0.95), ("hard", 0.1)))
     families, tasks = rates({"easy": {**easy, "new": [0.5]}, "hard": {**hard, "other": [0.5]}, "none": {"unseen": []}})
     assert set(families) == {"easy", "hard"} and "unseen" not in tasks
-    assert families["easy"].band == "mostly" and families["hard"].band == "rarely"
+    assert families["easy"].difficulty_band == "mostly" and families["hard"].difficulty_band == "rarely"
     assert tasks["new"].rate > 0.6 > 0.4 > tasks["other"].rate, "what is known of a task seen once is its family"
     apart = family_rate([[0.95]] * 12, Prior(1.0, 1.0), 0.3)
     together = family_rate([[0.95] * 12], Prior(1.0, 1.0), 0.3)

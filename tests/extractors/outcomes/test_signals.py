@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 from extractors.outcomes.consensus import end_state, in_part, right
+from extractors.outcomes.endings import unserved
 from extractors.outcomes.evidence import VOTES, gather
 from extractors.outcomes.manner import amount, manner
-from extractors.outcomes.results import unserved
 from extractors.outcomes.signals import OURS, Signal, registered
 from extractors.tasks import goals_of
 from tests.extractors.outcomes.test_outcomes import EFFECTS, RESET, feedback, frames, session
@@ -32,7 +32,7 @@ def test_a_signal_votes_at_most_once_on_a_session_within_bounds_and_in_order(sig
     assert votes.schema == pl.Schema(VOTES)
     assert votes["session_id"].is_sorted() and votes["session_id"].is_unique().all()
     assert votes["session_id"].is_in(sessions["session_id"].to_list()).all()
-    assert votes["vote"].is_between(-1.0, 1.0).all() and votes["says"].str.len_chars().min() != 0
+    assert votes["vote"].is_between(-1.0, 1.0).all() and votes["description"].str.len_chars().min() != 0
     of_session = turns.select("turn_id", "session_id")
     proof = votes.select("session_id", "evidence").explode("evidence").drop_nulls("evidence")
     if signal.name != "feedback":
@@ -91,7 +91,7 @@ def test_what_doing_much_is_worth_is_learnt_from_other_requests(better: str) -> 
     wrote = [session(f"wrote{n}", asking(n), ("paint", {"n": n}, "ok"), ("assistant", "ok")) for n in range(10)]
     looked = [session(f"looked{n}", asking(n), ("look", {"n": n}, "ok"), ("assistant", "ok")) for n in range(10)]
     seen = gather(*frames(*wrote, *looked), feedback(), EFFECTS, {"shop": "shared"})
-    names = seen.asked["session_id"].to_list()
+    names = seen.session_requests["session_id"].to_list()
     told = pl.DataFrame({"session_id": names, "probability": [0.7 if name.startswith(better) else 0.4 for name in names]})
     for learn in (amount, manner):
         votes = dict(learn(seen, told).select("session_id", "vote").iter_rows())

@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extractors.privacy import Pseudonyms
-from extractors.privacy.checks import iban_holds, luhn_holds
-from extractors.privacy.dates import day_of
-from extractors.privacy.kept import GENERIC, is_given, is_household
-from extractors.privacy.permuting import Permutation
-from extractors.privacy.pseudonyms import _NO_NAME
+from extractors.privacy.fields import iban_holds, luhn_holds
+from extractors.privacy.letters import GENERIC, is_given, is_household
+from extractors.privacy.permuting import SCHEMES, Permutation
+from extractors.privacy.pseudonyms import _NO_NAME, day_of
 
 KEY = b"k" * 32
 MADE = Pseudonyms(KEY)
@@ -27,16 +26,25 @@ def shape(text: str) -> str:
     return re.sub(r"[A-Z]", "A", re.sub(r"[a-z]", "a", re.sub(r"\d", "0", text)))
 
 
-@given(keys, st.integers(2, 600))
-def test_a_permutation_takes_each_number_once_and_leaves_none_where_it_was(key: bytes, n: int) -> None:
-    made = Permutation(key, "x")
+@given(keys, st.integers(2, 600), st.sampled_from(SCHEMES))
+def test_a_permutation_takes_each_number_once_and_leaves_none_where_it_was(key: bytes, n: int, scheme: int) -> None:
+    made = Permutation(key, "x", scheme)
     images = [made.number(each, n) for each in range(n)]
     assert sorted(images) == list(range(n)) and all(image != each for each, image in enumerate(images))
 
 
-@given(st.text("AZaz09-_ é北", max_size=80))
-def test_a_shaped_text_keeps_its_shape_and_changes(text: str) -> None:
-    made = Permutation(KEY, "x").shaped(text)
+@pytest.mark.parametrize(("kind", "value", "expected"), [
+    ("name", "Emma Lopez", "Vivian Dupree"), ("email", "emma.lopez@acme.io", "vivian.dupree@scnf.io"),
+    ("phone", "555-010-0199", "555-092-2875"), ("id", "CUST-00042", "CUST-07896"), ("ip", "10.1.2.3", "10.114.248.105"),
+    ("card", "4111 1111 1111 1111", "4510 4525 4701 0205"), ("date", "1980-03-31", "1979-09-29"),
+    ("id", "0123456789abcdef", "5aeaf10ebb226dad"), ("account", "DE89370400440532013000", "DE91140291361181546297")])
+def test_a_key_of_the_first_scheme_gives_the_pseudonyms_that_it_gave(kind: str, value: str, expected: str) -> None:
+    assert Pseudonyms(KEY, 1).of(kind, value) == expected != MADE.of(kind, value)
+
+
+@given(st.text("AZaz09-_ é北", max_size=80), st.sampled_from(SCHEMES))
+def test_a_shaped_text_keeps_its_shape_and_changes(text: str, scheme: int) -> None:
+    made = Permutation(KEY, "x", scheme).shaped(text)
     assert shape(made.replace("é", "e")) == shape(made.replace("é", "e")) and len(made) == len(text)
     assert [sign for sign in made if sign in "-_ "] == [sign for sign in text if sign in "-_ "]
     if re.search(r"[a-zA-Z1-9]", text):

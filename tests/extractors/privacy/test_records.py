@@ -15,7 +15,7 @@ SEVEN = MADE.of("id", "7")
 
 
 def cleaned(*rows: tuple[str, str | None, str | None], policy: Policy | None = None) -> pl.DataFrame:
-    """Requests: what was asked (method and path), arguments and answer."""
+    """Return requests: what was asked (method and path), arguments and answer."""
     told = [{"event_id": f"e{n}", "record_id": f"r{n}", "file_id": "f", "source": "s", "format": "x", "kind": "request",
              "tool": tool, "arguments": arguments, "value": value} for n, (tool, arguments, value) in enumerate(rows)]
     events, finding = pl.DataFrame(told, schema=frame_schema(Event)), Finding()
@@ -71,6 +71,6 @@ def test_another_night_knows_them() -> None:
     row = {"event_id": "e", "record_id": "r", "file_id": "f", "source": "s", "format": "x", "kind": "request",
            "tool": "GET /users/7"}
     first.see(pl.DataFrame([row], schema=frame_schema(Event)))
-    people = People(Finding(), Policy(), People(first, Policy()).known)
+    people = People(Finding(), Policy(), People(first, Policy()).facts)
     text = pl.Series(['{"id": 7, "last_name": "Doe"}'])
     assert json.loads(Cleaner(people, MADE).texts(text)[0])["id"] == int(SEVEN)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extractors.privacy.spelled import camel, encoded, runs
+from extractors.privacy.letters import camel, encoded, runs
 from tests.extractors.privacy.test_carrying import MADE, cleaned
 
 RECORD = {"user_id": "hope_young_4410", "first_name": "Hope", "last_name": "Young", "email": "zoë.müller77@corp.io",

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import polars as pl
 import pytest
 
-from extractors.tasks.asked import N_SHOWN, prompt, reworded
-from extractors.tasks.names import Names, kinds_in, names_of
+from extractors.tasks.model_names import N_SHOWN, prompt, reworded
+from extractors.tasks.names import FamilyNames, kinds_in, names_of
 from tests.extractors.tasks.shelves import TOOLS, desk, goal
 from warehouse.errors import Unavailable
 from warehouse.records import Goal, frame
@@ -18,21 +18,21 @@ MOVE = {"name": "Move a shelf", "sentence": "Move shelf {id} to {town} as {how}.
 LAMP = {"name": "Ask about a lamp", "sentence": "How bright is the lamp by night?"}
 
 
-def told(goals: pl.DataFrame, ask: Callable[[str], str]) -> tuple[Names, dict[str, tuple[str, str]]]:
+def told(goals: pl.DataFrame, ask: Callable[[str], str]) -> tuple[FamilyNames, dict[str, tuple[str, str]]]:
     """Names, and subject -> (reason, detail)."""
-    names, verdicts = reworded(goals, TOOLS, names_of(goals, TOOLS), ask, "small")
-    return names, {row["subject"]: (row["reason"], row["detail"]) for row in verdicts.to_dicts()}
+    names, decisions = reworded(goals, TOOLS, names_of(goals, TOOLS), ask, "small")
+    return names, {row["subject"]: (row["reason"], row["detail"]) for row in decisions.to_dicts()}
 
 
 def says(**move: str) -> Callable[[str], str]:
-    """A model that is right on lamps and says this of shelves."""
+    """Return a model that is right on lamps and says this of shelves."""
     return lambda prompt: f"Sure:\n{json.dumps(LAMP if 'the lamp' in prompt else MOVE | move)}"
 
 
 def test_what_holds_up_is_taken_and_membership_is_left_alone() -> None:
     mined = names_of(desk(), TOOLS)
-    names, verdicts = told(desk(), says())
-    assert {reason for reason, _ in verdicts.values()} == {"wording_taken"}
+    names, decisions = told(desk(), says())
+    assert {reason for reason, _ in decisions.values()} == {"wording_taken"}
     assert names.families.select("service", "family", "kinds").equals(mined.families.select("service", "family", "kinds"))
     named = {row["family"]: row for row in names.families.to_dicts()}
     assert named["both"]["name"] == "Move a shelf + Ask about a lamp" and named["both"]["written_by"] == "small"
@@ -59,16 +59,16 @@ def test_what_holds_up_is_taken_and_membership_is_left_alone() -> None:
     ({"family": "of another kind"}, "not what was asked for"),
 ])
 def test_what_does_not_hold_up_is_left_with_the_reason(move: dict[str, str], why: str) -> None:
-    names, verdicts = told(desk(), says(**move))
+    names, decisions = told(desk(), says(**move))
     mined = names_of(desk(), TOOLS)
-    reason, detail = verdicts["desk/family of moveShelf"]
+    reason, detail = decisions["desk/family of moveShelf"]
     assert reason in ("wording_does_not_hold", "malformed_wording")
     assert why in detail
     left = pl.col("family") == "family of moveShelf"
     assert names.families.filter(left).equals(mined.families.filter(left))
     moves = pl.col("goal_id").str.starts_with("move")
     assert names.sentences.filter(moves).equals(mined.sentences.filter(moves))
-    assert verdicts["desk/family of "][0] == "wording_taken", "one bad reply spoils no other"
+    assert decisions["desk/family of "][0] == "wording_taken", "one bad reply spoils no other"
 
 
 def test_where_nobody_answers_the_mined_ones_stay() -> None:
@@ -78,8 +78,8 @@ def test_where_nobody_answers_the_mined_ones_stay() -> None:
         asked.append(prompt)
         raise Unavailable("nobody is there", "http://127.0.0.1:9", "look")
 
-    names, verdicts = told(desk(), gone)
-    assert len(asked) == 1 and {reason for reason, _ in verdicts.values()} == {"model_unavailable"}
+    names, decisions = told(desk(), gone)
+    assert len(asked) == 1 and {reason for reason, _ in decisions.values()} == {"model_unavailable"}
     mined = names_of(desk(), TOOLS)
     assert names.families.equals(mined.families) and names.sentences.equals(mined.sentences)
 
@@ -94,12 +94,12 @@ def test_a_handful_of_asks_is_shown_as_data_that_cannot_end_itself() -> None:
         asks = [json.loads(line) for line in lines[first + 1:last]]
         assert len(asks) == N_SHOWN and len({each["ask"] for each in asks}) == N_SHOWN
         assert not any(mark in each["ask"] for each in asks)
-    names, verdicts = told(desk(), lambda prompt: '{"name": "Owned", "sentence": "Owned"}')
-    assert {reason for reason, _ in verdicts.values()} == {"wording_does_not_hold"}
+    names, decisions = told(desk(), lambda prompt: '{"name": "Owned", "sentence": "Owned"}')
+    assert {reason for reason, _ in decisions.values()} == {"wording_does_not_hold"}
     assert names.families["written_by"].is_null().all()
 
 
 def test_two_kinds_have_two_names() -> None:
-    names, verdicts = told(desk(), lambda prompt: json.dumps((LAMP if "the lamp" in prompt else MOVE) | {"name": "Say hello"}))
-    assert sorted(reason for reason, _ in verdicts.values()) == ["wording_does_not_hold", "wording_taken"]
+    names, decisions = told(desk(), lambda prompt: json.dumps((LAMP if "the lamp" in prompt else MOVE) | {"name": "Say hello"}))
+    assert sorted(reason for reason, _ in decisions.values()) == ["wording_does_not_hold", "wording_taken"]
     assert names.families["name"].is_unique().all()

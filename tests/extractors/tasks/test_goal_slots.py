@@ -21,7 +21,7 @@ WRONG = 7
 
 
 def shelf(n: int) -> dict[str, Any]:
-    """What stands on a shelf: every lamp in another colour or size."""
+    """Return what stands on a shelf: every lamp in another colour or size."""
     lamps = [{"lamp": f"{n}{place}", "is": {"colour": colour, "size": size}}
              for place, (colour, size) in enumerate((c, s) for c in COLOURS for s in SIZES)]
     return {"shelf": f"S-{n}", "keeper": f"keeper-{n % 3}", "lamps": lamps}

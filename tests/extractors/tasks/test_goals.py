@@ -14,11 +14,11 @@ NONE = pl.DataFrame({"service": ["shop"], "tool": ["nothing"], "effect": ["read"
 WORDS = {
     "fly": ["where is my plane to the islands", "is the flight late, and from which gate", "which seat do I have on the plane"],
     "cook": ["a recipe with lentils for six guests", "how long does the soup have to boil", "which herbs suit the lentil soup"],
-    "mend": ["my bicycle has a broken chain", "the wheel of the bicycle is bent too", "when is the chain of my bike repaired"]}
+    "hint": ["my bicycle has a broken chain", "the wheel of the bicycle is bent too", "when is the chain of my bike repaired"]}
 
 
 def talk(*goals: str, calls: bool = True, unasked: str = "") -> list[tuple[Any, ...]]:
-    """A session that brings one goal after another; `unasked` is called at the end without a word of the user on it."""
+    """Return a session that brings one goal after another; `unasked` is called at the end without a word of the user on it."""
     steps: list[tuple[Any, ...]] = [("user", "good morning"), ("assistant", "hello, what can I do?")]
     for goal in goals:
         for place, words in enumerate(WORDS[goal]):
@@ -37,23 +37,23 @@ def corpus(calls: bool, n: int = 4) -> list[tuple[str, list[tuple[Any, ...]]]]:
 
 
 def test_a_second_goal_begins_with_the_message_that_brings_it() -> None:
-    two = talk("fly", "mend")
+    two = talk("fly", "hint")
     sessions, turns = frames(*corpus(True), ("two", two), ("back", talk("cook", "fly", "cook")))
     goals = find(sessions, turns, chances(sessions), NONE, {}).goals
-    brought = next(place for place, step in enumerate(two) if step == ("user", WORDS["mend"][0]))
+    brought = next(place for place, step in enumerate(two) if step == ("user", WORDS["hint"][0]))
     assert begins(goals, "two") == [0, brought]
     assert len(begins(goals, "back")) == 3
     kind = {row["session_id"]: row["kind"] for row in goals.filter(pl.col("place") == 0).to_dicts()}
     assert kind["two"] == kind["fly00"] != kind["back"] == kind["cook00"]
     second = goals.filter((pl.col("session_id") == "two") & (pl.col("place") == 1)).row(0, named=True)
-    assert second["kind"] == kind["mend00"] and second["goal"].startswith(WORDS["mend"][0])
+    assert second["kind"] == kind["hint00"] and second["goal"].startswith(WORDS["hint"][0])
     whole = goals.sort("session_id", "place").group_by("session_id").agg(pl.col("begins"), pl.col("ends"))
     for row in whole.to_dicts():
         assert row["begins"][0] == 0 and row["begins"][1:] == row["ends"][:-1], "goals follow each other without a hole"
 
 
 def test_a_call_that_nobody_asked_for_makes_no_goal() -> None:
-    planted = [(f"unasked{i}", talk("cook", unasked="mend")) for i in range(2)]
+    planted = [(f"unasked{i}", talk("cook", unasked="hint")) for i in range(2)]
     sessions, turns = frames(*corpus(True), *planted)
     found = find(sessions, turns, chances(sessions), NONE, {})
     family = dict(found.goals.select("session_id", "family").iter_rows())
@@ -62,7 +62,7 @@ def test_a_call_that_nobody_asked_for_makes_no_goal() -> None:
 
 
 def test_without_any_call_words_alone_tell_the_kinds_and_their_number() -> None:
-    sessions, turns = frames(*corpus(False, 12), ("two", talk("fly", "mend", calls=False)))
+    sessions, turns = frames(*corpus(False, 12), ("two", talk("fly", "hint", calls=False)))
     goals = find(sessions, turns, chances(sessions), NONE, {}).goals
     of_session = {row["session_id"]: row["kind"] for row in goals.filter(pl.col("place") == 0).to_dicts()}
     assert len({of_session[f"{goal}{i:02}"] for goal in WORDS for i in range(12)}) == 3
@@ -71,7 +71,7 @@ def test_without_any_call_words_alone_tell_the_kinds_and_their_number() -> None:
 
 
 def test_goals_do_not_depend_on_the_order_of_rows() -> None:
-    sessions, turns = frames(*corpus(True), ("two", talk("fly", "mend")))
+    sessions, turns = frames(*corpus(True), ("two", talk("fly", "hint")))
     told = find(sessions, turns, chances(sessions), NONE, {}).goals
     again = find(sessions.reverse(), turns.reverse(), chances(sessions), NONE, {}).goals
     assert told.equals(again)

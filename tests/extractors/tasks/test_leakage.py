@@ -6,7 +6,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extractors.tasks.leakage import _highest_jaccard
+from extractors.tasks.splits import _highest_jaccard
 
 _GOALS = st.lists(st.tuples(
     st.sampled_from(["train", "validation", "held_out"]),

@@ -14,8 +14,19 @@ from extractors.inventory import discover
 from extractors.reading import read
 from extractors.sessions import assemble
 from extractors.tasks import goals_of
-from extractors.tasks.names import LONGEST_NAME, names_of
-from extractors.tasks.wording import LONGEST, asked_by, called, cleaned, general, marked, shortened, spoken, with_values
+from extractors.tasks.names import (
+    LONGEST,
+    LONGEST_NAME,
+    asked_by,
+    called,
+    cleaned,
+    filled,
+    general,
+    marked,
+    names_of,
+    shortened,
+    spoken,
+)
 from tests.extractors.tasks.shelves import TOOLS, desk
 
 SAMPLES = Path(__file__).resolve().parents[2] / "logs"
@@ -71,7 +82,7 @@ def test_any_text_is_worded(words: str, slots: dict[str, str]) -> None:
     said = cleaned(words)
     assert len(said) <= LONGEST and "\n" not in said and cleaned(said) in (said, cleaned(said))
     named = called(list(slots), "")
-    once = marked(said, slots, with_values(named))
+    once = marked(said, slots, lambda slot, value: filled(named[slot], value))
     assert not slots or len(once) >= len(said)
     assert len(shortened(words, LONGEST_NAME)) <= LONGEST_NAME
     assert not re.search(r"\d", re.sub(r"\{[^{}]*\}", "", general(said, lambda word: True)))   # marks in braces stay

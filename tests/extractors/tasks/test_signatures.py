@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extractors.tasks import Tasks, find
-from extractors.tasks.reckoned import reckonings
-from extractors.tasks.spellings import mentions, spellings
+from extractors.tasks.answers import reckonings
+from extractors.tasks.words import mentions, spellings
 from tests.extractors.tasks.test_tasks import chances, frames
 
 EFFECTS = pl.DataFrame({"service": ["shop"] * 4, "tool": ["show", "swap", "add", "weather"],
@@ -23,7 +23,7 @@ WRONG = "s0"
 
 
 def served(i: int) -> tuple[str, list[tuple[Any, ...]]]:
-    """A lamp is swapped: its shelf said, its number looked up, the price reckoned, the unit always the same."""
+    """Return a lamp is swapped: its shelf said, its number looked up, the price reckoned, the unit always the same."""
     shelf, lamp, price = f"S-{100 + i}", f"lamp{4000 + i}", 30.5 + i
     prices = {lamp: price, "old": 100.25, "older": 27.3}
     lamps = {"shelf": shelf, "lamps": [{"lamp": each, "price": of} for each, of in prices.items()]}
@@ -86,7 +86,7 @@ def test_a_family_has_a_rate_and_its_tasks_are_told_by_it(found: Tasks) -> None:
     (family,) = found.families.to_dicts()
     assert (family["n_sessions"], family["n_tasks"], family["n_good"]) == (N, N, N - 1)
     assert json.loads(family["asks"]) == ["swap"] and family["goal"].startswith("please swap the lamp")
-    assert family["rate_low"] < 0.82 < family["rate_high"] and family["band"] == "mostly"
+    assert family["rate_low"] < 0.82 < family["rate_high"] and family["difficulty_band"] == "mostly"
     assert family["first_at"] < family["last_at"]
     rate = {row["session_ids"][0]: (row["rate_low"], row["rate"], row["rate_high"]) for row in found.tasks.to_dicts()}
     assert rate[WRONG][1] < family["rate"] < rate["s3"][1]

@@ -1,4 +1,4 @@
-"""Tasks: every session in one task or one verdict; the same asked, the same task; sides that share nothing that ties."""
+"""Tasks: every session in one task or one decision; the same asked, the same task; sides that share nothing that ties."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from extractors.tasks import find, leakage
 from extractors.tasks.arguments import calls_of, values_of
-from extractors.tasks.asking import ask
-from extractors.tasks.families import read_openings
-from extractors.tasks.instances import same_request
-from warehouse.records import SIDES, Outcome, Session, Task, Turn, frame, frame_schema
+from extractors.tasks.goals import read_openings
+from extractors.tasks.requests import find_requests, same_request
+from warehouse.records import SPLITS, Outcome, Session, Task, Turn, frame, frame_schema
 
 EFFECTS = pl.DataFrame(
     {"service": ["shop"] * 3, "tool": ["look", "paint", "sell"], "effect": ["read", "write", "write"]}
@@ -72,7 +71,7 @@ def test_one_template_filled_in_with_other_numbers_or_names_is_another_request()
             for item in (4711, 4712) for hour in (7, 8, 9)]  # fmt: skip
     steps = [(f"s{n:02}", [("user", asks[n % len(asks)]), ("assistant", "done"), ("user", "thank you")]) for n in range(15)]
     sessions, _ = frames(*steps)
-    requests = same_request(ask(*frames(*steps))[0])
+    requests = same_request(find_requests(*frames(*steps))[0])
     by_request = requests.group_by("request").agg(pl.col("session_id").sort())["session_id"].to_list()
     assert sessions.height == 15
     assert sorted(by_request) == sorted([[f"s{n:02}", f"s{n + 12:02}"] if n < 3 else [f"s{n:02}"] for n in range(12)])
@@ -96,13 +95,13 @@ def test_a_task_without_a_good_session_stays_and_the_gate_decides() -> None:
     assert high["good_session_ids"].to_list() == [["a"]]
 
 
-def test_what_cannot_be_a_task_has_a_verdict() -> None:
+def test_what_cannot_be_a_task_has_a_decision() -> None:
     sessions, turns = frames(
         ("nothing", []), ("only_agent", [("assistant", "hello?")]), ("unheard", [("user", "is anybody there now?")]),
         ("talk", [("user", "how are you doing today?"), ("assistant", "fine")]), ("requests", [("look", {"n": 1}, "x")]),
     )  # fmt: skip
     found = find(sessions, turns, chances(sessions), EFFECTS, {})
-    assert dict(found.verdicts.select("subject", "reason").iter_rows()) == {
+    assert dict(found.decisions.select("subject", "reason").iter_rows()) == {
         "nothing": "no_request", "only_agent": "no_request", "unheard": "no_answer",
     }
     assert sorted(found.tasks["session_ids"].to_list()) == [["requests"], ["talk"]]
@@ -131,7 +130,7 @@ def test_families_come_from_what_was_asked_even_where_something_else_was_done() 
         *(paint(i, "paint") for i in range(9)), *(sell(i, "sell") for i in range(9)),
         paint(90, "paint", "sell"), paint(91), sell(92, "paint"), both,
     )  # fmt: skip
-    asked, _ = ask(sessions, turns)
+    asked, _ = find_requests(sessions, turns)
     read = read_openings(asked, calls_of(turns, EFFECTS))
     kinds = dict(read.group_by("session_id", maintain_order=True).agg("label").iter_rows())
     assert kinds["p90"] == kinds["p91"] == kinds["p0"] == ["paint"]
@@ -162,7 +161,7 @@ def test_one_users_things_and_changed_things_stay_on_one_side_and_shared_ones_ar
     sessions, turns = frames(*steps.items(), identities=identities)
     tasks = find(sessions, turns, chances(sessions), EFFECTS, {}).tasks
     split = {row["session_ids"][0]: row["split"] for row in tasks.to_dicts()}
-    assert set(split.values()) == set(SIDES)
+    assert set(split.values()) == set(SPLITS)
     assert 0.1 <= sum(side == "held_out" for side in split.values()) / 40 <= 0.3
     for user in set(identities.values()):
         assert len({split[name] for name in names if identities[name] == user}) == 1
@@ -183,7 +182,7 @@ def test_later_tasks_are_held_out_and_near_duplicates_stay_together() -> None:
     tasks = find(sessions, turns, chances(sessions), EFFECTS, {}).tasks
     split = {row["session_ids"][0]: row["split"] for row in tasks.to_dicts()}
     assert split["s29"] == split["early"] == "held_out"
-    assert [split[name] for name in names] == sorted((split[name] for name in names), key=SIDES.index)
+    assert [split[name] for name in names] == sorted((split[name] for name in names), key=SPLITS.index)
     report = leakage(tasks, sessions, turns, EFFECTS)["shop"]
     assert report["n_near_duplicates"] == 2 and report["leaks"] == 0
     early = pl.col("session_ids").list.first() == "early"
@@ -200,10 +199,10 @@ def test_a_task_knows_its_ways_what_was_asked_for_and_what_had_to_be_told() -> N
     sessions, turns = frames(("a", served(paint)), ("b", served(paint)), ("c", served(sell, paint, told="done")))
     likely = chances(sessions).with_columns(pl.when(pl.col("session_id") == "c").then(0.1).otherwise(0.9).alias("probability"))
     (task,) = find(sessions, turns, likely, EFFECTS, {"shop": "reset"}).tasks.to_dicts()
-    assert json.loads(task["ways"]) == [{"calls": ["look", "paint"], "n_good": 2, "n_sessions": 2},
+    assert json.loads(task["call_sequences"]) == [{"calls": ["look", "paint"], "n_good": 2, "n_sessions": 2},
                                         {"calls": ["look", "sell", "paint"], "n_good": 0, "n_sessions": 1}]
-    assert json.loads(task["asked_for"]) == ["paint.c"]
-    assert json.loads(task["told"]) == [{"tool": "look", "path": "due", "value": "2031-05-06"}]
+    assert json.loads(task["late_arguments"]) == ["paint.c"]
+    assert json.loads(task["reported_facts"]) == [{"tool": "look", "path": "due", "value": "2031-05-06"}]
     assert 0.0 < task["rate_low"] < 1.9 / 3 < task["rate_high"] < 1.0
 
 
@@ -229,7 +228,7 @@ SAMPLES = st.lists(
 )  # fmt: skip
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 @given(SAMPLES, st.randoms(use_true_random=False), st.sampled_from(["reset", "shared"]))
 def test_no_session_vanishes_or_stands_on_two_sides(samples: list[Any], order: Any, start: str) -> None:
     made = {}
@@ -240,13 +239,13 @@ def test_no_session_vanishes_or_stands_on_two_sides(samples: list[Any], order: A
     found = find(sessions, turns, chances(sessions), EFFECTS, {"shop": start})
     assert found.tasks.schema == pl.Schema(frame_schema(Task))
     in_tasks = found.tasks["session_ids"].explode().drop_nulls().to_list() if found.tasks.height else []
-    left = found.verdicts["subject"].to_list()
-    assert sorted(in_tasks + left) == sorted(made), "every session once: in a task or in a verdict"
+    left = found.decisions["subject"].to_list()
+    assert sorted(in_tasks + left) == sorted(made), "every session once: in a task or in a decision"
     assert found.tasks["task_id"].n_unique() == found.tasks.height
     places = list(range(turns.height))
     order.shuffle(places)
     again = find(sessions.reverse(), turns[places], chances(sessions).reverse(), EFFECTS.reverse(), {"shop": start})
-    assert again.tasks.equals(found.tasks) and again.verdicts.equals(found.verdicts)
+    assert again.tasks.equals(found.tasks) and again.decisions.equals(found.decisions)
     assert leakage(found.tasks, sessions, turns, EFFECTS) == leakage(found.tasks, sessions.reverse(), turns[places], EFFECTS)
 
 
@@ -259,7 +258,7 @@ def test_scripted_requests_differ_by_a_name_and_agree_by_an_added_sentence() -> 
         *(asks(f"a{i}", for_ann) for i in range(3)), *(asks(f"b{i}", for_bob) for i in range(3)),
         asks("c", for_bob + ". Note: it is long"),
     )  # fmt: skip
-    requests = dict(same_request(ask(sessions, turns)[0]).iter_rows())
+    requests = dict(same_request(find_requests(sessions, turns)[0]).iter_rows())
     assert requests["a0"] == requests["a2"] != requests["b0"]
     assert requests["b0"] == requests["b2"] == requests["c"]
 

@@ -23,7 +23,7 @@ Put = Callable[..., str]
 
 @pytest.fixture(scope="session")
 def bucket_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server that speaks S3 on this machine; gives its address."""
+    """Yield a server that speaks S3 on this machine; gives its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -46,7 +46,7 @@ def bucket_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def bucket(bucket_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A prefix in a bucket of its own."""
+    """Return a prefix in a bucket of its own."""
     for name, value in (("AWS_ENDPOINT_URL", bucket_server), ("AWS_DEFAULT_REGION", "us-east-1"),
                         ("AWS_ACCESS_KEY_ID", "somebody"), ("AWS_SECRET_ACCESS_KEY", "somebody")):
         monkeypatch.setenv(name, value)
@@ -57,12 +57,12 @@ def bucket(bucket_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture(params=["folder", pytest.param("bucket", marks=pytest.mark.slow)])
 def registry(request: pytest.FixtureRequest, tmp_path: Path) -> Registry:
-    """An empty registry: a folder, or a bucket."""
+    """Return an empty registry: a folder, or a bucket."""
     return Registry(request.getfixturevalue("bucket") if request.param == "bucket" else str(tmp_path / "registry"))
 
 
 def put(registry: Registry, folder: Path, contents: dict[str, str], **more: Any) -> str:
-    """A release of these files (path -> text) in the registry; gives its id."""
+    """Return a release of these files (path -> text) in the registry; gives its id."""
     files = {}
     for path, text in contents.items():
         place = folder / "made" / path
@@ -74,7 +74,7 @@ def put(registry: Registry, folder: Path, contents: dict[str, str], **more: Any)
 
 
 def copied(out: Path, to: Path) -> Path:
-    """A finished run to do with as one likes."""
+    """Return a finished run to do with as one likes."""
     shutil.copytree(out, to, ignore=shutil.ignore_patterns("*.lock", "releases"))
     return to
 

@@ -55,7 +55,7 @@ def test_each_difference_has_its_why(tmp_path: Path) -> None:
         "larger": "new in the logs", "waited": "was left before (rewards: doubtful_success)", "fresh": "new in the logs"}
     assert [(row["task_id"], row["why"]) for row in found["tasks"]["moved"]] == [("turns", "split train → held_out")]
     assert found["inputs"]["says"] == (
-        "pieces of logs: 1 more (5 records), 1 fewer (10 records), another choice of sessions (0 → 1 left by it), other code")
+        "chunks of logs: 1 more (5 records), 1 fewer (10 records), another choice of sessions (0 → 1 left by it), other code")
     figures = {row["name"]: row for row in found["figures"]}
     assert figures["fidelity"] == {"name": "fidelity", "before": 0.8, "after": 0.6, "why": "hall, light 0.8 → 0.6"}
     why = figures["n_published"]["why"]

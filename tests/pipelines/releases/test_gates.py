@@ -12,17 +12,16 @@ import polars as pl
 import pytest
 from dagster import AssetKey, materialize
 
-from pipelines import gates
-from pipelines.assets import days
-from pipelines.instance import quiet
-from pipelines.publishing import release as release_asset
+from pipelines.dagster_assets.assets import days
+from pipelines.dagster_assets.assets import release as release_asset
+from pipelines.quality import gates
 from pipelines.releases.disclosing import disclosed
-from pipelines.releases.making import make
 from pipelines.releases.registry import Registry, source
-from pipelines.releases.releasing import refusal, registry_of, release
+from pipelines.releases.releasing import make, refusal, registry_of, release
 from pipelines.reporting.asset import report as report_asset
 from pipelines.resources import SettingsResource
 from pipelines.settings import Settings
+from tests.pipelines.conftest import quiet
 from tests.pipelines.releases.conftest import copied
 from warehouse.store import Store
 
@@ -31,18 +30,18 @@ Harm = Callable[[Path], None]
 
 @pytest.fixture(scope="module")
 def whole(run_once: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A build of twenty sessions; look, do not touch."""
+    """Return a build of twenty sessions; look, do not touch."""
     return copied(run_once[0], tmp_path_factory.mktemp("whole") / "out")
 
 
 @pytest.fixture
 def out(whole: Path, tmp_path: Path) -> Path:
-    """It, to break."""
+    """Return it, to break."""
     return Path(shutil.copytree(whole, tmp_path / "out"))
 
 
 def harmed(*statements: str) -> Harm:
-    """The published copy of the warehouse, changed by hand."""
+    """Return the published copy of the warehouse, changed by hand."""
     def harm(out: Path) -> None:
         with duckdb.connect(str(out / "warehouse.published.duckdb")) as connection:
             for statement in statements:
@@ -51,7 +50,7 @@ def harmed(*statements: str) -> Harm:
 
 
 def solved_wrongly(out: Path) -> None:
-    """An attacker that got through, in the audit of one task."""
+    """Plant an attacker that got through, in the audit of one task."""
     file = next(out.glob("rewards/*/audit.jsonl"))
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     play = next(play for play in rows[0]["plays"] if play["should"] == "fail")
@@ -70,7 +69,7 @@ def told_apart(good: float, bad: float) -> Harm:
         "delete from core.feedback",
         "insert into core.feedback select 'f' || session_id, session_id, null, 'resolved', case when row_number() over ("
         "order by session_id) % 2 = 0 then 'yes' else 'no' end, 'main' from (select unnest(session_ids) as session_id "
-        "from mart.tasks where task_id in (select subject from mart.verdicts where stage = 'verify' and kept))",
+        "from mart.tasks where task_id in (select subject from mart.decisions where stage = 'verify' and kept))",
         f"update mart.outcomes set blind = (select case when value = 'yes' then {good} else {bad} end from core.feedback f "
         "where f.session_id = outcomes.session_id)",
         "insert into mart.outcomes select * replace (session_id || 'b' as session_id) from mart.outcomes",
@@ -97,7 +96,7 @@ HARMS: dict[str, Harm] = {
 
 
 def judged(out: Path, *names: str) -> dict[str, gates.Judged]:
-    """What the gates (these, or all) say of OUT as it is, whether or not it is what the run left."""
+    """Return what the gates (these, or all) say of OUT as it is, whether or not it is what the run left."""
     settings = Settings(logs=(), out=str(out))
     with Store.published(settings.warehouse) as store:
         files = {path.relative_to(out).as_posix(): source(path) for name in ("environments", "datasets", "rewards")
@@ -183,7 +182,7 @@ def test_a_night_takes_old_releases_away_as_configured(out: Path, tmp_path: Path
     settings = Settings(logs=(), out=str(out), configuration=str(tmp_path / "traceroom.toml"))
     registry = registry_of(settings)
     first = release(settings, registry, "yesterday")
-    harmed("insert into mart.verdicts values ('drift', 'a tool', true, 'tool_appeared', 'It came.', null, null)")(out)
+    harmed("insert into mart.decisions values ('drift', 'a tool', true, 'tool_appeared', 'It came.', null, null)")(out)
     result = materialize([release_asset], partition_key=days.get_last_partition_key(), run_config=quiet(), resources={
         "settings": SettingsResource(document=settings.model_dump_json())})
     (told,) = result.get_asset_materialization_events()
@@ -193,14 +192,14 @@ def test_a_night_takes_old_releases_away_as_configured(out: Path, tmp_path: Path
 
 def test_new_drift_is_what_the_promoted_release_did_not_know(out: Path, tmp_path: Path) -> None:
     settings = Settings(logs=(), out=str(out))
-    harmed("insert into mart.verdicts values ('drift', 'a tool', true, 'tool_appeared', 'It came.', null, null)")(out)
+    harmed("insert into mart.decisions values ('drift', 'a tool', true, 'tool_appeared', 'It came.', null, null)")(out)
     with Store.published(settings.warehouse) as store:
         for known, n in ((frozenset[tuple[str, str]](), 1), (frozenset({("a tool", "tool_appeared")}), 0)):
             build = gates.Build(store, settings, {}, None, known, frozenset())
             found = next(each for each in gates.judge(build) if each.gate == "logs_did_not_drift")
             assert found.rows.height == n and not found.red, "it warns where nobody configured more"
         draft = make(store, settings, None, tmp_path)
-    assert "a tool" in draft.files["about/drift.jsonl"].place.read_text()
+    assert "a tool" in draft.files["about/drift.jsonl"].path.read_text()
 
 
 def test_forms_of_secrets_and_personal_data(tmp_path: Path) -> None:

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.releases.collecting import collect
-from pipelines.releases.registry import Registry
+from pipelines.releases.registry import Registry, collect
 from tests.pipelines.releases.conftest import put
 
 _STEPS = ("replace", "rename", "link", "fsync", "mkdir", "unlink", "rmdir", "utime")

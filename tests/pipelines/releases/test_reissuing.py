@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from pipelines.erasing.folders import Trace
 from pipelines.erasing.identifiers import Identifiers
-from pipelines.erasing.tracing import Trace
 from pipelines.releases.registry import Registry, Source, source
 from pipelines.releases.reissuing import holding, reissue
 from warehouse.errors import ReleaseBroken
@@ -18,14 +18,14 @@ EVENT = "5c3f9a0b" * 4
 TRACE = Trace(Identifiers(["ann_1000"]), [EVENT, "s1", "a7d55e2c01f3b4aa"])
 OTHERS = {"environments/other/tasks.jsonl": '{"task_id":"b1"}\n', "rewards/other/rubrics.jsonl": '{"task_id":"b1"}\n'}
 THEIRS = {"environments/hall/world.jsonl": f'{{"event":"{EVENT}","key":"door"}}\n', "rewards/hall/rubrics.jsonl": "{}\n",
-          "withheld/hall/manifest.json": "{}"}
+          "unverified/hall/manifest.json": "{}"}
 ABOUT = {"about/tasks.jsonl": '{"session_ids":["s1"],"task_id":"a1"}\n{"session_ids":["s2"],"task_id":"b1"}\n',
          "report/index.html": "<p>two sessions"}
-KINDS = {"environments": "environment", "rewards": "rewards", "withheld": "withheld", "datasets": "dataset"}
+KINDS = {"environments": "environment", "rewards": "rewards", "unverified": "unverified", "datasets": "dataset"}
 
 
 def put(registry: Registry, folder: Path, contents: dict[str, str | pl.DataFrame], note: str = "") -> str:
-    """A release of these files with its parts in the manifest, as a build makes one."""
+    """Return a release of these files with its parts in the manifest, as a build makes one."""
     files: dict[str, Source] = {}
     for path, text in contents.items():
         place = folder / note / path
@@ -39,7 +39,7 @@ def put(registry: Registry, folder: Path, contents: dict[str, str | pl.DataFrame
 
 
 def everything(registry: Registry) -> bytes:
-    return b"\n".join(registry.place.read(name) or b"" for name in registry.place.names(""))
+    return b"\n".join(registry.storage.read(name) or b"" for name in registry.storage.names(""))
 
 
 def test_what_did_not_come_from_them_is_issued_anew(registry: Registry, tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_call_that_was_killed_is_finished_by_the_next(registry: Registry, tmp_
     """Killed between the tombstone and the removal of what it stands for; and a content that no release names yet."""
     release = put(registry, tmp_path, {**OTHERS, **THEIRS})
     registry.promote(release, None, "")
-    registry.place.swap(f"{release}/withdrawn.json", None, json.dumps({"by": "Ada", "at": "", "why": ""}).encode())
+    registry.storage.swap(f"{release}/withdrawn.json", None, json.dumps({"by": "Ada", "at": "", "why": ""}).encode())
     assert EVENT.encode() in everything(registry)
     assert reissue(registry, TRACE.in_file) == []
     assert EVENT.encode() not in everything(registry)

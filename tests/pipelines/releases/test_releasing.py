@@ -18,7 +18,7 @@ from tests.pipelines.releases.conftest import copied
 
 @pytest.fixture(scope="module")
 def build(run_once: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A build of twenty sessions with one release, promoted; look, do not touch."""
+    """Return a build of twenty sessions with one release, promoted; look, do not touch."""
     out = copied(run_once[0], tmp_path_factory.mktemp("build") / "out")
     made = release(Settings(logs=(), out=str(out)), Registry(str(out / "releases")), "the first", "Ada")
     assert made.state == "promoted", [(each.gate, each.rows) for each in made.judged if each.red]
@@ -27,7 +27,7 @@ def build(run_once: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture
 def out(build: Path, tmp_path: Path) -> Path:
-    """It, to break."""
+    """Return it, to break."""
     return Path(shutil.copytree(build, tmp_path / "out"))
 
 
@@ -46,8 +46,8 @@ def test_a_build_becomes_a_release(build: Path, traceroom: Traceroom) -> None:
     current = registry.current()
     assert told["release"] == current and len(registry.promotions()) == 1, "the same build again changes nothing"
     manifest, folder = registry.manifest(str(current)), build / "releases" / str(current)
-    assert {part["kind"] for part in manifest["parts"]} >= {"environment", "rewards", "dataset", "withheld"}
-    for name in ("environments", "rewards", "datasets", "withheld"):
+    assert {part["kind"] for part in manifest["parts"]} >= {"environment", "rewards", "dataset", "unverified"}
+    for name in ("environments", "rewards", "datasets", "unverified"):
         made = {path.relative_to(build): path.read_bytes() for path in (build / name).rglob("*") if path.is_file()}
         kept = {path.relative_to(folder): path.read_bytes() for path in (folder / name).rglob("*") if path.is_file()}
         assert made == kept and made, name
@@ -68,7 +68,8 @@ def test_equal_builds_are_one_release(build: Path, out: Path) -> None:
 def test_what_is_not_as_the_run_left_it_is_refused(out: Path, traceroom: Traceroom) -> None:
     registry = Registry(str(out / "releases"))
     before = registry.current()
-    for pattern in ("environments/*/world.jsonl", "rewards/*/solutions.jsonl", "datasets/*/*.jsonl", "withheld/*/tools.jsonl"):
+    for pattern in ("environments/*/world.jsonl", "rewards/*/solutions.jsonl", "datasets/*/*.jsonl",
+                    "unverified/*/tools.jsonl"):
         file = next(out.glob(pattern))
         content = file.read_bytes()
         file.write_bytes(content.replace(b"a", b"b", 1))
@@ -95,7 +96,7 @@ def test_approval_and_going_back(out: Path, tmp_path: Path, traceroom: Traceroom
     assert json.loads(found.stdout)["inputs"]["says"] == "other settings", found.stderr
 
 
-@pytest.mark.parametrize("command", ["release", "releases", "collect", "diff a b", "withdraw r-1 --why x"])
+@pytest.mark.parametrize("command", ["release", "releases", "gc", "diff a b", "yank r-1 --why x"])
 def test_a_folder_that_is_not_there_is_not_made(command: str, tmp_path: Path, traceroom: Traceroom) -> None:
     done = traceroom(*command.split(), "--out", tmp_path / "nowhere")
     assert done.returncode == 2 and "nowhere: there is no such folder; make it with: traceroom run LOGS" in done.stderr

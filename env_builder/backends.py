@@ -1,0 +1,158 @@
+"""Register the kinds of apps, and write an environment that consists of apps of any kinds.
+
+In: apps (a kind and its content), rows of tasks, rubrics and solutions. Out: OUT/environments/<name> and OUT/rewards/<name> as
+`bundle.py` writes them for environments that are built from logs. A kind is an `AppBackend`; other packages register theirs in
+the entry point group `traceroom.backends`. What answers calls is not the backend but the runtime: that of this package,
+or the package in `AppBackend.runtime`, which is copied into the environment and digested.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from env_builder import bundle
+from env_builder.bundle import SCHEMA, validated
+from env_builder.rooms import Rows
+from env_builder.runtime.apps.files import MODE, descriptors
+from env_builder.runtime.canonical import digest
+from env_builder.runtime.environment import Environment
+from env_builder.runtime.rubrics import schema
+from warehouse.errors import InputError, Missing
+
+GROUP = "traceroom.backends"
+Row = dict[str, Any]
+
+
+class Requirement(NamedTuple):
+    """A package that an app's runtime needs beside the standard library; whoever serves the environment installs it."""
+
+    package: str
+    version: str
+    sha256: str
+
+
+class AppBackend(NamedTuple):
+    """A kind of apps, as it is built."""
+
+    kind: str
+    write: Callable[[Path, Any, Mapping[str, Any]], list[Row]]
+    """(the app's folder, its content, its options) -> MCP descriptors of its tools."""
+    runtime: Path | None = None
+    """A package of Python with a function `load(folder, row)` that returns an `App`; None: this package's runtime has it."""
+    requires: tuple[Requirement, ...] = ()
+
+
+class AppSource(NamedTuple):
+    """An app that an environment is made of."""
+
+    name: str
+    kind: str
+    content: Any
+    """What its kind takes: of `records` a (`Rows`, descriptors), of `files` an iterable of `FileVersion`."""
+    options: Mapping[str, Any] = {}
+    """Fields of its row in the manifest, such as `prefix` of the tools of a `files` app."""
+
+
+class FileVersion(NamedTuple):
+    """The content of a file for some time."""
+
+    path: str
+    content: bytes
+    mode: str = MODE
+    since: str | None = None
+    """ISO instant; None: ever."""
+    until: str | None = None
+    """ISO instant; None: for good."""
+
+
+def registered() -> dict[str, AppBackend]:
+    """Return all kinds by name: the built-in ones, and those of installed packages."""
+    others = {point.name: point.load() for point in entry_points(group=GROUP)}
+    return {**others, RECORDS.kind: RECORDS, FILES.kind: FILES}
+
+
+def assemble(
+    name: str, apps: Sequence[AppSource], tasks: Iterable[Row], rubrics: Iterable[Row], environment: Path, rewards: Path,
+    solutions: Iterable[Row] = (), perturbations: Iterable[Row] = (),
+) -> bundle.Digests:
+    """Write an environment of these apps, and its rewards.
+
+    `tasks`: rows of tasks.jsonl; `rubrics`: documents as docs/rewards.md says; `solutions`: {"task_id", "steps"}. Missing: no
+    such kind. InputError: two apps have one name or one tool.
+    """
+    bundle.renew(environment)
+    manifest_rows: list[Row] = []
+    tools: list[Row] = []
+    for source in apps:
+        row, own = _write_app(source, environment, is_first=not manifest_rows)
+        manifest_rows.append(row)
+        tools += own
+    bundle.write_lines(environment / "tools.jsonl", sorted(tools, key=lambda tool: str(tool["name"])))
+    bundle.write_lines(environment / "perturbations.jsonl", perturbations)
+    task_rows = sorted(tasks, key=lambda task: str(task["task_id"]))
+    bundle.write_lines(environment / "tasks.jsonl", task_rows)
+    bundle.copy_runtime(environment)
+    content_digest = bundle.write_manifest(environment, {
+        "apps": manifest_rows, "name": name, "service": name, "starts_from": "reset", "n_tasks": len(task_rows),
+        "n_tools": len(tools), "image": {"skip_reason": "not asked for"}, "coverage": {}, "privacy": "off"})
+    try:
+        Environment.load_room(environment)
+    except ValueError as error:
+        shutil.rmtree(environment)
+        raise InputError(str(error), str(environment), "give each app and each tool a name of its own") from error
+    bundle.renew(rewards)
+    documents = sorted(
+        (validated(row, f"the rubric of the task {row['task_id']}") for row in rubrics), key=lambda row: str(row["task_id"]))
+    bundle.write_lines(rewards / "rubrics.jsonl", documents)
+    bundle.write_lines(rewards / "solutions.jsonl", sorted(solutions, key=lambda row: str(row["task_id"])))
+    bundle.write_lines(rewards / "sessions.jsonl", ())
+    bundle.write_json(rewards / SCHEMA, schema())
+    return bundle.Digests(content_digest, bundle.seal(rewards, name, content_digest, len(documents), "off"))
+
+
+def _write_app(source: AppSource, environment: Path, is_first: bool) -> tuple[Row, list[Row]]:
+    """Write one app; return its row in the manifest, and its descriptors. The first app is stored in the environment's own
+    folder if it has records, as in an environment that is built from logs."""
+    kinds = registered()
+    if source.kind not in kinds:
+        raise Missing.named("kind of apps", source.kind, kinds)
+    backend = kinds[source.kind]
+    path = "." if is_first and source.kind == RECORDS.kind else f"apps/{source.name}"
+    folder = environment / path
+    folder.mkdir(parents=True, exist_ok=True)
+    tools = backend.write(folder, source.content, source.options)
+    row = {"name": source.name, "kind": source.kind, "path": path, **source.options}
+    if backend.requires:
+        row["requires"] = [requirement._asdict() for requirement in backend.requires]
+    if backend.runtime is not None:
+        shutil.copytree(backend.runtime, folder / "runtime", ignore=shutil.ignore_patterns("__pycache__"))
+    if path != ".":
+        bundle.write_json(folder / "app.json", row)  # digested, as the manifest is not
+    return row, tools
+
+
+def _write_records(folder: Path, content: tuple[Rows, list[Row]], options: Mapping[str, Any]) -> list[Row]:
+    rows, tools = content
+    bundle.write_records(folder, rows)
+    return tools
+
+
+def _write_files(folder: Path, content: Iterable[FileVersion], options: Mapping[str, Any]) -> list[Row]:
+    """Write the tree and its blobs, each content once."""
+    (folder / "blobs").mkdir()
+    rows = []
+    for version in content:
+        name = digest(version.content)
+        (folder / "blobs" / name).write_bytes(version.content)
+        rows.append({"path": version.path, "hash": name, "size": len(version.content), "mode": version.mode,
+                     "from": version.since, "to": version.until})
+    bundle.write_lines(folder / "tree.jsonl", sorted(rows, key=lambda row: (str(row["path"]), str(row["from"] or ""))))
+    return descriptors(options.get("prefix", ""))
+
+
+RECORDS = AppBackend("records", _write_records)
+FILES = AppBackend("files", _write_files)

@@ -1,0 +1,33 @@
+"""The rules of behaviour in the order in which they are induced, which is the order in which a call tries them.
+
+A rule is one function `(evidence) -> Induced`, in a module of its own but for the plain ones: it gets the steps of one version
+of a tool, what the log of its service shows, and the rules before it; it returns the rules that it adds, or none. To add one,
+write the module and list it below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from env_builder.behaviour import finds, makes, parts, plain, refusals, selections, templates, validation, writes
+from env_builder.behaviour.evidence import Induced, ToolEvidence
+
+INDUCERS: tuple[Callable[[ToolEvidence], Induced], ...] = (
+    plain.recorded,        # first: nothing is surer than the answer on record
+    validation.induce,     # arguments that the declared schema forbids: no other rule ever sees them
+    selections.unlisted,   # arguments that stand in no list which they must stand in
+    refusals.induce,       # before all that answers: a call that is refused does nothing
+    plain.constant,        # by effect, so that these three never meet
+    plain.calculation,
+    plain.document,
+    writes.induce,         # a document explained field by field, of tools that none of the three answers
+    plain.shows,           # nothing explains it: which record an answer shows, so that a real one is understood
+    templates.induce,      # from here on only where nothing answers yet; a sentence of the arguments alone is the simplest
+    finds.induce,          # a record that the arguments describe
+    finds.induce_mentioned, # a record that others' words describe, for the arguments that `finds` leaves
+    finds.induce_nothing,  # that there is no such record
+    parts.induce,          # a list, item by item
+    makes.induce,          # last, beside all of them: what a call leaves behind that only later reads show
+    plain.changes,
+    selections.induce,     # what is selected from a list, of a read that no rule but `rows` and `nothing` answers
+)

@@ -1,1 +1,0 @@
-"""The server's side of an exported environment: it holds room and grader."""

@@ -1,0 +1,1 @@
+"""The server's side of an environment: it holds the environment and its grader."""

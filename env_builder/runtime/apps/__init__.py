@@ -1,0 +1,242 @@
+"""Say what an app of an environment offers, join several into one, and load the apps that a manifest names.
+
+An environment is a set of apps with one clock, one journal and one rubric. An app holds state and answers tools; its kind says
+how: `records` (programs over JSON records), `files` (a tree of files), or a kind that ships its own runtime in
+`apps/<name>/runtime`. Everything that grading, forking, serving and exports need of an app stands in the two protocols below.
+A class of a shipped runtime may inherit from them (`from ..apps import App, AppState, Result`: it is loaded as a subpackage of
+this runtime), and then has to define only what has no default here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from ..canonical import digest
+from ..records import Result
+
+__all__ = ["KINDS", "App", "AppState", "Result", "Start", "load_app"]
+
+Name = tuple[str, str]
+"""(class, key) of an entity."""
+KINDS = ("files", "records")
+"""Kinds that this runtime has; each is a module of this package with a function `load`."""
+
+
+class Start(NamedTuple):
+    """Where an episode begins: the same for all apps of an environment."""
+
+    instant: str | None
+    """ISO instant of the clock: nothing that happened after it is visible; None: there is no clock."""
+    session_ids: frozenset[str] = frozenset()
+    """Sessions of the log that the task begins together with."""
+    seed: int | None = None
+    """Of everything that an app samples; None: it samples nothing, and what it cannot know is unknown."""
+
+
+class AppState(Protocol):
+    """The state of one episode of one app."""
+
+    def call(self, tool: str, arguments: dict[str, Any], key: str | None = None) -> Result:
+        """Answer a call and change the state. `key`: the canonical arguments, where the caller has them.
+
+        Arguments that make no sense give an error and change nothing. What the app cannot know is answered with the tier
+        `unknown`, never guessed.
+        """
+
+    def snapshot(self) -> Any:
+        """Return the state as a value that nobody changes; takes microseconds."""
+
+    def restore(self, snapshot: Any) -> None:
+        """Return to a state of this episode, or of one with the same start, as `snapshot` gave it."""
+
+    def fork(self) -> AppState:
+        """Return the same state, independent from here on."""
+
+    def difference(self) -> dict[str, Any]:
+        """Return what the episode changed: {"documents": {"class/key": JSON text, or None if removed}, "write_calls": [[tool,
+        canonical arguments], …]} (of write calls without a document), empty after a reset and after do-and-undo.
+
+        A file is an entity: class `file`, key its path, value {"hash", "mode", "size"}. Optional keys: `made`, `volatile`.
+        """
+
+    def read(self, name: Name) -> tuple[str | None, str | None]:
+        """Return the JSON text of an entity at the start and now, None where there is none; for the grader."""
+
+    def may_write(self, tool: str) -> bool:
+        """Return whether the tool may change the state, as far as anybody knows."""
+
+    def close(self) -> None:
+        """Release what the state holds outside of this process."""
+        return
+
+    def examples(self, tool: str, arguments: dict[str, Any]) -> list[tuple[str, str]]:
+        """Return (canonical arguments, answer) of recorded calls like this one, nearest first."""
+        return []
+
+    def bind(self, bound: dict[str, Any]) -> None:
+        """Let bindings (bindings.py) answer what is not on record."""
+        if bound:
+            raise ValueError("this kind of app takes no bindings")
+
+    def learn(self, tool: str, arguments: dict[str, Any], content: str, passing: bool = False) -> None:
+        """Take in what the real tool answered to the last call. `passing`: it failed by itself."""
+        raise ValueError("this kind of app does not learn")
+
+
+class App(Protocol):
+    """One app: its tools, and the state in which its episodes begin; shared by all episodes and changed by none."""
+
+    name: str
+    """Of the app, unique in the environment."""
+    answers: Collection[str]
+    """Names of the tools that it answers."""
+    writes: frozenset[str]
+    """Names of those that may change its state."""
+
+    def reset(self, start: Start) -> AppState:
+        """Begin an episode: the same start gives the same bytes in every process."""
+
+    def next_episode(self, state: AppState, start: Start, from_reset: bool) -> AppState:
+        """Begin an episode without a task after another one, keeping what that was taught by real tools.
+
+        `from_reset`: every session begins from the same state, not from where the one before ended.
+        """
+        return self.reset(start)
+
+    def id_forms(self, tools: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+        """Return the forms of the app's ids, which a relabelling may exchange (relabelling.py). `tools`: descriptors."""
+        return frozenset()
+
+
+def load_app(row: Mapping[str, Any], directory: Path) -> App:
+    """Load the app of a manifest's row {"name", "kind", "path", …} from an environment's directory.
+
+    ValueError where nothing there implements the kind.
+    """
+    folder = directory / row["path"]
+    shipped = folder / "runtime" / "__init__.py"
+    if row["kind"] in KINDS:
+        module = importlib.import_module(f".{row['kind']}", __package__)
+    elif row["path"] != "." and shipped.is_file():
+        module = _shipped(shipped)
+    else:
+        raise ValueError(f"no runtime for the kind {row['kind']!r} of the app {row['name']!r}; this runtime has "
+                         f"{', '.join(KINDS)}, others are stored in {row['path']}/runtime")
+    app: App = module.load(folder, row)
+    return app
+
+
+def _shipped(path: Path) -> Any:
+    """Import the runtime that an app ships, as a subpackage of this runtime."""
+    parent = (__package__ or "").rpartition(".")[0]
+    name = f"{parent}.app_{digest(str(path.absolute()))[:16]}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=[str(path.parent)])
+        if spec is None or spec.loader is None:
+            raise ValueError(f"{path} is no package of Python")
+        module = sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    return sys.modules[name]
+
+
+class CompositeApp(App):
+    """Several apps with one clock."""
+
+    def __init__(self, apps: Sequence[App]) -> None:
+        """ValueError: two apps have the same name or answer the same tool."""
+        self.name = "+".join(app.name for app in apps)
+        self._apps = tuple(apps)
+        self._app_of: dict[str, int] = {}
+        for number, app in enumerate(self._apps):
+            for tool in app.answers:
+                if tool in self._app_of:
+                    other = self._apps[self._app_of[tool]].name
+                    raise ValueError(f"the apps {other!r} and {app.name!r} both answer the tool {tool!r}")
+                self._app_of[tool] = number
+        if len({app.name for app in self._apps}) < len(self._apps):
+            raise ValueError(f"two apps have one name: {self.name}")
+        self.answers = self._app_of
+        self.writes = frozenset().union(*(app.writes for app in self._apps))
+
+    def reset(self, start: Start) -> AppState:
+        return CompositeState(self._names, self._app_of, [app.reset(start) for app in self._apps])
+
+    def next_episode(self, state: AppState, start: Start, from_reset: bool) -> AppState:
+        assert isinstance(state, CompositeState)
+        return CompositeState(self._names, self._app_of, [
+            app.next_episode(own, start, from_reset) for app, own in zip(self._apps, state.states, strict=True)])
+
+    def id_forms(self, tools: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+        descriptors = list(tools)
+        return frozenset().union(*(
+            app.id_forms([tool for tool in descriptors if tool["name"] in app.answers]) for app in self._apps))
+
+    @property
+    def _names(self) -> list[str]:
+        return [app.name for app in self._apps]
+
+
+class CompositeState(AppState):
+    """One episode of several apps."""
+
+    def __init__(self, names: Sequence[str], app_of: Mapping[str, int], states: list[AppState]) -> None:
+        self.states = states
+        self._names = names
+        self._app_of = app_of
+
+    def call(self, tool: str, arguments: dict[str, Any], key: str | None = None) -> Result:
+        if tool not in self._app_of:
+            return Result(f"unknown tool {tool!r}; there are: {', '.join(sorted(self._app_of))}", True, "unknown")
+        return self.states[self._app_of[tool]].call(tool, arguments, key)
+
+    def snapshot(self) -> tuple[Any, ...]:
+        return tuple([state.snapshot() for state in self.states])
+
+    def restore(self, snapshot: tuple[Any, ...]) -> None:
+        for state, own in zip(self.states, snapshot, strict=True):
+            state.restore(own)
+
+    def fork(self) -> CompositeState:
+        return CompositeState(self._names, self._app_of, [state.fork() for state in self.states])
+
+    def difference(self) -> dict[str, Any]:
+        """Return what the episode changed in all apps; classes of entities begin with the name of their app."""
+        merged: dict[str, Any] = {"documents": {}, "write_calls": []}
+        for name, state in zip(self._names, self.states, strict=True):
+            own = state.difference()
+            merged["documents"] |= {f"{name}:{entity}": text for entity, text in own["documents"].items()}
+            merged["write_calls"] += own["write_calls"]
+            if "made" in own:
+                merged.setdefault("made", []).extend([f"{name}:{kind}", key] for kind, key in own["made"])
+            if "volatile" in own:
+                merged.setdefault("volatile", {}).update({f"{name}:{kind}": paths for kind, paths in own["volatile"].items()})
+        merged["write_calls"].sort()
+        return merged
+
+    def read(self, name: Name) -> tuple[str | None, str | None]:
+        app, _, kind = name[0].partition(":")
+        return self.states[self._names.index(app)].read((kind, name[1])) if app in self._names else (None, None)
+
+    def may_write(self, tool: str) -> bool:
+        return tool in self._app_of and self.states[self._app_of[tool]].may_write(tool)
+
+    def close(self) -> None:
+        for state in self.states:
+            state.close()
+
+    def examples(self, tool: str, arguments: dict[str, Any]) -> list[tuple[str, str]]:
+        return self.states[self._app_of[tool]].examples(tool, arguments) if tool in self._app_of else []
+
+    def bind(self, bound: dict[str, Any]) -> None:
+        for number, state in enumerate(self.states):
+            state.bind({tool: source for tool, source in bound.items() if self._app_of.get(tool) == number})
+
+    def learn(self, tool: str, arguments: dict[str, Any], content: str, passing: bool = False) -> None:
+        if tool not in self._app_of:
+            raise ValueError(f"no app answers the tool {tool!r}")
+        self.states[self._app_of[tool]].learn(tool, arguments, content, passing)

@@ -1,0 +1,126 @@
+"""Logged values as text or as objects, the same way in every format: JSON, queries, forms, base64."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+import orjson
+
+
+def written(value: Any) -> str | None:
+    """Return text as it is, None as None, anything else as JSON text."""
+    return value if value is None or isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def stated_text(value: Any) -> str | None:
+    """Return what `written` does, None for an empty text."""
+    return None if value == "" else written(value)
+
+
+def json_text(value: Any) -> str:
+    """Return a value as JSON text; what JSON has no type for becomes text."""
+    try:
+        return orjson.dumps(value, default=str).decode()
+    except TypeError:   # a number beyond 64 bits
+        return json.dumps(value, default=str, ensure_ascii=False)
+
+
+def object_in(text: str) -> dict[str, Any] | None:
+    """Return the object that a JSON text spells, None where it spells none."""
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def opened(value: Any) -> Any:
+    """Return what text spells, where that is a JSON object or list; any other value as it is."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            return orjson.loads(value)
+        except orjson.JSONDecodeError:
+            return value
+    return value
+
+
+def object_of(value: Any) -> dict[str, Any]:
+    """Return an object as it is, an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def first_of(value: Mapping[str, Any], names: Iterable[str]) -> Any:
+    """Return the first of these fields that holds something: neither None nor an empty text."""
+    return next((value[name] for name in names if value.get(name) not in (None, "")), None)
+
+
+def text_of(value: Any) -> str | None:
+    """Return a value as text, None for nothing and for an empty text."""
+    return str(value) if value not in (None, "") else None
+
+
+def list_under(value: Any, name: str) -> list[Any]:
+    """Return the list that an object holds under a name, an empty one where it holds none."""
+    inner = value.get(name) if isinstance(value, dict) else None
+    return inner if isinstance(inner, list) else []
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return a list as it is, None as an empty one, anything else as the only element."""
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def objects_in(value: Any) -> list[dict[str, Any]]:
+    """Return the objects of a list; none of anything else."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def word_of(value: Any) -> str | None:
+    """Return a text that is not empty, None for anything else."""
+    return value if isinstance(value, str) and value else None
+
+
+def objects_of(value: Any) -> list[dict[str, Any]]:
+    """Return the objects of a page, which holds them under `data`; of any other object itself."""
+    data = value.get("data") if isinstance(value, dict) else None
+    return [each for each in (data if isinstance(data, list) else [value]) if isinstance(each, dict)]
+
+
+def query(text: str) -> dict[str, Any]:
+    """Return a query (without `?`) as an object."""
+    return merged(parse_qsl(text, keep_blank_values=True))
+
+
+def merged(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Names and values as an object; a name that comes more than once holds a list."""
+    values: dict[str, Any] = {}
+    for name, value in pairs:
+        if name not in values:
+            values[name] = value
+        else:
+            values[name] = [*(values[name] if isinstance(values[name], list) else [values[name]]), value]
+    return values
+
+
+def body(text: Any, mime_type: str = "", encoding: str | None = None) -> Any:
+    """Return the value that a body's JSON spells, the fields of its form, else its text; base64 of no text stays as it is."""
+    if encoding == "base64" and isinstance(text, str):
+        try:
+            text = base64.b64decode(text, validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError):
+            return text
+    if not isinstance(text, str):
+        return text
+    if mime_type.startswith("application/x-www-form-urlencoded"):
+        return query(text)
+    if "json" not in mime_type:
+        return opened(text)
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text

@@ -1,0 +1,1 @@
+"""The work of each stage: tables, environments and datasets from what was read."""

@@ -1,0 +1,276 @@
+"""Environments: written aside, verified, and moved into place with the tasks that hold.
+
+`env_builder` says what an environment is made of and what it must withstand (rooms, bundle, verify, image). Here a service's
+draft is written under OUT/.drafts, verified, written again with the tasks that hold, and renamed into place, so that
+OUT/environments has complete directories only; those that no run makes any more are removed. Tasks without a verified reward
+are not published: their environments are in OUT/unverified, where grading them gives no score.
+
+Does not see: what a directory holds beyond what its manifest states.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from env_builder import bundle, image, rooms, users, verify
+from env_builder.audit import Depth
+from env_builder.bundle import MANIFEST, Bundle
+from env_builder.coverage import coverage
+from env_builder.perturbations import perturbations
+from pipelines import progress
+from pipelines.privacy import guard as privacy
+from pipelines.running.cache import Partitions, memoized, partitions_of, record_partitions, replace_stale
+from pipelines.running.code import code_digest
+from pipelines.running.engines import auditors
+from pipelines.running.stage import Counts
+from pipelines.settings import Settings
+from warehouse.records import Decision, EnvironmentRow, Memoize, frame, recompute
+from warehouse.store import Store
+
+STAGE = "environments"
+LONGEST_NAME = 64
+_TABLES = ("core.turns", "core.tools", "mart.facts", "mart.recorded", "mart.behaviours", "mart.tasks", "mart.rubrics",
+           "mart.variants")
+_OUTCOMES = "(select service, session_id, probability from mart.outcomes join core.sessions using (session_id))"
+"""What an environment is made of, with the service that a row belongs to."""
+
+
+def environments(store: Store, settings: Settings) -> Counts:
+    """Write a directory for each service with tasks that hold: environment, rewards, and an image where an engine is."""
+    drafts, code = _drafts(settings), code_digest(__name__)
+    shutil.rmtree(drafts, ignore_errors=True)
+    names = _names(store)
+    partitions = _partitions(store, names, settings)
+    rows: list[EnvironmentRow] = []
+    decisions, audits = dict[str, pl.DataFrame](), list[dict[str, str]]()
+    for done, service in enumerate(partitions.stale):
+        progress.tell(STAGE, done, len(partitions.stale), service)
+        kept = store.read("select audit_id, audited from raw.audits where service = $service and code = $code",
+                          service=service, code=code)
+        with memoized(store, f"{STAGE} {service}", code) as memoize:
+            row, decisions[service], audited = _of_service(
+                store, service, names[service], settings, memoize, dict(kept.iter_rows()))
+        audits += [{"service": service, "audit_id": key, "code": code, "audited": each}
+                   for key, each in sorted(audited.items())]
+        rows += [row] if row else []
+    store.change("delete from raw.cache where list_contains($stages, stage)", None,
+                 stages=[f"{STAGE} {service}" for service in partitions.gone if service not in names])
+    shutil.rmtree(drafts, ignore_errors=True)
+    store.replace("mart.decisions", record_partitions(store, STAGE, partitions, decisions),
+                  "stage in ('environments', 'verify', 'image')")
+    replace_stale(store, "mart.environments", partitions, frame(EnvironmentRow, rows))
+    replace_stale(store, "raw.audits", partitions, pl.DataFrame(
+        audits, schema={name: pl.String() for name in ("service", "audit_id", "code", "audited")}))
+    made = store.table("mart.environments")
+    for folders, current in ((settings.unverified, set(names.values())), (settings.environments, set(made["environment"]))):
+        for folder in folders.glob("*"):
+            if folder.name not in current and _digest(folder) is not None:   # what is no environment of ours stays
+                shutil.rmtree(folder)
+                if folders == settings.environments:
+                    shutil.rmtree(settings.rewards / folder.name, ignore_errors=True)
+    return {"n_environments": made.height, "n_rubrics": store.count("mart.rubrics"), "n_published": int(made["n_tasks"].sum()),
+            "n_images": made["image_id"].count()}
+
+
+def _partitions(store: Store, names: dict[str, str], settings: Settings) -> Partitions:
+    """Services whose environment is as it would be made today, with the image that is asked for, and all others."""
+    image_settings = {name: settings.value_of(name) for name in ("image", "base_image", "[audit]")}
+    starts, policy = _starts(store), privacy.stated(store)
+    inputs = {service: [name, starts.get(service), policy, image_settings] for service, name in names.items()}
+    partitions = partitions_of(store, STAGE, code_digest(__name__), inputs, (*_TABLES, _OUTCOMES))
+    rows = _published(store)
+
+    def lacks(service: str) -> bool:
+        row = rows.get(service)
+        without = settings.image and row is not None and row["image_id"] is None
+        return without or not _directories_stand(store, settings, service, names[service], row)
+
+    return partitions.with_stale(filter(lacks, partitions.standing))
+
+
+def publish(store: Store, service: str, name: str, settings: Settings) -> bool:
+    """Write the directories of one service under this name; whether there was a task that holds."""
+    row, *_ = _of_service(store, service, name, settings, recompute, {})
+    shutil.rmtree(_drafts(settings), ignore_errors=True)
+    return row is not None
+
+
+def hold(store: Store, settings: Settings) -> bool:
+    """Whether the directories are as they were written, by what their manifests say."""
+    rows = _published(store)
+    return all(_directories_stand(store, settings, service, name, rows.get(service)) for service, name in _names(store).items())
+
+
+def written_again(store: Store, folder: Path) -> dict[str, str]:
+    """Content digests of the published environments, written once more into `folder` from the tables."""
+    digests = {}
+    kept = store.read("select subject from mart.decisions where stage = 'verify' and kept")["subject"].to_list()
+    for row in _published(store).values():
+        published = _with(_bundle(store, row["service"], row["environment"], recompute, covered=False), kept)
+        digests[row["environment"]] = bundle.write_room(published, folder / row["environment"], _no_image("it is thrown away"))
+    return digests
+
+
+def _drafts(settings: Settings) -> Path:
+    return Path(settings.out) / ".drafts"
+
+
+def _names(store: Store) -> dict[str, str]:
+    return names_of(store.read("select distinct service from mart.tasks order by all")["service"])
+
+
+def _published(store: Store) -> dict[str, dict[str, Any]]:
+    """Service -> row of `mart.environments`."""
+    return {row["service"]: row for row in store.table("mart.environments").to_dicts()}
+
+
+def _starts(store: Store) -> dict[str, str]:
+    return dict(store.read("select service, starts_from from mart.services").iter_rows())
+
+
+def _of_service(
+    store: Store, service: str, name: str, settings: Settings, memoize: Memoize, kept: dict[str, str]
+) -> tuple[EnvironmentRow | None, pl.DataFrame, dict[str, str]]:
+    """Build one environment; gives its row (None where no task holds), decisions, and the audits to keep."""
+    drafts = _drafts(settings)
+    room, rewards = drafts / "environments" / name, drafts / "rewards" / name
+    whole = _bundle(store, service, name, memoize)
+    draft = _with(whole, whole.rubrics["task_id"].to_list())
+    bundle.write(draft, room, rewards, _no_image("it is not published yet"))
+    in_files = rooms.Rows([], [], [])   # what the environment holds is in its files: it leaves the memory
+    whole, draft = whole._replace(rows=in_files), draft._replace(rows=in_files)
+    audit = settings.configured.audit
+    with auditors(draft.tasks.height) as engine:
+        verification = verify.verify(
+            room, rewards, depth=Depth(mutants=audit.mutants, bad_below=audit.bad_below, good_from=audit.good_from),
+            executor=engine and engine.executor, n_beside=engine.n_workers if engine else 0, kept=kept)
+    _write_unverified(store, whole, verification.task_ids, room, settings, memoize)
+    if not verification.task_ids:
+        reason = f"None of {draft.tasks.height} tasks of {service} holds; see stage verify"
+        decision = _decision(STAGE, name, False, "no_task_holds", reason)
+        return None, pl.concat([verification.decisions, decision]), verification.audits
+    published = _with(draft, verification.task_ids)
+    digests = bundle.publish(published, room, rewards, verification.report, _no_image("it was not asked for"))
+    place = settings.environments / name
+    stands = bundle.stands(place, digests.content_digest)  # only the reward changed: environment and image stay as they are
+    made = image.build(room, settings.base_image) if settings.image else image.ImageResult(None, None, "--no-image was given")
+    move(rewards, settings.rewards / name)
+    bundle.set_image(
+        place if stands else room,
+        {"base": made.base, "image_id": made.image_id} if made.image_id else _no_image(made.skip_reason or ""))
+    if not stands:
+        move(room, place)
+    row = EnvironmentRow(
+        environment=name, service=service, content_digest=digests.content_digest, rewards_digest=digests.rewards_digest,
+        image_id=made.image_id, image_skip_reason=made.skip_reason, n_tasks=len(verification.task_ids),
+        n_tools=published.tools.height)
+    decisions = [
+        _decision(STAGE, name, True, "published", f"{row.n_tasks} of {draft.tasks.height} tasks hold"),
+        _decision("image", name, made.image_id is not None, "built" if made.image_id else "no_image",
+                  made.image_id or made.skip_reason or "")]
+    return row, pl.concat([verification.decisions, *decisions]), verification.audits
+
+
+def _write_unverified(
+    store: Store, whole: Bundle, task_ids: list[str], room: Path, settings: Settings, memoize: Memoize
+) -> None:
+    """Write the environment of the logged tasks that are not among these, without any reward. `room`: its service's draft."""
+    place, draft = settings.unverified / whole.name, _drafts(settings) / "unverified" / whole.name
+    tasks = store.table("mart.tasks", "service = $service", service=whole.service).filter(~pl.col("task_id").is_in(task_ids))
+    if tasks.is_empty():
+        shutil.rmtree(place, ignore_errors=True)
+        return
+    turns = store.table("core.turns", "service = $service", service=whole.service)
+    rest = whole._replace(tasks=tasks, scripts=users.scripts(tasks, turns, memoize), rubrics=whole.rubrics.clear(),
+                          sessions=whole.sessions.clear())
+    content_digest = bundle.copy_room(rest, room, draft, _no_image("its tasks have no verified reward"))
+    if not bundle.stands(place, content_digest):
+        move(draft, place)
+
+
+def _with(whole: Bundle, task_ids: list[str]) -> Bundle:
+    """Take only these tasks of a bundle."""
+    chosen = pl.col("task_id").is_in(task_ids)
+    return whole._replace(
+        tasks=whole.tasks.filter(chosen), scripts=whole.scripts.filter(chosen), rubrics=whole.rubrics.filter(chosen),
+        sessions=whole.sessions.filter(chosen))
+
+
+def _bundle(store: Store, service: str, name: str, memoize: Memoize, covered: bool = True) -> Bundle:
+    """Everything of a service: all its tasks, with the variants beside them or in the place of those that they solve, and the
+    rubrics of those that have one. `covered`: with what can be answered (that takes longest, and is in no digest)."""
+    turns, tools, facts, recorded, behaviours, logged, rubrics, made = (
+        store.table(table, "service = $service", service=service) for table in _TABLES)
+    outcomes = store.table("mart.outcomes", "session_id in (select session_id from core.sessions where service = $service)",
+                           service=service)
+    rubrics = pl.concat([rubrics, made.select(rubrics.columns)]).sort("task_id")
+    rows = rooms.rows_of(service, facts, recorded, behaviours)
+    longest = turns.group_by("session_id").len()["len"].max()
+    others = ~pl.col("task_id").is_in(made["task_id"].implode())
+    tasks, scripts = (
+        pl.concat([each.filter(others), made], how="diagonal").select(each.columns).sort("task_id")
+        for each in (logged, users.scripts(logged, turns, memoize)))
+    return Bundle(
+        name, service, _starts(store).get(service, "shared"), rows, tools, tasks, scripts, rubrics,
+        longest if isinstance(longest, int) else 0, coverage(rows, logged, turns) if covered else {},
+        perturbations(turns, {row["tool"]: row["effect"] for row in rows.programs}),
+        users.sessions_of(logged.join(rubrics, on="task_id", how="semi"), turns, outcomes), users.longest(turns),
+        privacy.stated(store))
+
+
+def names_of(services: Iterable[str]) -> dict[str, str]:
+    """Folder name of each service: lower case, digits and dashes, not too long; with a number where two would be equal."""
+    names: dict[str, str] = {}
+    for service in services:
+        plain = re.sub(r"[^a-z0-9]+", "-", service.lower()).strip("-")[:LONGEST_NAME].strip("-") or "service"
+        taken = set(names.values())
+        names[service] = next(
+            name for n in range(1, len(taken) + 2) if (name := plain if n == 1 else f"{plain}-{n}") not in taken)
+    return names
+
+
+def move(made: Path, place: Path) -> None:
+    """Rename into place; what was there is moved away first, and then removed."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    old = made.with_name(f"{made.name}.old")
+    if place.exists():
+        place.replace(old)
+    made.replace(place)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _no_image(why: str) -> dict[str, str]:
+    return {"skip_reason": why}
+
+
+def _decision(stage: str, name: str, kept: bool, reason: str, detail: str) -> pl.DataFrame:
+    sentence = detail if detail.endswith(".") else f"{detail}."
+    return frame(Decision, [Decision(stage=stage, subject=name, kept=kept, reason=reason, detail=sentence)])
+
+
+def _directories_stand(store: Store, settings: Settings, service: str, name: str, row: dict[str, Any] | None) -> bool:
+    """Whether the directories of one service are as they were written. `row`: of `mart.environments`, if it has one."""
+    n_left = store.read(
+        "select count(*) from mart.tasks where service = $service and task_id not in "
+        "(select subject from mart.decisions where stage = 'verify' and kept)", service=service).item()
+    if n_left and _digest(settings.unverified / name) is None:
+        return False
+    return row is None or (
+        _digest(settings.environments / row["environment"]) == row["content_digest"]
+        and (settings.rewards / row["environment"] / "rewards.json").is_file())
+
+
+def _digest(environment: Path) -> str | None:
+    """Content digest that a directory's manifest states, None where it is no environment."""
+    try:
+        manifest: Any = json.loads((environment / MANIFEST).read_text("utf-8"))
+        return str(manifest["content_digest"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

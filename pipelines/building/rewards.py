@@ -1,0 +1,70 @@
+"""The stages `rewards` and `variants`: a rubric for each task, and new tasks made from failures and known solutions."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from env_builder.rewards import mine
+from env_builder.rewards.persons import corrected_rows, corrections_of, decisions_on, read
+from env_builder.rooms import differences
+from env_builder.variants import VariantTables, make
+from env_builder.world.faults import without
+from extractors.outcomes.calibration import measure, withhold_untrusted
+from pipelines.building.decisions import corrections_of_kind, effects_of, replace_decisions
+from pipelines.resources import asking
+from pipelines.running.cache import memoized
+from pipelines.running.code import code_digest
+from pipelines.running.stage import Counts
+from pipelines.settings import Settings, rubrics
+from warehouse.records import Decision, frame
+from warehouse.store import Store
+
+
+def rewards(store: Store, settings: Settings) -> Counts:
+    """Mine a rubric for each task from what good and bad sessions changed, each played in its own environment.
+
+    A file of a person's checks may be called by a family's name. Raises InputError where one cannot be read, or half a model is
+    configured.
+    """
+    config, effects = settings.configured, effects_of(store)
+    sessions, turns = store.table("core.sessions"), without(store.table("core.turns"), effects)
+    tasks, outcomes = store.table("mart.tasks"), store.table("mart.outcomes")
+    played = differences(
+        sessions, turns, store.table("mart.facts"), store.table("mart.recorded"), store.table("mart.behaviours"))
+    families: dict[str, list[str]] = {}
+    for family, name in store.read("select distinct family, name from mart.names order by all").iter_rows():
+        families.setdefault(name, []).append(family)
+    stated = [each._replace(family=family) for each in read(rubrics(config.rewards.rubrics))
+              for family in families.get(each.family, [each.family])]
+    ask = asking(settings) if config.rewards.ask else None
+    with memoized(store, "rewards", code_digest(__name__)) as memoize:
+        mined = mine(tasks, sessions, turns, outcomes, played, effects, stated, ask,
+                     corrections_of(corrections_of_kind(store, "check")), memoize)
+    measures = measure(tasks, outcomes, store.table("core.feedback"), config.outcomes.reviews)
+    trusted, withheld = withhold_untrusted(mined.rubrics, tasks, measures, config.gates.min_auroc, config.gates.max_ece)
+    untrusted = frame(Decision, withheld)
+    replace_decisions(store, "rewards", pl.concat([untrusted, mined.decisions.join(untrusted, on="subject", how="anti")]))
+    return {"n_rubrics": store.replace("mart.rubrics", trusted), "n_untrusted": len(withheld),
+            "n_untold": played["difference"].null_count()}
+
+
+def variants(store: Store, settings: Settings) -> Counts:
+    """Make new tasks: failures solved by the trajectories of good sessions, and known solutions bound to other records."""
+    config = settings.configured
+    tasks, outcomes = store.table("mart.tasks"), store.table("mart.outcomes")
+    tables = VariantTables(
+        tasks, store.table("mart.rubrics"), store.table("mart.goals"), store.table("mart.families"),
+        store.table("core.sessions"), without(store.table("core.turns"), effects_of(store)), outcomes,
+        store.table("mart.facts"), store.table("mart.recorded"), store.table("mart.behaviours"))
+    with memoized(store, "variants", code_digest(__name__)) as memoize:
+        made = make(tables, config.variants.failures, config.variants.per_family, memoize)
+    measures = measure(tasks, outcomes, store.table("core.feedback"), config.outcomes.reviews)
+    kept, withheld = withhold_untrusted(made.variants, made.variants, measures, config.gates.min_auroc, config.gates.max_ece)
+    untrusted = frame(Decision, withheld).with_columns(stage=pl.lit("variants"))
+    corrections = corrections_of(corrections_of_kind(store, "check"))
+    kept = corrected_rows(kept, corrections)
+    words = decisions_on(corrections, tables.rubrics, kept)
+    replace_decisions(
+        store, "variants", pl.concat([untrusted, made.decisions.join(untrusted, on="subject", how="anti"), words]))
+    store.replace("mart.variants", kept)
+    return {f"n_from_{origin}": kept.filter(pl.col("made_from") == origin).height for origin in ("failure", "rebinding")}

@@ -1,0 +1,71 @@
+"""The stages `goals`, `names`, `outcomes` and `tasks`: what each session was for, how well it went, and the tasks in it.
+
+Names of families are mined, written by a model where one is configured, and corrected by persons.
+"""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+
+from extractors.outcomes import judge
+from extractors.tasks import find, goals_of, leakage
+from extractors.tasks.model_names import reworded
+from extractors.tasks.names import names_of, renamed
+from pipelines.building.decisions import all_of, corrections_of_kind, effects_of, replace_decisions, starts_of
+from pipelines.resources import asking
+from pipelines.running.cache import memoized
+from pipelines.running.code import code_digest
+from pipelines.running.stage import Counts
+from pipelines.settings import Settings, model_name
+from warehouse.records import Decision, Leakage, empty, frame
+from warehouse.store import Store
+
+
+def goals(store: Store, settings: Settings) -> Counts:
+    """Mine what each session was for, with the arguments that its words ask for."""
+    with memoized(store, "goals", code_digest(__name__)) as memoize:
+        mined = goals_of(store.table("core.sessions"), store.table("core.turns"), effects_of(store), starts_of(store), memoize)
+    return {"n_goals": store.replace("mart.goals", mined)}
+
+
+def names(store: Store, settings: Settings) -> Counts:
+    """Name the families, and write goals as sentences to read. Raises InputError where half a model is configured."""
+    goals, tools = store.table("mart.goals"), store.table("core.tools")
+    named, decisions = names_of(goals, tools), [empty(Decision)]
+    if ask := asking(settings) if settings.configured.goals.ask else None:
+        named, written = reworded(goals, tools, named, ask, model_name())
+        decisions.append(written)
+    named, corrected = renamed(goals, named, corrections_of_kind(store, "family"))
+    replace_decisions(store, "names", pl.concat([*decisions, corrected]))
+    return {"n_names": store.replace("mart.names", named.families),
+            "n_sentences": store.replace("mart.sentences", named.sentences)}
+
+
+def outcomes(store: Store, settings: Settings) -> Counts:
+    """Estimate how well each session went."""
+    judged = judge(
+        store.table("core.sessions"), store.table("core.turns"), store.table("core.feedback"), effects_of(store),
+        starts_of(store), settings.configured.outcomes.reviews, store.table("mart.goals"),
+        store.table("core.row_changes"), corrections_of_kind(store, "outcome"))
+    rated = judged.outcomes.drop_nulls("probability")["session_id"]
+    replace_decisions(store, "outcomes", all_of(rated, judged.decisions, "outcomes", "judged", "Has a probability of success."))
+    store.replace("mart.signals", judged.worth)
+    return {"n_outcomes": store.replace("mart.outcomes", judged.outcomes),
+            "n_abstained": judged.outcomes["probability"].null_count()}
+
+
+def tasks(store: Store, settings: Settings) -> Counts:
+    """Group sessions into tasks, with goal, start and split; and report what the split's sides still share."""
+    sessions, turns, effects = store.table("core.sessions"), store.table("core.turns"), effects_of(store)
+    gate = settings.configured.gates.min_probability
+    with memoized(store, "tasks", code_digest(__name__)) as memoize:
+        mined = find(sessions, turns, store.table("mart.outcomes"), effects, starts_of(store), gate,
+                     store.table("mart.goals"), memoize)
+    shared = leakage(mined.tasks, sessions, turns, effects)
+    reports = [{"service": name, "report": json.dumps(report, sort_keys=True)} for name, report in sorted(shared.items())]
+    store.replace("mart.leakage", frame(Leakage, reports))
+    grouped = mined.tasks["session_ids"].explode()
+    replace_decisions(store, "tasks", all_of(grouped, mined.decisions, "tasks", "in_a_task", "Belongs to a task."))
+    return {"n_tasks": store.replace("mart.tasks", mined.tasks), "n_families": store.replace("mart.families", mined.families)}

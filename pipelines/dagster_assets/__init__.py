@@ -1,0 +1,1 @@
+"""Dagster's side: assets, checks, schedules, sensors, alerts and the release."""

@@ -1,0 +1,1 @@
+"""Read log files into the warehouse: the ledger of files, reading by worker processes, duplicate records."""

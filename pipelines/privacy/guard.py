@@ -1,0 +1,264 @@
+"""The guard between reading and storing: it pseudonymises personal data, once all readings of a run are known.
+
+In: readings, as they were read. Out: the same, pseudonymised and in their order, by this process and by the workers that read.
+Waiting readings are in memory, and beyond that on the disk, encrypted with a key that only this run has. A worker gets the
+dictionary of people once; workers that do not share this machine's files are not used. People who were seen are stored in
+`raw.people`, encrypted with the owner's key, so that the next run knows them; quarantined records are encrypted as well.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Generic, NamedTuple, TypeVar
+
+import orjson
+import polars as pl
+
+from extractors.formats.correction import NAME as CORRECTION
+from extractors.privacy import KINDS, Cleaner, Finding, People, PersonFact, Policy
+from extractors.privacy.policy import load
+from extractors.reading import Reading
+from pipelines import progress
+from pipelines.ingestion.readers import no_room
+from pipelines.privacy.keys import Owner, OwnerKey, Seal, keyed_hash, owner_key
+from pipelines.running.engines import Call, Engine, Turns
+from pipelines.settings import Settings
+from warehouse.errors import InputError
+from warehouse.records import Person, PrivacyState, frame
+from warehouse.store import Store
+
+OFF = "off"
+_OTHER_KEY = "what it holds was read with another key"
+_TOLD_BY_FORM = ("email", "phone", "card", "account", "address", "ip")
+_MEMORY = 1 << 27
+"""Bytes of readings that wait in memory; further ones wait on the disk."""
+T = TypeVar("T")
+
+
+def wanted(settings: Settings, store: Store | None = None) -> bool:
+    """Whether to pseudonymise: as the call says, else the configuration, else as in OUT."""
+    if settings.privacy is not None:
+        return settings.privacy
+    if settings.configuration and "privacy" in settings.configured.model_fields_set:
+        return settings.configured.privacy == "on"
+    policy = held_policy(store) if store is not None else None
+    return settings.configured.privacy == "on" if policy is None else policy != OFF
+
+
+def held_policy(store: Store) -> str | None:
+    """Return the version of the rules by which the warehouse was pseudonymised, `off` if it was not; None: it is empty."""
+    rows = store.read("select policy from raw.privacy")
+    if rows.height:
+        return str(rows["policy"][0])
+    return OFF if store.count("raw.files") else None
+
+
+def stated(store: Store) -> str:
+    """Return the privacy setting that manifests state, with the version of its rules: `off`, `on (1)`."""
+    policy = held_policy(store)
+    return OFF if policy in (None, OFF) else f"on ({policy})"
+
+
+def policy_of(settings: Settings) -> Policy:
+    """Read the policy that the configuration names."""
+    path = settings.configured.privacy_policy
+    return load(Path(settings.configuration or ".").parent / path) if path else Policy()
+
+
+def owner() -> Owner:
+    """Return the owner whose key the environment names."""
+    return Owner(owner_key(os.environ, lambda sentence: progress.warn("extract", sentence)))
+
+
+def owner_of(store: Store) -> Owner:
+    """Return the owner of a pseudonymised warehouse. Raises InputError if the environment's key is another one."""
+    candidate = owner()
+    if store.read("select key_check from raw.privacy")["key_check"].to_list() != [_check(candidate)]:
+        raise InputError(_OTHER_KEY, str(store.path), "set TRACEROOM_KEY or TRACEROOM_KEY_FILE to that key")
+    return candidate
+
+
+def _check(owner: Owner) -> str:
+    """Return a value that tells keys apart and reveals nothing of them."""
+    return keyed_hash(owner.key, "check", "")
+
+
+class Cleaning:
+    """Pseudonymises readings."""
+
+    def __init__(self, people: People, owner: Owner) -> None:
+        self._cleaner, self._owner = Cleaner(people, owner.pseudonyms()), owner
+
+    def of(self, reading: Reading) -> Reading:
+        """Return the reading, pseudonymised; people's corrections contain no personal data."""
+        if reading.file.format == CORRECTION:
+            return reading
+        cleaner = self._cleaner
+        declared = reading.declarations.with_columns(
+            cleaner.texts(reading.declarations[name]).alias(name) for name in ("description", "input_schema", "annotations"))
+        quarantine = reading.quarantine.with_columns(pl.Series(
+            "content", [self._owner.encrypt(each) for each in reading.quarantine["content"]], pl.Binary()))
+        return replace(
+            reading, events=cleaner.events(reading.events), declarations=declared, quarantine=quarantine,
+            decisions=reading.decisions.with_columns(cleaner.texts(reading.decisions["detail"]).alias("detail")))
+
+    def take_matched(self) -> set[PersonFact]:
+        """Return what was replaced only because of its form, since the last call."""
+        matched = set(self._cleaner.met)
+        self._cleaner.met.clear()
+        return matched
+
+
+class Guard(Generic[T]):
+    """Holds readings, each with its task, and gives them back pseudonymised."""
+
+    def __init__(self, store: Store, settings: Settings, folder: Path) -> None:
+        self._store = store
+        self._policy = policy_of(settings)
+        self._owner = owner()
+        self._finding = Finding()
+        self._folder, self._seal = folder, Seal()
+        self._waiting: deque[_Shard[T]] = deque()
+        self._n_bytes = 0
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def hold(self, task: T, reading: Reading) -> None:
+        """Note the people in a reading, and hold it until all are known."""
+        if reading.file.format != CORRECTION:
+            self._finding.see(reading.events)
+        n_bytes = int(reading.events.estimated_size() + reading.quarantine.estimated_size())
+        self._n_bytes += n_bytes
+        held_reading: Reading | Path = reading
+        if self._n_bytes > _MEMORY:
+            held_reading = self._folder / str(len(self._waiting))
+            _write(held_reading, reading, self._seal)
+        self._waiting.append(_Shard(task, held_reading, n_bytes))
+
+    def clean(self, engine: Engine | None) -> Iterator[tuple[T, Reading]]:
+        """Yield the readings in their order, pseudonymised, by the engine's workers too, and store the people of them. Raises
+        the errors of pipelines/running/engines. Afterwards `folder` is gone."""
+        try:
+            before = stored_people(self._store, self._owner)
+            people = People(self._finding, self._policy, before)
+            self._store_people(people.facts - before)
+            engine = engine if engine and engine.shares_files else None
+            dictionary = self._folder / "people"
+            if engine is not None:
+                _write(dictionary, (people, (self._owner.key, self._owner.scheme)), self._seal)
+            work = _Work(Cleaning(people, self._owner), dictionary, self._seal, set[PersonFact]())
+            shards = (self._waiting.popleft() for _ in range(len(self._waiting)))
+            for shard, clean in Turns[_Shard[T], Reading](work, engine).of(shards):
+                yield shard.task, clean
+            matched = work.matched | work.cleaning.take_matched()
+            self._store_people({each for each in matched if each[0] in _TOLD_BY_FORM} - before - people.facts)
+        finally:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _store_people(self, new: set[PersonFact]) -> None:
+        key = self._owner.key
+        people = frame(Person, [
+            Person(person_id=keyed_hash(key, kind, value)[:32], kind=kind,
+                   sealed=self._owner.encrypt(orjson.dumps([kind, value])))
+            for kind, value in sorted(new)])
+        self._store.again(lambda: self._store.append_new("raw.people", people))
+
+
+class _Shard(NamedTuple, Generic[T]):
+    task: T
+    reading: Reading | Path
+    """It, or the path of its encrypted copy."""
+    n_bytes: int
+
+
+class _Work(NamedTuple):
+    """How a reading is pseudonymised."""
+
+    cleaning: Cleaning
+    dictionary: Path
+    seal: Seal
+    matched: set[PersonFact]
+
+    def size(self, shard: _Shard[T], /) -> int:
+        return shard.n_bytes
+
+    def run_here(self, shard: _Shard[T], /) -> Reading:
+        return self.cleaning.of(_loaded(shard.reading, self.seal))
+
+    def remote_call(self, shard: _Shard[T], engine: Engine, /) -> Call | None:
+        return _clean, (shard.reading, self.dictionary, self.seal)
+
+    def fetched(self, given: Callable[[], tuple[Reading, set[PersonFact]]], /) -> Reading:
+        clean, matched = given()
+        self.matched.update(matched)
+        return clean
+
+
+def _clean(reading: Reading | Path, dictionary: Path, seal: Seal) -> tuple[Reading, set[PersonFact]]:
+    """Pseudonymise a reading in another process."""
+    cleaning = _cleaning(dictionary, seal)
+    return cleaning.of(_loaded(reading, seal)), cleaning.take_matched()
+
+
+@lru_cache(1)
+def _cleaning(dictionary: Path, seal: Seal) -> Cleaning:
+    people, key = pickle.loads(seal.decrypt(dictionary.read_bytes()))
+    return Cleaning(people, Owner(OwnerKey(*key)))
+
+
+def _write(path: Path, content: object, seal: Seal) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(seal.encrypt(pickle.dumps(content, pickle.HIGHEST_PROTOCOL)))
+    except OSError as error:
+        raise no_room(error, path.parent) from error
+
+
+def _loaded(reading: Reading | Path, seal: Seal) -> Reading:
+    loaded: Reading = pickle.loads(seal.decrypt(reading.read_bytes())) if isinstance(reading, Path) else reading
+    return loaded
+
+
+def stored_people(store: Store, owner: Owner) -> set[PersonFact]:
+    """Return the people who were seen so far, without those that another key encrypted."""
+    opened = [owner.decrypt(sealed) for sealed in store.read("select sealed from raw.people")["sealed"]]
+    return {(kind, value) for kind, value in (orjson.loads(each) for each in opened if each is not None)}
+
+
+def pseudonyms_in(store: Store) -> frozenset[str]:
+    """Return the pseudonyms of known people: they resemble personal data, and are nobody's. Telephone numbers with and without
+    the + before their country, which is kept."""
+    if held_policy(store) in (None, OFF):
+        return frozenset()
+    owned = owner()
+    made = owned.pseudonyms()
+    pseudonyms = {made.of(kind, value) for kind, value in stored_people(store, owned) if kind in KINDS}
+    return frozenset(pseudonyms | {f"+{each}" for each in pseudonyms})
+
+
+def agree(store: Store, settings: Settings) -> None:
+    """Check that the warehouse was read with the same privacy settings, key and policy; note them if it is empty. Raises
+    InputError."""
+    stored, out = held_policy(store), settings.out
+    if not wanted(settings, store):
+        if stored not in (None, OFF):
+            raise InputError("what it holds was read with --privacy on", out, "run into another --out, or with --privacy on")
+        return
+    policy, check = policy_of(settings).policy_id, _check(owner())
+    if stored is None:
+        state = frame(PrivacyState, [PrivacyState(policy=policy, key_check=check)])
+        store.again(lambda: store.replace("raw.privacy", state))
+        return
+    if stored == OFF:
+        raise InputError("what it holds was read with --privacy off", out, "run into another --out, or with --privacy off")
+    row = store.read("select policy, key_check from raw.privacy").row(0)
+    if row[1] != check:
+        raise InputError(_OTHER_KEY, out, "set TRACEROOM_KEY or TRACEROOM_KEY_FILE to that key, or run into another --out")
+    if row[0] != policy:
+        raise InputError("what it holds was read by another privacy policy", out, "run into another --out")

@@ -1,0 +1,315 @@
+"""Storage of a registry: a folder of this machine, or a prefix in a bucket of S3, Google Cloud Storage or Azure.
+
+Both give the same few operations. `swap` is the one that decides: it replaces the bytes that the caller read, or reports that
+another writer was first. A folder has a lock file for it, an object store its own conditional writes (create only where nothing
+is stored, update only where the entity tag or generation is the one that was read). A killed process leaves a name with its old
+content or its new one, never a part.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from filelock import FileLock
+
+from extractors.objects import is_url
+from warehouse.errors import InputError, Unavailable
+
+_LOCK, _SWAP = ".lock", ".swap.lock"
+DRAFT = ".draft"
+"""Prefix of names that are being written; they belong to no release, and remain only where a process was killed."""
+
+_KEYS = {
+    "s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_ENDPOINT_URL where the store is not Amazon's",
+    "gs": "set GOOGLE_APPLICATION_CREDENTIALS to the key file of a service account",
+    "az": "set AZURE_STORAGE_ACCOUNT_NAME, and AZURE_STORAGE_ACCOUNT_KEY or a service principal",
+}
+"""Scheme of an address -> what to set where there are no keys."""
+_METADATA = re.compile(r"/latest/(api|meta-data)|/computeMetadata/|/metadata/identity|Account must be specified")
+"""In an error: a machine's role was the last source of keys, and there is none; or Azure's account is not named."""
+
+
+class Entry(NamedTuple):
+    """The object under a name."""
+
+    n_bytes: int
+    written_at: float
+    """Seconds since 1970: when it was last written, or last confirmed by a writer that needed it."""
+
+
+class Storage(Protocol):
+    """Names (with slashes) and their bytes."""
+
+    address: str
+    """Path or URL, for messages."""
+
+    def read(self, name: str) -> bytes | None:
+        """Content of a name, None where nothing is stored."""
+
+    def swap(self, name: str, before: bytes | None, after: bytes) -> bool:
+        """Replace `before` (None: nothing) with `after`; False where something else is stored."""
+
+    def names(self, prefix: str) -> dict[str, Entry]:
+        """Everything below the folder `prefix` ('' all), sorted by name."""
+
+    def upload(self, name: str, path: Path) -> None:
+        """Store a file's bytes under a name: whole, or not at all."""
+
+    def download(self, name: str, path: Path) -> None:
+        """Copy the bytes of a name into a new file. Raises OSError."""
+
+    def keep(self, name: str, entry: Entry, path: Path, grace_s: float, now: float) -> None:
+        """Mark a name as needed, so that no collection removes it as forgotten; `path` has the same bytes."""
+
+    def lay_out(self, name: str, files: dict[str, str], own: dict[str, bytes]) -> None:
+        """Make the folder `name` with `own` files; of `files` (path in it -> name) as far as the storage has links for them."""
+
+    def has_copy(self, name: str, target: str) -> bool:
+        """Whether the file `name` of a folder that was laid out has the bytes of `target`."""
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Remove names; missing ones are ignored."""
+
+    def remove_folder(self, name: str) -> None:
+        """Remove a folder with all that is in it: first it is not there, then its space is free."""
+
+    def lock(self) -> AbstractContextManager[object]:
+        """Keep other writers and collectors away, as far as the storage can."""
+
+
+def open_storage(address: str) -> Storage:
+    """Storage at a path, `s3://bucket/prefix`, `gs://bucket/prefix` or `az://container/prefix`.
+
+    Raises InputError, Unavailable (the extra is not installed).
+    """
+    if not is_url(address):
+        return FolderStorage(Path(address))
+    if address.partition("://")[0] not in _KEYS:
+        raise InputError("releases go into a folder or a bucket of S3, Google Cloud Storage or Azure", address,
+                         "write a path, s3://bucket/prefix, gs://bucket/prefix or az://container/prefix")
+    return ObjectStorage(address)
+
+
+class FolderStorage:
+    """A folder; equal bytes are one file with several names in it (hard links, where the file system has them)."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.address = str(path)
+
+    def read(self, name: str) -> bytes | None:
+        try:
+            return (self.path / name).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def swap(self, name: str, before: bytes | None, after: bytes) -> bool:
+        target = self.path / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(self.path / _SWAP):
+            if self.read(name) != before:
+                return False
+            with self._draft() as draft:
+                draft.write_bytes(after)
+                _settled(draft)
+                draft.replace(target)
+        _settled(target.parent)
+        return True
+
+    def names(self, prefix: str) -> dict[str, Entry]:
+        sizes = {}
+        for path in sorted((self.path / prefix).rglob("*")):
+            name = path.relative_to(self.path).as_posix()
+            with contextlib.suppress(FileNotFoundError):
+                about = path.lstat()
+                if path.is_file() and not name.startswith("."):
+                    sizes[name] = Entry(about.st_size, about.st_mtime)
+        return sizes
+
+    def upload(self, name: str, path: Path) -> None:
+        target = self.path / name
+        target.parent.mkdir(parents=True, exist_ok=True)   # of the registry, that its own user alone may enter
+        with self._draft() as draft:
+            shutil.copyfile(path, draft)
+            _settled(draft)
+            draft.chmod(0o444)
+            draft.replace(target)
+
+    def download(self, name: str, path: Path) -> None:
+        shutil.copyfile(self.path / name, path)
+
+    def keep(self, name: str, entry: Entry, path: Path, grace_s: float, now: float) -> None:
+        os.utime(self.path / name)
+
+    def lay_out(self, name: str, files: dict[str, str], own: dict[str, bytes]) -> None:
+        draft = Path(tempfile.mkdtemp(prefix=DRAFT, dir=self.path))
+        try:
+            for path, target in files.items():
+                link = draft / path
+                link.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                try:
+                    link.hardlink_to(self.path / target)
+                except OSError:  # no links here, or too many of one file
+                    shutil.copyfile(self.path / target, link)
+                    link.chmod(0o444)
+            for path, content in own.items():
+                (draft / path).write_bytes(content)
+                _settled(draft / path)
+            draft.replace(self.path / name)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+        _settled(self.path)
+
+    def has_copy(self, name: str, target: str) -> bool:
+        one, other = self.path / name, self.path / target
+        return one.is_file() and (one.samefile(other) or one.read_bytes() == other.read_bytes())
+
+    def remove(self, names: Iterable[str]) -> None:
+        for name in names:
+            (self.path / name).unlink(missing_ok=True)
+
+    def remove_folder(self, name: str) -> None:
+        gone = self.path / f"{DRAFT}.{name.replace('/', '.')}"
+        shutil.rmtree(gone, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):
+            (self.path / name).replace(gone)
+            shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Let one writer in at a time; remove drafts of killed ones."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with FileLock(self.path / _LOCK):
+            with FileLock(self.path / _SWAP):
+                for draft in self.path.glob(f"{DRAFT}*"):
+                    shutil.rmtree(draft, ignore_errors=True) if draft.is_dir() else draft.unlink(missing_ok=True)
+            yield
+
+    @contextlib.contextmanager
+    def _draft(self) -> Iterator[Path]:
+        descriptor, name = tempfile.mkstemp(prefix=DRAFT, dir=self.path)
+        os.close(descriptor)
+        try:
+            yield Path(name)
+        finally:
+            Path(name).unlink(missing_ok=True)
+
+
+class ObjectStorage:
+    """A prefix in a bucket, by obstore; there are no links, so a release is its list of files and the objects that it names."""
+
+    def __init__(self, url: str) -> None:
+        self.address = url.rstrip("/")
+        try:
+            import obstore
+            from obstore.store import from_url
+        except ImportError as error:
+            raise Unavailable("a bucket needs an extra", url, 'install it: pip install "traceroom[s3]"') from error
+        self._obstore: Any = obstore
+        with self._errors_as_os():
+            self._store: Any = from_url(self.address, client_options={"allow_http": True}, retry_config={"max_retries": 4})
+
+    def read(self, name: str) -> bytes | None:
+        return self._versioned(name)[0]
+
+    def swap(self, name: str, before: bytes | None, after: bytes) -> bool:
+        content, version = self._versioned(name)
+        if content != before:
+            return False
+        try:
+            with self._errors_as_os():
+                self._obstore.put(self._store, name, after, mode="create" if before is None else version)
+        except FileExistsError:
+            return False
+        return True
+
+    def names(self, prefix: str) -> dict[str, Entry]:
+        with self._errors_as_os():
+            entries = [each for chunk in self._obstore.list(self._store, prefix or None) for each in chunk]
+        return {each["path"]: Entry(each["size"], each["last_modified"].timestamp())
+                for each in sorted(entries, key=lambda each: str(each["path"]))}
+
+    def upload(self, name: str, path: Path) -> None:
+        with self._errors_as_os():
+            self._obstore.put(self._store, name, path)
+
+    def download(self, name: str, path: Path) -> None:
+        with self._errors_as_os(), path.open("wb") as file:
+            file.writelines(self._obstore.get(self._store, name).stream())
+
+    def keep(self, name: str, entry: Entry, path: Path, grace_s: float, now: float) -> None:
+        if now - entry.written_at > grace_s / 2:
+            self.upload(name, path)
+
+    def lay_out(self, name: str, files: dict[str, str], own: dict[str, bytes]) -> None:
+        for path, content in own.items():   # the last of them makes it a release
+            with self._errors_as_os():
+                self._obstore.put(self._store, f"{name}/{path}", content)
+
+    def has_copy(self, name: str, target: str) -> bool:
+        return True   # nothing but the objects
+
+    def remove(self, names: Iterable[str]) -> None:
+        names = list(names)
+        try:
+            with self._errors_as_os():
+                self._obstore.delete(self._store, names)
+        except FileNotFoundError:   # one is gone already, which S3 does not report
+            for name in names:
+                with self._errors_as_os(), contextlib.suppress(FileNotFoundError):
+                    self._obstore.delete(self._store, name)
+
+    def remove_folder(self, name: str) -> None:
+        """Delete a release, its manifest first: without it there is no release."""
+        names = sorted(self.names(name), key=lambda each: not each.endswith("/manifest.json"))
+        self.remove(names[:1])
+        self.remove(names[1:])
+
+    def lock(self) -> AbstractContextManager[object]:
+        return contextlib.nullcontext()
+
+    def _versioned(self, name: str) -> tuple[bytes | None, dict[str, str]]:
+        """Content of a name, and the version that a conditional write names; (None, {}) where nothing is stored."""
+        try:
+            with self._errors_as_os():
+                answer = self._obstore.get(self._store, name)
+                content = bytes(answer.bytes())
+        except FileNotFoundError:
+            return None, {}
+        return content, {key: value for key in ("e_tag", "version") if (value := answer.meta[key]) is not None}
+
+    @contextlib.contextmanager
+    def _errors_as_os(self) -> Iterator[None]:
+        """Translate obstore's errors into OSError; FileExistsError: the condition of a write does not hold.
+
+        Raises InputError where no keys of the store are set.
+        """
+        errors = self._obstore.exceptions
+        try:
+            yield
+        except (errors.AlreadyExistsError, errors.PreconditionError) as error:
+            raise FileExistsError(errno.EEXIST, "another writer was first", self.address) from error
+        except errors.BaseError as error:
+            if _METADATA.search(str(error)):
+                hint = _KEYS[self.address.partition("://")[0]]
+                raise InputError("no keys of the bucket are set", self.address, hint) from error
+            number = errno.EACCES if "status code: 4" in str(error) else errno.EIO   # the first does not pass by itself
+            raise OSError(number, str(error).strip().split("\n")[0].rstrip("."), self.address) from error
+
+
+def _settled(path: Path) -> None:
+    """On the disk, so that a machine that loses its power keeps it."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,214 @@
+"""How a stage is carried out: once for what it is computed from, under the writer's lock, in one transaction.
+
+A stage is up to date where the warehouse says it was computed from the same: the versions of the tables that it reads, its
+code with all that this imports, and the settings that it reads. A version is the digest of a table's content, so a stage that
+is computed again and gives the same rows does not make later stages stale. Ingestion is the exception: it always runs, and
+takes what the ledger lacks. A run that was killed continues at the first stage that is not up to date.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import hashlib
+import json
+import pkgutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from functools import _lru_cache_wrapper
+from itertools import zip_longest
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from pipelines import progress
+from pipelines.running import engines, memory
+from pipelines.running.code import code_digest
+from pipelines.settings import Settings
+from warehouse.lock import writing
+from warehouse.store import Store
+
+Counts = dict[str, int]
+"""Name of a figure -> how many."""
+Work = Callable[[Store, Settings], Counts]
+"""What a stage does."""
+
+
+class StageTable(NamedTuple):
+    """A table that a stage fills."""
+
+    name: str
+    erase: tuple[tuple[str, str], ...] = ()
+    """Which rows go with a person who is forgotten: (kind of ids, column or expression that holds one). Every row in which
+    a value of the person stands goes as well."""
+
+
+class Stage(NamedTuple):
+    """A stage: what it fills, what it depends on, and the function that does the work."""
+
+    name: str
+    description: str
+    tables: tuple[StageTable, ...]
+    after: tuple[str, ...]
+    """Stages whose tables it reads."""
+    work: str | Work
+    """`module:function`, loaded when the stage runs."""
+    reads: tuple[str, ...] = ()
+    """Settings, and sections of the configuration file, that change its result (`Settings.value_of`)."""
+    always: bool = False
+    """It finds out by itself whether there is something new."""
+    last: bool = False
+    """After it, the warehouse is published to readers."""
+    outputs: tuple[str, ...] = ()
+    """Folders of OUT that it writes."""
+    intact: str | None = None
+    """`module:function` that says whether its outputs still stand as it wrote them."""
+
+    @property
+    def table_names(self) -> tuple[str, ...]:
+        """Names of its tables."""
+        return tuple(table.name for table in self.tables)
+
+    @property
+    def code(self) -> str:
+        """Digest of the code that its work runs."""
+        return code_digest(self.work.partition(":")[0] if isinstance(self.work, str) else self.work.__module__)
+
+    def run(self, store: Store, settings: Settings) -> Counts:
+        """Do the work."""
+        work: Work = pkgutil.resolve_name(self.work) if isinstance(self.work, str) else self.work
+        return work(store, settings)
+
+
+class Report(NamedTuple):
+    """What became of a stage."""
+
+    stage: str
+    fresh: bool
+    """False: it was up to date and nothing was done."""
+    seconds: float
+    counts: Counts
+    tables: dict[str, TableSample]
+    funnel: pl.DataFrame
+    """stage, kept, reason, n."""
+
+
+class TableSample(NamedTuple):
+    """What a table holds now."""
+
+    n_rows: int
+    sample: pl.DataFrame
+    version: str
+    """Digest of its content."""
+
+
+SAMPLE_ROWS = 5
+_SELDOM = (100_000, 50, 100)
+"""New objects, and rounds of the youngest and the middle ones, after which the interpreter looks for circles."""
+_FROM = ("the code", "what it stands on", "what was configured")
+_WINGS = ("extractors", "env_builder")
+
+
+def carry_out(
+    stage: Stage, settings: Settings, waiting: Callable[[str], None] | None = None,
+    check: Callable[[Store], None] = lambda store: None,
+) -> Report:
+    """Bring a stage up to date, and report on it. `check`: called with what is committed, before any of it is published."""
+    progress.tell(stage.name)
+    engines.refuse_unknown()
+    settings.record_warehouse_url()
+    with (_unhindered(), writing(settings.warehouse, f"the stage {stage.name!r} of a run", waiting),
+          Store.open(settings.warehouse) as store, memory.bounded(stage.name, store)):
+        settings.rename_old_folders()
+        began = time.perf_counter()
+        fresh = stage.always or why_computed(store, stage, settings) is not None
+        counts = _compute(store, stage, settings, began) if fresh else json.loads(_recorded(store, stage.name)["counts"])
+        seconds = time.perf_counter() - began
+        tables = {table: TableSample(store.count(table), store.read(f"select * from {table} limit {SAMPLE_ROWS}"),
+                                     content_version(store, table)) for table in stage.table_names}
+        funnel = store.read("select stage, kept, reason, n from mart.funnel where stage = $stage", stage=stage.name)
+        check(store)
+        if stage.last:
+            store.publish()
+    progress.tell(stage.name, 1, 1, finished=True)
+    return Report(stage.name, fresh, seconds, counts, tables, funnel)
+
+
+@contextlib.contextmanager
+def _unhindered() -> Iterator[None]:
+    """Collect garbage seldom, and only among the objects of the stage: they are millions, with few cycles (a sixth of the
+    time). At the end clear the caches of the wings' functions, and frames in cycles."""
+    before = gc.get_threshold()
+    gc.set_threshold(*_SELDOM)
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        for name, module in list(sys.modules.items()):
+            if name.split(".")[0] in _WINGS:
+                for value in vars(module).values():
+                    if isinstance(value, _lru_cache_wrapper) and value.__module__.split(".")[0] in _WINGS:
+                        value.cache_clear()
+        gc.collect()
+        gc.unfreeze()
+
+
+def up_to_date(store: Store, stages: tuple[Stage, ...], settings: Settings) -> bool:
+    """Whether running these stages would be a no-op; of a stage that always runs: whether it ran before."""
+    return all(_recorded(store, stage.name) if stage.always else why_computed(store, stage, settings) is None
+               for stage in stages)
+
+
+def why_computed(store: Store, stage: Stage, settings: Settings) -> str | None:
+    """Say why a stage is stale, None if it is up to date."""
+    before = _recorded(store, stage.name)
+    if not before:
+        return "it was not computed yet"
+    was, wanted = before["digest"].split(), _wanted(store, stage, settings).split()
+    if was != wanted:
+        other = [name for name, one, two in zip_longest(_FROM, was, wanted) if one != two and name]
+        return f"{' and '.join(other)} changed"
+    if stage.intact is None or pkgutil.resolve_name(stage.intact)(store, settings):
+        return None
+    return "what it wrote is gone"
+
+
+def _compute(store: Store, stage: Stage, settings: Settings, began: float) -> Counts:
+    """Do a stage's work and record it in one transaction; one that always runs commits by itself, file by file."""
+    with contextlib.nullcontext() if stage.always else store.transaction():
+        counts = stage.run(store, settings)
+        digest = (digest_of({"files": store.version("raw.files"), "code": stage.code}) if stage.always
+                  else _wanted(store, stage, settings))
+        versions = {table: store.version(table) for table in stage.table_names}
+        row = {"stage": stage.name, "digest": digest, "versions": json.dumps(versions, sort_keys=True),
+               "counts": json.dumps(counts, sort_keys=True), "seconds": time.perf_counter() - began,
+               "done_at": datetime.now(UTC)}
+        store.replace("raw.stages", pl.DataFrame([row]), "stage = $stage", stage=stage.name)
+    return counts
+
+
+def content_version(store: Store, table: str) -> str:
+    """Version of a table's content: the one that was noted when its stage was computed, else of what it holds now."""
+    rows = store.read("select versions from raw.stages where json_exists(versions, $path)", path=f'$."{table}"')
+    return str(json.loads(rows.item())[table]) if rows.height else store.version(table)
+
+
+def _wanted(store: Store, stage: Stage, settings: Settings) -> str:
+    """Digests of what it is computed from, as `_FROM` calls them."""
+    before = {name: _recorded(store, name).get("versions") for name in stage.after}
+    values = {name: settings.value_of(name) for name in stage.reads}
+    return " ".join([stage.code, digest_of(before), digest_of(values)])
+
+
+def _recorded(store: Store, stage: str) -> dict[str, Any]:
+    """Row of a stage when it was computed last; {} if it never was."""
+    rows = store.read("select digest, versions, counts from raw.stages where stage = $stage", stage=stage)
+    return rows.row(0, named=True) if rows.height else {}
+
+
+def digest_of(value: object) -> str:
+    """Digest of a JSON value."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

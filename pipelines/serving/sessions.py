@@ -1,0 +1,222 @@
+"""The sessions of a server: how each one's episode begins, which process plays it, and how it ends.
+
+An episode begins with the first request that needs it, in one of the server's environment processes. It ends with its session,
+after `idle_s` seconds without a request, or with the server; its journal is then appended to the file for the grader.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import parse_qs
+
+from env_builder import image
+from env_builder.channel import Channel
+from env_builder.process import EnvironmentProcess, start_process
+from pipelines.serving.listening import append_row
+from warehouse.errors import InputError, Missing, TraceroomError
+
+if TYPE_CHECKING:
+    from pipelines.resources import Ask
+
+BOUND_PROCESSES = 8
+"""Number of processes if real tools are bound: a process waits while one of them answers."""
+CONTAINER_LIMITS = image.ContainerLimits(memory_mb=2048, seconds=10 * 365 * 86400.0)
+"""Limits of a container that plays many episodes, for as long as the server runs."""
+SWEEP_S = 1.0
+"""Seconds between two searches for idle sessions."""
+
+
+class Rollout(NamedTuple):
+    """What an episode begins with."""
+
+    task_id: str | None = None
+    seed: int = 0
+    perturbations: tuple[str, ...] = ()
+    bindings: Mapping[str, str] = MappingProxyType({})
+    """Tool -> source of the real tool that answers calls without a recorded answer."""
+    ask: Ask | None = None
+    """The model that answers what would be `unknown`."""
+
+    def row(self, environment: str) -> dict[str, Any]:
+        """Return what a grader needs beside the episode's journal."""
+        return {"environment": environment, "task_id": self.task_id, "seed": self.seed,
+                "perturbations": list(self.perturbations), "bindings": dict(self.bindings), "ask": self.ask is not None}
+
+    def for_query(self, query: str, task_ids: Sequence[str]) -> Rollout:
+        """Return this rollout with a URL's choices: `task` (an id or its beginning), `seed`, `perturbations` (comma-separated).
+        InputError if the server was started for one task, or a value is invalid; Missing if no task has that id."""
+        chosen = {name: values[-1] for name, values in parse_qs(query).items() if name in ("task", "seed", "perturbations")}
+        if not chosen:
+            return self
+        if self.task_id is not None:
+            raise InputError("this server plays one task", self.task_id, "start it without --task to let sessions choose")
+        matches = [each for each in task_ids if each.startswith(chosen["task"])] if "task" in chosen else [None]
+        if len(matches) != 1:
+            raise Missing.named("task", chosen["task"], task_ids)
+        seed = chosen.get("seed", str(self.seed))
+        if not seed.isdecimal():
+            raise InputError(f"invalid seed {seed!r} (expected a whole number)")
+        names = chosen["perturbations"].split(",") if "perturbations" in chosen else self.perturbations
+        return self._replace(task_id=matches[0], seed=int(seed), perturbations=tuple(filter(None, names)))
+
+
+def process_starter(environment: Path, container: bool, bindings: Mapping[str, str]) -> Callable[[], EnvironmentProcess]:
+    """Return a function that starts a process of this environment; InputError if that is not possible."""
+    if not container:
+        return lambda: start_process(environment, bindings=bindings)
+    if bindings:
+        raise InputError(
+            "an environment in a container cannot reach bound tools", ", ".join(bindings), "serve without --container")
+    image.image_of(environment)
+    return lambda: image.start(environment, limits=CONTAINER_LIMITS)
+
+
+class ServingProcesses:
+    """A fixed number of environment processes for many episodes, each started when it is first needed."""
+
+    def __init__(self, start: Callable[[], EnvironmentProcess], name: str, n_processes: int, rollout: Rollout) -> None:
+        """Start the first one; InputError if it rejects the rollout, Unavailable if it does not start."""
+        self._start = start
+        self._name = name
+        self._first: EnvironmentProcess | None = start()
+        try:
+            self._first.reset(rollout.task_id, rollout.seed, rollout.perturbations)
+        except TraceroomError:
+            self._first.close()
+            raise
+        self.reset_params = self._first.reset_params
+        """Returns the parameters of `traceroom/reset`."""
+        self._channels: list[Channel | None] = [None] * n_processes
+        self._locks = [asyncio.Lock() for _ in range(n_processes)]
+        self._n_used = 0
+
+    async def next(self) -> Channel:
+        """Return the next episode's process, in turn; Unavailable if it does not start."""
+        number = self._n_used % len(self._channels)
+        self._n_used += 1
+        async with self._locks[number]:
+            channel = self._channels[number]
+            if channel is None or channel.gone:
+                if channel is not None:
+                    await channel.close()
+                process = self._first if self._first is not None else await asyncio.to_thread(self._start)
+                self._first = None
+                channel = self._channels[number] = await Channel.over(process.transport, self._name)
+            return channel
+
+    async def close(self) -> None:
+        """End all processes."""
+        if self._first is not None:
+            self._first.close()
+        for channel in self._channels:
+            if channel is not None:
+                await channel.close()
+
+
+class AgentSession:
+    """A client's session: one episode."""
+
+    def __init__(self, session_id: str, rollout: Rollout) -> None:
+        self.session_id = session_id
+        self.rollout = rollout
+        self.channel: Channel | None = None
+        """The process that plays the episode, None before it has begun."""
+        self.beginning: dict[str, Any] = {}
+        """`messages` and `limits` of the reset; not the tools, since there are thousands of sessions."""
+        self.touched_at = time.monotonic()
+        self.n_waiting = 0
+        """Requests without an answer."""
+        self._begun: asyncio.Task[Channel] | None = None
+        self._turn = asyncio.Lock()
+
+    async def begin(self, processes: ServingProcesses) -> Channel:
+        """Return the channel of the episode, which begins now if it has not yet."""
+        if self._begun is None or (self._begun.done() and self._begun.exception() is not None):
+            self._begun = asyncio.create_task(self._begin(processes))
+        return await asyncio.shield(self._begun)
+
+    async def _begin(self, processes: ServingProcesses) -> Channel:
+        channel = await processes.next()
+        params = processes.reset_params(self.rollout.task_id, self.rollout.seed, self.rollout.perturbations)
+        observation = await channel.request("traceroom/reset", params, self.session_id)
+        self.beginning = {"messages": observation["messages"], "limits": observation["limits"]}
+        self.channel = channel
+        return channel
+
+    async def call_with_model(self, channel: Channel, ask: Ask, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the reply to `tools/call`; the model's if that is `unknown` and the model's is valid."""
+        async with self._turn:  # the model's answer must replace the last one
+            reply = await channel.send("tools/call", params, self.session_id)
+            if reply.get("result", {}).get("_meta", {}).get("traceroom/tier") != "unknown":
+                return reply
+            prompt = (await channel.request("traceroom/prompt", None, self.session_id))["prompt"]
+            if prompt is None:
+                return reply
+            answer = {"reply": await asyncio.to_thread(ask, prompt)}
+            supplied = await channel.send("traceroom/supply", answer, self.session_id)
+            return supplied if "result" in supplied else reply
+
+    async def close(self) -> list[dict[str, Any]] | None:
+        """End the episode and return its journal; None if it never began."""
+        if self._begun is not None:
+            await asyncio.wait([self._begun])
+        if self.channel is None:
+            return None
+        return list((await self.channel.request("traceroom/close", None, self.session_id))["journal"])
+
+
+class AgentSessions:
+    """All sessions of a server, `limit` at most."""
+
+    def __init__(self, processes: ServingProcesses, name: str, journals: Path | None, limit: int, idle_s: float) -> None:
+        self.limit = limit
+        self.n_lost = 0
+        """Episodes whose journal was lost with their process."""
+        self.processes = processes
+        self._name = name
+        self._journals = journals
+        self._idle_s = idle_s
+        self._by_id: dict[str, AgentSession] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def add(self, session_id: str, rollout: Rollout) -> None:
+        """Open a session; its episode begins with the first request that needs it."""
+        self._by_id[session_id] = AgentSession(session_id, rollout)
+
+    def get(self, session_id: str) -> AgentSession | None:
+        """Return the session, None if there is none."""
+        return self._by_id.get(session_id)
+
+    async def end(self, session_id: str) -> None:
+        """Close the session and append its journal to the file."""
+        session = self._by_id.pop(session_id, None)
+        if session is None:
+            return
+        try:
+            journal = await asyncio.shield(asyncio.ensure_future(session.close()))
+        except TraceroomError:
+            self.n_lost += 1
+            return
+        if journal is not None and self._journals is not None:
+            append_row(self._journals, {**session.rollout.row(self._name), "journal": journal})
+
+    async def close(self) -> None:
+        """End every session, then the processes."""
+        await asyncio.gather(*(self.end(session_id) for session_id in list(self._by_id)))
+        await self.processes.close()
+
+    async def sweep(self) -> None:
+        """End idle sessions, until this is cancelled."""
+        while True:
+            await asyncio.sleep(min(SWEEP_S, self._idle_s / 2))
+            oldest = time.monotonic() - self._idle_s
+            for session in list(self._by_id.values()):
+                if session.touched_at < oldest and not session.n_waiting:
+                    await self.end(session.session_id)

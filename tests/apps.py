@@ -1,0 +1,95 @@
+"""Apps of every kind with one task each, for tests of what is the same for all kinds."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import shutil
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from env_builder.backends import AppSource, FileVersion
+from env_builder.rooms import Rows
+
+THIRD_PARTY = Path(__file__).resolve().parent / "third_party_backend"
+START, LATER = "2031-01-15T00:00:00.000000Z", "2031-06-01T00:00:00.000000Z"
+SECRET = "written-after-the-start"
+"""Text that is stored in every app after the task's start: no call may show it."""
+Steps = tuple[tuple[str, dict[str, Any]], ...]
+
+
+class AppCase(NamedTuple):
+    """An app, and calls that say what it does."""
+
+    source: AppSource
+    change: Steps
+    undo: Steps
+    """Calls after `change` that bring everything back."""
+    reads: Steps
+    entity: str
+    """What `change` changes."""
+
+
+def _records() -> AppCase:
+    def lamp(key: str, state: str, since: str | None) -> dict[str, Any]:
+        return {"class": "lamp", "key": key, "value": json.dumps({"key": key, "state": state}), "from": since, "to": None,
+                "session": None, "known": "seen", "event": "e"}
+
+    fields = {"key": ["before", "key"], "state": ["argument", "state"]}
+    rule = {"rule": "write", "class": "lamp", "argument": "key", "before": "", "after": "", "order": [], "style": {},
+            "when": None, "fields": fields}
+    program = {"tool": "set_lamp", "effect": "write", "class": "lamp", "relation": {}, "rules": [rule], "support": {}}
+    rows = Rows([lamp("a", "off", None), lamp("b", SECRET, LATER)], [], [program])
+    tool = {"name": "set_lamp", "description": "", "inputSchema": {"type": "object"}}
+    return AppCase(
+        AppSource("records", "records", (rows, [tool])), (("set_lamp", {"key": "a", "state": "on"}),),
+        (("set_lamp", {"key": "a", "state": "off"}),), (("set_lamp", {"key": "b", "state": "on"}),), "lamp/a")
+
+
+def _files() -> AppCase:
+    tree = [FileVersion("inbox/a.txt", b"alpha"), FileVersion("inbox/b.txt", b"beta", since="2031-01-01T00:00:00.000000Z"),
+            FileVersion("inbox/c.txt", SECRET.encode(), since=LATER),
+            FileVersion("inbox/d.txt", b"before", until=LATER), FileVersion("inbox/d.txt", SECRET.encode(), since=LATER),
+            FileVersion("picture.bin", b"\xff\xfe\x00")]
+    return AppCase(
+        AppSource("drive", "files", tree),
+        (("move_file", {"source": "inbox", "destination": "done"}), ("write_file", {"path": "done/note.txt", "content": "é"})),
+        (("delete_file", {"path": "done/note.txt"}), ("move_file", {"source": "done", "destination": "inbox"})),
+        (("list_files", {}), ("find_files", {"text": SECRET}), ("read_file", {"path": "inbox/c.txt"}),
+         ("read_file", {"path": "inbox/d.txt"}), ("read_file", {"path": "picture.bin"})), "file/done/note.txt")
+
+
+def _notebook() -> AppCase:
+    lines = [{"key": "first", "text": "one", "since": None}, {"key": "last", "text": SECRET, "since": LATER}]
+    return AppCase(
+        AppSource("notes", "lined_notebook", lines), (("write_line", {"key": "second", "text": "two"}),),
+        (("write_line", {"key": "second", "text": ""}),), (("read_line", {"key": "first"}), ("read_line", {"key": "last"})),
+        "line/second")
+
+
+CASES = {case.source.kind: case for case in (_records(), _files(), _notebook())}
+
+
+def install(site: Path) -> None:
+    """Install the third party's package into a directory of packages, with its entry point."""
+    shutil.copytree(THIRD_PARTY / "lined_notebook", site / "lined_notebook", ignore=shutil.ignore_patterns("__pycache__"))
+    metadata = site / "lined_notebook-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: lined_notebook\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[traceroom.backends]\nlined_notebook = lined_notebook:BACKEND\n")
+    importlib.invalidate_caches()
+
+
+def task(task_id: str = "t" * 64) -> dict[str, Any]:
+    """Return a row of tasks.jsonl that begins at `START`."""
+    return {
+        "task_id": task_id, "session_ids": ["s1"], "split": "train", "family": "f", "slots": {}, "goal": "change it",
+        "starts_at": START, "segment_of": None, "derived_from": None, "limits": {"steps": 60, "seconds": 600},
+        "opening": [{"role": "user", "content": "Change it, please."}], "user": {"turns": []}}
+
+
+def rubric(difference: dict[str, Any], task_id: str = "t" * 64) -> dict[str, Any]:
+    """Return a rubric: this is changed, and nothing else."""
+    gates = [{"check_id": kind, "kind": kind, "role": "gate", "weight": 1.0, "description": f"{kind} holds",
+              "parameters": {"accepted": [difference]}, "provenance": {}} for kind in ("state", "untouched")]
+    return {"format": "traceroom-rubric/1", "rubric_id": "r", "task_id": task_id, "checks": gates}

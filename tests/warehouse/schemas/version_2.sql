@@ -1,0 +1,151 @@
+-- Tables of the warehouse. `raw`: what was read; `core`: what happened, typed, nothing inferred; `mart`: what we make of it.
+-- Columns stand in the order of the records' fields (warehouse/records.py); a test holds the two equal.
+create schema if not exists raw;
+create schema if not exists core;
+create schema if not exists mart;
+
+create table if not exists raw.schema_version (version integer primary key, fingerprint varchar not null);
+-- What each stage was last computed from (a stage whose digest stands here is up to date), and the version of what it gave: the
+-- content of each of its tables, digested (JSON).
+create table if not exists raw.stages (
+    stage varchar primary key, digest varchar not null, versions varchar not null, seconds double not null,
+    counts varchar not null, done_at timestamptz not null);
+-- The same of a service's share of a stage that is made service by service, and the verdicts (JSON) that came with it.
+create table if not exists raw.parts (
+    stage varchar not null, service varchar not null, digest varchar not null, verdicts varchar not null,
+    primary key (stage, service));
+-- What was played against each task, so that it need not be played again while nothing that it depends on changed.
+create table if not exists raw.audits (
+    service varchar not null, audit_id varchar not null, code varchar not null, audited varchar not null,
+    primary key (service, audit_id));
+-- What functions gave of their arguments alone (`kept_id`: digest of these; `told`: JSON, deflated), so that a night computes
+-- what is new.
+create table if not exists raw.kept (
+    stage varchar not null, kept_id varchar not null, code varchar not null, told blob not null,
+    primary key (stage, kept_id));
+
+create table if not exists raw.files (
+    file_id varchar primary key, previous varchar, source varchar not null, path varchar not null, piece bigint not null,
+    byte_offset bigint not null, format varchar not null, n_bytes bigint not null, n_records bigint not null, day varchar,
+    read_at timestamptz not null, settled boolean not null);
+create table if not exists raw.places (
+    path varchar primary key, file_id varchar not null, n_bytes bigint not null, modified_ns bigint not null);
+-- Of records and events there are too many for an index: their ids are made unique when all pieces of a run are in
+-- (pipelines/settling.py), and rules hold them so. Trying every way to compress a column costs more than writing it, so each is
+-- named: none for ids, which are hashes, a dictionary for what takes few values, FSST for text.
+create table if not exists raw.records (
+    record_id varchar not null using compression uncompressed, file_id varchar not null using compression dictionary,
+    line bigint not null, byte_offset bigint not null, n_bytes bigint not null, first_id varchar using compression uncompressed,
+    left_as varchar using compression dictionary);
+create table if not exists raw.quarantine (
+    record_id varchar not null, file_id varchar not null, line bigint not null, byte_offset bigint not null,
+    content blob not null);
+create table if not exists raw.declarations (
+    declaration_id varchar primary key, file_id varchar not null, source varchar not null, service varchar,
+    tool varchar not null, description varchar, input_schema varchar, annotations varchar);
+
+-- Who was forgotten, as hashes with the owner's key: what is read of them again is left out (pipelines/erasing).
+create table if not exists raw.forgotten (
+    kind varchar not null, hash varchar not null, form varchar not null, primary key (kind, hash));
+-- Whether personal data was taken out of what is here: by which rules, with which key; no row: it was not, or nothing is here.
+create table if not exists raw.privacy (policy varchar primary key, key_check varchar not null);
+-- Who was seen, sealed with the owner's key: what is read later is cleaned of them too.
+create table if not exists raw.people (person_id varchar primary key, kind varchar not null, sealed blob not null);
+
+create table if not exists core.events (
+    event_id varchar not null using compression uncompressed, record_id varchar not null using compression uncompressed,
+    file_id varchar not null using compression dictionary, source varchar not null using compression dictionary,
+    format varchar not null using compression dictionary, service varchar using compression dictionary,
+    session_id varchar using compression fsst, position bigint, happened_at timestamptz,
+    kind varchar not null using compression dictionary, role varchar using compression dictionary,
+    content varchar using compression fsst, call_id varchar using compression uncompressed, tool varchar using compression fsst,
+    arguments varchar using compression fsst, is_error boolean, requestor varchar using compression dictionary,
+    name varchar using compression fsst, value varchar using compression fsst, latency_ms double,
+    model varchar using compression dictionary, usage varchar using compression fsst,
+    lossy varchar using compression dictionary);
+create table if not exists core.sessions (
+    session_id varchar primary key, source varchar not null, service varchar not null, started_at timestamptz,
+    ended_at timestamptz, day varchar, n_messages bigint not null, n_calls bigint not null, identity varchar,
+    format varchar not null);
+create table if not exists core.turns (
+    turn_id varchar primary key, session_id varchar not null, service varchar not null, position bigint not null,
+    happened_at timestamptz, kind varchar not null, role varchar, content varchar, call_id varchar, tool varchar,
+    arguments varchar, arguments_raw varchar, is_error boolean, requestor varchar, answered_at timestamptz,
+    result_id varchar, latency_ms double, model varchar);
+create table if not exists core.feedback (
+    feedback_id varchar primary key, session_id varchar not null, happened_at timestamptz, name varchar not null,
+    value varchar not null, source varchar not null);
+create table if not exists core.corrections (
+    correction_id varchar primary key, happened_at timestamptz not null, author varchar not null, why varchar not null,
+    kind varchar not null, subject varchar not null, value varchar not null, stands boolean not null);
+create table if not exists core.row_changes (
+    change_id varchar primary key, source varchar not null, happened_at timestamptz, table_name varchar not null,
+    operation varchar not null, key varchar, before varchar, after varchar);
+create table if not exists core.tools (
+    service varchar not null, tool varchar not null, description varchar, input_schema varchar not null,
+    declared boolean not null, annotations varchar, n_calls bigint not null, primary key (service, tool));
+
+create table if not exists mart.services (
+    service varchar primary key, starts_from varchar not null, votes varchar not null);
+create table if not exists mart.leakage (service varchar primary key, report varchar not null);
+create table if not exists mart.outcomes (
+    session_id varchar primary key, probability double, low double, high double, blind double, model varchar not null,
+    signals varchar not null);
+create table if not exists mart.signals (
+    service varchar not null, signal varchar not null, side varchar not null, n_votes bigint not null,
+    coverage double not null, agreement double not null, log_odds double not null, primary key (service, signal, side));
+create table if not exists mart.tasks (
+    task_id varchar primary key, service varchar not null, family varchar not null, slots varchar not null,
+    goal varchar not null, session_ids varchar[] not null, segment_of varchar, derived_from varchar,
+    starts_at timestamptz, good_session_ids varchar[] not null, split varchar not null, difficulty double,
+    rate double, rate_low double, rate_high double, band varchar, ways varchar not null, asked_for varchar not null,
+    told varchar not null, signature varchar not null);
+create table if not exists mart.families (
+    family varchar primary key, service varchar not null, asks varchar not null, goal varchar not null,
+    n_sessions bigint not null, n_tasks bigint not null, n_good bigint not null, rate double, rate_low double,
+    rate_high double, band varchar, first_at timestamptz, last_at timestamptz, signature varchar not null);
+create table if not exists mart.goals (
+    goal_id varchar primary key, session_id varchar not null, service varchar not null, place bigint not null,
+    begins bigint not null, ends bigint not null, kind varchar not null, asks varchar not null, family varchar not null,
+    goal varchar not null, slots varchar not null, continues varchar);
+create table if not exists mart.names (
+    service varchar not null, family varchar primary key, kinds varchar[] not null, name varchar not null,
+    sentence varchar not null, written_by varchar);
+create table if not exists mart.sentences (
+    goal_id varchar primary key, sentence varchar not null, written_by varchar);
+create table if not exists mart.facts (
+    fact_id varchar primary key, service varchar not null, entity_class varchar not null, key varchar not null,
+    value varchar not null, valid_from timestamptz, valid_to timestamptz, session_id varchar,
+    known varchar not null, observed_at timestamptz, event_id varchar not null);
+create table if not exists mart.recorded (
+    recorded_id varchar primary key, service varchar not null, tool varchar not null, arguments varchar not null,
+    content varchar not null, is_error boolean not null, valid_from timestamptz, valid_to timestamptz,
+    session_id varchar, after varchar not null, effects varchar not null, event_id varchar not null);
+create table if not exists mart.behaviours (
+    service varchar not null, tool varchar not null, effect varchar not null, program varchar not null,
+    n_support bigint not null, n_against bigint not null, fidelity double, abstains double,
+    primary key (service, tool));
+create table if not exists mart.rubrics (
+    rubric_id varchar primary key, task_id varchar not null, service varchar not null, checks varchar not null,
+    solution varchar not null);
+create table if not exists mart.variants (
+    task_id varchar primary key, service varchar not null, family varchar not null, slots varchar not null,
+    goal varchar not null, session_ids varchar[] not null, starts_at timestamptz, split varchar not null,
+    derived_from varchar not null, made_from varchar not null, opening varchar not null, script varchar not null,
+    rubric_id varchar not null, checks varchar not null, solution varchar not null);
+create table if not exists mart.environments (
+    environment varchar primary key, service varchar not null, content_digest varchar not null,
+    rewards_digest varchar not null, image_id varchar, image_left varchar, n_tasks bigint not null,
+    n_tools bigint not null);
+create table if not exists mart.datasets (
+    path varchar primary key, kind varchar not null, split varchar, n_rows bigint not null, n_bytes bigint not null,
+    sha256 varchar not null);
+create table if not exists mart.verdicts (
+    stage varchar not null, subject varchar not null, kept boolean not null, reason varchar not null,
+    detail varchar not null, file_id varchar, line bigint, primary key (stage, subject, reason));
+
+create or replace view mart.funnel as
+    select stage, kept, reason, count(*) as n
+    from mart.verdicts
+    group by stage, kept, reason
+    order by stage, kept desc, n desc, reason;
