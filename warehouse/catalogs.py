@@ -183,6 +183,11 @@ class DuckDBFile(Catalog):
 
     def _use(self, connection: duckdb.DuckDBPyConnection, write: bool) -> None:
         options = f"row_group_size {_ROW_GROUP}" if write else "read_only"
+        if write and not self._path.exists():   # whole or not there: a run may be killed while DuckDB writes the first bytes
+            draft = self._path.with_name(f"{self._path.name}.new")
+            draft.unlink(missing_ok=True)
+            connection.execute(f"attach {_quoted(str(draft))} as draft ({options}); detach draft")
+            draft.replace(self._path)
         connection.execute(f"attach {_quoted(str(self._path))} as {_NAME} ({options})")
         connection.execute(f"use {_NAME}")
 
