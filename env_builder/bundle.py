@@ -94,7 +94,7 @@ def write(bundle: Bundle, environment: Path, rewards: Path, image: dict[str, Any
     renew(rewards)
     _write_rewards(bundle, rewards)
     content_digest = write_room(bundle, environment, image)
-    return Digests(content_digest, _seal(bundle, rewards, content_digest))
+    return Digests(content_digest, seal(rewards, bundle.name, content_digest, bundle.rubrics.height, bundle.privacy))
 
 
 def publish(bundle: Bundle, environment: Path, rewards: Path, audit: AuditReport, image: dict[str, Any]) -> Digests:
@@ -107,7 +107,7 @@ def publish(bundle: Bundle, environment: Path, rewards: Path, audit: AuditReport
     (environment / MANIFEST).unlink(missing_ok=True)
     write_lines(environment / "tasks.jsonl", _tasks(bundle))
     content_digest = _write_manifest(bundle, environment, image)
-    return Digests(content_digest, _seal(bundle, rewards, content_digest))
+    return Digests(content_digest, seal(rewards, bundle.name, content_digest, bundle.rubrics.height, bundle.privacy))
 
 
 def copy_room(bundle: Bundle, source: Path, environment: Path, image: dict[str, Any]) -> str:
@@ -148,10 +148,6 @@ def write_manifest(environment: Path, about: dict[str, Any]) -> str:
         "format": FORMAT, "content_digest": content_digest, "room_digest": room_digest(files), "files": files, "seeded": True,
         **about})
     return content_digest
-
-
-def _seal(bundle: Bundle, rewards: Path, content_digest: str) -> str:
-    return seal(rewards, bundle.name, content_digest, bundle.rubrics.height, bundle.privacy)
 
 
 def seal(rewards: Path, name: str, content_digest: str, n_rubrics: int, privacy: str) -> str:

@@ -2,14 +2,14 @@
 
 In: an environment's directory and its rewards'. Out: which tasks hold, who tried what with which reward, a decision a task, and
 the audit as it ships with the rewards. What is tried on a task, and what it must stand, is in `env_builder.audit`.
-Does not see: what a program inside the room's container can do; `audit/tampering.py` looks there.
+Does not see: what a program inside the room's container can do (`tests/env_builder/audit/test_tampering.py` does).
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +19,8 @@ import polars as pl
 from env_builder.audit import Audited, AuditReport, Depth, Failure, RecordedSession, Subject, audit, report
 from env_builder.audit.kept import Watched, again, given_to_all, key_of, written
 from env_builder.audit.plays import GradedPlay
-from env_builder.runtime.files import TASKS
+from env_builder.runtime.canonical import canonical
+from env_builder.runtime.files import TASKS, rows_of
 from env_builder.runtime.rubrics import ParsedRubric
 from warehouse.errors import EnvironmentBroken, Missing
 from warehouse.records import Decision, frame
@@ -99,13 +100,11 @@ def verify(
 
 
 def _keys(environment: Watched, directory: Path, side: _TaskRows, task_ids: list[str], depth: Depth) -> dict[str, str]:
-    """Return what names the audit of each task that has one; none where apps of other kinds than `records` answer, unwatched.
-
-    """
+    """Return what names the audit of each task that has one; none if apps of other kinds than `records` answer, unwatched."""
     if [app["kind"] for app in environment.manifest["apps"]] != ["records"]:
         return {}
-    rows = {row["task_id"]: row for row in _rows(directory / TASKS)}
-    given = given_to_all(environment.tools, _rows(directory / "behaviour.jsonl"))
+    rows = {row["task_id"]: row for row in rows_of(directory / TASKS)}
+    given = given_to_all(environment.tools, rows_of(directory / "behaviour.jsonl"))
     return {
         name: key_of(given, rows[name], json.loads(side.rubrics[name]), side.solutions[name], side.sessions.get(name, []),
                      depth)
@@ -149,17 +148,8 @@ def _decision(task_id: str, failure: Failure | None, plays: list[GradedPlay]) ->
 def _side(rewards: Path) -> _TaskRows:
     sessions: dict[str, list[RecordedSession]] = defaultdict(list)
     if (rewards / "sessions.jsonl").exists():
-        for row in _rows(rewards / "sessions.jsonl"):
+        for row in rows_of(rewards / "sessions.jsonl"):
             sessions[row["task_id"]].append(RecordedSession(row["session_id"], row["probability"], row["steps"]))
     return _TaskRows(
-        {json.loads(line)["task_id"]: line for line in _lines(rewards / "rubrics.jsonl")},
-        {row["task_id"]: row["steps"] for row in _rows(rewards / "solutions.jsonl")}, sessions)
-
-
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    return map(json.loads, _lines(path))
-
-
-def _lines(path: Path) -> Iterator[str]:
-    with path.open(encoding="utf-8") as lines:
-        yield from lines
+        {row["task_id"]: canonical(row) for row in rows_of(rewards / "rubrics.jsonl")},
+        {row["task_id"]: row["steps"] for row in rows_of(rewards / "solutions.jsonl")}, sessions)

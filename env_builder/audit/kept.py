@@ -221,10 +221,7 @@ class WatchedWorld(World):
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
-
-    @property
-    def questions(self) -> Any:  # type: ignore[override]
-        return WatchedQuestions(self._watch)
+        self.questions: Any = WatchedQuestions(watch)
 
     def document(self, name: Name, view: View) -> str | None:
         self._watch.notes.add("document", *name, view)

@@ -179,13 +179,13 @@ def _act(path: _CallPath, n: int) -> tuple[int, Row] | None:
 
 
 def _difference(one: Row, other: Row) -> int:
-    calls = [message["tool_calls"][0]["function"] if "tool_calls" in message else None for message in (one, other)]
-    if calls[0] is None or calls[1] is None:
-        return 300 if calls[0] is calls[1] else 200
+    calls = [message["tool_calls"][0]["function"] for message in (one, other) if "tool_calls" in message]
+    if len(calls) < 2:
+        return 200 if calls else 300
     if calls[0]["name"] != calls[1]["name"]:
         return 100
     values = [sorted(("".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path), canonical(value))
-                     for path, value in leaves(orjson.loads(call["arguments"]))) for call in calls]  # type: ignore[index]
+                     for path, value in leaves(orjson.loads(call["arguments"]))) for call in calls]
     return int(min(99, sum(a != b for a, b in zip_longest(*values)))) or 300
 
 

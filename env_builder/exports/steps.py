@@ -113,7 +113,7 @@ def _parts(placed: pl.DataFrame, turns: pl.DataFrame | pl.LazyFrame) -> Iterator
     lazy = turns.lazy().select(_READ)
     cut = (placed["n"].cast(pl.Int64).cum_sum() - 1) // TURNS_AT_ONCE
     for part in placed.with_columns(cut.alias("cut")).partition_by("cut", maintain_order=True, include_key=False):
-        first, last = int(part["first"].min()), int(part["last"].max())  # type: ignore[arg-type]
+        first, last = part.select(pl.min("first"), pl.max("last")).row(0)
         selected = lazy.slice(first, last - first + 1)
         if last - first + 1 > FOREIGN * part.select(pl.col("n").sum()).item():
             selected = selected.filter(pl.col("session_id").is_in(part["session_id"].unique().implode()))

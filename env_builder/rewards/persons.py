@@ -161,9 +161,7 @@ def corrected_rows(rows: pl.DataFrame, corrections: Corrections) -> pl.DataFrame
 
 
 def decisions_on(corrections: Corrections, *frames: pl.DataFrame) -> pl.DataFrame:
-    """Return what each correction of a check came to, given frames of task_id and checks (JSON): there is such a check, or not.
-
-    """
+    """Return whether the check of each correction exists, given frames of task_id and checks (JSON)."""
     there = {name for rows in frames for task_id, checks in rows.select("task_id", "checks").iter_rows()
              for check in json.loads(checks) for name in (check["check_id"], f"{task_id}/{check['check_id']}")}
     return frame(Decision, [_decision(name, correction, name in there) for name, correction in sorted(corrections.items())])

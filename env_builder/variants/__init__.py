@@ -23,7 +23,7 @@ from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.world import View, World
 from env_builder.users import scripts
 from env_builder.variants.failures import Derived, ServiceModel, SessionGoal, Unbound, derive, end_of, proofs
-from env_builder.variants.moves import ACTS, Form, Move, moves_of, sources_of, turns_of, uses_of
+from env_builder.variants.moves import ACTS, forms_of, moves_of, sources_of, turns_of, uses_of
 from env_builder.variants.rebinding import Donor, EntityPool, rebound, said_only
 from warehouse.records import Decision, Memoize, Outcome, Session, Turn, Variant, frame, recompute
 
@@ -162,26 +162,16 @@ def _service_model(own: VariantTables, service: str) -> ServiceModel:
     views = {name: (family, at, frozenset(ids)) for family, ids, at, name in good.select(columns).iter_rows()}
     acting = frozenset(tool for tool, effect in effects.items() if effect in ACTS)
     well = {name: moves[name] for name in sorted(views) if name in moves}
+    reads = ((session_id, move) for session_id, moves_there in well.items() for move in moves_there
+             if move.arguments and not move.failed and effects.get(move.tool) == "read")
     goals: dict[str, list[SessionGoal]] = defaultdict(list)
     for session_id, asks, slots in own.goals.sort("session_id", "place").select("session_id", "asks", "slots").iter_rows():
         goals[session_id].append(SessionGoal(asks, json.loads(slots)))
     empty = ServiceModel(state, effects, {}, {}, {}, {}, {}, goals, moves)
     model = empty._replace(
         uses=uses_of(acting, well, lambda name: empty.begun(*views[name][1:])), sources=sources_of(own.families["signature"]),
-        reads=_looks(well, effects), routine=_routines(own.families, acting))
+        reads=forms_of(reads), routine=_routines(own.families, acting))
     return model._replace(proven=proofs(model, {name: (view[0], model.begun(*view[1:])) for name, view in views.items()}))
-
-
-def _looks(good: Mapping[str, list[Move]], effects: Mapping[str, str]) -> dict[str, tuple[Form, ...]]:
-    """Forms of the arguments of tools that only look, the most usual first."""
-    given: dict[str, dict[frozenset[str], list[Form]]] = defaultdict(lambda: defaultdict(list))
-    for session_id, moves in good.items():
-        for move in moves:
-            if move.arguments and not move.failed and effects.get(move.tool) == "read":
-                names = frozenset(move.arguments)
-                given[move.tool][names].append(Form(names, move.arguments, session_id))
-    return {tool: tuple(examples[0] for _, examples in sorted(forms.items(), key=lambda item: (-len(item[1]), sorted(item[0]))))
-            for tool, forms in given.items()}
 
 
 def _routines(families: pl.DataFrame, acting: frozenset[str]) -> dict[str, tuple[str, ...]]:

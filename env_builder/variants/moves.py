@@ -62,10 +62,6 @@ class PlayedSession:
         self.state = state
         self.moves: list[Move] = []
 
-    def say(self, move: Move) -> None:
-        """Somebody says something."""
-        self.moves.append(move)
-
     def call(self, tool: str, arguments: Arguments, requestor: str | None = None) -> bool:
         """Make a call; what is not answered, or refused, has not been made. Gives whether it was."""
         state = self.state.fork()
@@ -160,11 +156,12 @@ def sources_of(signatures: Iterable[str]) -> ArgumentSources:
 
 def uses_of(acting: frozenset[str], good: Mapping[str, list[Move]], begun: Callable[[str], EpisodeState]) -> dict[str, ToolUse]:
     """Find how good sessions use each tool of `acting`. `begun`: session -> its environment at its beginning."""
-    using: dict[str, list[str]] = defaultdict(list)
-    for session_id in sorted(good, key=digest):
-        for tool in sorted({move.tool for move in good[session_id] if move.tool in acting and not move.failed}):
-            using[tool].append(session_id)
-    played_ids = {name for names in using.values() for name in names[:N_SESSIONS]}
+    worked = [(session_id, move) for session_id in sorted(good, key=digest) for move in good[session_id]
+              if move.tool in acting and not move.failed]
+    using: dict[str, dict[str, None]] = defaultdict(dict)
+    for session_id, move in worked:
+        using[move.tool][session_id] = None
+    played_ids = {name for names in using.values() for name in list(names)[:N_SESSIONS]}
     touched: dict[str, list[Touched]] = defaultdict(list)
     for session_id in sorted(played_ids):
         play = PlayedSession(begun(session_id))
@@ -174,7 +171,7 @@ def uses_of(acting: frozenset[str], good: Mapping[str, list[Move]], begun: Calla
                 if not play.call(move.tool, move.arguments):
                     break
                 touched[move.tool].append(touched_by(before, play.state))
-    return {tool: _use(_forms(tool, names, good), touched[tool]) for tool, names in using.items() if touched[tool]}
+    return {tool: _use(forms, touched[tool]) for tool, forms in forms_of(worked).items() if touched[tool]}
 
 
 def touched_by(before: EpisodeState, after: EpisodeState) -> Touched:
@@ -201,14 +198,15 @@ def _fields(old: str | None, new: str | None) -> frozenset[str]:
     return frozenset(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
 
 
-def _forms(tool: str, session_ids: list[str], good: Mapping[str, list[Move]]) -> tuple[Form, ...]:
-    given: dict[frozenset[str], list[tuple[Any, ...]]] = defaultdict(list)
-    for session_id in session_ids:
-        for move in good[session_id]:
-            if move.tool == tool and move.arguments is not None and not move.failed:
-                given[frozenset(move.arguments)].append((move.arguments, session_id))
-    ordered = sorted(given.items(), key=lambda item: (-len(item[1]), sorted(item[0])))
-    return tuple(Form(names, *uses[0]) for names, uses in ordered)
+def forms_of(worked: Iterable[tuple[str, Move]]) -> dict[str, tuple[Form, ...]]:
+    """Tool -> forms of its arguments in these calls (session, move), the most usual first, each with its first example."""
+    given: dict[str, dict[frozenset[str], list[Form]]] = defaultdict(lambda: defaultdict(list))
+    for session_id, move in worked:
+        if move.arguments is not None:
+            names = frozenset(move.arguments)
+            given[move.tool][names].append(Form(names, move.arguments, session_id))
+    return {tool: tuple(examples[0] for _, examples in sorted(forms.items(), key=lambda item: (-len(item[1]), sorted(item[0]))))
+            for tool, forms in given.items()}
 
 
 def _use(forms: tuple[Form, ...], changes: list[Touched]) -> ToolUse:

@@ -220,7 +220,7 @@ def _played(model: ServiceModel, donor: Donor, there: EpisodeState, moves: list[
     for before, move in zip(old, moves, strict=True):
         if move.arguments is None:
             if move.text:
-                play.say(move)
+                play.moves.append(move)
             continue
         acting = model.effects.get(move.tool) in ACTS
         if not acting and model.effects.get(move.tool) not in ("read", "pure", "constant"):

@@ -16,7 +16,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from types import NoneType
+from types import GenericAlias, NoneType
 from typing import Any, Literal, Union
 
 from . import play
@@ -129,7 +129,7 @@ def _type(schema: Any) -> Any:
     if isinstance(kind, list):
         return Union[tuple(_type(schema | {"type": each}) for each in kind)] if kind else Any  # noqa: UP007
     if kind == "array":
-        return list[_type(schema["items"])] if isinstance(schema.get("items"), dict) else list  # type: ignore[misc]
+        return GenericAlias(list, (_type(schema["items"]),)) if isinstance(schema.get("items"), dict) else list
     return dict if kind == "object" else _SCALARS.get(str(kind), Any)
 
 

@@ -5,6 +5,7 @@ Agents reach this server alone: anyone who can read the package's folder can rea
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import sys
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from openenv.core.env_server.types import ConcurrencyConfig
 
 HERE = Path(__file__).resolve().parent.parent
 sys.path.append(str(HERE))  # `play` is in the package's folder, under any name of the package
-import play  # type: ignore[import-not-found] # noqa: E402
+play = importlib.import_module("play")
 
 from .session import OpenEnvObservation, create_app  # noqa: E402
 
