@@ -113,7 +113,7 @@ def _keys(environment: Watched, directory: Path, side: _TaskRows, task_ids: list
 
 def _load(directory: str | Path, rewards: str | Path) -> tuple[Watched, _TaskRows]:
     try:
-        return Watched.opened(directory), _side(Path(rewards))
+        return Watched.load_room(directory), _side(Path(rewards))
     except (OSError, ValueError) as error:
         raise EnvironmentBroken(str(error), str(directory), "build it again with traceroom run") from error
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from env_builder.audit import EARLY, Audited, Depth, Failure, RecordedSession, chance_text, in_order, judged, side_of
@@ -190,13 +189,6 @@ class Watched(Environment):
         self._programs = watched.programs
         self._plausible = Plausible(records.world, tools)
         self.values = WatchedValues(self._plausible, self._watch)
-
-    @classmethod
-    def opened(cls, directory: str | Path) -> Watched:
-        """As `Environment.load_room`: who audits has the grader's side at hand."""
-        environment = cls.load_room(directory)
-        assert isinstance(environment, cls)
-        return environment
 
     def watch(self, task: Task) -> Notes:
         """From now on note what plays of this task ask."""

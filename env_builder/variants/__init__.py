@@ -139,11 +139,9 @@ def _rebound(own: VariantTables, service_model: ServiceModel, service: str, n: i
     chance = dict(own.outcomes.select("session_id", "probability").iter_rows())
     rewarded = stamped.join(own.rubrics, on="task_id", how="semi").filter(pl.col("good_session_ids").list.len() > 0)
     donors: dict[str, list[Donor]] = defaultdict(list)
-    for task in rewarded.drop("instant").join(stamped.select("task_id", "instant"), on="task_id").to_dicts():
-        best, instant = task["good_session_ids"][0], task.pop("instant")
-        begun = service_model.begun(instant, frozenset(task["session_ids"]))
-        donors[task["family"]].append(Donor(task, instant, begun, service_model.moves.get(best, []), best,
-                                            chance.get(best) or 0.0))
+    for task in rewarded.to_dicts():
+        best, begun = task["good_session_ids"][0], service_model.begun(task.pop("instant"), frozenset(task["session_ids"]))
+        donors[task["family"]].append(Donor(task, begun, service_model.moves.get(best, []), best, chance.get(best) or 0.0))
     chosen = [sorted(family_donors, key=lambda donor: digest(donor.task["task_id"]))[:_DONORS] for _,
               family_donors in sorted(donors.items())]
     literal = said_only(service_model, (donor for family_donors in chosen for donor in family_donors))

@@ -201,7 +201,7 @@ class Search:
                 play = PlayedSession(self._begun)
                 if play.call(tool, arguments):
                     self.made.append((tool, arguments))
-                    self._answers = self._answers + play.shown()
+                    self._answers = [*self._answers, (tool, play.moves[-1].text)]
                     break
         self._depth -= 1
         return [each for each in self._answers if each[0] == tool]

@@ -72,10 +72,6 @@ class PlayedSession:
         self.moves.append(Move("call", result.content, tool, arguments, requestor))
         return True
 
-    def shown(self) -> list[tuple[str, str]]:
-        """(tool, answer) of the calls so far."""
-        return [(move.tool, move.text) for move in self.moves if move.role == "call"]
-
 
 def turns_of(session_id: str, service: str, moves: Iterable[Move]) -> list[dict[str, Any]]:
     """Rows of `Turn` of a played session."""
