@@ -19,6 +19,7 @@ no logged episode shows stays in `direct`, and in `dr` where the weights are few
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -211,10 +212,7 @@ def _direct(
     no_room = _no_room(log, played)
     if no_room:
         return _refusal("direct", no_room)
-    times: dict[str, int] = {}
-    for task_id in (episode.task_id for episode in log) if log else played:
-        if task_id in room:
-            times[task_id] = times.get(task_id, 0) + 1
+    times = Counter(task_id for task_id in ([episode.task_id for episode in log] or played) if task_id in room)
     n = np.array([times[task_id] for task_id in sorted(times)], float)
     sums = n * np.array([room[task_id] for task_id in sorted(times)])
     counts = _counts(len(n), draws, rng)

@@ -20,7 +20,7 @@ import platform
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -60,9 +60,14 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     return manifest
 
 
+def files_digest(files: Mapping[str, str], excluded: Collection[str] = ()) -> str:
+    """Return sha256 over the sorted `path\\0sha256\\n` of files."""
+    return digest("".join(f"{path}\0{file_digest}\n" for path, file_digest in sorted(files.items()) if path not in excluded))
+
+
 def room_digest(files: Mapping[str, str]) -> str:
-    """Return the digest of an environment without its tasks: sha256 over the sorted `path\\0sha256\\n` of its files."""
-    return digest("".join(f"{path}\0{file_digest}\n" for path, file_digest in sorted(files.items()) if path not in OUTSIDE))
+    """Return the digest of an environment without its tasks."""
+    return files_digest(files, OUTSIDE)
 
 
 def layers_of(directory: Path, compiled: Compiled | None = None) -> Layers:

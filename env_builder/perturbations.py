@@ -50,7 +50,7 @@ def perturbations(turns: pl.DataFrame, effects: Mapping[str, str]) -> list[dict[
     """
     calls = calls_of(turns)
     ends = {one.renewing: one for one in faults.find_expiries(calls)}
-    passed = faults.find_faults(calls, effects) - faults.failures_of(ends.values()).keys()
+    passed = faults.find_faults(calls, effects) - faults.failures_of(ends.values())
     timed = _timed(turns)
     by_tool: dict[str, list[LoggedCall]] = defaultdict(list)
     for call in calls:
@@ -74,12 +74,8 @@ def _row(tool: str, calls: list[LoggedCall], failed: list[LoggedCall], timed: pl
 
 
 def _messages(failed: Sequence[LoggedCall]) -> list[dict[str, Any]]:
-    texts: Counter[str] = Counter()
-    parts: dict[str, list[Part]] = {}
-    for call in failed:
-        message = _parts(call)
-        texts[str(message)] += 1
-        parts[str(message)] = message
+    messages = [_parts(call) for call in failed]
+    parts, texts = {str(message): message for message in messages}, Counter(map(str, messages))
     return [{"content": parts[text], "share": round(n / len(failed), 6)}
             for text, n in sorted(texts.items(), key=lambda item: (-item[1], item[0]))]
 

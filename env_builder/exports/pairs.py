@@ -34,17 +34,7 @@ import polars as pl
 from env_builder.audit.values import leaves
 from env_builder.exports import conversations as chats
 from env_builder.exports.adapters.play import callable_names
-from env_builder.exports.conversations import (
-    LoggedConversation,
-    Rejections,
-    Row,
-    accepted,
-    acts,
-    dumps,
-    form,
-    functions,
-    is_bad,
-)
+from env_builder.exports.conversations import Rejections, Row, acts, form
 from env_builder.exports.exporter import PUBLISHED_TASKS, DatasetSource
 from env_builder.runtime.canonical import canonical
 
@@ -109,16 +99,16 @@ def solved(source: DatasetSource) -> dict[str, list[Row]]:
 
 def _by_task(source: DatasetSource, split: str, missed: Rejections) -> Iterator[tuple[str, list[_CallPath]]]:
     """Yield the good and the bad episodes of a split, task by task."""
-    labelled = map(_path_of, accepted(source, split, missed, chats.labelled))
+    labelled = map(_path_of, chats.accepted(source, split, missed, chats.labelled))
     for task_id, paths in groupby(labelled, lambda path: path.about["task_id"]):
         yield task_id, list(paths)
 
 
 def _parted(paths: list[_CallPath]) -> tuple[list[_CallPath], list[_CallPath]]:
-    return [path for path in paths if path.about["good"]], [path for path in paths if is_bad(path.about)]
+    return [path for path in paths if path.about["good"]], [path for path in paths if chats.is_bad(path.about)]
 
 
-def _path_of(episode: LoggedConversation) -> _CallPath:
+def _path_of(episode: chats.LoggedConversation) -> _CallPath:
     calls, answers, places = [], [], []
     for place, message in enumerate(episode.messages):
         for call in message.get("tool_calls", ()):
@@ -191,7 +181,7 @@ def _difference(one: Row, other: Row) -> int:
 
 def _dpo(source: DatasetSource, split: str, missed: Rejections) -> Iterator[Any]:
     """Rows in order of difference; what is in memory is a key and a position a row."""
-    tools = dumps(functions(source.tools))
+    tools = chats.dumps(chats.functions(source.tools))
     places: list[tuple[bool, int, str, str, int, int]] = []
     begins = 0
     with TemporaryFile() as lines:
@@ -219,7 +209,7 @@ EXPORTER = form("dpo", _dpo)
 def _pairs(source: DatasetSource, split: str, missed: Rejections) -> Iterator[Row]:
     """Each bad session of a split with the good one of its task that went the same path longest: of those that began with the
     same words, else of those with the same instructions (people seldom ask twice in the same words)."""
-    tools = dumps(functions(source.tools))
+    tools = chats.dumps(chats.functions(source.tools))
     for _, paths in _by_task(source, split, missed):
         good_paths, bad_paths = _parted(paths)
         for path in bad_paths:

@@ -186,18 +186,16 @@ def _rewarded(made: list[Made], tables: VariantTables, memoize: Memoize) -> tupl
     """Variants with the rubrics that are mined from their sessions, and a decision on each that gives none."""
     if not made:
         return frame(Variant, []), []
-    task_ids = [each.task["task_id"] for each in made]
-    ids = {task_id: digest(f"a session that nobody logged {task_id}")[:32] for task_id in task_ids}
-    turns = frame(Turn, [row for each in made for row in turns_of(
-        ids[each.task["task_id"]], each.task["service"], each.derived.moves)])
+    by_id = {digest(f"a session that nobody logged {each.task['task_id']}")[:32]: each for each in made}
+    turns = frame(Turn, [row for session_id, each in by_id.items()
+                         for row in turns_of(session_id, each.task["service"], each.derived.moves)])
     tasks = tables.tasks.clear().vstack(pl.DataFrame(
-        [each.task | {"good_session_ids": [ids[each.task["task_id"]]]} for each in made],
-        schema=tables.tasks.schema))
-    chances = [{"session_id": ids[each.task["task_id"]], "probability": each.derived.sure, "signals": "[]", "model": ""}
-               for each in made]
-    ends = pl.DataFrame({"session_id": [ids[each.task["task_id"]] for each in made],
-                         "difference": [canonical(each.derived.difference) for each in made]})
-    played = frame(Session, [{"session_id": ids[each.task["task_id"]], "service": each.task["service"]} for each in made])
+        [each.task | {"good_session_ids": [session_id]} for session_id, each in by_id.items()], schema=tables.tasks.schema))
+    chances = [{"session_id": session_id, "probability": each.derived.sure, "signals": "[]", "model": ""}
+               for session_id, each in by_id.items()]
+    differences = [canonical(each.derived.difference) for each in by_id.values()]
+    ends = pl.DataFrame({"session_id": list(by_id), "difference": differences})
+    played = frame(Session, [{"session_id": session_id, "service": each.task["service"]} for session_id, each in by_id.items()])
     all_sessions = pl.concat([tables.sessions, played])
     mined = mine(
         tasks, all_sessions, pl.concat([tables.turns, turns]), pl.concat([tables.outcomes, frame(Outcome, chances)]), ends,
@@ -206,9 +204,9 @@ def _rewarded(made: list[Made], tables: VariantTables, memoize: Memoize) -> tupl
     rubrics = {row["task_id"]: row for row in mined.rubrics.to_dicts()}
     task_of = dict(tables.tasks.explode("good_session_ids").drop_nulls("good_session_ids").select(
         "good_session_ids", "task_id").iter_rows())
-    rows = [_variant(each, ids[each.task["task_id"]], rubrics[each.task["task_id"]], words[each.task["task_id"]], task_of)
-            for each in made if each.task["task_id"] in rubrics]
-    own = pl.col("subject").is_in(list(ids))
+    rows = [_variant(each, session_id, rubrics[each.task["task_id"]], words[each.task["task_id"]], task_of)
+            for session_id, each in by_id.items() if each.task["task_id"] in rubrics]
+    own = pl.col("subject").is_in([each.task["task_id"] for each in made])
     rejected = mined.decisions.filter(own & ~pl.col("kept")).with_columns(stage=pl.lit(STAGE))
     return frame(Variant, rows).sort("task_id"), [Decision(**row) for row in rejected.to_dicts()]
 

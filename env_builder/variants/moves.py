@@ -1,4 +1,4 @@
-"""Sessions as moves, a session that is played anew, and how good sessions use each tool that writes.
+"""Sessions as moves, a session that is played again, and how good sessions use each tool that writes.
 
 In: turns of the warehouse, signatures of families. Out: moves in order; of a played session, turns of the same layout, so that
 what is learnt from logged sessions is learnt from played ones too; a `ToolUse` a tool, and sources of its arguments.
@@ -18,6 +18,7 @@ import polars as pl
 from env_builder.runtime.answers import failed, parse
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.episode import EpisodeState
+from env_builder.runtime.relevance import leaves
 from warehouse.records import Turn
 
 ACTS = ("write", "outside")
@@ -214,11 +215,7 @@ def _use(forms: tuple[Form, ...], changes: list[Touched]) -> ToolUse:
 
 def texts_of(value: Any) -> Iterator[str]:
     """Return the single values of a JSON value as texts; names of fields are none."""
-    if isinstance(value, dict | list):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from texts_of(inner)
-    elif isinstance(value, str | int | float) and not isinstance(value, bool):
-        yield text_of(value)
+    return (text_of(one) for one in leaves(value) if isinstance(one, str | int | float) and not isinstance(one, bool))
 
 
 def text_of(value: str | int | float) -> str:

@@ -15,6 +15,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable
+from keyword import iskeyword
 from pathlib import Path
 from types import GenericAlias, NoneType
 from typing import Any, Literal, Union
@@ -102,17 +103,9 @@ def _free(name: str, taken: Any) -> str:
     """Return a name that is valid for a parameter and for a docstring's reader, and not taken."""
     name = "".join(sign if f"a{sign}".isidentifier() and re.fullmatch(r"\w", sign) else "_" for sign in name)
     name = name if name.isidentifier() and not name.startswith("_") else f"p{name}"
-    while name in taken or name in ("self", "return") or not _may_be_a_name(name):
+    while name in taken or name in ("self", "return") or iskeyword(name):
         name += "_"
     return name
-
-
-def _may_be_a_name(name: str) -> bool:
-    try:
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY)
-    except ValueError:
-        return False
-    return True
 
 
 def _type(schema: Any) -> Any:

@@ -39,7 +39,7 @@ class LocalEpisode:
         return OpenEnvObservation(content=content, is_error=is_error, ended=self._episode.ended)
 
     async def say(self, text: str) -> OpenEnvObservation:
-        """Say something to the user."""
+        """Send a message to the user."""
         return OpenEnvObservation(content=self._episode.say(text), ended=self._episode.ended)
 
     async def finish(self) -> OpenEnvObservation:
@@ -49,8 +49,7 @@ class LocalEpisode:
 
     async def reward(self) -> float | None:
         """Return the grader's reward."""
-        reward: float | None = self._episode.reward()
-        return reward
+        return self._episode.reward()
 
     def close(self) -> None:
         """Do nothing: no process waits for it."""
