@@ -91,8 +91,7 @@ def verify(
     audits = {key: played[task_id][1] if task_id in played else stands[task_id] for task_id, key in keys.items()}
     rubric_ids = {task_id: json.loads(rubric).get("rubric_id") for task_id, rubric in side.rubrics.items()}
     audited_tasks = dict(sorted(still_valid.items()))
-    plays = [(task_id, play.player, play.kind, play.reward, play.should, play.description)
-             for task_id, audited in audited_tasks.items() for play in audited.plays]
+    plays = [(task_id, *play) for task_id, audited in audited_tasks.items() for play in audited.plays]
     decisions = [_decision(task_id, audited.failure, audited.plays) for task_id, audited in audited_tasks.items()]
     return Verified(
         [task_id for task_id, audited in audited_tasks.items() if audited.failure is None], frame(Decision, decisions),

@@ -1,15 +1,9 @@
-"""Episodes as Minari datasets for offline RL, one a side, in Minari's own Arrow layout (version 0.5.4), which needs
-nothing but pyarrow.
+"""Episodes as Minari datasets for offline RL, one a split, in Minari's own Arrow layout (version 0.5.4): needs only pyarrow.
 
-Out: `minari/traceroom/NAME-SIDE-v0/data`; with MINARI_DATASETS_PATH=FOLDER/minari,
-`minari.load_dataset("traceroom/NAME-SIDE-v0")` reads it. A step is an act of the policy: the action is JSON text {"say"},
-{"tool", "arguments"} or both (arguments as logged), an observation the messages since the act before as JSON text, so that
-there is one more of them than acts. The reward stands on the last step. `infos` holds `return_to_go` (discounted by
-`Source.discount` for each act to come), `weight` (of the label) and `padded`. With `Source.pad_to` shorter episodes go on
-with empty steps to that length (longer ones stay); these are `padded`, and come after the step that terminates. Spaces are
-texts of the characters that occur.
-
-Left out, with a decision: episodes without a label, and those that no chat format can tell.
+Out: `minari/traceroom/NAME-SPLIT-v0/data`, with actions, observations and `infos` as docs/datasets.md describes them: there is
+one more observation than actions. The reward stands on the last step. With `DatasetSource.pad_to` shorter episodes go on with
+empty steps to that length (longer ones stay); these are `padded`, and come after the step that terminates. Spaces are texts of
+the characters that occur. Rejected, with a decision: episodes without a label, and those that no chat format can express.
 """
 
 from __future__ import annotations

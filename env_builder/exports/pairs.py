@@ -1,24 +1,14 @@
-"""Good and bad behaviour side by side: acts (`dpo`), whole sessions (`reward_model`), acts one by one (`process_reward`).
+"""Good and bad behaviour side by side: actions (`dpo`), whole sessions (`reward_model`), actions one by one (`process_reward`).
 
-In: `DatasetSource`. The state of a session is its task and all calls so far with their answers; two sessions part at the first
-call that differs. Where a failed task has no good session of its own but a verified solution (`published`), the solution is the
-good one, in the bad session's own conversation. Rejected, with a decision: sessions that are neither good nor bad, that no chat
-format can tell, or without a counterpart.
+In: `DatasetSource`. Out: rows as docs/datasets.md describes them. The state of a session is its task and all calls so far with
+their answers; two sessions part at the first call that differs. If a failed task has no good session of its own but a verified
+solution (`published`), the solution is the good one, in the bad session's own conversation. Rejected, with a decision: sessions
+that are neither good nor bad, that no chat format can express, or without a counterpart. `weight`: how likely the labels are
+right. Sources: Rafailov et al. 2023 (`dpo`); Wang et al. 2024, Math-Shepherd (`process_reward`: labels from logged
+continuations).
 
-`dpo` (Rafailov et al. 2023): {"prompt", "chosen": [act], "rejected": [act], "tools", "exact", "difference", "weight",
-"task_id", "chosen_episode_id", "rejected_episode_id"}, the smallest difference first: two calls of one tool that differ in a
-value teach most. `weight`: how likely both labels are right; `chosen_episode_id` is null for a solution that nobody logged.
-
-`reward_model`: {"prompt": what both began with, "chosen", "rejected": the rest of each, "tools", "weight", "task_id", "exact",
-"chosen_episode_id", "rejected_episode_id"}: a bad session with the good one of its task that went the same path longest, of
-those that began with the same words (`exact`), else with the same instructions.
-
-`process_reward`: {"prompt": text, "completions": [an act and what came of it, as text], "labels": [bool], "weight", "task_id",
-"episode_id"}. An act of a good session is labelled true; of a bad one while a good session of the task went the same path (a
-hard estimate from logged continuations: Wang et al. 2024, Math-Shepherd).
-
-Sees: calls, arguments, answers; whether the words so far are the same too (`exact`). Does not see: whether the act where they
-part caused the failure, other calls that lead to the same end, and mistakes of a session that went well all the same.
+Sees: calls, arguments, answers; whether the words so far are the same too (`exact`). Does not see: whether the action where
+they part caused the failure, other calls that lead to the same end, and mistakes of a session that went well all the same.
 """
 
 from __future__ import annotations

@@ -1,23 +1,14 @@
 """What a person knows that no log shows: checks written by hand, a TOML file a family, and corrections of mined checks.
 
-In: the texts of `rubrics/<family>.toml` files, and corrections by the check's id (or TASK/CHECK, which goes before). Out:
-`StatedCheck`s; what a file gets wrong is one sentence that names file and field. A check of a person is merged into every
-rubric of its family (or of the tasks that it names) with the sessions for and against it, and audited as if it had been mined.
+In: the texts of `rubrics/<family>.toml` files (docs/configuration.md), and corrections by the check's id (or TASK/CHECK, which
+goes before). Out: `StatedCheck`s; what a file gets wrong is one sentence that names file and field. A check of a person is
+merged into every rubric of its family (or of the tasks that it names) with the sessions for and against it, and audited as if
+it had been mined. A corrected check keeps its id; its provenance names who corrected it, why, and what it was. A rejected check
+is a diagnostic: reported, never counted. Does not see: whether the person is right.
 
-    [[checks]]
-    kind = "order"                      # any kind that there is (docs/rewards.md)
-    role = "gate"                       # gate, score, penalty, shaping, diagnostic (the default)
-    description = "The caller is known before anything is changed."
-    weight = 1.0
-    tasks = []                          # task ids; empty: all of the family
-    parameters = { template = "precedence", first = [{ tool = "…" }], second = [{ tool = null, effect = "write" }] }
-
-A corrected check keeps its id; its provenance names who corrected it, why, and what it was. A rejected check is a diagnostic:
-reported, never counted. Does not see: whether the person is right.
-
-Checks of any kind are held against recorded sessions by the grader's own code: a session is an episode as it was logged.
-Sees: what the grader sees of an episode. Does not see: documents of the world before and after (checks of kind `sql` and `file`
-on recorded sessions find nothing).
+Checks of any kind are held against recorded sessions by the grader's own code: a session is an episode as it was logged. Sees:
+what the grader sees of an episode. Does not see: documents of the world before and after (checks of kind `sql` and `file` on
+recorded sessions find nothing).
 """
 
 from __future__ import annotations
