@@ -90,7 +90,7 @@ class Digests(NamedTuple):
 
 
 def write(bundle: Bundle, environment: Path, rewards: Path, image: dict[str, Any]) -> Digests:
-    """Write both directories anew, whole or not at all for a reader that looks for the manifest first."""
+    """Write both directories from scratch, whole or not at all for a reader that looks for the manifest first."""
     renew(rewards)
     _write_rewards(bundle, rewards)
     content_digest = write_room(bundle, environment, image)

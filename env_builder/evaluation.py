@@ -39,7 +39,7 @@ class Logged(NamedTuple):
 
     task_id: str
     reward: float | None
-    """What came of it; None: nobody knows."""
+    """What came of it; None: unknown."""
     behaviour: Sequence[float | None] | None = None
     """Natural logarithm of the probability of each turn under who acted; None where it was not kept."""
     target: Sequence[float | None] | None = None

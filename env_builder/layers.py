@@ -146,7 +146,7 @@ class Way(NamedTuple):
 
 ROOM_WAY = Way(
     ROOM_USER, "/room", ("python3", "-I", "-S", "-B", "-X", f"pycache_prefix=/room/{CACHE}", "/room/runtime"))
-"""A room: its runtime, compiled already, from a folder that nobody else may read."""
+"""A room: its runtime, compiled already, from a folder that no other user may read."""
 AGENT_WAY = Way(AGENT_USER, "/work", ("python3", "-I", "-S", "-B", "/tools/tools.py", "serve"))
 """An agent's side: the way to the tools, and a folder of its own."""
 

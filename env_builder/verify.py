@@ -40,7 +40,7 @@ class Verified(NamedTuple):
     """Frame of `Decision`, one row a task: `verified`, or why not."""
     plays: pl.DataFrame
     """(task_id, player, kind, reward, should, description): who tried what, with what reward (null: unscored), and what a right
-    reward does with it (null: nobody knows)."""
+    reward does with it (null: unknown)."""
     report: AuditReport
     """The audit as it ships with the rewards."""
     audits: dict[str, str]

@@ -45,7 +45,7 @@ class Attackers:
         self._claim = say(" ".join([CLAIM, solved.task.goal, *heard]))
 
     def idle(self) -> Iterator[Attack]:
-        """Those that need no look at the room."""
+        """Those that need no read call."""
         yield Attack("silent", [])
         yield Attack("chatty", [self._claim])
         yield Attack("judge_injection", [say(ORDER), self._claim])
@@ -82,7 +82,7 @@ class Attackers:
         yield Attack("over_and_over", [_fresh(row) for row in journal for _ in range(3 if row["kind"] == "call" else 1)])
 
     def read_everything(self, most: int) -> list[Row]:
-        """Return looks of every tool that only reads, at whatever the opening, the user and the answers name."""
+        """Return calls of every tool that only reads, with whatever the opening, the user and the answers name as arguments."""
         heard = [*(message["content"] for message in self._solved.task.opening), *self._solved.task.user_turns]
         room = self._solved.environment.replaying(self._solved.task.task_id)
         readers = sorted(tool["name"] for tool in room.tools if tool["name"] not in self._solved.writes)
@@ -101,7 +101,7 @@ class Attackers:
         return list(made.values())
 
     def _filled(self, tool: str, words: dict[str, None]) -> Iterator[dict[str, Any]]:
-        """Arguments of the tool that hold nothing but words that were heard: names of known things, and what it was given."""
+        """Arguments of the tool that hold nothing but words that were heard: keys of known records, and what it was given."""
         for template in self._values.shapes(tool):
             spots = [path for path, _ in leaves(template)]
             named = self._values.named(words) if len(spots) == 1 else []

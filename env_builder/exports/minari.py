@@ -76,16 +76,15 @@ def _write_side(data: Path, name: str, source: DatasetSource, episodes: Iterator
         done.add(actions)
         folder = data / str(place)
         folder.mkdir(parents=True)
-        final, n_acts = episode.about["final"], sum(1 for _ in acts(episode.messages))
-        last, rows = n_acts - 1, range(len(observations))
-        cut_off = bool(episode.about["cut_off"])
+        final, cut_off = episode.about["final"], bool(episode.about["cut_off"])
+        last, rows = len(places) - 2, range(len(observations))
         columns = {
             "observations": observations, "actions": [*actions, None],
             "rewards": [final if row == last else 0.0 for row in rows],
             "terminations": [row == last and not cut_off for row in rows],
             "truncations": [row == last and cut_off for row in rows],
             "infos": [{"return_to_go": final * source.discount ** max(0, last - row) if row <= last else 0.0,
-                       "weight": episode.about["weight"], "padded": row > n_acts} for row in rows]}
+                       "weight": episode.about["weight"], "padded": row > last + 1} for row in rows]}
         with pa.ipc.new_file(str(folder / "part-0.arrow"), _SCHEMA) as file:
             file.write_batch(pa.RecordBatch.from_pydict(columns, schema=_SCHEMA))
         (folder / "metadata.json").write_text(

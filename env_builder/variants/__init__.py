@@ -50,7 +50,7 @@ class Variants(NamedTuple):
 
 
 class Made(NamedTuple):
-    """A task with a session that nobody logged."""
+    """A task with a session that was played, not logged."""
 
     task: Row
     """Of `Task`; `good_session_ids` is that session."""

@@ -85,7 +85,7 @@ class WantedCall(NamedTuple):
 
 
 class Derived(NamedTuple):
-    """A session that nobody logged."""
+    """A session that was played, not logged."""
 
     moves: list[Move]
     difference: dict[str, Any]

@@ -240,7 +240,7 @@ class Counterparts:
         self.named: set[str] = set()
         """All values of the documents on this side."""
         self.pool: dict[Name, Name] = {}
-        """Thing -> its counterpart."""
+        """Record -> its counterpart."""
 
     def add(self, kind: str, one: str, other: str, named: frozenset[str]) -> bool:
         """Take in two records, and those of `named` that their documents name. False where one of them is not known."""
