@@ -10,13 +10,14 @@ import sys
 from collections import Counter
 from functools import lru_cache
 from pathlib import Path
+from typing import get_args
 
 import polars as pl
 from fidelity_data import build, sample
 from rewards_data import RewardsOptions
 
 from env_builder.audit import DEEP, wilson
-from env_builder.audit.attackers import OPERATORS
+from env_builder.audit.attackers import Operator
 from env_builder.audit.plays import PASSES
 from env_builder.runtime import Environment
 from env_builder.verify import verify
@@ -29,7 +30,7 @@ def mutants(options: RewardsOptions) -> dict[str, float]:
     """How many changed solutions of published tasks the rewards stop, over all and by the worst operator."""
     plays = _plays(options)
     table: dict[str, tuple[int, int]] = {}
-    for operator in OPERATORS:
+    for operator in get_args(Operator):
         own = plays.filter((pl.col("kind") == "mutant") & (pl.col("player") == operator))
         scored = own.filter(WRONG)
         n_through = scored.filter(pl.col("reward") > PASSES).height

@@ -58,7 +58,7 @@ def main() -> int:
 
 def figures(environment: Path, runs: int = RUNS) -> dict[str, float]:
     """All figures of one environment; Unavailable where no engine answers."""
-    if not image.has(image.LOCAL_BASE):
+    if not image.engine().images.list(image.LOCAL_BASE):
         image.make_base()
     made = image.build(environment, image.LOCAL_BASE)
     if made.image_id is None:

@@ -28,7 +28,7 @@ Row = dict[str, Any]
 
 
 class Requirement(NamedTuple):
-    """A package that an app's runtime needs beside the standard library; whoever serves the environment installs it."""
+    """A package that an app's runtime needs beside the standard library; the host that serves the environment installs it."""
 
     package: str
     version: str

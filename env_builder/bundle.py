@@ -20,7 +20,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
 from env_builder.audit import AuditReport
-from env_builder.layers import room_digest
+from env_builder.layers import files_digest, room_digest
 from env_builder.rooms import INSTANT, Rows
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.checks import OWN
@@ -90,11 +90,11 @@ class Digests(NamedTuple):
 
 
 def write(bundle: Bundle, environment: Path, rewards: Path, image: dict[str, Any]) -> Digests:
-    """Write both directories anew, whole or not at all for a reader that looks for the manifest first."""
+    """Write both directories from scratch, whole or not at all for a reader that looks for the manifest first."""
     renew(rewards)
     _write_rewards(bundle, rewards)
     content_digest = write_room(bundle, environment, image)
-    return Digests(content_digest, _seal(bundle, rewards, content_digest))
+    return Digests(content_digest, seal(rewards, bundle.name, content_digest, bundle.rubrics.height, bundle.privacy))
 
 
 def publish(bundle: Bundle, environment: Path, rewards: Path, audit: AuditReport, image: dict[str, Any]) -> Digests:
@@ -107,7 +107,7 @@ def publish(bundle: Bundle, environment: Path, rewards: Path, audit: AuditReport
     (environment / MANIFEST).unlink(missing_ok=True)
     write_lines(environment / "tasks.jsonl", _tasks(bundle))
     content_digest = _write_manifest(bundle, environment, image)
-    return Digests(content_digest, _seal(bundle, rewards, content_digest))
+    return Digests(content_digest, seal(rewards, bundle.name, content_digest, bundle.rubrics.height, bundle.privacy))
 
 
 def copy_room(bundle: Bundle, source: Path, environment: Path, image: dict[str, Any]) -> str:
@@ -150,13 +150,9 @@ def write_manifest(environment: Path, about: dict[str, Any]) -> str:
     return content_digest
 
 
-def _seal(bundle: Bundle, rewards: Path, content_digest: str) -> str:
-    return seal(rewards, bundle.name, content_digest, bundle.rubrics.height, bundle.privacy)
-
-
 def seal(rewards: Path, name: str, content_digest: str, n_rubrics: int, privacy: str) -> str:
     """Write rewards.json, after all other files of the grader's side; return the rewards' digest."""
-    rewards_digest = _digest_of(_files(rewards))
+    rewards_digest = files_digest(_files(rewards))
     write_json(rewards / "rewards.json", {
         "format": REWARDS_FORMAT, "environment": name, "content_digest": content_digest,
         "rewards_digest": rewards_digest, "n_rubrics": n_rubrics, "privacy": privacy,
@@ -233,17 +229,13 @@ def _descriptor(tool: dict[str, Any]) -> dict[str, Any]:
 
 
 def _content_digest(directory: Path) -> str:
-    return _digest_of({path: file_digest for path, file_digest in _files(directory).items() if path not in UNDIGESTED})
+    return files_digest(_files(directory), UNDIGESTED)
 
 
 def _files(directory: Path) -> dict[str, str]:
     """sha256 of every file by its path; the manifest, which holds this, is not among them."""
     paths = sorted(path for path in directory.rglob("*") if path.is_file() and path.name != MANIFEST)
     return {path.relative_to(directory).as_posix(): digest(path.read_bytes()) for path in paths}
-
-
-def _digest_of(files: dict[str, str]) -> str:
-    return digest("".join(f"{path}\0{file_digest}\n" for path, file_digest in sorted(files.items())))
 
 
 def write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:

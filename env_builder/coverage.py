@@ -1,10 +1,10 @@
 """How much of what may be asked around its tasks a room can answer, and what should be logged to answer more.
 
 In: a service's rows of the room, its tasks and turns. Out: the `coverage` of a manifest (docs/environment.md). Around a task
-are the calls that any session of the log made and that name a thing which the task's own session named or was shown, and a
-look at each thing of a known kind that was named to it; the task's own calls are left out. Each is asked on its own at the
-task's beginning. Names are keys of things where tools show things, else all ids. Sees: what was asked somewhere. Does not
-see: calls that nobody thought of, and whether answers are right.
+are the calls that any session of the log made and that name a record which the task's own session named or was shown, and a
+read of each record of a known class that was named to it; the task's own calls are left out. Each is asked on its own at the
+task's beginning. Names are keys of records if tools show records, else all ids. Sees: what was asked somewhere. Does not
+see: calls that no session made, and whether answers are right.
 """
 
 from __future__ import annotations

@@ -1,24 +1,20 @@
-"""Off-policy evaluation: what is a policy worth, going by episodes that another one played, and by the rebuilt room?
+"""Off-policy evaluation: what is a policy worth, going by episodes that another one played, and by the rebuilt environment?
 
-In: logged episodes (what came of each, how likely its turns were under who acted and are under the policy in question), and
-episodes of that policy in the rebuilt room. Out: an `Estimate` a method, with an interval, or the one reason why there is none.
-
-- `direct`: the policy plays the logged tasks in the room; the mean of its rewards. Needs no probabilities, is as right as the
-  room.
-- `wis`: the log's rewards, each episode by how much likelier the policy takes its turns than who acted did (weighted importance
-  sampling; Precup, Sutton, Singh 2000). Needs no room; is right where the log took, often enough, what the policy would take.
-- `dr`: `direct`, and for what the room got wrong of the logged episodes a correction weighed like `wis` (doubly robust; Jiang
-  and Li 2016, with weights that add up to one, Thomas and Brunskill 2016; an episode is one act, its end rewards it). Right
-  where one of the two is.
+In: logged episodes (their reward, and how likely their turns are under the policy that played and under the evaluated one), and
+episodes of the evaluated policy in the rebuilt environment. Out: an `Estimate` a method (docs/evaluation.md), with an interval,
+or the one reason why there is none. Sources: `wis`, weighted importance sampling (Precup, Sutton, Singh 2000); `dr`, doubly
+robust (Jiang and Li 2016, with weights that add up to one, Thomas and Brunskill 2016; an episode is one action, its end rewards
+it).
 
 Sees: rewards, probabilities, which task. Does not see: turns that the policy would take and the log never took, beyond what
-their weights tell (`support`); tasks that the log does not have; users who would have answered otherwise. A room's error that
-no logged episode shows stays in `direct`, and in `dr` where the weights are few.
+their weights tell (`support`); tasks that the log does not have; users who would have answered otherwise. An error of the
+environment that no logged episode shows stays in `direct`, and in `dr` if the weights are few.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -43,7 +39,7 @@ class Logged(NamedTuple):
 
     task_id: str
     reward: float | None
-    """What came of it; None: nobody knows."""
+    """What came of it; None: unknown."""
     behaviour: Sequence[float | None] | None = None
     """Natural logarithm of the probability of each turn under who acted; None where it was not kept."""
     target: Sequence[float | None] | None = None
@@ -91,8 +87,8 @@ def evaluate(
 
     `log`: episodes of another policy; may be empty. `played`: task -> rewards of the policy's own episodes in the rebuilt room
     (None: unscored); may be empty. Where the room cannot tell, `direct` and `dr` take the mean of what it can: the more it
-    cannot, the more `dr` is `wis`. The same input
-    gives the same output. ValueError: an episode's log-probabilities that are not equally many, or that deny what was done.
+    cannot, the more `dr` is `wis`. The same input gives the same output. ValueError: an episode's log-probabilities that are
+    not equally many, or that deny what was done.
     """
     scored = any(reward is not None for each in played.values() for reward in each)
     room = _values(played) if scored else {}
@@ -211,10 +207,7 @@ def _direct(
     no_room = _no_room(log, played)
     if no_room:
         return _refusal("direct", no_room)
-    times: dict[str, int] = {}
-    for task_id in (episode.task_id for episode in log) if log else played:
-        if task_id in room:
-            times[task_id] = times.get(task_id, 0) + 1
+    times = Counter(task_id for task_id in ([episode.task_id for episode in log] or played) if task_id in room)
     n = np.array([times[task_id] for task_id in sorted(times)], float)
     sums = n * np.array([room[task_id] for task_id in sorted(times)])
     counts = _counts(len(n), draws, rng)

@@ -93,7 +93,7 @@ class GymnasiumEnv(gymnasium.Env[str, str]):
         return text, self._info()
 
     def step(self, action: str) -> tuple[str, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Do one thing."""
+        """Take one step."""
         ended_before = self.environment.ended is not None
         text, info = self._act(str(action))
         ended = self.environment.ended

@@ -20,7 +20,7 @@ import platform
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -60,9 +60,14 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     return manifest
 
 
+def files_digest(files: Mapping[str, str], excluded: Collection[str] = ()) -> str:
+    """Return sha256 over the sorted `path\\0sha256\\n` of files."""
+    return digest("".join(f"{path}\0{file_digest}\n" for path, file_digest in sorted(files.items()) if path not in excluded))
+
+
 def room_digest(files: Mapping[str, str]) -> str:
-    """Return the digest of an environment without its tasks: sha256 over the sorted `path\\0sha256\\n` of its files."""
-    return digest("".join(f"{path}\0{file_digest}\n" for path, file_digest in sorted(files.items()) if path not in OUTSIDE))
+    """Return the digest of an environment without its tasks."""
+    return files_digest(files, OUTSIDE)
 
 
 def layers_of(directory: Path, compiled: Compiled | None = None) -> Layers:
@@ -87,12 +92,7 @@ def layers_of(directory: Path, compiled: Compiled | None = None) -> Layers:
 
 def agent_layer() -> bytes:
     """Return the layer of an agent's container: the client of the tools, and an empty folder to work in."""
-    entries = {"tools": (None, 0o755), "tools/tools.py": (AGENT_SIDE.read_bytes(), 0o644), "work": (None, 0o755)}
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as out:
-        for name, (data, mode) in entries.items():
-            add(out, name, io.BytesIO(data or b""), None if data is None else len(data), mode=mode)
-    return buffer.getvalue()
+    return _layer({"tools": None, "tools/tools.py": AGENT_SIDE.read_bytes(), "work": None}, 0, 0o755, 0o644)
 
 
 def _whole(path: Path, expected: str) -> bytes:
@@ -105,13 +105,17 @@ def _whole(path: Path, expected: str) -> bytes:
 def _room(files: dict[str, bytes]) -> bytes:
     """Return a layer of files in /room and their folders, sorted, owned by the environment's user and readable by it alone."""
     contents = {f"room/{path}": data for path, data in files.items()}
+    folders = {str(parent) for path in contents for parent in Path(path).parents} - {"."} | {"room"}
+    return _layer(dict.fromkeys(folders) | contents, ROOM_USER, 0o500, 0o400)
+
+
+def _layer(entries: Mapping[str, bytes | None], owner: int, folder_mode: int, file_mode: int) -> bytes:
+    """Return a layer of files, and of folders (None), sorted."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as out:
-        folders = {str(parent) for path in contents for parent in Path(path).parents} - {"."} | {"room"}
-        for name in sorted([*contents, *folders]):
-            data = contents.get(name)
-            size = None if data is None else len(data)
-            add(out, name, io.BytesIO(data or b""), size, ROOM_USER, 0o500 if size is None else 0o400)
+        for name, data in sorted(entries.items()):
+            size, mode = (None, folder_mode) if data is None else (len(data), file_mode)
+            add(out, name, io.BytesIO(data or b""), size, owner, mode)
     return buffer.getvalue()
 
 
@@ -142,7 +146,7 @@ class Way(NamedTuple):
 
 ROOM_WAY = Way(
     ROOM_USER, "/room", ("python3", "-I", "-S", "-B", "-X", f"pycache_prefix=/room/{CACHE}", "/room/runtime"))
-"""A room: its runtime, compiled already, from a folder that nobody else may read."""
+"""A room: its runtime, compiled already, from a folder that no other user may read."""
 AGENT_WAY = Way(AGENT_USER, "/work", ("python3", "-I", "-S", "-B", "/tools/tools.py", "serve"))
 """An agent's side: the way to the tools, and a folder of its own."""
 

@@ -29,7 +29,7 @@ from env_builder.runtime.canonical import written as text_of
 from env_builder.runtime.relabelling import ANY, lists_in
 from env_builder.runtime.relevance import leaves
 from env_builder.world import faults
-from env_builder.world.calls import LoggedCall, calls_of
+from env_builder.world.calls import LoggedCall, calls_by_tool, calls_of
 
 MINIMUM_TIMED = 5
 """Timed calls of a tool below which nothing is said of how long it takes."""
@@ -50,17 +50,14 @@ def perturbations(turns: pl.DataFrame, effects: Mapping[str, str]) -> list[dict[
     """
     calls = calls_of(turns)
     ends = {one.renewing: one for one in faults.find_expiries(calls)}
-    passed = faults.find_faults(calls, effects) - faults.failures_of(ends.values()).keys()
+    passed = faults.find_faults(calls, effects) - faults.failures_of(ends.values())
     timed = _timed(turns)
-    by_tool: dict[str, list[LoggedCall]] = defaultdict(list)
-    for call in calls:
-        by_tool[call.tool].append(call)
-    turned = learn_paging((call for call in calls if call.event_id not in passed), effects)
-    unordered = learn_unordered_lists(call for call in calls if call.event_id not in passed)
+    answered = [call for call in calls if call.event_id not in passed]
+    turned, unordered = learn_paging(answered, effects), learn_unordered_lists(answered)
     rows = (_row(tool, mine, [call for call in mine if call.event_id in passed], timed.get(tool)) | (
         {"expiry": _expiry(ends[tool])} if tool in ends else {}) | (
         {"pages": turned[tool]} if tool in turned else {}) | (
-        {"shuffled": unordered[tool]} if tool in unordered else {}) for tool, mine in sorted(by_tool.items()))
+        {"shuffled": unordered[tool]} if tool in unordered else {}) for tool, mine in sorted(calls_by_tool(calls).items()))
     return [row for row in rows if row["latency_ms"] or row["faults"] or {"expiry", "pages", "shuffled"} & row.keys()]
 
 
@@ -74,12 +71,8 @@ def _row(tool: str, calls: list[LoggedCall], failed: list[LoggedCall], timed: pl
 
 
 def _messages(failed: Sequence[LoggedCall]) -> list[dict[str, Any]]:
-    texts: Counter[str] = Counter()
-    parts: dict[str, list[Part]] = {}
-    for call in failed:
-        message = _parts(call)
-        texts[str(message)] += 1
-        parts[str(message)] = message
+    messages = [_parts(call) for call in failed]
+    parts, texts = {str(message): message for message in messages}, Counter(map(str, messages))
     return [{"content": parts[text], "share": round(n / len(failed), 6)}
             for text, n in sorted(texts.items(), key=lambda item: (-item[1], item[0]))]
 
@@ -134,11 +127,9 @@ class Turn(NamedTuple):
 
 def learn_paging(calls: Iterable[LoggedCall], effects: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     """Tool -> how it turns pages."""
-    by_tool: dict[str, list[LoggedCall]] = defaultdict(list)
-    for call in calls:
-        if not call.failed and effects.get(call.tool) == "read" and isinstance(call.parsed, dict | list):
-            by_tool[call.tool].append(call)
-    turnings = {tool: _turning(mine) for tool, mine in sorted(by_tool.items())}
+    reads = (call for call in calls
+             if not call.failed and effects.get(call.tool) == "read" and isinstance(call.parsed, dict | list))
+    turnings = {tool: _turning(mine) for tool, mine in sorted(calls_by_tool(reads).items())}
     return {tool: turning for tool, turning in turnings.items() if turning}
 
 

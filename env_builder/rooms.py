@@ -7,7 +7,6 @@ session its difference, null where the environment cannot tell (a write call tha
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -66,34 +65,27 @@ def differences(
 ) -> pl.DataFrame:
     """(session_id, difference) of all sessions, each played in its own room as it was logged; sorted by session_id."""
     played: list[tuple[str, str | None]] = []
+    of_calls = pl.when(pl.col("kind") == "call").then(pl.struct("tool", "arguments", "content")).drop_nulls().alias("calls")
     for service in sessions["service"].unique().sort():
         rows = rows_of(service, facts, recorded, behaviours)
         programs = {row["tool"]: row for row in rows.programs}
         room = EpisodeState(World(rows.facts, rows.recorded), programs, View(None, frozenset()))
         here = sessions.filter(pl.col("service") == service)
         starts = dict(here.select("session_id", _instant("started_at")).iter_rows())
-        for session_id, calls in _calls(turns.join(here, on="session_id", how="semi")):
+        own = turns.join(here, on="session_id", how="semi").sort("session_id", "position")
+        for session_id, calls in own.group_by("session_id", maintain_order=True).agg(of_calls).iter_rows():
             played.append((session_id, _played(room, View(starts[session_id], frozenset((session_id,))), calls)))
     return pl.DataFrame(played, schema=DIFFERENCE, orient="row").sort("session_id")
 
 
-def _calls(turns: pl.DataFrame) -> Iterator[tuple[str, list[tuple[str, str | None, str | None]]]]:
-    """Each session's calls in order: (tool, arguments, content); a session without any is there too."""
-    of_calls = pl.when(pl.col("kind") == "call").then(pl.struct("tool", "arguments", "content")).drop_nulls()
-    for session_id, calls in turns.sort("session_id", "position").group_by("session_id", maintain_order=True).agg(
-        of_calls.alias("calls")
-    ).iter_rows():
-        yield session_id, [(call["tool"], call["arguments"], call["content"]) for call in calls]
-
-
-def _played(empty: EpisodeState, view: View, calls: list[tuple[str, str | None, str | None]]) -> str | None:
+def _played(empty: EpisodeState, view: View, calls: list[Row]) -> str | None:
     """Return the difference that the calls make, None if a write call is not answered as it was logged."""
     room = empty.fork(view)
-    for tool, arguments, content in calls:
-        if arguments is None or content is None:
+    for call in calls:
+        if call["arguments"] is None or call["content"] is None:
             continue
-        result = room.call(tool, json.loads(arguments))
-        if result.content != content and room.may_write(tool):
+        result = room.call(call["tool"], json.loads(call["arguments"]))
+        if result.content != call["content"] and room.may_write(call["tool"]):
             return None
     return canonical(room.difference())
 

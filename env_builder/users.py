@@ -14,6 +14,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
+from itertools import groupby
 from math import log
 from typing import Any, NamedTuple
 
@@ -278,11 +279,8 @@ def _row(talk: Talk, read: Read, learnt: Vocabulary, own: bool) -> dict[str, Any
         script.append({"heard": heard, "when": one.when if asks or one.when == "confirmed" else "unasked", "asks": asks,
                        "tells": [list(fact) for fact in one.tells], "learnt": [list(fact) for fact in one.learnt]})
     yes = {"agreed": learnt.agreed} if any(one.when == "confirmed" for one in read.turned) else {}
-    flags = (not one.tells for one in read.turned)
-    longest = run = 0
-    for flag in flags:
-        run = run + 1 if flag else 0
-        longest = max(longest, run)
+    runs = groupby(read.turned, lambda one: bool(one.tells))
+    longest = max((len(list(run)) for tells, run in runs if not tells), default=0)
     return {"turns": talk.turns, "script": script, "after": talk.heard[-1], **yes,
             "asks": learnt.weighed(frozenset(), read.given),
             "wants": [list(fact) for fact in read.wants], "seen": [list(fact) for fact in read.shown],

@@ -2,14 +2,14 @@
 
 In: an environment's directory and its rewards'. Out: which tasks hold, who tried what with which reward, a decision a task, and
 the audit as it ships with the rewards. What is tried on a task, and what it must stand, is in `env_builder.audit`.
-Does not see: what a program inside the room's container can do; `audit/tampering.py` looks there.
+Does not see: what a program inside the room's container can do (`tests/env_builder/audit/test_tampering.py` does).
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +19,8 @@ import polars as pl
 from env_builder.audit import Audited, AuditReport, Depth, Failure, RecordedSession, Subject, audit, report
 from env_builder.audit.kept import Watched, again, given_to_all, key_of, written
 from env_builder.audit.plays import GradedPlay
-from env_builder.runtime.files import TASKS
+from env_builder.runtime.canonical import canonical
+from env_builder.runtime.files import TASKS, rows_of
 from env_builder.runtime.rubrics import ParsedRubric
 from warehouse.errors import EnvironmentBroken, Missing
 from warehouse.records import Decision, frame
@@ -39,7 +40,7 @@ class Verified(NamedTuple):
     """Frame of `Decision`, one row a task: `verified`, or why not."""
     plays: pl.DataFrame
     """(task_id, player, kind, reward, should, description): who tried what, with what reward (null: unscored), and what a right
-    reward does with it (null: nobody knows)."""
+    reward does with it (null: unknown)."""
     report: AuditReport
     """The audit as it ships with the rewards."""
     audits: dict[str, str]
@@ -90,8 +91,7 @@ def verify(
     audits = {key: played[task_id][1] if task_id in played else stands[task_id] for task_id, key in keys.items()}
     rubric_ids = {task_id: json.loads(rubric).get("rubric_id") for task_id, rubric in side.rubrics.items()}
     audited_tasks = dict(sorted(still_valid.items()))
-    plays = [(task_id, play.player, play.kind, play.reward, play.should, play.description)
-             for task_id, audited in audited_tasks.items() for play in audited.plays]
+    plays = [(task_id, *play) for task_id, audited in audited_tasks.items() for play in audited.plays]
     decisions = [_decision(task_id, audited.failure, audited.plays) for task_id, audited in audited_tasks.items()]
     return Verified(
         [task_id for task_id, audited in audited_tasks.items() if audited.failure is None], frame(Decision, decisions),
@@ -99,13 +99,11 @@ def verify(
 
 
 def _keys(environment: Watched, directory: Path, side: _TaskRows, task_ids: list[str], depth: Depth) -> dict[str, str]:
-    """Return what names the audit of each task that has one; none where apps of other kinds than `records` answer, unwatched.
-
-    """
+    """Return what names the audit of each task that has one; none if apps of other kinds than `records` answer, unwatched."""
     if [app["kind"] for app in environment.manifest["apps"]] != ["records"]:
         return {}
-    rows = {row["task_id"]: row for row in _rows(directory / TASKS)}
-    given = given_to_all(environment.tools, _rows(directory / "behaviour.jsonl"))
+    rows = {row["task_id"]: row for row in rows_of(directory / TASKS)}
+    given = given_to_all(environment.tools, rows_of(directory / "behaviour.jsonl"))
     return {
         name: key_of(given, rows[name], json.loads(side.rubrics[name]), side.solutions[name], side.sessions.get(name, []),
                      depth)
@@ -114,7 +112,7 @@ def _keys(environment: Watched, directory: Path, side: _TaskRows, task_ids: list
 
 def _load(directory: str | Path, rewards: str | Path) -> tuple[Watched, _TaskRows]:
     try:
-        return Watched.opened(directory), _side(Path(rewards))
+        return Watched.load_room(directory), _side(Path(rewards))
     except (OSError, ValueError) as error:
         raise EnvironmentBroken(str(error), str(directory), "build it again with traceroom run") from error
 
@@ -149,17 +147,8 @@ def _decision(task_id: str, failure: Failure | None, plays: list[GradedPlay]) ->
 def _side(rewards: Path) -> _TaskRows:
     sessions: dict[str, list[RecordedSession]] = defaultdict(list)
     if (rewards / "sessions.jsonl").exists():
-        for row in _rows(rewards / "sessions.jsonl"):
+        for row in rows_of(rewards / "sessions.jsonl"):
             sessions[row["task_id"]].append(RecordedSession(row["session_id"], row["probability"], row["steps"]))
     return _TaskRows(
-        {json.loads(line)["task_id"]: line for line in _lines(rewards / "rubrics.jsonl")},
-        {row["task_id"]: row["steps"] for row in _rows(rewards / "solutions.jsonl")}, sessions)
-
-
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    return map(json.loads, _lines(path))
-
-
-def _lines(path: Path) -> Iterator[str]:
-    with path.open(encoding="utf-8") as lines:
-        yield from lines
+        {row["task_id"]: canonical(row) for row in rows_of(rewards / "rubrics.jsonl")},
+        {row["task_id"]: row["steps"] for row in rows_of(rewards / "solutions.jsonl")}, sessions)

@@ -159,7 +159,7 @@ def docker_engine() -> None:
 def base_image(docker_engine: None, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Name of a base image that is in the engine; made once, where it is not."""
     with FileLock(tmp_path_factory.getbasetemp().parent / "base_image.lock"):
-        if not image.has(image.LOCAL_BASE):
+        if not image.engine().images.list(image.LOCAL_BASE):
             try:
                 image.make_base()
             except Unavailable as error:

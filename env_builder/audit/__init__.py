@@ -209,7 +209,7 @@ def _graded(subject: Subject, solved: Replayed, rows: Journal) -> tuple[Episode,
 
 
 def _why(journal: list[Row], got: Grade) -> str:
-    """Return the first thing that went wrong on the way of a known solution."""
+    """Return the first failure of a known solution."""
     worth = f"The known solution is worth {_worth(got.reward)}"
     unknown = next((row for row in journal if row["kind"] == "call" and row["tier"] == "unknown"), None)
     if unknown is not None:

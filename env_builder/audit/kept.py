@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from env_builder.audit import EARLY, Audited, Depth, Failure, RecordedSession, chance_text, in_order, judged, side_of
@@ -191,13 +190,6 @@ class Watched(Environment):
         self._plausible = Plausible(records.world, tools)
         self.values = WatchedValues(self._plausible, self._watch)
 
-    @classmethod
-    def opened(cls, directory: str | Path) -> Watched:
-        """As `Environment.load_room`: who audits has the grader's side at hand."""
-        environment = cls.load_room(directory)
-        assert isinstance(environment, cls)
-        return environment
-
     def watch(self, task: Task) -> Notes:
         """From now on note what plays of this task ask."""
         notes = self._watch.notes = Notes()
@@ -221,10 +213,7 @@ class WatchedWorld(World):
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
-
-    @property
-    def questions(self) -> Any:  # type: ignore[override]
-        return WatchedQuestions(self._watch)
+        self.questions: Any = WatchedQuestions(watch)
 
     def document(self, name: Name, view: View) -> str | None:
         self._watch.notes.add("document", *name, view)

@@ -34,7 +34,7 @@ class GradedPlay(NamedTuple):
     reward: float | None
     """None: unscored, the room cannot tell."""
     should: Literal["pass", "fail"] | None
-    """What a right reward does with it; None: nobody knows, or it is the solution in other words."""
+    """What a right reward does with it; None: unknown, or it is the solution in other words."""
     description: str = ""
     """What it did."""
 

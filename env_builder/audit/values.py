@@ -1,8 +1,8 @@
 """What else could stand at a place of a call's arguments: values that a careless agent might take.
 
-In: the room's calls on record, its known things and its tools' schemas; what the agent was shown. Out: other values, the
-likeliest mistakes first: what it was shown of the same shape, other things of the class, what others gave there.
-Sees: names (keys of known things, words with a digit that the agent was shown), texts, numbers, truths, lists.
+In: the room's calls on record, its known records and its tools' schemas; what the agent was shown. Out: other values, the
+likeliest mistakes first: what it was shown of the same shape, other records of the class, what others gave there.
+Sees: names (keys of known records, words with a digit that the agent was shown), texts, numbers, truths, lists.
 Does not see: what a value means, so that another way to write the same counts as another; free text (eight words and more on
 average) is left alone, for two good sessions never write it the same way.
 """
@@ -74,7 +74,7 @@ class Plausible:
         return self._shapes[tool]
 
     def named(self, words: Iterable[str]) -> list[str]:
-        """Return the known things that these words, in lower case, name."""
+        """Return the keys of the known records that these words, in lower case, name."""
         return [self._key_of[word] for word in words if word in self._key_of]
 
     def fitting(self, tool: str, place: Place, words: Collection[str]) -> list[Any]:
@@ -82,7 +82,7 @@ class Plausible:
         return [value for value in self.observed(tool, place) if str(value).casefold() in words]
 
     def class_of(self, text: str) -> str | None:
-        """Return the class of the thing of this name, None where there is none."""
+        """Return the class of the record of this name, None if there is no such record."""
         return self._class_of.get(text)
 
     def observed(self, tool: str, place: Place) -> list[Any]:

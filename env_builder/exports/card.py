@@ -2,7 +2,7 @@
 (configurations, splits).
 
 In: the folder as it was written, its source, what was asked for and what was left. Out: the card, and `left.json`: what was
-asked for, how often which reason, and each thing that was left with its own. Readers take one kind of file a card: where the
+asked for, how often which reason, and each rejected row with its own. Readers take one kind of file a card: where the
 table of steps is, the card's configuration is that, and the JSON lines beside it are read by their names; where it is not, each
 form is a configuration. A side of a form without rows has a file but stands in no configuration, as readers refuse empty ones.
 """

@@ -1,13 +1,9 @@
 """Datasets of chat messages for trainers, one JSON line a row: `sft`, `openai`, `kto` of episodes, `grpo` of tasks.
 
-`sft`: a good session, {"messages", "tools": JSON text, "episode_id", "task_id", "weight": how likely it is that it is good}.
-`openai`: the same as OpenAI's fine-tuning API takes it, {"messages", "tools", "parallel_tool_calls"}; the last message is the
-assistant's. `kto` (Ethayarajh et al. 2024): an act of a good or bad session, {"prompt": messages before it, "completion": [the
-act], "label": is the session good?, "tools", "weight", "episode_id", "task_id", "turn_idx"}; which act of a bad session was the
-mistake is not known. `grpo`: a published task to be rolled out, {"prompt", "tools", "task_id", "family_id", "rubric_id",
-"environment", "environment_digest", "rate": how often it succeeds in the logs (null where nobody tried it), "difficulty_band"}.
-Rejected, with a decision: sessions that a form has no label for or that no chat format can tell (a call that was never
-answered, arguments that are no JSON object, no word or call of the assistant); of `grpo`, tasks without a published rubric.
+In: `DatasetSource`. Out: rows as docs/datasets.md describes them; `openai` is what OpenAI's fine-tuning API takes. `kto`
+(Ethayarajh et al. 2024) labels an action by its session: which action of a bad session was the mistake is not known. Rejected,
+with a decision: sessions that a form has no label for or that no chat format can express (a call without an answer, arguments
+that are no JSON object, no word or call of the assistant); of `grpo`, tasks without a published rubric.
 """
 
 from __future__ import annotations

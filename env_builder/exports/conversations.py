@@ -64,18 +64,14 @@ def conversations(source: DatasetSource, splits: Sequence[str]) -> Iterator[Logg
 
 
 def _episode(about: Row, steps: list[Row], names: Mapping[str, str]) -> LoggedConversation:
-    messages: list[Row] = []
-    turns: list[int] = []
-    details: list[Row] = []
+    entries: list[tuple[Row, int, Row]] = []
     reject_reason, n_calls, acted, passed = None, 0, False, -1
     for place, step in enumerate(steps):
         kind, mine = step["kind"], step["role"] == "assistant"
         if kind == "message":
             text = step["observation"] if step["action_text"] is None else step["action_text"]
             if text:
-                messages.append({"role": step["role"], "content": text})
-                turns.append(step["turn_idx"])
-                details.append(_details(step))
+                entries.append(({"role": step["role"], "content": text}, step["turn_idx"], _details(step)))
                 acted = acted or (mine and bool(text.strip()))
         elif kind == "call" and step["role"] == "user":
             passed = step["turn_idx"]
@@ -87,23 +83,21 @@ def _episode(about: Row, steps: list[Row], names: Mapping[str, str]) -> LoggedCo
             name = names.get(step["action_name"], step["action_name"])
             call = {"id": f"call_{n_calls}", "type": "function",
                     "function": {"name": name, "arguments": step["action_arguments"]}}
-            if not messages or messages[-1]["role"] != "assistant" or "tool_calls" in messages[-1]:
-                messages.append({"role": "assistant", "content": None})
-                turns.append(step["turn_idx"])
-                details.append({})
-            messages[-1]["tool_calls"] = [call]
-            details[-1] = _details(step) | details[-1]
+            if not entries or entries[-1][0]["role"] != "assistant" or "tool_calls" in entries[-1][0]:
+                entries.append(({"role": "assistant", "content": None}, step["turn_idx"], {}))
+            message, turn, details = entries[-1]
+            entries[-1] = message | {"tool_calls": [call]}, turn, _details(step) | details
             n_calls += 1
         elif step["turn_idx"] != passed:
-            messages.append({"role": "tool", "tool_call_id": f"call_{n_calls - 1}", "content": step["observation"]})
-            turns.append(step["turn_idx"])
-            details.append(_details(step))
-    conversation = spoken(messages, about["goal"])
-    if len(conversation) > len(messages):
-        turns.insert(conversation.index(goal := {"role": "user", "content": about["goal"]}), -1)
-        details.insert(conversation.index(goal), {})
+            answer = {"role": "tool", "tool_call_id": f"call_{n_calls - 1}", "content": step["observation"]}
+            entries.append((answer, step["turn_idx"], _details(step)))
+    conversation = spoken([message for message, _, _ in entries], about["goal"])
+    if len(conversation) > len(entries):
+        goal = {"role": "user", "content": about["goal"]}
+        entries.insert(conversation.index(goal), (goal, -1, {}))
     policy = next((step["policy_id"] for step in steps if step["policy_id"]), None)
-    return LoggedConversation(about, conversation, turns, details, policy, reject_reason if acted else "no_action")
+    return LoggedConversation(about, conversation, [turn for _, turn, _ in entries], [each for _, _, each in entries], policy,
+                              reject_reason if acted else "no_action")
 
 
 def _details(step: Row) -> Row:

@@ -24,7 +24,7 @@ from typing import Any
 from env_builder.exports.exporter import Exported, RoomExporter
 from env_builder.exports.kit import ABOUT, ADAPTERS, PLAY, Kit, about, files_of, readme
 from env_builder.image import DEFAULT_BASE
-from env_builder.layers import AGENT_SIDE, AGENT_USER, ROOM_USER
+from env_builder.layers import AGENT_SIDE, AGENT_USER, ROOM_USER, files_digest
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.files import rows_of
 from warehouse.records import Decision, empty
@@ -111,8 +111,7 @@ def task_digest(folder: Path) -> str:
     """Harbor's digest of a task: sha256 over the sorted `path\\0sha256\\n` of its files."""
     files = [folder / name for name in HASHED if (folder / name).is_file()]
     files += [path for name in FOLDERS for path in files_of(folder / name)]
-    named = sorted((path.relative_to(folder).as_posix(), digest(path.read_bytes())) for path in files)
-    return "sha256:" + digest("".join(f"{name}\0{file_digest}\n" for name, file_digest in named))
+    return "sha256:" + files_digest({path.relative_to(folder).as_posix(): digest(path.read_bytes()) for path in files})
 
 
 EXPORTER = RoomExporter("harbor", _write)

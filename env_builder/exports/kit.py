@@ -171,12 +171,6 @@ def package_of(kit: Kit) -> str:
     return "traceroom_" + re.sub(r"[^a-z0-9]+", "_", kit.name.lower()).strip("_")
 
 
-def lay_package(kit: Kit, out: Path, *modules: str) -> list[Path]:
-    """Put the room and modules of `adapters/` into a package below `out`; gives its folder."""
-    lay(kit, out / package_of(kit), ("__init__.py", PLAY, *modules))
-    return [out / package_of(kit)]
-
-
 def put_page(kit: Kit, out: Path, consumer: str, run: str) -> list[Path]:
     """Write the README of the export; `run`: how it is used, `{package}` for the package's name. Gives the file."""
     return put(out, {"README.md": readme(kit, consumer, run.format(package=package_of(kit))).encode()})

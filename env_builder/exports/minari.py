@@ -1,15 +1,9 @@
-"""Episodes as Minari datasets for offline RL, one a side, in Minari's own Arrow layout (version 0.5.4), which needs
-nothing but pyarrow.
+"""Episodes as Minari datasets for offline RL, one a split, in Minari's own Arrow layout (version 0.5.4): needs only pyarrow.
 
-Out: `minari/traceroom/NAME-SIDE-v0/data`; with MINARI_DATASETS_PATH=FOLDER/minari,
-`minari.load_dataset("traceroom/NAME-SIDE-v0")` reads it. A step is an act of the policy: the action is JSON text {"say"},
-{"tool", "arguments"} or both (arguments as logged), an observation the messages since the act before as JSON text, so that
-there is one more of them than acts. The reward stands on the last step. `infos` holds `return_to_go` (discounted by
-`Source.discount` for each act to come), `weight` (of the label) and `padded`. With `Source.pad_to` shorter episodes go on
-with empty steps to that length (longer ones stay); these are `padded`, and come after the step that terminates. Spaces are
-texts of the characters that occur.
-
-Left out, with a decision: episodes without a label, and those that no chat format can tell.
+Out: `minari/traceroom/NAME-SPLIT-v0/data`, with actions, observations and `infos` as docs/datasets.md describes them: there is
+one more observation than actions. The reward stands on the last step. With `DatasetSource.pad_to` shorter episodes go on with
+empty steps to that length (longer ones stay); these are `padded`, and come after the step that terminates. Spaces are texts of
+the characters that occur. Rejected, with a decision: episodes without a label, and those that no chat format can express.
 """
 
 from __future__ import annotations
@@ -82,16 +76,15 @@ def _write_side(data: Path, name: str, source: DatasetSource, episodes: Iterator
         done.add(actions)
         folder = data / str(place)
         folder.mkdir(parents=True)
-        final, n_acts = episode.about["final"], sum(1 for _ in acts(episode.messages))
-        last, rows = n_acts - 1, range(len(observations))
-        cut_off = bool(episode.about["cut_off"])
+        final, cut_off = episode.about["final"], bool(episode.about["cut_off"])
+        last, rows = len(places) - 2, range(len(observations))
         columns = {
             "observations": observations, "actions": [*actions, None],
             "rewards": [final if row == last else 0.0 for row in rows],
             "terminations": [row == last and not cut_off for row in rows],
             "truncations": [row == last and cut_off for row in rows],
             "infos": [{"return_to_go": final * source.discount ** max(0, last - row) if row <= last else 0.0,
-                       "weight": episode.about["weight"], "padded": row > n_acts} for row in rows]}
+                       "weight": episode.about["weight"], "padded": row > last + 1} for row in rows]}
         with pa.ipc.new_file(str(folder / "part-0.arrow"), _SCHEMA) as file:
             file.write_batch(pa.RecordBatch.from_pydict(columns, schema=_SCHEMA))
         (folder / "metadata.json").write_text(

@@ -44,7 +44,9 @@ class Trainer(NamedTuple):
 
     def write(self, out: Path, kit: Kit) -> Exported:
         """Write the package, its page, its rows and its files."""
-        paths = kits.lay_package(kit, out, *self.modules) + kits.put_page(kit, out, self.consumer, self.run)
+        package = out / kits.package_of(kit)
+        kits.lay(kit, package, ("__init__.py", kits.PLAY, *self.modules))
+        paths = [package, *kits.put_page(kit, out, self.consumer, self.run)]
         for split, tasks in kits.tasks_by_split(kit):
             rows = [self.row(kit, task, index) for index, task in enumerate(tasks)]
             if self.parquet:

@@ -1,24 +1,14 @@
-"""Good and bad behaviour side by side: acts (`dpo`), whole sessions (`reward_model`), acts one by one (`process_reward`).
+"""Good and bad behaviour side by side: actions (`dpo`), whole sessions (`reward_model`), actions one by one (`process_reward`).
 
-In: `DatasetSource`. The state of a session is its task and all calls so far with their answers; two sessions part at the first
-call that differs. Where a failed task has no good session of its own but a verified solution (`published`), the solution is the
-good one, in the bad session's own conversation. Rejected, with a decision: sessions that are neither good nor bad, that no chat
-format can tell, or without a counterpart.
+In: `DatasetSource`. Out: rows as docs/datasets.md describes them. The state of a session is its task and all calls so far with
+their answers; two sessions part at the first call that differs. If a failed task has no good session of its own but a verified
+solution (`published`), the solution is the good one, in the bad session's own conversation. Rejected, with a decision: sessions
+that are neither good nor bad, that no chat format can express, or without a counterpart. `weight`: how likely the labels are
+right. Sources: Rafailov et al. 2023 (`dpo`); Wang et al. 2024, Math-Shepherd (`process_reward`: labels from logged
+continuations).
 
-`dpo` (Rafailov et al. 2023): {"prompt", "chosen": [act], "rejected": [act], "tools", "exact", "difference", "weight",
-"task_id", "chosen_episode_id", "rejected_episode_id"}, the smallest difference first: two calls of one tool that differ in a
-value teach most. `weight`: how likely both labels are right; `chosen_episode_id` is null for a solution that nobody logged.
-
-`reward_model`: {"prompt": what both began with, "chosen", "rejected": the rest of each, "tools", "weight", "task_id", "exact",
-"chosen_episode_id", "rejected_episode_id"}: a bad session with the good one of its task that went the same path longest, of
-those that began with the same words (`exact`), else with the same instructions.
-
-`process_reward`: {"prompt": text, "completions": [an act and what came of it, as text], "labels": [bool], "weight", "task_id",
-"episode_id"}. An act of a good session is labelled true; of a bad one while a good session of the task went the same path (a
-hard estimate from logged continuations: Wang et al. 2024, Math-Shepherd).
-
-Sees: calls, arguments, answers; whether the words so far are the same too (`exact`). Does not see: whether the act where they
-part caused the failure, other calls that lead to the same end, and mistakes of a session that went well all the same.
+Sees: calls, arguments, answers; whether the words so far are the same too (`exact`). Does not see: whether the action where
+they part caused the failure, other calls that lead to the same end, and mistakes of a session that went well all the same.
 """
 
 from __future__ import annotations
@@ -34,17 +24,7 @@ import polars as pl
 from env_builder.audit.values import leaves
 from env_builder.exports import conversations as chats
 from env_builder.exports.adapters.play import callable_names
-from env_builder.exports.conversations import (
-    LoggedConversation,
-    Rejections,
-    Row,
-    accepted,
-    acts,
-    dumps,
-    form,
-    functions,
-    is_bad,
-)
+from env_builder.exports.conversations import Rejections, Row, acts, form
 from env_builder.exports.exporter import PUBLISHED_TASKS, DatasetSource
 from env_builder.runtime.canonical import canonical
 
@@ -109,16 +89,16 @@ def solved(source: DatasetSource) -> dict[str, list[Row]]:
 
 def _by_task(source: DatasetSource, split: str, missed: Rejections) -> Iterator[tuple[str, list[_CallPath]]]:
     """Yield the good and the bad episodes of a split, task by task."""
-    labelled = map(_path_of, accepted(source, split, missed, chats.labelled))
+    labelled = map(_path_of, chats.accepted(source, split, missed, chats.labelled))
     for task_id, paths in groupby(labelled, lambda path: path.about["task_id"]):
         yield task_id, list(paths)
 
 
 def _parted(paths: list[_CallPath]) -> tuple[list[_CallPath], list[_CallPath]]:
-    return [path for path in paths if path.about["good"]], [path for path in paths if is_bad(path.about)]
+    return [path for path in paths if path.about["good"]], [path for path in paths if chats.is_bad(path.about)]
 
 
-def _path_of(episode: LoggedConversation) -> _CallPath:
+def _path_of(episode: chats.LoggedConversation) -> _CallPath:
     calls, answers, places = [], [], []
     for place, message in enumerate(episode.messages):
         for call in message.get("tool_calls", ()):
@@ -179,19 +159,19 @@ def _act(path: _CallPath, n: int) -> tuple[int, Row] | None:
 
 
 def _difference(one: Row, other: Row) -> int:
-    calls = [message["tool_calls"][0]["function"] if "tool_calls" in message else None for message in (one, other)]
-    if calls[0] is None or calls[1] is None:
-        return 300 if calls[0] is calls[1] else 200
+    calls = [message["tool_calls"][0]["function"] for message in (one, other) if "tool_calls" in message]
+    if len(calls) < 2:
+        return 200 if calls else 300
     if calls[0]["name"] != calls[1]["name"]:
         return 100
     values = [sorted(("".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path), canonical(value))
-                     for path, value in leaves(orjson.loads(call["arguments"]))) for call in calls]  # type: ignore[index]
+                     for path, value in leaves(orjson.loads(call["arguments"]))) for call in calls]
     return int(min(99, sum(a != b for a, b in zip_longest(*values)))) or 300
 
 
 def _dpo(source: DatasetSource, split: str, missed: Rejections) -> Iterator[Any]:
     """Rows in order of difference; what is in memory is a key and a position a row."""
-    tools = dumps(functions(source.tools))
+    tools = chats.dumps(chats.functions(source.tools))
     places: list[tuple[bool, int, str, str, int, int]] = []
     begins = 0
     with TemporaryFile() as lines:
@@ -219,7 +199,7 @@ EXPORTER = form("dpo", _dpo)
 def _pairs(source: DatasetSource, split: str, missed: Rejections) -> Iterator[Row]:
     """Each bad session of a split with the good one of its task that went the same path longest: of those that began with the
     same words, else of those with the same instructions (people seldom ask twice in the same words)."""
-    tools = dumps(functions(source.tools))
+    tools = chats.dumps(chats.functions(source.tools))
     for _, paths in _by_task(source, split, missed):
         good_paths, bad_paths = _parted(paths)
         for path in bad_paths:

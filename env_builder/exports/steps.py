@@ -48,11 +48,6 @@ _OF_ACTION = ("sampling", "prompt_token_ids", "completion_token_ids", "behaviour
 _OF_ANSWER = ("tier", "state_hash")
 
 
-def steps(source: DatasetSource) -> pl.DataFrame:
-    """All rows at once."""
-    return pl.concat([pl.DataFrame(schema=COLUMNS), *batches(source)])
-
-
 def batches(source: DatasetSource, splits: Sequence[str] = SPLITS,
             planned: pl.DataFrame | None = None) -> Iterator[pl.DataFrame]:
     """Yield the rows of the splits' episodes, whole episodes at a time. `planned`: the source's `plan`, if made before."""
@@ -113,7 +108,7 @@ def _parts(placed: pl.DataFrame, turns: pl.DataFrame | pl.LazyFrame) -> Iterator
     lazy = turns.lazy().select(_READ)
     cut = (placed["n"].cast(pl.Int64).cum_sum() - 1) // TURNS_AT_ONCE
     for part in placed.with_columns(cut.alias("cut")).partition_by("cut", maintain_order=True, include_key=False):
-        first, last = int(part["first"].min()), int(part["last"].max())  # type: ignore[arg-type]
+        first, last = part.select(pl.min("first"), pl.max("last")).row(0)
         selected = lazy.slice(first, last - first + 1)
         if last - first + 1 > FOREIGN * part.select(pl.col("n").sum()).item():
             selected = selected.filter(pl.col("session_id").is_in(part["session_id"].unique().implode()))
@@ -177,11 +172,6 @@ ROW_GROUP = 50_000
 def file(out: Path, split: str) -> Path:
     """Return the file of a side in the folder `out`."""
     return out / f"{NAME}.{split}.parquet"
-
-
-def read(out: Path) -> pl.DataFrame:
-    """Return the rows of all sides that the folder `out` holds, in the order in which the table has them."""
-    return pl.concat([pl.read_parquet(file(out, split)) for split in SPLITS]).sort("task_id", "episode_id", "step_idx")
 
 
 def _write(out: Path, source: DatasetSource) -> Exported:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AGENT_LIMITS", "DEFAULT_BASE", "DEFAULT_LIMITS", "LOCAL_BASE", "ContainerLimits", "ContainerTransport", "ImageResult",
-    "agent", "build", "engine", "has", "image_of", "make_base", "save", "start", "task_lookup"]
+    "agent", "build", "engine", "image_of", "make_base", "save", "start", "task_lookup"]
 
 DEFAULT_BASE = (
     "docker.io/library/python:3.11-slim-bookworm"
@@ -85,18 +85,6 @@ def engine() -> DockerClient:
         raise Unavailable("no Docker engine answers", os.environ.get("DOCKER_HOST", ""), _NO_ENGINE_HINT) from error
     client.api.timeout = 600
     return client
-
-
-def has(name: str) -> bool:
-    """Return whether the engine has the image; Unavailable if no engine answers."""
-    from docker.errors import ImageNotFound
-
-    with contextlib.closing(engine()) as client:
-        try:
-            client.images.get(name)
-        except ImageNotFound:
-            return False
-    return True
 
 
 def build(directory: Path, base: str | None = None) -> ImageResult:

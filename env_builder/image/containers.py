@@ -78,8 +78,8 @@ class ContainerTransport:
         self._over = threading.Timer(limits.seconds, self._end, [f"its {limits.seconds:g} s were over"])
         self._over.daemon = True
         try:
-            stream = self._container.attach_socket(params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
-            self._stream = stream  # held, since who drops it closes the socket
+            params = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+            self._stream = self._container.attach_socket(params=params)  # kept: without a reference the socket is closed
             self._container.start()
             self._over.start()
         except self._errors as error:

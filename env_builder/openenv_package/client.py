@@ -14,8 +14,7 @@ class OpenEnvClient(EnvClient[OpenEnvAction, OpenEnvObservation, OpenEnvState]):
     """`with OpenEnvClient(base_url=…).sync() as env: env.reset(task_id=…); env.step(OpenEnvAction(tool_name=…))`"""
 
     def _step_payload(self, action: OpenEnvAction) -> dict[str, Any]:
-        payload: dict[str, Any] = action.model_dump(exclude={"metadata"})
-        return payload
+        return action.model_dump(exclude={"metadata"})
 
     def _parse_result(self, payload: dict[str, Any]) -> StepResult[OpenEnvObservation]:
         done, reward = payload.get("done", False), payload.get("reward")
@@ -23,5 +22,4 @@ class OpenEnvClient(EnvClient[OpenEnvAction, OpenEnvObservation, OpenEnvState]):
         return StepResult(observation=OpenEnvObservation.model_validate(fields), reward=reward, done=done)
 
     def _parse_state(self, payload: dict[str, Any]) -> OpenEnvState:
-        state: OpenEnvState = OpenEnvState.model_validate(payload)
-        return state
+        return OpenEnvState.model_validate(payload)

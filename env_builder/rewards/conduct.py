@@ -120,7 +120,7 @@ def _counts(good: list[Witness], bad: list[Witness]) -> Iterator[Proposal]:
 
 
 def _values(good: list[Witness]) -> Iterator[Proposal]:
-    """Return an argument takes one of few values."""
+    """Yield the arguments that take one of few values."""
     values_of: dict[tuple[str, str], list[str]] = {}
     for one in good:
         for step in one.steps:

@@ -20,7 +20,7 @@ from env_builder.world.calls import LoggedCall, calls_of
 FREE_TEXT_WORDS = 8
 """Mean number of words from which an argument's values count as free text: longer than a name or an address."""
 OWN = 0.5
-"""Share of the values that nobody had said, from which an argument is the agent's to word."""
+"""Share of the values that neither user nor tools gave before, from which an argument is the agent's to word."""
 AGREE = 0.5
 """Mean share of pairs of sessions of one task that give the same value, below which they disagree."""
 FEWEST_TASKS = 3
@@ -73,10 +73,7 @@ def free_text(turns: pl.DataFrame, tasks: pl.DataFrame, effects: pl.DataFrame) -
 
 def tools_by_service(effects: pl.DataFrame) -> dict[str, frozenset[str]]:
     """Service -> its tools."""
-    by_service: dict[str, set[str]] = {}
-    for service, tool in effects.select("service", "tool").iter_rows():
-        by_service.setdefault(service, set()).add(tool)
-    return {service: frozenset(tools) for service, tools in by_service.items()}
+    return {service: frozenset(tools) for service, tools in effects.group_by("service").agg("tool").iter_rows()}
 
 
 def _made_up(acts: list[LoggedCall], turns: pl.DataFrame, task_of: dict[str, str]) -> set[Argument]:

@@ -1,23 +1,14 @@
 """What a person knows that no log shows: checks written by hand, a TOML file a family, and corrections of mined checks.
 
-In: the texts of `rubrics/<family>.toml` files, and corrections by the check's id (or TASK/CHECK, which goes before). Out:
-`StatedCheck`s; what a file gets wrong is one sentence that names file and field. A check of a person is merged into every
-rubric of its family (or of the tasks that it names) with the sessions for and against it, and audited as if it had been mined.
+In: the texts of `rubrics/<family>.toml` files (docs/configuration.md), and corrections by the check's id (or TASK/CHECK, which
+goes before). Out: `StatedCheck`s; what a file gets wrong is one sentence that names file and field. A check of a person is
+merged into every rubric of its family (or of the tasks that it names) with the sessions for and against it, and audited as if
+it had been mined. A corrected check keeps its id; its provenance names who corrected it, why, and what it was. A rejected check
+is a diagnostic: reported, never counted. Does not see: whether the person is right.
 
-    [[checks]]
-    kind = "order"                      # any kind that there is (docs/rewards.md)
-    role = "gate"                       # gate, score, penalty, shaping, diagnostic (the default)
-    description = "The caller is known before anything is changed."
-    weight = 1.0
-    tasks = []                          # task ids; empty: all of the family
-    parameters = { template = "precedence", first = [{ tool = "…" }], second = [{ tool = null, effect = "write" }] }
-
-A corrected check keeps its id; its provenance names who corrected it, why, and what it was. A rejected check is a diagnostic:
-reported, never counted. Does not see: whether the person is right.
-
-Checks of any kind are held against recorded sessions by the grader's own code: a session is an episode as it was logged.
-Sees: what the grader sees of an episode. Does not see: documents of the world before and after (checks of kind `sql` and `file`
-on recorded sessions find nothing).
+Checks of any kind are held against recorded sessions by the grader's own code: a session is an episode as it was logged. Sees:
+what the grader sees of an episode. Does not see: documents of the world before and after (checks of kind `sql` and `file` on
+recorded sessions find nothing).
 """
 
 from __future__ import annotations
@@ -161,9 +152,7 @@ def corrected_rows(rows: pl.DataFrame, corrections: Corrections) -> pl.DataFrame
 
 
 def decisions_on(corrections: Corrections, *frames: pl.DataFrame) -> pl.DataFrame:
-    """Return what each correction of a check came to, given frames of task_id and checks (JSON): there is such a check, or not.
-
-    """
+    """Return whether the check of each correction exists, given frames of task_id and checks (JSON)."""
     there = {name for rows in frames for task_id, checks in rows.select("task_id", "checks").iter_rows()
              for check in json.loads(checks) for name in (check["check_id"], f"{task_id}/{check['check_id']}")}
     return frame(Decision, [_decision(name, correction, name in there) for name, correction in sorted(corrections.items())])

@@ -54,9 +54,7 @@ class Proposed(NamedTuple):
 
 def proposals(service: str, policy: str, tools: list[str], good: list[Witness], bad: list[Witness], writes: frozenset[str],
               ask: Ask) -> Proposed:
-    """Return the checks of a policy that the sessions bear out, for every family (`family` is the service); and why others are
-    not.
-    """
+    """Return the checks that the sessions bear out, for every family (`family` is the service), and why others are rejected."""
     try:
         reply = ask(prompt(policy, tools))
         rows = json.loads(reply[reply.find("["):reply.rfind("]") + 1])

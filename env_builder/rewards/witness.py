@@ -209,7 +209,7 @@ def check(
 
 
 def check_id(kind: str, role: str, parameters: dict[str, Any]) -> str:
-    """Id of a check: of what it asks for, whoever says so."""
+    """Id of a check: of what it asks for, whatever its origin."""
     return digest(canonical([kind, role, parameters]))[:16]
 
 

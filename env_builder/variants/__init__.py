@@ -23,7 +23,7 @@ from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.world import View, World
 from env_builder.users import scripts
 from env_builder.variants.failures import Derived, ServiceModel, SessionGoal, Unbound, derive, end_of, proofs
-from env_builder.variants.moves import ACTS, Form, Move, moves_of, sources_of, turns_of, uses_of
+from env_builder.variants.moves import ACTS, forms_of, moves_of, sources_of, turns_of, uses_of
 from env_builder.variants.rebinding import Donor, EntityPool, rebound, said_only
 from warehouse.records import Decision, Memoize, Outcome, Session, Turn, Variant, frame, recompute
 
@@ -50,7 +50,7 @@ class Variants(NamedTuple):
 
 
 class Made(NamedTuple):
-    """A task with a session that nobody logged."""
+    """A task with a session that was played, not logged."""
 
     task: Row
     """Of `Task`; `good_session_ids` is that session."""
@@ -139,11 +139,9 @@ def _rebound(own: VariantTables, service_model: ServiceModel, service: str, n: i
     chance = dict(own.outcomes.select("session_id", "probability").iter_rows())
     rewarded = stamped.join(own.rubrics, on="task_id", how="semi").filter(pl.col("good_session_ids").list.len() > 0)
     donors: dict[str, list[Donor]] = defaultdict(list)
-    for task in rewarded.drop("instant").join(stamped.select("task_id", "instant"), on="task_id").to_dicts():
-        best, instant = task["good_session_ids"][0], task.pop("instant")
-        begun = service_model.begun(instant, frozenset(task["session_ids"]))
-        donors[task["family"]].append(Donor(task, instant, begun, service_model.moves.get(best, []), best,
-                                            chance.get(best) or 0.0))
+    for task in rewarded.to_dicts():
+        best, begun = task["good_session_ids"][0], service_model.begun(task.pop("instant"), frozenset(task["session_ids"]))
+        donors[task["family"]].append(Donor(task, begun, service_model.moves.get(best, []), best, chance.get(best) or 0.0))
     chosen = [sorted(family_donors, key=lambda donor: digest(donor.task["task_id"]))[:_DONORS] for _,
               family_donors in sorted(donors.items())]
     literal = said_only(service_model, (donor for family_donors in chosen for donor in family_donors))
@@ -162,26 +160,16 @@ def _service_model(own: VariantTables, service: str) -> ServiceModel:
     views = {name: (family, at, frozenset(ids)) for family, ids, at, name in good.select(columns).iter_rows()}
     acting = frozenset(tool for tool, effect in effects.items() if effect in ACTS)
     well = {name: moves[name] for name in sorted(views) if name in moves}
+    reads = ((session_id, move) for session_id, moves_there in well.items() for move in moves_there
+             if move.arguments and not move.failed and effects.get(move.tool) == "read")
     goals: dict[str, list[SessionGoal]] = defaultdict(list)
     for session_id, asks, slots in own.goals.sort("session_id", "place").select("session_id", "asks", "slots").iter_rows():
         goals[session_id].append(SessionGoal(asks, json.loads(slots)))
     empty = ServiceModel(state, effects, {}, {}, {}, {}, {}, goals, moves)
     model = empty._replace(
         uses=uses_of(acting, well, lambda name: empty.begun(*views[name][1:])), sources=sources_of(own.families["signature"]),
-        reads=_looks(well, effects), routine=_routines(own.families, acting))
+        reads=forms_of(reads), routine=_routines(own.families, acting))
     return model._replace(proven=proofs(model, {name: (view[0], model.begun(*view[1:])) for name, view in views.items()}))
-
-
-def _looks(good: Mapping[str, list[Move]], effects: Mapping[str, str]) -> dict[str, tuple[Form, ...]]:
-    """Forms of the arguments of tools that only look, the most usual first."""
-    given: dict[str, dict[frozenset[str], list[Form]]] = defaultdict(lambda: defaultdict(list))
-    for session_id, moves in good.items():
-        for move in moves:
-            if move.arguments and not move.failed and effects.get(move.tool) == "read":
-                names = frozenset(move.arguments)
-                given[move.tool][names].append(Form(names, move.arguments, session_id))
-    return {tool: tuple(examples[0] for _, examples in sorted(forms.items(), key=lambda item: (-len(item[1]), sorted(item[0]))))
-            for tool, forms in given.items()}
 
 
 def _routines(families: pl.DataFrame, acting: frozenset[str]) -> dict[str, tuple[str, ...]]:
@@ -198,18 +186,16 @@ def _rewarded(made: list[Made], tables: VariantTables, memoize: Memoize) -> tupl
     """Variants with the rubrics that are mined from their sessions, and a decision on each that gives none."""
     if not made:
         return frame(Variant, []), []
-    task_ids = [each.task["task_id"] for each in made]
-    ids = {task_id: digest(f"a session that nobody logged {task_id}")[:32] for task_id in task_ids}
-    turns = frame(Turn, [row for each in made for row in turns_of(
-        ids[each.task["task_id"]], each.task["service"], each.derived.moves)])
+    by_id = {digest(f"a session that nobody logged {each.task['task_id']}")[:32]: each for each in made}
+    turns = frame(Turn, [row for session_id, each in by_id.items()
+                         for row in turns_of(session_id, each.task["service"], each.derived.moves)])
     tasks = tables.tasks.clear().vstack(pl.DataFrame(
-        [each.task | {"good_session_ids": [ids[each.task["task_id"]]]} for each in made],
-        schema=tables.tasks.schema))
-    chances = [{"session_id": ids[each.task["task_id"]], "probability": each.derived.sure, "signals": "[]", "model": ""}
-               for each in made]
-    ends = pl.DataFrame({"session_id": [ids[each.task["task_id"]] for each in made],
-                         "difference": [canonical(each.derived.difference) for each in made]})
-    played = frame(Session, [{"session_id": ids[each.task["task_id"]], "service": each.task["service"]} for each in made])
+        [each.task | {"good_session_ids": [session_id]} for session_id, each in by_id.items()], schema=tables.tasks.schema))
+    chances = [{"session_id": session_id, "probability": each.derived.sure, "signals": "[]", "model": ""}
+               for session_id, each in by_id.items()]
+    differences = [canonical(each.derived.difference) for each in by_id.values()]
+    ends = pl.DataFrame({"session_id": list(by_id), "difference": differences})
+    played = frame(Session, [{"session_id": session_id, "service": each.task["service"]} for session_id, each in by_id.items()])
     all_sessions = pl.concat([tables.sessions, played])
     mined = mine(
         tasks, all_sessions, pl.concat([tables.turns, turns]), pl.concat([tables.outcomes, frame(Outcome, chances)]), ends,
@@ -218,9 +204,9 @@ def _rewarded(made: list[Made], tables: VariantTables, memoize: Memoize) -> tupl
     rubrics = {row["task_id"]: row for row in mined.rubrics.to_dicts()}
     task_of = dict(tables.tasks.explode("good_session_ids").drop_nulls("good_session_ids").select(
         "good_session_ids", "task_id").iter_rows())
-    rows = [_variant(each, ids[each.task["task_id"]], rubrics[each.task["task_id"]], words[each.task["task_id"]], task_of)
-            for each in made if each.task["task_id"] in rubrics]
-    own = pl.col("subject").is_in(list(ids))
+    rows = [_variant(each, session_id, rubrics[each.task["task_id"]], words[each.task["task_id"]], task_of)
+            for session_id, each in by_id.items() if each.task["task_id"] in rubrics]
+    own = pl.col("subject").is_in([each.task["task_id"] for each in made])
     rejected = mined.decisions.filter(own & ~pl.col("kept")).with_columns(stage=pl.lit(STAGE))
     return frame(Variant, rows).sort("task_id"), [Decision(**row) for row in rejected.to_dicts()]
 

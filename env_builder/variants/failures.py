@@ -85,7 +85,7 @@ class WantedCall(NamedTuple):
 
 
 class Derived(NamedTuple):
-    """A session that nobody logged."""
+    """A session that was played, not logged."""
 
     moves: list[Move]
     difference: dict[str, Any]
@@ -107,7 +107,7 @@ def derive(model: ServiceModel, family: str, session_id: str, begun: EpisodeStat
     play = PlayedSession(begun)
     todo = _along(model, play, moves[:until], wanted)
     for move in _later(moves, until, wanted):
-        play.say(move)
+        play.moves.append(move)
     for act in todo:
         _do(model, play, act)
     sure = min((n_right + 1) / (n + 2) for n, n_right in counts.values())
@@ -201,7 +201,7 @@ class Search:
                 play = PlayedSession(self._begun)
                 if play.call(tool, arguments):
                     self.made.append((tool, arguments))
-                    self._answers = self._answers + play.shown()
+                    self._answers = [*self._answers, (tool, play.moves[-1].text)]
                     break
         self._depth -= 1
         return [each for each in self._answers if each[0] == tool]
@@ -228,7 +228,7 @@ def _along(model: ServiceModel, play: PlayedSession, moves: list[Move], wanted: 
     todo = list(wanted)
     for move in moves:
         if move.arguments is None:
-            play.say(move)
+            play.moves.append(move)
         elif move.failed:
             continue
         elif model.effects.get(move.tool) in ACTS:

@@ -1,4 +1,4 @@
-"""Sessions as moves, a session that is played anew, and how good sessions use each tool that writes.
+"""Sessions as moves, a session that is played again, and how good sessions use each tool that writes.
 
 In: turns of the warehouse, signatures of families. Out: moves in order; of a played session, turns of the same layout, so that
 what is learnt from logged sessions is learnt from played ones too; a `ToolUse` a tool, and sources of its arguments.
@@ -18,6 +18,7 @@ import polars as pl
 from env_builder.runtime.answers import failed, parse
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.episode import EpisodeState
+from env_builder.runtime.relevance import leaves
 from warehouse.records import Turn
 
 ACTS = ("write", "outside")
@@ -62,10 +63,6 @@ class PlayedSession:
         self.state = state
         self.moves: list[Move] = []
 
-    def say(self, move: Move) -> None:
-        """Somebody says something."""
-        self.moves.append(move)
-
     def call(self, tool: str, arguments: Arguments, requestor: str | None = None) -> bool:
         """Make a call; what is not answered, or refused, has not been made. Gives whether it was."""
         state = self.state.fork()
@@ -75,10 +72,6 @@ class PlayedSession:
         self.state = state
         self.moves.append(Move("call", result.content, tool, arguments, requestor))
         return True
-
-    def shown(self) -> list[tuple[str, str]]:
-        """(tool, answer) of the calls so far."""
-        return [(move.tool, move.text) for move in self.moves if move.role == "call"]
 
 
 def turns_of(session_id: str, service: str, moves: Iterable[Move]) -> list[dict[str, Any]]:
@@ -160,11 +153,12 @@ def sources_of(signatures: Iterable[str]) -> ArgumentSources:
 
 def uses_of(acting: frozenset[str], good: Mapping[str, list[Move]], begun: Callable[[str], EpisodeState]) -> dict[str, ToolUse]:
     """Find how good sessions use each tool of `acting`. `begun`: session -> its environment at its beginning."""
-    using: dict[str, list[str]] = defaultdict(list)
-    for session_id in sorted(good, key=digest):
-        for tool in sorted({move.tool for move in good[session_id] if move.tool in acting and not move.failed}):
-            using[tool].append(session_id)
-    played_ids = {name for names in using.values() for name in names[:N_SESSIONS]}
+    worked = [(session_id, move) for session_id in sorted(good, key=digest) for move in good[session_id]
+              if move.tool in acting and not move.failed]
+    using: dict[str, dict[str, None]] = defaultdict(dict)
+    for session_id, move in worked:
+        using[move.tool][session_id] = None
+    played_ids = {name for names in using.values() for name in list(names)[:N_SESSIONS]}
     touched: dict[str, list[Touched]] = defaultdict(list)
     for session_id in sorted(played_ids):
         play = PlayedSession(begun(session_id))
@@ -174,7 +168,7 @@ def uses_of(acting: frozenset[str], good: Mapping[str, list[Move]], begun: Calla
                 if not play.call(move.tool, move.arguments):
                     break
                 touched[move.tool].append(touched_by(before, play.state))
-    return {tool: _use(_forms(tool, names, good), touched[tool]) for tool, names in using.items() if touched[tool]}
+    return {tool: _use(forms, touched[tool]) for tool, forms in forms_of(worked).items() if touched[tool]}
 
 
 def touched_by(before: EpisodeState, after: EpisodeState) -> Touched:
@@ -201,14 +195,15 @@ def _fields(old: str | None, new: str | None) -> frozenset[str]:
     return frozenset(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
 
 
-def _forms(tool: str, session_ids: list[str], good: Mapping[str, list[Move]]) -> tuple[Form, ...]:
-    given: dict[frozenset[str], list[tuple[Any, ...]]] = defaultdict(list)
-    for session_id in session_ids:
-        for move in good[session_id]:
-            if move.tool == tool and move.arguments is not None and not move.failed:
-                given[frozenset(move.arguments)].append((move.arguments, session_id))
-    ordered = sorted(given.items(), key=lambda item: (-len(item[1]), sorted(item[0])))
-    return tuple(Form(names, *uses[0]) for names, uses in ordered)
+def forms_of(worked: Iterable[tuple[str, Move]]) -> dict[str, tuple[Form, ...]]:
+    """Tool -> forms of its arguments in these calls (session, move), the most usual first, each with its first example."""
+    given: dict[str, dict[frozenset[str], list[Form]]] = defaultdict(lambda: defaultdict(list))
+    for session_id, move in worked:
+        if move.arguments is not None:
+            names = frozenset(move.arguments)
+            given[move.tool][names].append(Form(names, move.arguments, session_id))
+    return {tool: tuple(examples[0] for _, examples in sorted(forms.items(), key=lambda item: (-len(item[1]), sorted(item[0]))))
+            for tool, forms in given.items()}
 
 
 def _use(forms: tuple[Form, ...], changes: list[Touched]) -> ToolUse:
@@ -220,11 +215,7 @@ def _use(forms: tuple[Form, ...], changes: list[Touched]) -> ToolUse:
 
 def texts_of(value: Any) -> Iterator[str]:
     """Return the single values of a JSON value as texts; names of fields are none."""
-    if isinstance(value, dict | list):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from texts_of(inner)
-    elif isinstance(value, str | int | float) and not isinstance(value, bool):
-        yield text_of(value)
+    return (text_of(one) for one in leaves(value) if isinstance(one, str | int | float) and not isinstance(one, bool))
 
 
 def text_of(value: str | int | float) -> str:

@@ -46,7 +46,6 @@ class Donor(NamedTuple):
     """A task that lends its words and its solution."""
 
     task: Row
-    starts_at: str | None
     begun: EpisodeState
     moves: list[Move]
     session_id: str
@@ -89,8 +88,9 @@ def rebound(
 ) -> Iterator[tuple[Row, Derived | Unbound]]:
     """At most `n` new tasks out of the donors of one family, and why others that were tried are none."""
     made = 0
-    offers = (_offers(model, donor, pool) for donor in donors)
-    for donor, root, other in islice(_in_turn(offers, TRIES * n), TRIES * n):
+    offers = [_offers(model, donor, pool) for donor in donors]
+    in_turn = (offer for _ in range(TRIES * n) for each in offers for offer in islice(each, 1))
+    for donor, root, other in islice(in_turn, TRIES * n):
         if made == n:
             return
         sided = pool.instants[donor.task["split"]]
@@ -109,17 +109,6 @@ def rebound(
             made += 1
         except Unbound as unbound:
             yield task, unbound
-
-
-def _in_turn(offers: Iterator[Iterator[Offer]], n: int) -> Iterator[Offer]:
-    """One offer of each donor, then another one of each, `n` times at most."""
-    kept = []
-    for each in offers:
-        kept.append(each)
-        yield from islice(each, 1)
-    for _ in range(n):
-        for each in kept:
-            yield from islice(each, 1)
 
 
 def _offers(model: ServiceModel, donor: Donor, pool: EntityPool) -> Iterator[Offer]:
@@ -220,7 +209,7 @@ def _played(model: ServiceModel, donor: Donor, there: EpisodeState, moves: list[
     for before, move in zip(old, moves, strict=True):
         if move.arguments is None:
             if move.text:
-                play.say(move)
+                play.moves.append(move)
             continue
         acting = model.effects.get(move.tool) in ACTS
         if not acting and model.effects.get(move.tool) not in ("read", "pure", "constant"):
@@ -251,7 +240,7 @@ class Counterparts:
         self.named: set[str] = set()
         """All values of the documents on this side."""
         self.pool: dict[Name, Name] = {}
-        """Thing -> its counterpart."""
+        """Record -> its counterpart."""
 
     def add(self, kind: str, one: str, other: str, named: frozenset[str]) -> bool:
         """Take in two records, and those of `named` that their documents name. False where one of them is not known."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -56,6 +57,14 @@ def _call(
     return LoggedCall(
         session_id, position, tool, value, canonical(value), content, parsed, failed(content, parsed, flagged), flagged,
         called_at, result_id or turn_id)
+
+
+def calls_by_tool(calls: Iterable[LoggedCall]) -> dict[str, list[LoggedCall]]:
+    """Return the calls of each tool, in order."""
+    by_tool: dict[str, list[LoggedCall]] = defaultdict(list)
+    for call in calls:
+        by_tool[call.tool].append(call)
+    return by_tool
 
 
 MINIMUM_TOOLS = 3

@@ -212,11 +212,11 @@ def _looks(steps: list[LoggedStep], kind: str) -> list[list[str | None]]:
     return [[text for _, text in sorted(looks)] for looks in reads.values()]
 
 
-def _of_class(things: list[list[str | None]]) -> dict[str, list[Any]]:
+def _of_class(records: list[list[str | None]]) -> dict[str, list[Any]]:
     stayed: dict[tuple[str, Any], set[int]] = defaultdict(set)
     changed_later: set[tuple[str, Any]] = set()
     values: dict[str, set[Any]] = defaultdict(set)
-    for number, texts in enumerate(things):
+    for number, texts in enumerate(records):
         for text, following in pairwise(texts):
             document = parsed(text) if text is not None else None
             for place in document.items() if isinstance(document, dict) else ():

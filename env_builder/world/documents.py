@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from env_builder.runtime.answers import parse, parsed
 from env_builder.runtime.tables import Table, rows_in
-from env_builder.world.calls import LoggedCall
+from env_builder.world.calls import LoggedCall, calls_by_tool
 
 SIMILAR = 0.6
 """Jaccard of the always-present fields above which two readers show one class (measured on a prototype)."""
@@ -95,10 +95,7 @@ class Documents(NamedTuple):
 
 def find(calls: list[LoggedCall]) -> Documents:
     """Classes and the tools that speak of them, from one service's calls."""
-    shown: dict[str, list[LoggedCall]] = defaultdict(list)
-    for call in calls:
-        if not call.failed:
-            shown[call.tool].append(call)
+    shown = calls_by_tool(call for call in calls if not call.failed)
     common = _envelope(calls)
     envelopes = {tool: common or _own_envelope(texts) for tool, texts in sorted(shown.items())}
     shows = {tool: texts for tool, texts in sorted(shown.items()) if MOSTLY * len(texts) <= sum(
@@ -273,10 +270,7 @@ Rule = dict[str, Any]
 
 def find_rows(calls: list[LoggedCall]) -> dict[str, Rule]:
     """Tool -> its `rows` rule."""
-    by_tool: dict[str, list[LoggedCall]] = defaultdict(list)
-    for call in calls:
-        if isinstance(call.parsed, list) and not call.failed:
-            by_tool[call.tool].append(call)
+    by_tool = calls_by_tool(call for call in calls if isinstance(call.parsed, list) and not call.failed)
     fields: dict[str, frozenset[str]] = {}
     rules: dict[str, Rule] = {}
     for tool, mine in sorted(by_tool.items(), key=lambda item: (-len(item[1]), item[0])):

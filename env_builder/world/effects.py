@@ -8,7 +8,7 @@ Answers alone tell whether a tool reports or merely confirms: whether they hold 
 question has the same answer, whether the tool takes nothing but prose, whether it goes to an address outside; and whether it
 calculates: the answer is the value of the expression in the one argument (runtime/arithmetic.py).
 
-Sees: what is read again; words. Does not see: a change that nobody reads; what words mean; functions, units. A tool with no
+Sees: what is read again; words. Does not see: a change that no call reads; what words mean; functions, units. A tool with no
 evidence is `unknown`, unless it reports something new and repeats it when called again. A declaration counts where there is no
 evidence.
 """
@@ -25,7 +25,7 @@ from env_builder.runtime.lists import read
 from env_builder.runtime.programs import ACTING
 from env_builder.runtime.relevance import act_names, leaves, listed_in, names
 from env_builder.runtime.texts import FORMATS, arithmetic_value
-from env_builder.world.calls import LoggedCall
+from env_builder.world.calls import LoggedCall, calls_by_tool
 from env_builder.world.documents import Documents
 
 MINIMUM_QUESTIONS = 3
@@ -148,7 +148,7 @@ NEARLY_ALWAYS = 0.8
 MINIMUM_LOOKS = 3
 
 Place = tuple[str, ...]
-"""(scope …, looking tool or class, key): something that can be looked at again."""
+"""(scope …, looking tool or class, key): something that can be read again."""
 
 
 class Effects(NamedTuple):
@@ -200,9 +200,7 @@ def order_of(call: LoggedCall) -> tuple[float, str, int]:
 
 def find(calls: list[LoggedCall], documents: Documents, shared: bool, hints: dict[str, Effect]) -> Effects:
     """Effects of one service's tools. `shared`: looks of all sessions are in one world; `hints`: from declarations."""
-    by_tool: dict[str, list[LoggedCall]] = defaultdict(list)
-    for call in calls:
-        by_tool[call.tool].append(call)
+    by_tool = calls_by_tool(calls)
     tools = frozenset(by_tool)
     tells = frozenset(tool for tool, mine in by_tool.items() if novel(mine))
     sight = Sight(documents, tells)

@@ -39,15 +39,13 @@ def find_faults(calls: Iterable[LoggedCall], effects: Mapping[str, str]) -> froz
     """Event ids of the failures that passed by themselves, and of those of sessions that had run out.
     `effects`: tool -> effect."""
     calls = list(calls)
-    run_out = failures_of(find_expiries(calls))
-    passed: set[str] = set()
-    for _, session in groupby(calls, key=lambda call: call.session_id):
-        passed |= _passed(list(session), effects)
+    sessions = groupby(calls, key=lambda call: call.session_id)
+    passed = {event_id for _, session in sessions for event_id in _passed(session, effects)}
     failures = [call for call in calls if call.failed]
     moulds = Counter(map(mould, failures))
     passing = Counter(mould(call) for call in failures if call.event_id in passed)
     faults = {message for message, n in passing.items() if n >= MINIMUM_SEEN and 2 * n > moulds[message]}
-    return frozenset({*passed, *run_out} | {call.event_id for call in failures if mould(call) in faults})
+    return failures_of(find_expiries(calls)) | passed | {call.event_id for call in failures if mould(call) in faults}
 
 
 def without(turns: pl.DataFrame, effects: pl.DataFrame) -> pl.DataFrame:
@@ -59,7 +57,7 @@ def without(turns: pl.DataFrame, effects: pl.DataFrame) -> pl.DataFrame:
     return turns.filter(~pl.coalesce("result_id", "turn_id").is_in(turn_ids)) if turn_ids else turns
 
 
-def _passed(session: list[LoggedCall], effects: Mapping[str, str]) -> set[str]:
+def _passed(session: Iterable[LoggedCall], effects: Mapping[str, str]) -> set[str]:
     waiting: dict[tuple[str, str], list[LoggedCall]] = {}
     passed: set[str] = set()
     for call in session:
@@ -204,6 +202,6 @@ def _run_out(session: list[LoggedCall], renewing: str, moulds: set[str]) -> Iter
             yield call
 
 
-def failures_of(expiries: Iterable[Expiry]) -> Mapping[str, str]:
-    """Event id of every such failure -> the tool that renews."""
-    return {call.event_id: one.renewing for one in expiries for call in one.failures}
+def failures_of(expiries: Iterable[Expiry]) -> frozenset[str]:
+    """Event ids of all such failures."""
+    return frozenset(call.event_id for one in expiries for call in one.failures)

@@ -71,9 +71,7 @@ def find(
         if step.shown:
             texts[step.shown[0]].append(step.shown[2])
     styles = {kind: style for kind, mine in texts.items() if (style := style_of(mine)) is not None}
-    by_link = samples_of(steps, links, shared, documents, relation)
-    for place, samples in _fed(steps, links, feeds, documents).items():
-        by_link[place] = samples
+    by_link = samples_of(steps, links, shared, documents, relation) | _fed(steps, links, feeds, documents)
     for (tool, link), samples in sorted(by_link.items()):
         alone = not shared or link[0] in feeds
         learnt = _learnt(samples, link, classes, styles[link[0]], alone) if link[0] in styles else []

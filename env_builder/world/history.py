@@ -32,7 +32,7 @@ from warehouse.records import Decision
 def unexplained(
     steps: list[LoggedStep], also: dict[str, list[Consequence]], documents: Documents, relation: Mapping[str, Mapping[str, str]]
 ) -> dict[tuple[str, Link], frozenset[str]]:
-    """(tool, link) -> fields of the records so named that its acts were seen to change, nobody knows how; in a shared world."""
+    """(tool, link) -> fields of the records so named that its acts were seen to change in an unknown way; in a shared world."""
     keys = {step.shown[:2] for step in steps if step.shown}
     tools_by_link: dict[tuple[str, Link], frozenset[str]] = {}
     for (tool, link), samples in samples_of(steps, links_of(steps, keys, documents), True, documents, relation).items():

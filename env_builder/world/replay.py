@@ -175,10 +175,7 @@ def _before(
     if name not in last:
         return None
     text, since = last[name]
-    touched = any(
-        matters(programs[act.tool]["relation"].get(name[0]), act.names, documents.words(*name))
-        for act in state.write_calls[since:])
-    return None if touched else text
+    return None if _touching(name, since, state, programs, documents) else text
 
 
 def _cause(
@@ -189,11 +186,14 @@ def _cause(
     name, text = shown[:2], shown[2]
     if name not in last or last[name][0] == text:
         return None
-    since = last[name][1]
-    able = [
-        acts[since + offset] for offset, act in enumerate(state.write_calls[since:])
-        if matters(programs[act.tool]["relation"].get(name[0]), act.names, documents.words(*name))]
-    return able[0] if len(able) == 1 else None
+    able = _touching(name, last[name][1], state, programs, documents)
+    return acts[able[0]] if len(able) == 1 else None
+
+
+def _touching(name: Name, since: int, state: EpisodeState, programs: Programs, documents: Documents) -> list[int]:
+    """Return the numbers of the write calls, from `since` on, that may have changed the record."""
+    return [number for number, act in enumerate(state.write_calls[since:], since)
+            if matters(programs[act.tool]["relation"].get(name[0]), act.names, documents.words(*name))]
 
 
 def _showing(calls: list[LoggedCall], documented: DocumentTool, documents: Documents) -> list[dict[str, Any]]:

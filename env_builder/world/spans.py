@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from functools import cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from env_builder.runtime.answers import parsed
 from env_builder.world.documents import STYLES
@@ -56,15 +56,12 @@ class Drift:
                     outcomes[direction, pair.kind, pair.field, value].append((pair.gap_s, changed))
         self._few = few
         self._outcomes = outcomes
-        self._limit = cache(self._limit_of)
+        self._limit = cache(lambda place: carried(sorted(outcomes.get(place, ()))))
 
     def limit_s(self, direction: str, kind: str, field: str, value: Any) -> float:
         """Seconds beyond a look for which the value may be taken to hold; infinite where it was never seen to change."""
         exact = (direction, kind, field, flat(value)) if (kind, field) in self._few else (direction, kind, field)
         return self._limit(exact if len(self._outcomes.get(exact, ())) >= MINIMUM_PAIRS else (direction, kind, field))
-
-    def _limit_of(self, place: tuple[Any, ...]) -> float:
-        return carried(sorted(self._outcomes.get(place, ())))
 
 
 def flat(value: Any) -> Any:
@@ -150,6 +147,7 @@ class FieldSpan(NamedTuple):
     derivation: Derivation
 
 
+Span = TypeVar("Span", DocumentSpan, FieldSpan)
 Event = DocumentRead | Touch
 Stretch = tuple[datetime | None, datetime | None]
 """Since, until; None: ever, for ever."""
@@ -174,15 +172,16 @@ def pairs(kind: str, events: list[Event], document: bool) -> Iterator[Pair]:
 
 def spans(kind: str, events: list[Event], drift: Drift, document: bool = True) -> list[DocumentSpan]:
     """Spans of one record from its reads and what touched it, in order of time."""
-    by_field = {field: _merged(_field_spans(kind, field, field_events, drift))
-                for field, field_events in _by_field(events, document).items()}
+    by_field = {
+        field: _merged(_field_spans(kind, field, field_events, drift), lambda span: (span.value, span.derivation))
+        for field, field_events in _by_field(events, document).items()}
     looks = [event for event in events if isinstance(event, DocumentRead)]
     if not looks:  # without a clock nothing is known of when
         return []
     cuts = sorted({cut for kept in by_field.values() for one in kept for cut in (one.since, one.until) if cut is not None})
     stretches = list(pairwise([None, *cuts, None]))
     texts = _Texts(looks, document)
-    document_spans: list[DocumentSpan] = []
+    document_spans = []
     for (since, until), *values in zip(stretches, *(along(kept, stretches) for kept in by_field.values()), strict=True):
         if all(value is not None for value in values):
             fields_there = {field: value for field, value in zip(by_field, values, strict=True) if value is not None}
@@ -190,13 +189,9 @@ def spans(kind: str, events: list[Event], drift: Drift, document: bool = True) -
             derivation: Derivation = next((label for label in ("carried", "implied") if label in derivations), "seen")
             nearest = texts.nearest(since)
             fields = {name: one.value for name, one in fields_there.items() if one.value != ABSENT}
-            span = DocumentSpan(texts.of(fields, nearest), since, until, derivation, nearest.at, nearest.event_id)
-            last = document_spans[-1] if document_spans else None
-            if last and (last.until, last.text, last.derivation) == (since, span.text, span.derivation):
-                document_spans[-1] = document_spans[-1]._replace(until=until)
-            else:
-                document_spans.append(span)
-    return document_spans
+            document_spans.append(
+                DocumentSpan(texts.of(fields, nearest), since, until, derivation, nearest.at, nearest.event_id))
+    return _merged(document_spans, lambda span: (span.text, span.derivation))
 
 
 FieldEvent = tuple[datetime, Any, Any] | Touch
@@ -268,12 +263,12 @@ def _field_spans(kind: str, field: str, field_events: list[FieldEvent], drift: D
                 yield FieldSpan(since, after[0], after[1], "implied")
 
 
-def _merged(intervals: Iterator[FieldSpan]) -> list[FieldSpan]:
-    merged: list[FieldSpan] = []
-    for one in intervals:
-        last = merged[-1] if merged else None
-        if last and (last.until, last.value, last.derivation) == (one.since, one.value, one.derivation):
-            merged[-1] = last._replace(until=one.until)
+def _merged(spans_in_order: Iterable[Span], content: Callable[[Span], Any]) -> list[Span]:
+    """Return the spans, with those that follow each other with the same content as one."""
+    merged: list[Span] = []
+    for one in spans_in_order:
+        if merged and (merged[-1].until, content(merged[-1])) == (one.since, content(one)):
+            merged[-1] = merged[-1]._replace(until=one.until)
         else:
             merged.append(one)
     return merged

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from env_builder.exports.selection import Selection
-from env_builder.exports.steps import steps
 from pipelines.building.datasets import datasets, source_of
 from pipelines.building.export import Wanted, export
 from pipelines.building.sessions import sessions
 from pipelines.ingestion.ingest import ingest
 from pipelines.settings import Settings
+from tests.step_tables import all_steps
 from warehouse.errors import InputError, Missing, TraceroomError
 from warehouse.lock import writing
 from warehouse.records import Leakage, Task, frame, frame_schema
@@ -73,7 +73,7 @@ def test_how_answers_were_drawn_goes_from_the_log_to_the_table_of_steps(tmp_path
         sessions(store, settings)
         [session] = store.table("core.sessions").to_dicts()
         store.replace("mart.tasks", frame(Task, [task_of(session["service"], session["session_id"])]))
-        rows = steps(source_of(store, session["service"], "room", tmp_path))
+        rows = all_steps(source_of(store, session["service"], "room", tmp_path))
     assert rows["role"].to_list() == ["user", "assistant", "tool", "assistant"]
     assert rows["sampling"].to_list() == [None, '{"seed":3,"temperature":0.5}', None, '{"temperature":0.0}']
     assert rows["prompt_token_ids"].to_list() == [None, [1, 2, 3], None, [1, 2, 3]]

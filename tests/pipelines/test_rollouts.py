@@ -19,8 +19,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from env_builder import image
-from env_builder.exports import steps as table_of
-from env_builder.exports.steps import read
 from env_builder.runtime import Environment
 from env_builder.runtime.trajectory import OWN, journal
 from pipelines import playing
@@ -35,6 +33,7 @@ from tests.command_line import ROOT, environ
 from tests.endpoint import chatting
 from tests.pipelines.conftest import Traceroom
 from tests.rooms import OPEN, TASK, write_rewards, write_room
+from tests.step_tables import all_steps, read_steps
 from warehouse.errors import Busy, InputError, Missing, Unavailable
 
 PACING = """
@@ -109,7 +108,7 @@ def test_the_oracle_earns_everything_and_the_same_command_adds_nothing(
     bands = [json.loads(line) for line in (out / "difficulty.jsonl").read_text().splitlines()]
     assert len(bands) == n_tasks and {row["difficulty_band"] for row in bands} == {"mostly"}
     assert in_band(out, "oracle", "rarely", [row["task_id"] for row in bands]) == []
-    steps = read(out / "datasets")
+    steps = read_steps(out / "datasets")
     assert steps.filter(kind="result")["tier"].null_count() == 0 and steps.filter(kind="result")["state_hash"].null_count() == 0
     assert steps["episode_id"].n_unique() == 2 * n_tasks and steps["label_source"].unique().to_list() == ["rubric"]
     lines = sum(len(path.read_text().splitlines()) for path in (out / "datasets").glob("sft.*.jsonl"))
@@ -172,7 +171,7 @@ def test_a_model_plays_over_its_endpoint(room: Path, tmp_path: Path) -> None:
         endpoint.failures = [500, 429]
         played(Job(str(room), None, f"openai:m-1@{endpoint.url}", temperature=0.5), tmp_path / "model", group=3)
         assert {asked["temperature"] for asked in endpoint.asked} == {0.5}
-        table = table_of.steps(datasets.source_of(tmp_path / "model", room))
+        table = all_steps(datasets.source_of(tmp_path / "model", room))
         assert set(table.filter("loss_mask")["sampling"]) == {'{"temperature":0.5}'}
     (told,) = results((row["extra"][OWN] for row in trajectories(tmp_path / "model")), 3)
     assert (told["mean_reward"], told["pass^3"], told["episodes"]) == (1.0, 1.0, 3)
@@ -184,7 +183,7 @@ def test_a_model_plays_over_its_endpoint(room: Path, tmp_path: Path) -> None:
         assert refused["extra"] == {"is_error": True, "refused": True, "arguments": "no json"}
     datasets.write(tmp_path / "model", room)
     assert not (tmp_path / "model" / "datasets" / "sft.train.jsonl").read_text()  # a call without an object as its arguments
-    steps = read(tmp_path / "model" / "datasets")
+    steps = read_steps(tmp_path / "model" / "datasets")
     assert steps.filter(role="assistant", kind="call")["policy_id"].unique().to_list() == ["m-1"]
 
 

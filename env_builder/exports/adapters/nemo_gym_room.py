@@ -3,7 +3,7 @@
 `/seed_session` begins the task that a row names (`verifier_metadata.task_id`); an agent such as `simple_agent` posts the
 arguments of a call to the tool's route and gets the answer as text. It stops at words without a call: `/verify` says these last
 words to the user and grades. To be answered by the user before that, the model calls the tool that speaks. Without a session
-the calls in the response are made anew. The reward is 0 where nobody can say (`scored`).
+the calls in the response are made again. The reward is 0 if it is unknown (`scored`).
 """
 
 from __future__ import annotations

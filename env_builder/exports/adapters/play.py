@@ -149,8 +149,8 @@ class KitEpisode:
     @property
     def ended(self) -> str | None:
         """None while it runs, then "terminated" or "truncated"."""
-        ended: str | None = self._environment.ended
-        return ended or ("truncated" if self.n_refused > self._kit.by_id[self.task_id]["limits"]["steps"] else None)
+        too_many = self.n_refused > self._kit.by_id[self.task_id]["limits"]["steps"]
+        return self._environment.ended or ("truncated" if too_many else None)
 
     def play(self, steps: Iterable[Row]) -> KitEpisode:
         """Make known steps, {"tool", "arguments"} | {"say"}, and finish."""
@@ -164,8 +164,7 @@ class KitEpisode:
 
     def reward(self, mode: str = "eval", ask: Ask | None = None) -> float | None:
         """Return the reward so far, in [0, 1] (mode "train": [-1, 1]); None if it is unknown."""
-        reward: float | None = self._graded(mode, ask).reward
-        return reward
+        return self._graded(mode, ask).reward
 
     def findings(self, mode: str = "eval", ask: Ask | None = None) -> list[Row]:
         """Return each check's result: check_id, kind, role, weight, passed (None: unknown), description, evidence."""

@@ -15,8 +15,9 @@ import inspect
 import json
 import re
 from collections.abc import Callable
+from keyword import iskeyword
 from pathlib import Path
-from types import NoneType
+from types import GenericAlias, NoneType
 from typing import Any, Literal, Union
 
 from . import play
@@ -102,17 +103,9 @@ def _free(name: str, taken: Any) -> str:
     """Return a name that is valid for a parameter and for a docstring's reader, and not taken."""
     name = "".join(sign if f"a{sign}".isidentifier() and re.fullmatch(r"\w", sign) else "_" for sign in name)
     name = name if name.isidentifier() and not name.startswith("_") else f"p{name}"
-    while name in taken or name in ("self", "return") or not _may_be_a_name(name):
+    while name in taken or name in ("self", "return") or iskeyword(name):
         name += "_"
     return name
-
-
-def _may_be_a_name(name: str) -> bool:
-    try:
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY)
-    except ValueError:
-        return False
-    return True
 
 
 def _type(schema: Any) -> Any:
@@ -129,7 +122,7 @@ def _type(schema: Any) -> Any:
     if isinstance(kind, list):
         return Union[tuple(_type(schema | {"type": each}) for each in kind)] if kind else Any  # noqa: UP007
     if kind == "array":
-        return list[_type(schema["items"])] if isinstance(schema.get("items"), dict) else list  # type: ignore[misc]
+        return GenericAlias(list, (_type(schema["items"]),)) if isinstance(schema.get("items"), dict) else list
     return dict if kind == "object" else _SCALARS.get(str(kind), Any)
 
 

@@ -5,6 +5,7 @@ Agents reach this server alone: anyone who can read the package's folder can rea
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import sys
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from openenv.core.env_server.types import ConcurrencyConfig
 
 HERE = Path(__file__).resolve().parent.parent
 sys.path.append(str(HERE))  # `play` is in the package's folder, under any name of the package
-import play  # type: ignore[import-not-found] # noqa: E402
+play = importlib.import_module("play")
 
 from .session import OpenEnvObservation, create_app  # noqa: E402
 
@@ -38,7 +39,7 @@ class LocalEpisode:
         return OpenEnvObservation(content=content, is_error=is_error, ended=self._episode.ended)
 
     async def say(self, text: str) -> OpenEnvObservation:
-        """Say something to the user."""
+        """Send a message to the user."""
         return OpenEnvObservation(content=self._episode.say(text), ended=self._episode.ended)
 
     async def finish(self) -> OpenEnvObservation:
@@ -48,8 +49,7 @@ class LocalEpisode:
 
     async def reward(self) -> float | None:
         """Return the grader's reward."""
-        reward: float | None = self._episode.reward()
-        return reward
+        return self._episode.reward()
 
     def close(self) -> None:
         """Do nothing: no process waits for it."""

@@ -41,7 +41,7 @@ class HostedEpisode(Protocol):
         """Call a tool; an unknown tool is an error that the agent sees."""
 
     async def say(self, text: str) -> OpenEnvObservation:
-        """Say something to the user."""
+        """Send a message to the user."""
 
     async def finish(self) -> OpenEnvObservation:
         """End the episode."""
@@ -98,7 +98,7 @@ class OpenEnvSession(Environment[Any, Any, Any]):
         return OpenEnvObservation(messages=episode.messages, tools=episode.tools)
 
     async def step_async(self, action: OpenEnvAction, timeout_s: float | None = None, **others: Any) -> OpenEnvObservation:
-        """Do one thing; an episode that has not begun begins."""
+        """Take one step; an episode that has not begun begins."""
         episode = await self.current_episode()
         ended_before = self._state.ended is not None
         if action.type == "list_tools":

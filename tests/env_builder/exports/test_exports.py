@@ -11,6 +11,7 @@ import pytest
 
 from env_builder.exports import DatasetSource, export, of_tables, registered, steps, write_leakage
 from env_builder.exports.steps import COLUMNS
+from tests.step_tables import all_steps, read_steps
 from warehouse.errors import Missing
 from warehouse.records import SPLITS, Outcome, Task, Tool, Turn, frame, frame_schema
 
@@ -70,7 +71,7 @@ def shuffled(source: DatasetSource) -> DatasetSource:
 def test_trajectories_hold_one_row_a_step(tmp_path: Path, source: DatasetSource) -> None:
     exported = export("trajectories", tmp_path / "made", source)
     assert exported.paths == sorted(steps.file(tmp_path / "made", side) for side in SPLITS)
-    rows = steps.read(tmp_path / "made")
+    rows = read_steps(tmp_path / "made")
     assert rows.schema == pl.Schema(COLUMNS)
     assert sorted(rows["episode_id"].unique()) == ["a", "b", "c", "d", "e", "f"]
     of_a = rows.filter(pl.col("episode_id") == "a")
@@ -87,7 +88,7 @@ def test_trajectories_hold_one_row_a_step(tmp_path: Path, source: DatasetSource)
 
 def test_a_session_that_ends_in_a_call_without_answer_is_truncated(tmp_path: Path, source: DatasetSource) -> None:
     export("trajectories", tmp_path, source)
-    rows = steps.read(tmp_path).filter(pl.col("episode_id") == "d")
+    rows = read_steps(tmp_path).filter(pl.col("episode_id") == "d")
     assert rows["truncated"].to_list() == [False, True]
     assert rows["terminated"].to_list() == [False, False]
     assert rows["reward"].to_list() == [0.0, None], "no label, no reward"
@@ -95,7 +96,7 @@ def test_a_session_that_ends_in_a_call_without_answer_is_truncated(tmp_path: Pat
 
 def test_a_grade_wins_over_the_outcome_and_says_so(tmp_path: Path, source: DatasetSource) -> None:
     grades = pl.DataFrame({"session_id": ["a", "c"], "reward": [1.0, 0.0]})
-    rows = steps.steps(source._replace(grades=grades))
+    rows = all_steps(source._replace(grades=grades))
     ends = {row["episode_id"]: row for row in rows.filter("terminated").to_dicts()}
     assert (ends["a"]["reward"], ends["a"]["label_source"], ends["a"]["label_prob"]) == (1.0, "rubric", 0.9)
     assert (ends["c"]["reward"], ends["c"]["label_source"]) == (0.0, "rubric")
@@ -148,5 +149,5 @@ def test_leakage_is_written_as_sorted_json(tmp_path: Path) -> None:
 def test_tables_of_nothing_give_whole_files(tmp_path: Path, source: DatasetSource) -> None:
     bare = source._replace(tasks=source.tasks.clear(), turns=source.turns.clear(), outcomes=source.outcomes.clear())
     export("trajectories", tmp_path, bare)
-    assert steps.read(tmp_path).schema == pl.Schema(COLUMNS)
+    assert read_steps(tmp_path).schema == pl.Schema(COLUMNS)
     assert [path.read_text() for path in export("sft", tmp_path, bare).paths] == ["", "", ""]

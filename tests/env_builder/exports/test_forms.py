@@ -12,6 +12,7 @@ import pytest
 from env_builder.exports import DatasetSource, export, of_tables, steps, write
 from env_builder.exports import steps as table
 from env_builder.exports.selection import Selection, select
+from tests.step_tables import all_steps, read_steps
 from warehouse.errors import InputError
 
 
@@ -97,7 +98,7 @@ def test_transitions_are_discounted_and_padded(tmp_path: Path, shop: DatasetSour
     infos = good["infos"].struct.unnest()
     assert infos["return_to_go"].to_list() == [0.225, 0.45, 0.9, 0, 0, 0]
     assert infos["padded"].to_list() == [False, False, False, False, True, True]
-    assert steps.steps(shop._replace(discount=0.5)).filter(episode_id="good")["return_to_go"].to_list() == [
+    assert all_steps(shop._replace(discount=0.5)).filter(episode_id="good")["return_to_go"].to_list() == [
         0.1125, 0.225, 0.225, 0.45, 0.45, 0.9]
 
 
@@ -124,7 +125,7 @@ def test_marks_stand_on_the_steps_that_they_are_of(shop: DatasetSource) -> None:
          "behaviour_logprobs": [-0.5, 0.0]},
     ], schema={name: table.MARKS[name] for name in (
         "turn_id", "tier", "state_hash", "completion_token_ids", "behaviour_logprobs")})
-    own = steps.steps(shop._replace(marks=marks)).filter(episode_id="good")
+    own = all_steps(shop._replace(marks=marks)).filter(episode_id="good")
     assert own["completion_token_ids"].to_list() == [None, [5, 6], None, None, None, None]
     assert own["behaviour_logprobs"].to_list() == [None, [-0.5, 0.0], None, None, None, None]
     assert own["tier"].to_list() == [None, None, "recorded", None, None, None]
@@ -133,13 +134,13 @@ def test_marks_stand_on_the_steps_that_they_are_of(shop: DatasetSource) -> None:
 
 
 def test_small_batches_give_the_same_rows(tmp_path: Path, shop: DatasetSource, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = steps.steps(shop)
+    whole = all_steps(shop)
     monkeypatch.setattr(table, "TURNS_AT_ONCE", 3)
-    assert len(list(steps.batches(shop))) > 3 and steps.steps(shop).equals(whole)
+    assert len(list(steps.batches(shop))) > 3 and all_steps(shop).equals(whole)
     shop.turns.lazy().collect().reverse().write_parquet(tmp_path / "turns.parquet")
     lazy = shop._replace(turns=pl.scan_parquet(tmp_path / "turns.parquet"))
     export("trajectories", tmp_path / "made", lazy)
-    assert steps.read(tmp_path / "made").equals(whole)
+    assert read_steps(tmp_path / "made").equals(whole)
 
 
 def test_the_card_names_what_is_there_and_counts_what_was_left(tmp_path: Path, shop: DatasetSource) -> None:
