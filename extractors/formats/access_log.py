@@ -13,9 +13,8 @@ import polars as pl
 
 from extractors.formats.application import PayloadReader, read_payloads
 from extractors.formats.application_fields import NOT_CAPTURED
-from extractors.formats.format import Block, Emit, Format, Head
+from extractors.formats.format import Block, Emit, Format, Head, sample
 from extractors.formats.line_shapes import fields_of
-from extractors.formats.samples import sample
 from extractors.formats.values import json_text, query
 
 _LOSSY = orjson.dumps([NOT_CAPTURED]).decode()

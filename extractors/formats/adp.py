@@ -8,10 +8,8 @@ call without an answer. Rewards of single steps are outcomes. Does not see: time
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
-from extractors.formats.format import Emit, Format, Head, LogRecord
-from extractors.formats.samples import sample
+from extractors.formats.format import Emit, Format, Head, LogRecords, sample
 from extractors.formats.transcript import Transcript, written
 from extractors.formats.values import list_under, object_of
 
@@ -26,7 +24,7 @@ def claims(head: Head) -> bool:
         isinstance(each, dict) and "class_" in each for each in content)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """One trajectory a record."""
     for record in records:
         value = record.value

@@ -6,13 +6,11 @@ on in the answer. Sees times that the wrapper states; the API states none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from extractors.formats.exchange import Exchanges, exchange_of, finish, sides
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecords, Row, sample
 from extractors.formats.provider_parts import anthropic_parts
-from extractors.formats.samples import sample
 from extractors.formats.sampling import sampling, tokens
 from extractors.formats.streams import anthropic_message, is_anthropic, stream_events
 
@@ -24,7 +22,7 @@ def claims(head: Head) -> bool:
         for request, response in map(sides, head.objects))
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """Read the new parts of each exchange."""
     exchanges = Exchanges(emit, anthropic_parts)
     for record in records:

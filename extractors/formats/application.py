@@ -10,14 +10,13 @@ Does not see: bodies that nobody logged; a request's begin where a log states ne
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from extractors import templates
 from extractors.formats import line_shapes
 from extractors.formats.application_fields import Stated, access_columns, object_columns, stated_in, text_object
 from extractors.formats.envelope import known_service
-from extractors.formats.format import Emit, LogRecord, Row
+from extractors.formats.format import Emit, LogRecord, LogRecords, Row
 from extractors.formats.instants import Yearless, earlier, microseconds
 from extractors.formats.line_shapes import SyslogLine, fields_of, syslog_of
 from extractors.formats.values import json_text, object_in
@@ -197,7 +196,7 @@ class PayloadReader:
         self._texts.append((row, content if message is None else message, facts))
 
 
-def read_payloads(records: Iterable[LogRecord], emit: Emit) -> None:
+def read_payloads(records: LogRecords, emit: Emit) -> None:
     """Read every record's value as a payload of its own: the `read` of formats without an envelope."""
     reader = PayloadReader(emit)
     for record in records:

@@ -8,12 +8,10 @@ Does not see: token ids, log probabilities and sums over the trajectory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 from extractors.formats.sampling import drawn, sampling, tokens
 from extractors.formats.tool_list import declare_all
 from extractors.formats.transcript import Transcript, nameless
@@ -25,7 +23,7 @@ def claims(head: Head) -> bool:
     return head.layout in ("lines", "document") and str(head.first.get("schema_version")).startswith("ATIF-")
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """One trajectory a record."""
     for record in records:
         if not list_under(record.value, "steps"):

@@ -13,17 +13,16 @@ line without a known parent goes on where the file stands, unless it is a prompt
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from extractors.formats.chat import SPOKEN
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.provider_parts import anthropic_parts
-from extractors.formats.samples import sample
 from extractors.formats.sampling import tokens
 from extractors.formats.values import word_of
 
@@ -40,7 +39,7 @@ def claims(head: Head) -> bool:
         or (each.get("type") == "file-history-snapshot" and "messageId" in each) for each in head.objects)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """Read the conversations of one transcript."""
     lines: list[TranscriptLine] = []
     ids_of_lines: set[tuple[str | None, str]] = set()

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable
 from typing import Any
 
 import orjson
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 
 _SESSION = ("sessionid", "conversationid", "threadid", "chatid")
 _IDENTITY = ("userid", "authid", "enduserid", "partitionkey")
@@ -31,7 +29,7 @@ def claims(head: Head) -> bool:
         isinstance(first.get(name), str) for name in ("specversion", "type", "source"))
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """One business event each; the second delivery of one is a reject."""
     delivered: set[tuple[str, str]] = set()
     links: set[tuple[str, str]] = set()

@@ -11,7 +11,6 @@ Does not see: outputs that Codex itself cut off, encrypted reasoning.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +18,10 @@ import orjson
 
 from extractors.formats.chat import SPOKEN, message_part
 from extractors.formats.exchange import is_answer
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.otlp_span import loaded
 from extractors.formats.provider_parts import responses_parts
-from extractors.formats.samples import sample
 from extractors.formats.sampling import sampling, tokens
 from extractors.formats.values import object_of, word_of
 
@@ -50,7 +48,7 @@ def claims(head: Head) -> bool:
     return old or any(str(each.get("type")) in _TYPES and isinstance(each.get("payload"), dict) for each in head.objects)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """Read the conversation of one rollout."""
     reader = _RolloutReader(emit)
     for record in records:

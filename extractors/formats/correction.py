@@ -10,14 +10,12 @@ Does not see: whether the subject exists; the build does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import orjson
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 
 NAME = "correction"
 VERSION = "traceroom-correction/1"
@@ -33,7 +31,7 @@ def claims(head: Head) -> bool:
     return head.layout in ("lines", "document") and str(head.first.get("format", "")).startswith(_FAMILY)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """One event a line; a line that is no whole correction is rejected, with what it lacks first."""
     for record in records:
         value = record.value if isinstance(record.value, dict) else {}

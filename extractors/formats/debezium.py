@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import partial
@@ -22,9 +22,8 @@ from typing import Any, Literal
 import msgspec
 import orjson
 
-from extractors.formats.format import Block, Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Block, Emit, Format, Head, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 from extractors.formats.values import object_in, object_of
 
 _OPERATIONS = {"c": "create", "u": "update", "d": "delete", "r": "snapshot"}
@@ -47,7 +46,7 @@ def claims(head: Head) -> bool:
             "connector" in source or "table" in source or "collection" in source)))
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """One change a record."""
     service = emit.envelope.service({})
     for record in records:

@@ -6,11 +6,8 @@ stays among the arguments. Does not see: which rows make one case; sessions are 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 from extractors.formats.values import json_text
 
 _EVENTS = ("eventtype", "eventname", "event", "activity", "conceptname", "action", "operation")
@@ -29,7 +26,7 @@ def claims(head: Head) -> bool:
         row.get(event) and microseconds(row.get(time)) is not None for row in head.objects)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """One event a row."""
     for record in records:
         value = record.value if isinstance(record.value, dict) else {}

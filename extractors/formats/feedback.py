@@ -17,9 +17,8 @@ from typing import Any
 
 import orjson
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 
 _LISTS = ("feedback", "feedbacks", "ratings", "scores", "responses", "results", "data", "items", "rows")
 _OTHERS = frozenset((
@@ -38,7 +37,7 @@ def claims(head: Head) -> bool:
     return head.layout in ("lines", "document", "table") and _OTHERS.isdisjoint(first) and speaks(first)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """Read an event for each answer of a row."""
     for record in records:
         rows = list(_rows(record.value))

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Any, Literal
 
 import orjson
@@ -35,6 +36,9 @@ class LogRecord:
     """Of a line or a document of JSON: the value. Of a row: its fields by name. Of a line of text: the line as str, without its
     end; of a text read as a whole: all of it. Of an archive: its members' bytes by name. Of a database: the rows of each table,
     as objects. Of XML: the whole document as bytes."""
+
+
+LogRecords = Iterable[LogRecord]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +158,10 @@ class Format:
     name: str
     claims: Callable[[Head], bool]
     """Whether a file that begins so is of this format; sees content only, never the file's name."""
-    read: Callable[[Iterable[LogRecord], Emit], None]
+    read: Callable[[LogRecords, Emit], None]
     """Turns the records of one file into events; keeps what it must remember between records in local variables."""
     sample: Callable[[], bytes]
-    """A small file in this format, to test that it is recognised, and by no other (ours lie in
-    `extractors.formats.samples`)."""
+    """A small file in this format, to test that it is recognised, and by no other."""
     read_block: Callable[[Block, Emit], None] | None = None
     """The same as `read` for lines of JSON or text, many at once: for formats that come in gigabytes."""
     whole: bool = False
@@ -171,6 +174,11 @@ class Format:
     goes on with follows what came before; answers: one file lists the answers, another what was asked."""
     rank: int = field(default=50)
     """Formats are asked in order of rank, then name: a stricter test first."""
+
+
+def sample(name: str) -> Callable[[], bytes]:
+    """Return a function that reads one of our samples: small files with invented content in the folder `samples`."""
+    return lambda: files("extractors.formats").joinpath("samples", name).read_bytes()
 
 
 _SCHEMA = frame_schema(Event)

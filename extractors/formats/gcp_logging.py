@@ -7,12 +7,9 @@ Does not see: BigQuery's export, which renames the fields.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from extractors.formats.application import PayloadContext, PayloadReader
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 from extractors.formats.values import object_of
 
 _PAYLOADS = ("textPayload", "jsonPayload", "protoPayload", "httpRequest")
@@ -27,7 +24,7 @@ def claims(head: Head) -> bool:
         ("resource" in first or any(name in first for name in _PAYLOADS))
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """One entry a record."""
     reader = PayloadReader(emit)
     exported: set[tuple[str, str, str]] = set()

@@ -7,16 +7,14 @@ say (named in `lossy` by type and hash), and thought signatures.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import orjson
 
 from extractors.formats.chat import message_part
 from extractors.formats.exchange import Exchanges, exchange_of, finish, sides
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecords, Row, sample
 from extractors.formats.provider_parts import gemini_parts
-from extractors.formats.samples import sample
 from extractors.formats.sampling import drawn, sampling, snake_case, tokens
 from extractors.formats.streams import stream_events
 from extractors.formats.values import as_list, object_of, objects_in
@@ -35,7 +33,7 @@ def _is_exchange(request: Row, response: Any) -> bool:
     return asks or (isinstance(contents, str) and bool(answered))
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """Read the new parts of each exchange."""
     exchanges = Exchanges(emit, parts)
     for record in records:

@@ -9,15 +9,13 @@ which request, what a body said that the browser had dropped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 from extractors.formats.values import body, first_of, merged, query
 
 _SESSION = ("x-session-id", "x-conversation-id", "session-id", "x-thread-id", "mcp-session-id")
@@ -36,7 +34,7 @@ def claims(head: Head) -> bool:
     return head.layout in ("lines", "document") and isinstance(log, dict) and isinstance(log.get("entries"), list)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """Every entry of each archive (mostly one a file)."""
     for record in records:
         log = record.value.get("log") if isinstance(record.value, dict) else None

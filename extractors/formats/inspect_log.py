@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,9 +18,8 @@ import orjson
 
 from extractors.formats.chat import parts, thought_part
 from extractors.formats.conversation import milliseconds
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 from extractors.formats.sampling import laid, of_completion, sampling, tokens
 from extractors.formats.tool_list import declare_all
 from extractors.formats.transcript import Transcript, nameless
@@ -42,7 +41,7 @@ def claims(head: Head) -> bool:
     return head.layout in ("lines", "document") and {"version", "status", "eval"} <= head.first.keys()
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """Read the samples of a log."""
     for record in records:
         value = record.value

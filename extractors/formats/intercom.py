@@ -8,15 +8,14 @@ Does not see: tools that a bot used, what a picture shows. An assumed resolution
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.markup import plain
-from extractors.formats.samples import sample
 from extractors.formats.values import object_of
 
 _PEOPLE = ("user", "lead", "contact", "visitor")
@@ -30,7 +29,7 @@ def claims(head: Head) -> bool:
         isinstance(first.get(name), dict) for name in ("conversation_parts", "conversation_rating", "source"))
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """All conversations of each record."""
     for record in records:
         conversations = list(_conversations(record.value))

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from extractors.formats.application import read_payloads
 from extractors.formats.application_fields import stated_in
-from extractors.formats.format import Format, Head, Row
+from extractors.formats.format import Format, Head, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 
 _OTHERS = frozenset((
     "messages", "resourceSpans", "resourceLogs", "resource_spans", "resource_logs", "jsonrpc", "span_id", "spanId", "sessionId",

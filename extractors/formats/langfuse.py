@@ -9,16 +9,15 @@ Does not see: media, prices, prompt versions; what a download leaves out for its
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from extractors.formats.envelope import known_service
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.langfuse_scores import score
 from extractors.formats.model_payloads import loaded
 from extractors.formats.platform_spans import PlatformDialect, PlatformSpan, alias, into_trace, link, read_spans, span_of, texts
-from extractors.formats.samples import sample
 from extractors.formats.sampling import of_completion, sampling
 from extractors.formats.values import object_of, written
 
@@ -52,7 +51,7 @@ def _is_trace(value: Any) -> bool:
         "bookmarked" in value or "observations" in value or "htmlPath" in value)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """All observations of the file first, since files are not ordered; then each conversation in the order of time."""
     links: set[tuple[str, str]] = set()
     read_spans(records, emit, lambda record: _spans(record, record.value, emit, links), "no_observation",

@@ -7,11 +7,8 @@ Does not see: scores of dataset runs (they are on no session) and corrections.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 from extractors.formats.values import first_of, objects_of, written
 
 _KINDS = ("NUMERIC", "BOOLEAN", "CATEGORICAL", "TEXT", "CORRECTION")
@@ -25,7 +22,7 @@ def claims(head: Head) -> bool:
     return stated in _KINDS and not {"trace_id", "traceId", "session_id"}.isdisjoint(first)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """One score a record, or a page of them."""
     for record in records:
         with emit.guarded(record):

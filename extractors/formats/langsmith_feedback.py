@@ -7,13 +7,10 @@ Does not see: to which trace a run belongs where the record does not state it (t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from extractors.formats.format import Emit, Format, Head, LogRecord
+from extractors.formats.format import Emit, Format, Head, LogRecords, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.model_payloads import loaded
 from extractors.formats.platform_spans import alias
-from extractors.formats.samples import sample
 from extractors.formats.values import first_of, object_of, written
 
 
@@ -22,7 +19,7 @@ def claims(head: Head) -> bool:
     return {"run_id", "key", "score"} <= head.first.keys() and not {"feedback_source", "trace_id"}.isdisjoint(head.first)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """One answer a record."""
     for record in records:
         value = record.value if isinstance(record.value, dict) else {}

@@ -9,14 +9,13 @@ Does not see: SQL exports that renamed columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.model_payloads import loaded
 from extractors.formats.platform_spans import PlatformDialect, PlatformSpan, alias, span_of, tell_all
-from extractors.formats.samples import sample
 from extractors.formats.sampling import of_completion, parameters_of, sampling, tokens
 from extractors.formats.values import first_of, object_of, text_of, written
 
@@ -56,7 +55,7 @@ def _rows(value: Any) -> Iterator[Row]:
         yield value
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """All spans of the file first, since files are not ordered; then each conversation in the order of time."""
     spans: list[PlatformSpan] = []
     given: list[tuple[LogRecord, Row, Row]] = []

@@ -12,7 +12,7 @@ says something else) is named in `lossy`; without any text, the structured conte
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +20,8 @@ import orjson
 
 from extractors.formats.chat import call_part, text
 from extractors.formats.conversation import milliseconds
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.otlp_span import loaded
-from extractors.formats.samples import sample
 from extractors.formats.tool_list import declare_all
 from extractors.formats.values import object_of
 
@@ -45,7 +44,7 @@ def claims(head: Head) -> bool:
     return head.layout == "text" and any('"jsonrpc"' in line and next(messages(line), None) is not None for line in head.text)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """All messages of a file, in order."""
     log = _McpReader(emit)
     for record in records:

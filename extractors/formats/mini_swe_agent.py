@@ -9,13 +9,11 @@ responses. Does not see: what the configuration says.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Any
 
 from extractors.formats.chat import parts
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 from extractors.formats.sampling import of_completion, sampling, tokens
 from extractors.formats.transcript import Transcript
 from extractors.formats.values import list_under, object_of
@@ -40,7 +38,7 @@ def _is_bare(document: Any) -> bool:
     return sum(isinstance(each, str) and _BLOCK.search(each) is not None for each in answers) * 2 > max(len(answers), 1)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """One run a record."""
     for record in records:
         value = {"messages": record.value} if isinstance(record.value, list) else record.value

@@ -8,16 +8,14 @@ Does not see: expectations as feedback (they become log events), metadata beyond
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import orjson
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.model_payloads import loaded
 from extractors.formats.platform_spans import Kind, PlatformDialect, PlatformSpan, alias, into_trace, read_spans, span_of, texts
-from extractors.formats.samples import sample
 from extractors.formats.sampling import of_completion, parameters_of, sampling, tokens
 from extractors.formats.values import object_of, objects_in, written
 
@@ -48,7 +46,7 @@ def _parts(value: Any) -> tuple[Row, list[Any]] | None:
     return (value, spans) if is_trace and "trace_metadata" in value and isinstance(spans, list) else None
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """All traces of the file, then each conversation in the order of time."""
     read_spans(records, emit, lambda record: _trace(record, emit), "no_trace",
                "the record is no trace with info and spans; leave it out or export it again")

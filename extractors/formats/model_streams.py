@@ -6,7 +6,6 @@ another file says its id is of (`trace:` and the id), and its parts say that the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -15,10 +14,9 @@ from extractors.formats import streams
 from extractors.formats.chat import emit_parts
 from extractors.formats.chat import parts as chat_parts
 from extractors.formats.exchange import finish
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.provider_parts import anthropic_parts, responses_parts
-from extractors.formats.samples import sample
 from extractors.formats.sampling import of_completion, of_items, sampling, tokens
 
 _FIELDS = ("data:", "event:", "id:", "retry:", ":")
@@ -32,7 +30,7 @@ def claims(head: Head) -> bool:
     return streams.is_chat(events) or streams.is_anthropic(events) or streams.is_responses(events)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """Read the answers of each stream."""
     for record in records:
         events = streams.stream_events(record.value)

@@ -13,10 +13,9 @@ from typing import Any
 
 import orjson
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.markup import elements, first_names, number_in
-from extractors.formats.samples import sample
 
 _TABLES = {"event", "object", "event_object", "event_map_type", "object_map_type"}
 _SECTIONS = ("object-types", "event-types", "objects", "events")
@@ -67,7 +66,7 @@ def claims(head: Head) -> bool:
         head.first.keys() >= {"objectTypes", "eventTypes", "events"} or "ocel:events" in head.first)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """One log a record."""
     for record in records:
         before, value = (len(emit.events), len(emit.rejects)), record.value

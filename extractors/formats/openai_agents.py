@@ -8,12 +8,9 @@ are kept), declared tools (the SDK logs their names).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.platform_spans import PlatformDialect, PlatformSpan, alias, link, span_of, tell_all, texts
-from extractors.formats.samples import sample
 from extractors.formats.sampling import of_completion, of_items, sampling, tokens
 from extractors.formats.values import object_of, objects_of, written
 
@@ -29,7 +26,7 @@ def claims(head: Head) -> bool:
     return any(each.get("object") in ("trace", "trace.span") for each in objects_of(head.first))
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """All traces and spans of the file first; then each conversation in the order of time."""
     spans: list[tuple[LogRecord, Row]] = []
     traces: dict[str, tuple[LogRecord, Row]] = {}

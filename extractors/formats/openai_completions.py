@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -20,8 +19,7 @@ import orjson
 from extractors.formats.chat import SPOKEN, parts
 from extractors.formats.envelope import SESSION
 from extractors.formats.exchange import opening, prints_of, times
-from extractors.formats.format import Block, Emit, Format, Head, LogRecord, Row
-from extractors.formats.samples import sample
+from extractors.formats.format import Block, Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.sampling import laid, of_completion, sampling, tokens
 from extractors.formats.tool_list import declare_all
 from extractors.formats.values import object_of
@@ -48,7 +46,7 @@ def claims(head: Head) -> bool:
     return answered and isinstance(request.get("messages"), list)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """Read the new parts of each completion."""
     log = _CompletionLog(emit)
     for record in records:

@@ -6,14 +6,12 @@ neither its conversation nor times: the session is named by its record, where th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from extractors.formats.chat import emit_parts
-from extractors.formats.format import Emit, Format, Head, LogRecord
+from extractors.formats.format import Emit, Format, Head, LogRecords, sample
 from extractors.formats.openai_sessions import session_fields, session_name
 from extractors.formats.provider_parts import responses_parts
-from extractors.formats.samples import sample
 
 _ENDS = ("message", "function_call", "function_call_output", "reasoning")
 
@@ -30,7 +28,7 @@ def _is_page(value: Any) -> bool:
             each["type"] in _ENDS for each in items)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """One session a list; a page that goes on after the one before is of the same."""
     session_id, after, position = "", None, 0
     for record in records:

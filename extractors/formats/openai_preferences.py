@@ -6,13 +6,11 @@ not taken (`lossy` says so), and the preference as feedback. Also read under the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from extractors.formats.chat import emit_parts, parts
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecords, Row, sample
 from extractors.formats.openai_sessions import session_fields, session_name
-from extractors.formats.samples import sample
 from extractors.formats.tool_list import declare_all
 
 _PREFERRED = ("preferred_output", "preferred_completion")
@@ -26,7 +24,7 @@ def claims(head: Head) -> bool:
         _key(first, _OTHER) is not None
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """One session a record, with both answers."""
     for record in records:
         value = record.value if isinstance(record.value, dict) else {}

@@ -8,14 +8,12 @@ object of a stream. Does not see what the server keeps to itself: encrypted reas
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from extractors.formats.exchange import Exchanges, exchange_of, finish, sides
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.provider_parts import responses_parts
-from extractors.formats.samples import sample
 from extractors.formats.sampling import of_items, sampling, tokens
 from extractors.formats.streams import is_responses, response_object, stream_events
 from extractors.formats.values import as_list, word_of
@@ -45,7 +43,7 @@ def claims(head: Head) -> bool:
     return head.layout in ("lines", "document") and any(_response(each)[1] is not None for each in head.objects)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """Read the new parts of each exchange."""
     reader = _ResponseReader(emit)
     for record in records:

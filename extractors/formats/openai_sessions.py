@@ -5,13 +5,11 @@ A line without a session id is a session of its own, named by its record (`~` an
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from extractors.formats.chat import SPOKEN, parts
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 from extractors.formats.tool_list import declare_all
 
 _LOOK_AT = 5
@@ -26,7 +24,7 @@ def claims(head: Head) -> bool:
         sum(isinstance(each, dict) and "role" in each for each in start) * 2 > len(start) for start in starts)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """One session a record."""
     for record in records:
         value = record.value

@@ -9,15 +9,13 @@ file holds says that its input was not captured. Does not see pages that the ser
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Any
 
 from extractors.formats.chat import emit_parts, parts
 from extractors.formats.exchange import finish
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.openai_sessions import session_fields, session_name
-from extractors.formats.samples import sample
 from extractors.formats.sampling import of_completion, sampling, tokens
 
 _OF_COMPLETION = re.compile(r"(?P<completion>.+)-(?P<place>\d+)\Z")
@@ -46,7 +44,7 @@ def _data(value: Any) -> list[Any]:
     return data if isinstance(data, list) else []
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """Answers of each session in order of time, and the messages of each page."""
     answers: list[tuple[int, LogRecord, str, Row]] = []
     positions: dict[str, int] = {}

@@ -10,14 +10,12 @@ which the events do not hold.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Any
 
 import orjson
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 from extractors.formats.tool_list import declare_all
 from extractors.formats.transcript import Transcript, nameless, tell_events
 from extractors.formats.values import as_list, object_of
@@ -40,7 +38,7 @@ def _is_event(value: Row) -> bool:
         str(value.get("kind")).endswith("Event") or value.get("kind") in ("UserRejectObservation", "Condensation"))
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """All records of a file are one conversation, and so is each folder of an archive; a file of one event names none."""
     every = list(records)
     first = every[0].value if every else None

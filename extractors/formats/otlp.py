@@ -9,18 +9,17 @@ mean; spans and records of anything else are kept as log events.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
 
 from extractors.formats.conversation import Generation
-from extractors.formats.format import Block, Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Block, Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.history import Histories, PromptHistory, Shortened
 from extractors.formats.instants import microseconds
 from extractors.formats.otlp_parts import CHOICE, DETAILS, MESSAGES, body_of, choice_parts, input_message_parts
 from extractors.formats.otlp_span import TraceSpan, hex_id, loaded, otlp_span, plain, raw_attributes
-from extractors.formats.samples import sample
 from extractors.formats.span_dialects import GENAI, SpanReading, judgement, read_span
 from extractors.formats.span_gathering import SpanGatherer
 from extractors.formats.values import list_under, written
@@ -52,7 +51,7 @@ def read_block(block: Block, emit: Emit) -> None:
     read(records(), emit, shortened)
 
 
-def read(records: Iterable[LogRecord], emit: Emit, shortened: Shortened | None = None) -> None:
+def read(records: LogRecords, emit: Emit, shortened: Shortened | None = None) -> None:
     """All spans of the file first, since files are not ordered; then each conversation in the order of time."""
     gathering = SpanGatherer(emit, shortened=shortened)
     value_of = plain if shortened is None else shortened.value_of

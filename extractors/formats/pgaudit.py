@@ -14,7 +14,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -24,9 +24,8 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 
 _AUDIT = "AUDIT: "
 _CLASSES = r"(?:READ|WRITE|FUNCTION|ROLE|DDL|MISC|MISC_SET)"
@@ -48,7 +47,7 @@ def claims(head: Head) -> bool:
         isinstance(each.get("message"), str) and _ENTRY.match(each["message"]) for each in head.objects)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """One event a statement, or a row that it changed."""
     log = _AuditLog(emit)
     for entry in _entries(records, emit):
@@ -65,7 +64,7 @@ class _AuditEntry:
     """Time, process, session, transaction and message, as far as the log's format states them; empty until a text is whole."""
 
 
-def _entries(records: Iterable[LogRecord], emit: Emit) -> Iterator[_AuditEntry]:
+def _entries(records: LogRecords, emit: Emit) -> Iterator[_AuditEntry]:
     waiting: _AuditEntry | None = None
     for record in records:
         if isinstance(record.value, dict):

@@ -23,7 +23,7 @@ from extractors.formats import model_payloads as payloads
 from extractors.formats.chat import message_part
 from extractors.formats.conversation import NOT_CAPTURED, Execution, Generation, marks, milliseconds, tell
 from extractors.formats.envelope import at
-from extractors.formats.format import Emit, LogRecord, Row
+from extractors.formats.format import Emit, LogRecord, LogRecords, Row
 from extractors.formats.history import Histories, Print, PromptHistory, is_telling, n_known, print_of
 from extractors.formats.instants import microseconds
 from extractors.formats.sampling import counts, joined
@@ -252,7 +252,7 @@ def side_by_side(models: Iterable[ModelSpan]) -> list[ModelThread]:
     return sorted(threads, key=lambda each: -len(each.prints))
 
 
-def read_spans(records: Iterable[LogRecord], emit: Emit, spans_of: Callable[[LogRecord], Iterable[PlatformSpan]], reason: str,
+def read_spans(records: LogRecords, emit: Emit, spans_of: Callable[[LogRecord], Iterable[PlatformSpan]], reason: str,
                detail: str, links: set[Key] | None = None) -> None:
     """Tell the spans of all records, since files are not ordered; a record that gives nothing becomes a reject."""
     spans: list[PlatformSpan] = []

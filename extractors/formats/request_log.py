@@ -7,8 +7,7 @@ log are log lines. `application` reads both.
 from __future__ import annotations
 
 from extractors.formats.application import read_payloads
-from extractors.formats.format import Format, Head
-from extractors.formats.samples import sample
+from extractors.formats.format import Format, Head, sample
 
 
 def claims(head: Head) -> bool:

@@ -8,14 +8,13 @@ Does not see: pages, campaigns and devices (`context`, named in `lossy`), wareho
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 from extractors.formats.values import object_of, stated_text
 
 _TYPES = frozenset({"track", "page", "screen", "identify", "group", "alias"})
@@ -31,7 +30,7 @@ def claims(head: Head) -> bool:
         any(name in first for name in _CLOCKS) or "event" in first)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """One business event a call."""
     ids_of_messages: set[str] = set()
     people: dict[str, set[str]] = {}

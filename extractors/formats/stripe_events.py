@@ -8,14 +8,13 @@ Does not see: what the money was for, beyond the metadata.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 from extractors.formats.values import object_of, objects_in, stated_text
 
 _GIVEN = (None, "succeeded", "pending", "requires_action")
@@ -26,7 +25,7 @@ def claims(head: Head) -> bool:
     return head.layout in ("lines", "document") and next(_events(head.first), None) is not None
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """Events as they come, then what they say together."""
     log = _StripeLog(emit)
     for record in records:

@@ -8,12 +8,9 @@ Does not see: times, there are none; what a step's `query` repeats; the state of
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from extractors.formats.chat import parts
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecords, Row, sample
 from extractors.formats.otlp_span import loaded
-from extractors.formats.samples import sample
 from extractors.formats.sampling import sampling
 from extractors.formats.transcript import Transcript
 from extractors.formats.values import object_of
@@ -24,7 +21,7 @@ def claims(head: Head) -> bool:
     return head.layout in ("lines", "document") and {"trajectory", "history", "info"} <= head.first.keys()
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """One run a record."""
     for record in records:
         value = record.value

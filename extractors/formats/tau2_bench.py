@@ -8,12 +8,10 @@ Does not see: ticks of voice runs, the instruction of the user's simulator, crit
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 from extractors.formats.sampling import sampling, tokens
 from extractors.formats.tool_list import declare_all
 from extractors.formats.transcript import Transcript, greeting, tell_message
@@ -31,7 +29,7 @@ def _is_simulation(value: Row) -> bool:
     return {"task_id", "termination_reason", "messages"} <= value.keys()
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """Read the simulations of a record."""
     for record in records:
         value = record.value

@@ -7,10 +7,7 @@ are no behaviour; further tool calls of a message, which these agents drop.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from extractors.formats.format import Emit, Format, Head, LogRecord
-from extractors.formats.samples import sample
+from extractors.formats.format import Emit, Format, Head, LogRecords, sample
 from extractors.formats.transcript import Transcript, tell_message
 from extractors.formats.values import object_of
 
@@ -20,7 +17,7 @@ def claims(head: Head) -> bool:
     return head.layout in ("lines", "document") and {"task_id", "reward", "traj"} <= head.first.keys()
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """One run a record."""
     for record in records:
         value = record.value

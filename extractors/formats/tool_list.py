@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
-from extractors.formats.samples import sample
+from extractors.formats.format import Emit, Format, Head, LogRecords, Row, sample
 
 _SCHEMAS = ("parameters", "inputSchema", "input_schema")
 
@@ -20,7 +18,7 @@ def claims(head: Head) -> bool:
         each is not tool or any(key in tool for key in _SCHEMAS)) for each in tools)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """Read the tools of each record (one document is one record)."""
     for record in records:
         tools = tools_of(record.value)

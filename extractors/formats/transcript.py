@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from extractors.formats.chat import SPOKEN, call_part, message_part, parts, text, thought_part
-from extractors.formats.format import Emit, LogRecord, Row
+from extractors.formats.format import Emit, LogRecord, LogRecords, Row
 from extractors.formats.sampling import laid
 
 _MARKERS = re.compile(r"###[A-Z][A-Z-]*###\s*")
@@ -89,7 +89,7 @@ class Transcript:
         return self.add({**part, "lossy": [*(fields.get("lossy") or ()), *lossy] or None}, **fields)
 
 
-def tell_events(records: Iterable[LogRecord], emit: Emit, tell: Callable[[Transcript, Any], None]) -> None:
+def tell_events(records: LogRecords, emit: Emit, tell: Callable[[Transcript, Any], None]) -> None:
     """Tell a file of events, whose records are one conversation; a file of one event alone does not name it."""
     every = list(records)
     if not every:

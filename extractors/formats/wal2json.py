@@ -8,14 +8,12 @@ Does not see: columns that did not change and were stored apart (they are not in
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import orjson
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 
 _OPERATIONS = {"insert": "create", "update": "update", "delete": "delete", "I": "create", "U": "update", "D": "delete"}
 _FRAMES = {"B": "begin", "C": "commit"}
@@ -33,7 +31,7 @@ def claims(head: Head) -> bool:
         name in first for name in ("xid", "lsn", "timestamp", "columns", "identity", "schema"))
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """One event a changed row."""
     log = _WalReader(emit)
     for record in records:

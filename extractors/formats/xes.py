@@ -8,16 +8,14 @@ Does not see: that an event which two cases share is one; classifiers; defaults 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 from xml.etree.ElementTree import Element
 
 import orjson
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.markup import elements, first_names, number_in
-from extractors.formats.samples import sample
 
 _TYPES = ("string", "date", "int", "float", "boolean", "id", "list", "container")
 _DEEP = 50
@@ -32,7 +30,7 @@ def claims(head: Head) -> bool:
     return names[:1] == ["log"] and len(names) > 1 and names[1] in _OWN and not {"events", "objects"} & set(names)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """One document a record."""
     for record in records:
         if not isinstance(record.value, bytes):

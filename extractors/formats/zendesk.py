@@ -8,15 +8,14 @@ Session: `external_id`, else a field that names one, else the ticket's id. Does 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.markup import plain
-from extractors.formats.samples import sample
 from extractors.formats.values import written
 
 _TELLING = frozenset({"requester_id", "satisfaction_rating", "via", "submitter_id", "assignee_id", "custom_fields"})
@@ -29,7 +28,7 @@ def claims(head: Head) -> bool:
     return head.layout in ("lines", "document") and "id" in first and "status" in first and len(_TELLING & first.keys()) >= 2
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """All tickets of each record."""
     for record in records:
         tickets = list(_tickets(record.value))
