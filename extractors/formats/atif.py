@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
+from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.sampling import drawn, sampling, tokens
 from extractors.formats.tool_list import declare_all
@@ -23,14 +23,12 @@ def claims(head: Head) -> bool:
     return head.layout in ("lines", "document") and str(head.first.get("schema_version")).startswith("ATIF-")
 
 
-def read(records: LogRecords, emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """One trajectory a record."""
-    for record in records:
-        if not list_under(record.value, "steps"):
-            emit.reject(record, "no_steps", "the record holds no list of steps; leave it out or repair it")
-            continue
-        with emit.guarded(record):
-            _trajectory(record, record.value, emit, "", None)
+    if not list_under(record.value, "steps"):
+        raise RejectedRecord("no_steps", "the record holds no list of steps; leave it out or repair it")
+    _trajectory(record, record.value, emit, "", None)
 
 
 def _trajectory(record: LogRecord, value: Row, emit: Emit, place: str, parent: str | None) -> None:

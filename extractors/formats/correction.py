@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from extractors.formats.format import Emit, Format, Head, LogRecords, Row, sample
+from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
 
 NAME = "correction"
@@ -31,19 +31,18 @@ def claims(head: Head) -> bool:
     return head.layout in ("lines", "document") and str(head.first.get("format", "")).startswith(_FAMILY)
 
 
-def read(records: LogRecords, emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """One event a line; a line that is no whole correction is rejected, with what it lacks first."""
-    for record in records:
-        value = record.value if isinstance(record.value, dict) else {}
-        problem = wrong_with(value)
-        if problem is not None:
-            emit.reject(record, "malformed_correction", f"{problem}; repair the line, or correct it anew")
-            continue
-        subject = value["subject"]
-        emit.event(
-            record, "correction", happened_at=microseconds(value["at"]), tool=subject["kind"], call_id=subject["id"],
-            session_id=subject["id"] if subject["kind"] == "outcome" else None, name=value["by"].strip(),
-            content=value["why"].strip(), value=orjson.dumps(value["value"], option=orjson.OPT_SORT_KEYS).decode())
+    value = record.value if isinstance(record.value, dict) else {}
+    problem = wrong_with(value)
+    if problem is not None:
+        raise RejectedRecord("malformed_correction", f"{problem}; repair the line, or correct it anew")
+    subject = value["subject"]
+    emit.event(
+        record, "correction", happened_at=microseconds(value["at"]), tool=subject["kind"], call_id=subject["id"],
+        session_id=subject["id"] if subject["kind"] == "outcome" else None, name=value["by"].strip(),
+        content=value["why"].strip(), value=orjson.dumps(value["value"], option=orjson.OPT_SORT_KEYS).decode())
 
 
 def wrong_with(line: Row) -> str | None:

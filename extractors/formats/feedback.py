@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
+from extractors.formats.format import Emit, Format, Head, LogRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
 
 _LISTS = ("feedback", "feedbacks", "ratings", "scores", "responses", "results", "data", "items", "rows")
@@ -37,15 +37,15 @@ def claims(head: Head) -> bool:
     return head.layout in ("lines", "document", "table") and _OTHERS.isdisjoint(first) and speaks(first)
 
 
-def read(records: LogRecords, emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """Read an event for each answer of a row."""
-    for record in records:
-        rows = list(_rows(record.value))
-        if not rows:
-            emit.reject(record, "incomplete_feedback", "the record is no row with names; repair or drop it")
-        for row in rows:
-            with emit.guarded(record):
-                _answers(record, row, emit)
+    rows = list(_rows(record.value))
+    if not rows:
+        emit.reject(record, "incomplete_feedback", "the record is no row with names; repair or drop it")
+    for row in rows:
+        with emit.guarded(record):
+            _answers(record, row, emit)
 
 
 def _answers(record: LogRecord, row: Row, emit: Emit) -> None:

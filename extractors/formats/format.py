@@ -76,6 +76,10 @@ class Head:
         return self.objects[0] if self.objects else {}
 
 
+class RejectedRecord(ValueError):
+    """Rejects the record that `Emit.guarded` reads: a reason and a detail, as `Emit.reject` takes them."""
+
+
 class Emit:
     """Collects what a format finds in one file.
 
@@ -128,15 +132,16 @@ class Emit:
 
     @contextmanager
     def guarded(self, *records: LogRecord) -> Iterator[None]:
-        """Reject the records as a whole, and take back what the block emitted, where their shape is none that it knows."""
+        """Reject the records as a whole, and take back what the block emitted, where the block does not know their shape."""
         n_before = len(self.events)
         try:
             yield
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             del self.events[n_before:]
+            reason, detail = error.args if isinstance(error, RejectedRecord) else (
+                "malformed_record", f"the record is not shaped as its format says ({type(error).__name__}: {error}); repair it")
             for record in records:
-                self.reject(record, "malformed_record",
-                            f"the record is not shaped as its format says ({type(error).__name__}: {error}); repair it")
+                self.reject(record, reason, detail)
 
     def declare(self, tool: str, description: str | None, schema: Any, annotations: Any = None,
                 service: str | None = None) -> None:
@@ -174,6 +179,17 @@ class Format:
     goes on with follows what came before; answers: one file lists the answers, another what was asked."""
     rank: int = field(default=50)
     """Formats are asked in order of rank, then name: a stricter test first."""
+
+
+def each_record(read_record: Callable[[LogRecord, Emit], None]) -> Callable[[LogRecords, Emit], None]:
+    """Return the `read` of a format whose records are read one by one, each guarded."""
+
+    def read(records: LogRecords, emit: Emit) -> None:
+        for record in records:
+            with emit.guarded(record):
+                read_record(record, emit)
+
+    return read
 
 
 def sample(name: str) -> Callable[[], bytes]:

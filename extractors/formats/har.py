@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
+from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.values import body, first_of, merged, query
 
@@ -34,17 +34,16 @@ def claims(head: Head) -> bool:
     return head.layout in ("lines", "document") and isinstance(log, dict) and isinstance(log.get("entries"), list)
 
 
-def read(records: LogRecords, emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """Every entry of each archive (mostly one a file)."""
-    for record in records:
-        log = record.value.get("log") if isinstance(record.value, dict) else None
-        entries = log.get("entries") if isinstance(log, dict) else None
-        if not isinstance(entries, list) or not entries:
-            emit.reject(record, "no_entries", "the record holds no `log.entries`; leave it out or export it again")
-            continue
-        for number, entry in enumerate(entries):
-            with emit.guarded(record):
-                _entry(record, number, entry, emit)
+    log = record.value.get("log") if isinstance(record.value, dict) else None
+    entries = log.get("entries") if isinstance(log, dict) else None
+    if not isinstance(entries, list) or not entries:
+        raise RejectedRecord("no_entries", "the record holds no `log.entries`; leave it out or export it again")
+    for number, entry in enumerate(entries):
+        with emit.guarded(record):
+            _entry(record, number, entry, emit)
 
 
 def _entry(record: LogRecord, number: int, entry: Row, emit: Emit) -> None:

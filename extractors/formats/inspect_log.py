@@ -18,7 +18,7 @@ import orjson
 
 from extractors.formats.chat import parts, thought_part
 from extractors.formats.conversation import milliseconds
-from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
+from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.sampling import laid, of_completion, sampling, tokens
 from extractors.formats.tool_list import declare_all
@@ -41,20 +41,18 @@ def claims(head: Head) -> bool:
     return head.layout in ("lines", "document") and {"version", "status", "eval"} <= head.first.keys()
 
 
-def read(records: LogRecords, emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """Read the samples of a log."""
-    for record in records:
-        value = record.value
-        is_archive = isinstance(value, dict) and any(isinstance(each, bytes) for each in value.values())
-        damaged: list[str] = []
-        log = _unpacked(value, damaged) if is_archive else value
-        for name in damaged:
-            emit.reject(record, "damaged_member", f"{name} in the archive is no JSON; copy the log again")
-        if not isinstance(log, dict) or not isinstance(log.get("eval"), dict):
-            emit.reject(record, "no_evaluation", "the record does not say what was evaluated; copy the log again")
-            continue
-        with emit.guarded(record):
-            _log(record, log, emit)
+    value = record.value
+    is_archive = isinstance(value, dict) and any(isinstance(each, bytes) for each in value.values())
+    damaged: list[str] = []
+    log = _unpacked(value, damaged) if is_archive else value
+    for name in damaged:
+        emit.reject(record, "damaged_member", f"{name} in the archive is no JSON; copy the log again")
+    if not isinstance(log, dict) or not isinstance(log.get("eval"), dict):
+        raise RejectedRecord("no_evaluation", "the record does not say what was evaluated; copy the log again")
+    _log(record, log, emit)
 
 
 def _log(record: LogRecord, log: Row, emit: Emit) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
+from extractors.formats.format import Emit, Format, Head, LogRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.markup import plain
 from extractors.formats.values import object_of
@@ -29,15 +29,15 @@ def claims(head: Head) -> bool:
         isinstance(first.get(name), dict) for name in ("conversation_parts", "conversation_rating", "source"))
 
 
-def read(records: LogRecords, emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """All conversations of each record."""
-    for record in records:
-        conversations = list(_conversations(record.value))
-        if not conversations:
-            emit.reject(record, "no_conversation", "the record holds no conversation; leave it out or export it again")
-        for conversation in conversations:
-            with emit.guarded(record):
-                _IntercomConversation(record, conversation, emit).tell()
+    conversations = list(_conversations(record.value))
+    if not conversations:
+        emit.reject(record, "no_conversation", "the record holds no conversation; leave it out or export it again")
+    for conversation in conversations:
+        with emit.guarded(record):
+            _IntercomConversation(record, conversation, emit).tell()
 
 
 def _conversations(value: Any) -> Iterator[Row]:

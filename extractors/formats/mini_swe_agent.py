@@ -12,7 +12,7 @@ import re
 from typing import Any
 
 from extractors.formats.chat import parts
-from extractors.formats.format import Emit, Format, Head, LogRecords, Row, sample
+from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.sampling import of_completion, sampling, tokens
 from extractors.formats.transcript import Transcript
@@ -38,21 +38,19 @@ def _is_bare(document: Any) -> bool:
     return sum(isinstance(each, str) and _BLOCK.search(each) is not None for each in answers) * 2 > max(len(answers), 1)
 
 
-def read(records: LogRecords, emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """One run a record."""
-    for record in records:
-        value = {"messages": record.value} if isinstance(record.value, list) else record.value
-        if not list_under(value, "messages"):
-            emit.reject(record, "no_messages", "the record holds no list of messages; leave it out or repair it")
-            continue
-        with emit.guarded(record):
-            transcript = Transcript.of(emit, record, value, emit.envelope.service(value))
-            waiting, info = 0, object_of(value.get("info"))
-            drawn = sampling(object_of(object_of(info.get("config")).get("model")))
-            for message in value["messages"]:
-                waiting = _message(transcript, message, waiting, drawn)
-            transcript.outcome("exit_status", info.get("exit_status"))
-            transcript.outcome("submission", info.get("submission") or None)
+    value = {"messages": record.value} if isinstance(record.value, list) else record.value
+    if not list_under(value, "messages"):
+        raise RejectedRecord("no_messages", "the record holds no list of messages; leave it out or repair it")
+    transcript = Transcript.of(emit, record, value, emit.envelope.service(value))
+    waiting, info = 0, object_of(value.get("info"))
+    drawn = sampling(object_of(object_of(info.get("config")).get("model")))
+    for message in value["messages"]:
+        waiting = _message(transcript, message, waiting, drawn)
+    transcript.outcome("exit_status", info.get("exit_status"))
+    transcript.outcome("submission", info.get("submission") or None)
 
 
 def _message(transcript: Transcript, message: Row, waiting: int, drawn: Row) -> int:

@@ -14,7 +14,7 @@ from extractors.formats import streams
 from extractors.formats.chat import emit_parts
 from extractors.formats.chat import parts as chat_parts
 from extractors.formats.exchange import finish
-from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
+from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.provider_parts import anthropic_parts, responses_parts
 from extractors.formats.sampling import of_completion, of_items, sampling, tokens
@@ -30,16 +30,14 @@ def claims(head: Head) -> bool:
     return streams.is_chat(events) or streams.is_anthropic(events) or streams.is_responses(events)
 
 
-def read(records: LogRecords, emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """Read the answers of each stream."""
-    for record in records:
-        events = streams.stream_events(record.value)
-        if not events:
-            emit.reject(record, "no_events", "the text holds no server-sent events with data; leave it out or repair it")
-            continue
-        with emit.guarded(record):
-            for number, each in enumerate(streams.answers(events)):
-                _answer(record, number, each, emit)
+    events = streams.stream_events(record.value)
+    if not events:
+        raise RejectedRecord("no_events", "the text holds no server-sent events with data; leave it out or repair it")
+    for number, each in enumerate(streams.answers(events)):
+        _answer(record, number, each, emit)
 
 
 def _answer(record: LogRecord, number: int, events: list[Row], emit: Emit) -> None:

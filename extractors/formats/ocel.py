@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
+from extractors.formats.format import Emit, Format, Head, LogRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.markup import elements, first_names, number_in
 
@@ -66,22 +66,21 @@ def claims(head: Head) -> bool:
         head.first.keys() >= {"objectTypes", "eventTypes", "events"} or "ocel:events" in head.first)
 
 
-def read(records: LogRecords, emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """One log a record."""
-    for record in records:
-        before, value = (len(emit.events), len(emit.rejects)), record.value
-        with emit.guarded(record):
-            if isinstance(value, bytes):
-                log = of_xml(value)
-            elif not isinstance(value, dict):
-                raise TypeError("the record is no log")
-            elif "event_map_type" in value:
-                log = of_database(value)
-            else:
-                log = of_first_version(value) if "ocel:events" in value else of_document(value)
-            _tell(record, log, emit)
-        if (len(emit.events), len(emit.rejects)) == before:
-            emit.reject(record, "no_events", "the log holds no events and no objects; leave it out")
+    before, value = (len(emit.events), len(emit.rejects)), record.value
+    if isinstance(value, bytes):
+        log = of_xml(value)
+    elif not isinstance(value, dict):
+        raise TypeError("the record is no log")
+    elif "event_map_type" in value:
+        log = of_database(value)
+    else:
+        log = of_first_version(value) if "ocel:events" in value else of_document(value)
+    _tell(record, log, emit)
+    if (len(emit.events), len(emit.rejects)) == before:
+        emit.reject(record, "no_events", "the log holds no events and no objects; leave it out")
 
 
 def _tell(record: LogRecord, log: ObjectLog, emit: Emit) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
+from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.sampling import sampling, tokens
 from extractors.formats.tool_list import declare_all
@@ -29,18 +29,17 @@ def _is_simulation(value: Row) -> bool:
     return {"task_id", "termination_reason", "messages"} <= value.keys()
 
 
-def read(records: LogRecords, emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """Read the simulations of a record."""
-    for record in records:
-        value = record.value
-        if isinstance(value, dict) and _is_simulation(value):
-            value = {"simulations": [value]}
-        if not list_under(value, "simulations"):
-            emit.reject(record, "no_simulations", "the record holds no list of simulations; leave it out or repair it")
-            continue
-        for number, simulation in enumerate(value["simulations"]):
-            with emit.guarded(record):
-                _simulation(record, value, simulation, f"{number}/", emit)
+    value = record.value
+    if isinstance(value, dict) and _is_simulation(value):
+        value = {"simulations": [value]}
+    if not list_under(value, "simulations"):
+        raise RejectedRecord("no_simulations", "the record holds no list of simulations; leave it out or repair it")
+    for number, simulation in enumerate(value["simulations"]):
+        with emit.guarded(record):
+            _simulation(record, value, simulation, f"{number}/", emit)
 
 
 def _simulation(record: LogRecord, value: Row, simulation: Row, place: str, emit: Emit) -> None:

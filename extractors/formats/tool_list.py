@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from extractors.formats.format import Emit, Format, Head, LogRecords, Row, sample
+from extractors.formats.format import Emit, Format, Head, LogRecord, Row, each_record, sample
 
 _SCHEMAS = ("parameters", "inputSchema", "input_schema")
 
@@ -18,14 +18,14 @@ def claims(head: Head) -> bool:
         each is not tool or any(key in tool for key in _SCHEMAS)) for each in tools)
 
 
-def read(records: LogRecords, emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """Read the tools of each record (one document is one record)."""
-    for record in records:
-        tools = tools_of(record.value)
-        n_before = len(emit.declarations)
-        declare_all(tools, emit, emit.envelope.service(record.value))
-        if len(emit.declarations) == n_before:
-            emit.reject(record, "no_tools", "the record holds no list of tools; leave it out or repair it")
+    tools = tools_of(record.value)
+    n_before = len(emit.declarations)
+    declare_all(tools, emit, emit.envelope.service(record.value))
+    if len(emit.declarations) == n_before:
+        emit.reject(record, "no_tools", "the record holds no list of tools; leave it out or repair it")
 
 
 def tools_of(value: Any) -> list[Any]:
@@ -44,8 +44,7 @@ def declare_all(tools: Any, emit: Emit, service: str | None) -> None:
         if isinstance(name, str) and name:
             schema = next((tool[key] for key in _SCHEMAS if isinstance(tool.get(key), dict)), None)
             description = tool.get("description")
-            emit.declare(name, description if isinstance(description, str) else None, schema,
-                         tool.get("annotations"), service)
+            emit.declare(name, description if isinstance(description, str) else None, schema, tool.get("annotations"), service)
 
 
 def _inner(tool: Any) -> Row:

@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element
 
 import orjson
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
+from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.markup import elements, first_names, number_in
 
@@ -30,24 +30,23 @@ def claims(head: Head) -> bool:
     return names[:1] == ["log"] and len(names) > 1 and names[1] in _OWN and not {"events", "objects"} & set(names)
 
 
-def read(records: LogRecords, emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """One document a record."""
-    for record in records:
-        if not isinstance(record.value, bytes):
-            emit.reject(record, "no_xml", "the record is no XML document; name another format")
-            continue
-        before = len(emit.events)
-        try:
-            for number, element in enumerate(elements(record.value, "trace", "event", "global")):
-                with emit.guarded(record):
-                    if element.tag == "event":
-                        _event(record, element, {}, f"{number}/", {}, emit)
-                    elif element.tag == "trace":
-                        _trace(record, element, f"{number}/", emit)
-        except ValueError as error:
-            emit.reject(record, "malformed_record", f"{error}; repair it, or leave the declaration out")
-        if len(emit.events) == before:
-            emit.reject(record, "no_events", "the log holds no events; leave it out")
+    if not isinstance(record.value, bytes):
+        raise RejectedRecord("no_xml", "the record is no XML document; name another format")
+    before = len(emit.events)
+    try:
+        for number, element in enumerate(elements(record.value, "trace", "event", "global")):
+            with emit.guarded(record):
+                if element.tag == "event":
+                    _event(record, element, {}, f"{number}/", {}, emit)
+                elif element.tag == "trace":
+                    _trace(record, element, f"{number}/", emit)
+    except ValueError as error:
+        emit.reject(record, "malformed_record", f"{error}; repair it, or leave the declaration out")
+    if len(emit.events) == before:
+        emit.reject(record, "no_events", "the log holds no events; leave it out")
 
 
 def _trace(record: LogRecord, element: Element, place: str, emit: Emit) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
+from extractors.formats.format import Emit, Format, Head, LogRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.markup import plain
 from extractors.formats.values import written
@@ -28,29 +28,29 @@ def claims(head: Head) -> bool:
     return head.layout in ("lines", "document") and "id" in first and "status" in first and len(_TELLING & first.keys()) >= 2
 
 
-def read(records: LogRecords, emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """All tickets of each record."""
-    for record in records:
-        tickets = list(_tickets(record.value))
-        if not tickets:
-            emit.reject(record, "no_ticket", "the record holds no ticket; leave it out or export it again")
-        for ticket, metrics in tickets:
-            with emit.guarded(record):
-                session = ticket.get("external_id") or emit.envelope.session_id(ticket) or ticket["id"]
-                shared: Row = {"session_id": str(session), "service": emit.envelope.service(ticket)}
-                updated = microseconds(ticket.get("updated_at"))
-                _tell_comments(record, ticket, shared, emit)
-                for name, value, comment, at, lossy in _opinions(ticket):
-                    emit.event(record, "feedback", name=name, value=value, content=comment or None, lossy=lossy,
-                               happened_at=microseconds(at) or updated, **shared)
-                solved = microseconds(metrics.get("solved_at")) or updated
-                emit.event(record, "outcome", name="ticket_status", value=str(ticket["status"]), happened_at=solved, **shared)
-                if isinstance(metrics.get("reopens"), int):
-                    emit.event(record, "outcome", name="reopened", value=str(metrics["reopens"] > 0).lower(),
-                               happened_at=solved, lossy=[f"reopens {metrics['reopens']}"], **shared)
-                if metrics:
-                    emit.event(record, "business", tool="ticket metrics", arguments=orjson.dumps(metrics).decode(),
-                               happened_at=solved, **shared)
+    tickets = list(_tickets(record.value))
+    if not tickets:
+        emit.reject(record, "no_ticket", "the record holds no ticket; leave it out or export it again")
+    for ticket, metrics in tickets:
+        with emit.guarded(record):
+            session = ticket.get("external_id") or emit.envelope.session_id(ticket) or ticket["id"]
+            shared: Row = {"session_id": str(session), "service": emit.envelope.service(ticket)}
+            updated = microseconds(ticket.get("updated_at"))
+            _tell_comments(record, ticket, shared, emit)
+            for name, value, comment, at, lossy in _opinions(ticket):
+                emit.event(record, "feedback", name=name, value=value, content=comment or None, lossy=lossy,
+                           happened_at=microseconds(at) or updated, **shared)
+            solved = microseconds(metrics.get("solved_at")) or updated
+            emit.event(record, "outcome", name="ticket_status", value=str(ticket["status"]), happened_at=solved, **shared)
+            if isinstance(metrics.get("reopens"), int):
+                emit.event(record, "outcome", name="reopened", value=str(metrics["reopens"] > 0).lower(),
+                           happened_at=solved, lossy=[f"reopens {metrics['reopens']}"], **shared)
+            if metrics:
+                emit.event(record, "business", tool="ticket metrics", arguments=orjson.dumps(metrics).decode(),
+                           happened_at=solved, **shared)
 
 
 def _tickets(value: Any) -> Iterator[tuple[Row, Row]]:
