@@ -20,7 +20,7 @@ _NO_PAYLOAD = ("class_", "description", "tool_call_id", "source", "name", "rewar
 def claims(head: Head) -> bool:
     """Return whether the first object has a schema version, and content of items that name their class."""
     content = head.first.get("content")
-    return head.layout in ("lines", "document") and "schema_version" in head.first and isinstance(content, list) and any(
+    return head.is_json and "schema_version" in head.first and isinstance(content, list) and any(
         isinstance(each, dict) and "class_" in each for each in content)
 
 

@@ -17,7 +17,7 @@ from extractors.formats.streams import anthropic_message, is_anthropic, stream_e
 
 def claims(head: Head) -> bool:
     """One of the first records asks with messages and is answered as this API does."""
-    return head.layout in ("lines", "document") and any(
+    return head.is_json and any(
         isinstance(request.get("messages"), list) and _message(response) is not None
         for request, response in map(sides, head.objects))
 

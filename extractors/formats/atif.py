@@ -20,7 +20,7 @@ from extractors.formats.values import list_under, object_of
 
 def claims(head: Head) -> bool:
     """Return whether the first object states an ATIF version."""
-    return head.layout in ("lines", "document") and str(head.first.get("schema_version")).startswith("ATIF-")
+    return head.is_json and str(head.first.get("schema_version")).startswith("ATIF-")
 
 
 @each_record

@@ -24,7 +24,7 @@ from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords,
 from extractors.formats.instants import microseconds
 from extractors.formats.provider_parts import anthropic_parts
 from extractors.formats.sampling import tokens
-from extractors.formats.values import word_of
+from extractors.formats.values import dumped, word_of
 
 _HARNESS = re.compile(r"\s*(<(local-command-[a-z]+|system-reminder|bash-[a-z]+|task-notification|user-memory-input)>"
                       r"|\[Request interrupted by user|Caveat: The messages below were generated)")
@@ -78,7 +78,7 @@ class _LineEmitter:
         if not line.has_message or synthetic or value.get("isMeta") is True or value.get("isCompactSummary") is True:
             kind = "synthetic" if synthetic else "meta" if value.get("isMeta") is True else value.get("subtype")
             kind = "compact summary" if value.get("isCompactSummary") is True else kind
-            self._log(line, f"{value['type']} {kind}" if kind else str(value["type"]), orjson.dumps(line.record.value).decode())
+            self._log(line, f"{value['type']} {kind}" if kind else str(value["type"]), dumped(line.record.value))
         elif value["type"] == "user":
             self._user(line)
         else:   # parts of an answer that no line told before; a text that grew takes the place of its beginning

@@ -29,7 +29,7 @@ def claims(head: Head) -> bool:
     first = head.first
     if head.layout == "text":
         return bool(head.text) and head.text[0].replace(" ", "").startswith(_FIREHOSE) and '"logEvents"' in head.text[0]
-    if head.layout not in ("lines", "document"):
+    if not head.is_json:
         return False
     if (isinstance(first.get("logEvents"), list) and "messageType" in first) or [*_packed(first)]:
         return True

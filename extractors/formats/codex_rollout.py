@@ -14,16 +14,13 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from extractors.formats.chat import SPOKEN, message_part
 from extractors.formats.exchange import is_answer
 from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.otlp_span import loaded
 from extractors.formats.provider_parts import responses_parts
 from extractors.formats.sampling import sampling, tokens
-from extractors.formats.values import object_of, word_of
+from extractors.formats.values import dumped, loaded, object_of, word_of
 
 _TYPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
 _HARNESS = re.compile(r"\s*(<([a-z_]+(?: [a-z_]+)*)>.*</\2>\s*$|# AGENTS\.md instructions)", re.DOTALL)
@@ -109,7 +106,7 @@ class _RolloutReader:
             self._event(payload)
         words = [each for each in (word_of(kind), word_of(payload.get("type"))) if each is not None]
         self._add(record, "log", {"kind": "log", "tool": " ".join(words) or "line",
-                                  "content": orjson.dumps(value).decode(), "happened_at": at, "lossy": []})
+                                  "content": dumped(value), "happened_at": at, "lossy": []})
 
     def _event(self, payload: Row) -> None:
         kind, call_id = payload.get("type"), payload.get("call_id")

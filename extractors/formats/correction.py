@@ -28,7 +28,7 @@ _FAMILY = "traceroom-correction/"
 
 def claims(head: Head) -> bool:
     """Return whether the first object says that it is a correction."""
-    return head.layout in ("lines", "document") and str(head.first.get("format", "")).startswith(_FAMILY)
+    return head.is_json and str(head.first.get("format", "")).startswith(_FAMILY)
 
 
 @each_record

@@ -20,11 +20,10 @@ from functools import partial
 from typing import Any, Literal
 
 import msgspec
-import orjson
 
 from extractors.formats.format import Block, Emit, Format, Head, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.values import object_in, object_of
+from extractors.formats.values import dumped, object_in, object_of
 
 _OPERATIONS = {"c": "create", "u": "update", "d": "delete", "r": "snapshot"}
 _UNCHANGED = ("__debezium_unavailable_value", "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==")
@@ -41,7 +40,7 @@ def claims(head: Head) -> bool:
     """Return whether the first object (or its payload) has an operation and a source with a table; or is a row with `__op`."""
     first = payload(head.first)
     source = first.get("source")
-    return head.layout in ("lines", "document") and (
+    return head.is_json and (
         not _FLAT.isdisjoint(first) or (isinstance(first.get("op"), str) and isinstance(source, dict) and (
             "connector" in source or "table" in source or "collection" in source)))
 
@@ -139,8 +138,8 @@ def fields_of(value: Any) -> Row | None:
     return {"happened_at": microseconds(committed), "position": place if isinstance(place, int) else None, "name": operation,
             "call_id": str(transaction) if transaction is not None else None,
             "tool": str(source.get("table") or source.get("collection")),
-            "arguments": orjson.dumps(key).decode() if key is not None else None,
-            "value": orjson.dumps({"before": before, "after": after}).decode(), "lossy": lossy}
+            "arguments": dumped(key) if key is not None else None,
+            "value": dumped({"before": before, "after": after}), "lossy": lossy}
 
 
 def _row(value: Any) -> Row | None:
@@ -191,7 +190,7 @@ def _flat(row: Row) -> Row:
             "tool": str(stated.get("source_table") or stated.get("table") or stated.get("collection") or "unknown"),
             "position": place if isinstance(place, int) else None,
             "call_id": str(transaction) if transaction is not None else None,
-            "value": orjson.dumps(images).decode(), "lossy": lossy}
+            "value": dumped(images), "lossy": lossy}
 
 
 Decoder = Callable[[Any], Any]

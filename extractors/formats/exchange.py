@@ -21,9 +21,8 @@ from extractors.formats.chat import SPOKEN, emit_parts
 from extractors.formats.format import Emit, LogRecord, Row
 from extractors.formats.history import Print, print_of
 from extractors.formats.instants import earlier, microseconds
-from extractors.formats.otlp_span import loaded
 from extractors.formats.tool_list import declare_all
-from extractors.formats.values import object_of
+from extractors.formats.values import dumped, loaded, object_of
 
 _NORMAL = frozenset({None, "", "stop", "tool_calls", "function_call", "end_turn", "tool_use", "stop_sequence", "completed"})
 _CUT = frozenset({"length", "model_context_window_exceeded", "incomplete"})
@@ -110,7 +109,7 @@ class Exchanges:
         conversation = self.tell(exchange)
         if not exchange.answers:
             self._emit.event(exchange.record, "log", place="unanswered", session_id=conversation.session_id,
-                             happened_at=exchange.ended_at, tool="no answer", content=orjson.dumps(response).decode())
+                             happened_at=exchange.ended_at, tool="no answer", content=dumped(response))
 
     def tell(self, exchange: Exchange) -> ToldConversation:
         """Emit what is new; returns what is known of the conversation now."""

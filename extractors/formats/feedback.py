@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-import orjson
-
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
+from extractors.formats.values import dumped
 
 _LISTS = ("feedback", "feedbacks", "ratings", "scores", "responses", "results", "data", "items", "rows")
 _OTHERS = frozenset((
@@ -180,7 +179,7 @@ def _pair(columns: dict[str, str]) -> tuple[str, str] | None:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+    return value if isinstance(value, str) else dumped(value)
 
 
 def _is_measure(name: str, measures: frozenset[str]) -> bool:

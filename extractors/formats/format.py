@@ -18,7 +18,7 @@ import orjson
 import polars as pl
 
 from extractors.formats.envelope import Envelope
-from extractors.formats.values import written
+from extractors.formats.values import dumped, written
 from warehouse.records import Event, empty, frame_schema
 
 Layout = Literal["lines", "document", "table", "text", "archive", "database", "xml"]
@@ -70,6 +70,11 @@ class Head:
     """The whole value where the file is one document, an archive (members by name) or a database (rows by table)."""
     text: list[str] = field(default_factory=list)
     """First lines of text, where the layout is text or xml."""
+
+    @property
+    def is_json(self) -> bool:
+        """Whether it is JSON: a value a line, or one document."""
+        return self.layout in ("lines", "document")
 
     @property
     def first(self) -> Row:
@@ -147,8 +152,8 @@ class Emit:
                 service: str | None = None) -> None:
         """Add a tool as the file declares it; `schema`, `annotations` are JSON values or None; only a text names a service."""
         service = service if isinstance(service, str) else None
-        text = orjson.dumps(schema).decode() if isinstance(schema, dict) else None
-        hints = orjson.dumps(annotations).decode() if isinstance(annotations, dict) else None
+        text = dumped(schema) if isinstance(schema, dict) else None
+        hints = dumped(annotations) if isinstance(annotations, dict) else None
         identity = orjson.dumps([self._fixed["source"], service, tool, description, text, hints])
         self.declarations.append({
             "declaration_id": hashlib.sha256(identity).hexdigest(), "file_id": self._fixed["file_id"],
@@ -217,7 +222,7 @@ def _column(name: str, kind: pl.DataType, values: list[Any] | pl.Series) -> pl.S
     if isinstance(values, pl.Series):
         return values.cast(kind).alias(name)
     if name == "lossy":
-        values = [orjson.dumps(lossy).decode() if lossy else None for lossy in values]
+        values = [dumped(lossy) if lossy else None for lossy in values]
     try:
         return pl.Series(name, values, kind)
     except TypeError:   # a log holds a value of another kind there: text keeps it, a number cannot

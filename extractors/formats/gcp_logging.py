@@ -20,7 +20,7 @@ _ENVELOPE = frozenset(("insertId", "logName", "receiveTimestamp", "resource", "t
 def claims(head: Head) -> bool:
     """Return whether the first object names its log and holds a payload or a resource."""
     first = head.first
-    return head.layout in ("lines", "document") and isinstance(first.get("logName"), str) and \
+    return head.is_json and isinstance(first.get("logName"), str) and \
         ("resource" in first or any(name in first for name in _PAYLOADS))
 
 

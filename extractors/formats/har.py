@@ -12,11 +12,9 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlsplit
 
-import orjson
-
 from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.values import body, first_of, merged, query
+from extractors.formats.values import body, dumped, first_of, merged, query
 
 _SESSION = ("x-session-id", "x-conversation-id", "session-id", "x-thread-id", "mcp-session-id")
 _REQUEST = ("x-request-id", "request-id", "x-correlation-id", "x-amzn-requestid", "x-trace-id")
@@ -31,7 +29,7 @@ _MIME_TYPES = ("image/", "font/", "audio/", "video/", "text/css", "text/javascri
 def claims(head: Head) -> bool:
     """Return whether the file holds a document with a list of entries under `log`."""
     log = head.first.get("log")
-    return head.layout in ("lines", "document") and isinstance(log, dict) and isinstance(log.get("entries"), list)
+    return head.is_json and isinstance(log, dict) and isinstance(log.get("entries"), list)
 
 
 @each_record
@@ -59,8 +57,7 @@ def _entry(record: LogRecord, number: int, entry: Row, emit: Emit) -> None:
         "tool": f"{request['method']} {url.path or '/'}", "requestor": first_of(headers, _CALL)}
     parameters = merged([(each["name"], each.get("value")) for each in request.get("queryString") or ()]) or query(url.query)
     if _is_resource(request, response, entry):
-        emit.event(record, "log", place=f"{number}", content=request["url"], arguments=orjson.dumps(parameters).decode(),
-                   **shared)
+        emit.event(record, "log", place=f"{number}", content=request["url"], arguments=dumped(parameters), **shared)
         return
     arguments: Row = {"query": parameters}
     if isinstance(posted := request.get("postData"), dict):
@@ -73,14 +70,13 @@ def _entry(record: LogRecord, number: int, entry: Row, emit: Emit) -> None:
         answer["body"] = _body(content)
     if answer["status"] is None:
         lossy.append(f"no answer {response.get('_error') or ''}".rstrip())
-    emit.event(record, "request", place=f"{number}", arguments=orjson.dumps(arguments).decode(),
-               value=orjson.dumps(answer).decode(), lossy=lossy, **shared)
+    emit.event(record, "request", place=f"{number}", arguments=dumped(arguments), value=dumped(answer), lossy=lossy, **shared)
     for index, message in enumerate(entry.get("_webSocketMessages") or ()):
         text = message.get("data")
         emit.event(record, "log", place=f"{number}.{index}", **{
             **shared, "happened_at": microseconds(message.get("time")), "latency_ms": None,
-            "arguments": orjson.dumps({"type": message.get("type")}).decode(),
-            "content": text if isinstance(text, str) else orjson.dumps(text).decode()})
+            "arguments": dumped({"type": message.get("type")}),
+            "content": text if isinstance(text, str) else dumped(text)})
 
 
 def _body(content: Row) -> Any:

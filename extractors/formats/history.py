@@ -24,6 +24,7 @@ import orjson
 
 from extractors.formats.format import Row
 from extractors.formats.otlp_span import plain
+from extractors.formats.values import parsed_json
 
 _MOST_HELD = 1 << 26
 """Characters of known texts that are kept to compare with, over all conversations of a file."""
@@ -198,11 +199,8 @@ def _with_rest(link: PromptHistory, rest: str, parts_of: Callable[[Any], list[Ro
         return link
     if rest[:1] != ",":
         return None
-    try:
-        values = orjson.loads("[" + rest[1:])
-    except orjson.JSONDecodeError:
-        return None
-    return PromptHistory([part for value in values for part in parts_of(value)], link, size)
+    values = parsed_json("[" + rest[1:])
+    return None if values is None else PromptHistory([part for value in values for part in parts_of(value)], link, size)
 
 
 def _size(messages: Any) -> int:

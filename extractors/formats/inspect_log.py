@@ -23,7 +23,7 @@ from extractors.formats.instants import microseconds
 from extractors.formats.sampling import laid, of_completion, sampling, tokens
 from extractors.formats.tool_list import declare_all
 from extractors.formats.transcript import Transcript, nameless
-from extractors.formats.values import list_under, object_of
+from extractors.formats.values import dumped, list_under, object_of
 
 _WHOLE = re.compile(r"samples/([^/]+)\.json")
 _CHUNK = re.compile(r"samples/([^/]+)/(sample|messages/\d+|events/\d+|attachments/[^/]+)\.json")
@@ -38,7 +38,7 @@ def claims(head: Head) -> bool:
         names = head.document if isinstance(head.document, dict) else {}
         return any(name.startswith("_journal/") for name in names) or (
             "header.json" in names and any(name.startswith("samples/") for name in names))
-    return head.layout in ("lines", "document") and {"version", "status", "eval"} <= head.first.keys()
+    return head.is_json and {"version", "status", "eval"} <= head.first.keys()
 
 
 @each_record
@@ -207,9 +207,9 @@ def _parts(message: Row) -> Iterator[Row]:
                 shared: Row = {"call_id": block.get("id"), "tool": block.get("name"), "lossy": ["run by the provider"]}
                 given, answer = block.get("arguments"), block.get("result")
                 yield {"kind": "call", "role": "assistant", "requestor": "assistant", **shared,
-                       "arguments": given if isinstance(given, str) else orjson.dumps(given or {}).decode()}
+                       "arguments": given if isinstance(given, str) else dumped(given or {})}
                 if answer is not None or block.get("error"):
-                    shown = answer if isinstance(answer, str) else orjson.dumps(answer or block.get("error")).decode()
+                    shown = answer if isinstance(answer, str) else dumped(answer or block.get("error"))
                     yield {"kind": "result", **shared, "is_error": bool(block.get("error")), "content": shown}
         own = ("reasoning", "tool_use")
         message = {**message, "content": [each for each in content if object_of(each).get("type") not in own]}

@@ -11,12 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import orjson
-
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.markup import plain
-from extractors.formats.values import object_of
+from extractors.formats.values import dumped, object_of
 
 _PEOPLE = ("user", "lead", "contact", "visitor")
 _UNSPOKEN = ("note", "note_and_reopen")
@@ -25,7 +23,7 @@ _UNSPOKEN = ("note", "note_and_reopen")
 def claims(head: Head) -> bool:
     """Return whether the first conversation has parts, a source, a rating or a state beside its type."""
     first = next(_conversations(head.first), {})
-    return head.layout in ("lines", "document") and any(
+    return head.is_json and any(
         isinstance(first.get(name), dict) for name in ("conversation_parts", "conversation_rating", "source"))
 
 
@@ -91,7 +89,7 @@ class _IntercomConversation:
                 self._emit.event(self._record, "outcome", name=name, value=str(state), happened_at=microseconds(at),
                                  lossy=lossy, **self._shared)
         if len(self._emit.events) == n_before:
-            self._emit.event(self._record, "log", tool="conversation", content=orjson.dumps(value).decode(), **self._shared)
+            self._emit.event(self._record, "log", tool="conversation", content=dumped(value), **self._shared)
 
     def _part(self, part: Row) -> None:
         author, kind = object_of(part.get("author")), str(part.get("part_type") or "comment")
@@ -100,7 +98,7 @@ class _IntercomConversation:
         happened_at = microseconds(part.get("created_at"))
         if not body or kind in _UNSPOKEN:
             self._emit.event(self._record, "log", tool=kind, content=body, happened_at=happened_at, lossy=lossy,
-                             arguments=orjson.dumps(part).decode(), name=_author(author), **self._shared)
+                             arguments=dumped(part), name=_author(author), **self._shared)
             return
         role = "user" if author.get("type") in _PEOPLE else "assistant"
         people = object_of(self._value.get("contacts")).get("contacts") or [{}]

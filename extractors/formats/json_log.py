@@ -21,7 +21,7 @@ _OTHERS = frozenset((
 
 def claims(head: Head) -> bool:
     """Most of the first objects have a time, and a level with a message, or were wrapped by a container's runtime."""
-    if head.layout not in ("lines", "document") or not head.objects:
+    if not head.is_json or not head.objects:
         return False
     return sum(map(_is_log_line, head.objects)) * 2 > len(head.objects)
 

@@ -16,14 +16,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from extractors.formats.chat import call_part, text
 from extractors.formats.conversation import milliseconds
 from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
-from extractors.formats.otlp_span import loaded
 from extractors.formats.tool_list import declare_all
-from extractors.formats.values import object_of
+from extractors.formats.values import dumped, loaded, object_of
 
 _DIRECTION = ("dir", "direction", "from", "sender", "flow", "side")
 _SESSION = ("session", "mcp_session_id", "mcpSessionId", "mcp-session-id", "Mcp-Session-Id", "connection", "connection_id",
@@ -37,7 +34,7 @@ Key = tuple[str | None, str]
 
 def claims(head: Head) -> bool:
     """Return whether there is a JSON-RPC message in the first object or line of text; a lone answer is a declared tool list."""
-    if head.layout in ("lines", "document"):
+    if head.is_json:
         if isinstance(head.document, dict) and "result" in head.document:
             return False
         return any(next(messages(each), None) is not None for each in head.objects[:1])
@@ -160,8 +157,7 @@ class _McpReader:
                 self._again[shared["session_id"], call["tool"], call["arguments"]] = call
                 self._log(record, message, "input_required", result, shared)
                 return
-            fields = content_of(result) if "error" not in message else {
-                "content": orjson.dumps(message["error"]).decode(), "is_error": True}
+            fields = content_of(result) if "error" not in message else {"content": dumped(message["error"]), "is_error": True}
             if (latency := milliseconds(call["happened_at"], shared["happened_at"])) is not None:
                 call["latency_ms"] = latency
             self._emit.event(record, "result", call_id=call["call_id"], tool=call["tool"], position=self._next(key[0]),
@@ -173,8 +169,8 @@ class _McpReader:
 
     def _log(self, record: LogRecord, message: Row, method: str, carried: Any, shared: Row) -> None:
         arguments = carried if isinstance(carried, dict) else {} if carried is None else {"value": carried}
-        self._emit.event(record, "log", tool=method, content=orjson.dumps(message).decode(),
-                         arguments=orjson.dumps(arguments).decode(),
+        self._emit.event(record, "log", tool=method, content=dumped(message),
+                         arguments=dumped(arguments),
                          call_id=_id(message["id"]) if "id" in message else None, **shared)
 
     def _time(self, value: Any, around: Row) -> int | None:
@@ -197,25 +193,25 @@ def _stated(around: Row, names: tuple[str, ...], kinds: Any) -> Any:
 
 def _id(value: Any) -> str:
     """Return an id as JSON text: `1` is not `"1"`."""
-    return orjson.dumps(value).decode()
+    return dumped(value)
 
 
 def content_of(result: Any) -> Row:
     """`content`, `is_error` and `lossy` of a `tools/call` result; a missing flag is no error, says the protocol."""
     if not isinstance(result, dict):
-        return {"content": orjson.dumps(result).decode(), "is_error": None, "lossy": ["result is no object"]}
+        return {"content": dumped(result), "is_error": None, "lossy": ["result is no object"]}
     parts = result.get("content")
     content, lossy = text(list(map(_plain, parts)) if isinstance(parts, list) else parts)
     if isinstance(parts, list):
         lossy = [note for note in lossy if not note.startswith("part resource_link ")]
-        lossy += [f"part resource_link {orjson.dumps(part).decode()}" for part in parts
+        lossy += [f"part resource_link {dumped(part)}" for part in parts
                   if isinstance(part, dict) and part.get("type") == "resource_link"]
     if "structuredContent" in result:
         structured = result["structuredContent"]
         if not content:
-            content = orjson.dumps(structured).decode()
+            content = dumped(structured)
         elif loaded(content) != structured:
-            lossy.append(f"structuredContent {orjson.dumps(structured).decode()[:_LONGEST]}")
+            lossy.append(f"structuredContent {dumped(structured)[:_LONGEST]}")
     is_error = result.get("isError", False)
     return {"content": content, "is_error": is_error if isinstance(is_error, bool) else None, "lossy": lossy}
 

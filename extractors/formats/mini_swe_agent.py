@@ -24,7 +24,7 @@ _RETURN_CODE = re.compile(r"<returncode>\s*(-?\d+)\s*</returncode>")
 
 def claims(head: Head) -> bool:
     """Return whether the document names its format, or is a bare list of messages whose answers mostly hold a shell block."""
-    if head.layout not in ("lines", "document"):
+    if not head.is_json:
         return False
     return str(head.first.get("trajectory_format")).startswith("mini-swe-agent") or _is_bare(head.document)
 

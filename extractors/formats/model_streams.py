@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
 from extractors.formats import streams
 from extractors.formats.chat import emit_parts
 from extractors.formats.chat import parts as chat_parts
@@ -18,6 +16,7 @@ from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRec
 from extractors.formats.instants import microseconds
 from extractors.formats.provider_parts import anthropic_parts, responses_parts
 from extractors.formats.sampling import of_completion, of_items, sampling, tokens
+from extractors.formats.values import dumped
 
 _FIELDS = ("data:", "event:", "id:", "retry:", ":")
 
@@ -47,7 +46,7 @@ def _answer(record: LogRecord, number: int, events: list[Row], emit: Emit) -> No
     session_id = f"trace:{answer['id']}" if isinstance(answer.get("id"), str) else f"~{record.record_id[:16]}.{number}"
     for i, each in enumerate(unknown):
         emit.event(record, "log", place=f"{number}.log{i}", session_id=session_id, tool=f"event {each.get('type')}",
-                   content=orjson.dumps(each).decode())
+                   content=dumped(each))
     model, output = answer.get("model"), answer.get("output")
     usage = {**(tokens(answer.get("usage")) or {}), **of_completion(answer),
              **of_items(output if isinstance(output, list) else []), **sampling(answer)}

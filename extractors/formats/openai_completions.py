@@ -40,7 +40,7 @@ class _CompletedSession:
 def claims(head: Head) -> bool:
     """Return whether the first objects have a request with messages, and an answer with choices (or none at all)."""
     request, response = head.first.get("request"), head.first.get("response")
-    if head.layout not in ("lines", "document") or not isinstance(request, dict):
+    if not head.is_json or not isinstance(request, dict):
         return False
     answered = not isinstance(response, dict) or not response or "choices" in response or "error" in response
     return answered and isinstance(request.get("messages"), list)

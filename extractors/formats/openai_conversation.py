@@ -18,7 +18,7 @@ _ENDS = ("message", "function_call", "function_call_output", "reasoning")
 
 def claims(head: Head) -> bool:
     """Return whether the first object lists items of the Responses API."""
-    return head.layout in ("lines", "document") and any(_is_page(each) for each in head.objects[:1])
+    return head.is_json and any(_is_page(each) for each in head.objects[:1])
 
 
 def _is_page(value: Any) -> bool:

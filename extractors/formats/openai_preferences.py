@@ -20,8 +20,7 @@ _OTHER = ("non_preferred_output", "non_preferred_completion", "rejected_output")
 def claims(head: Head) -> bool:
     """Return whether the first objects hold an input, an answer that was preferred and one that was not."""
     first = head.first
-    return head.layout in ("lines", "document") and "input" in first and _key(first, _PREFERRED) is not None and \
-        _key(first, _OTHER) is not None
+    return head.is_json and "input" in first and _key(first, _PREFERRED) is not None and _key(first, _OTHER) is not None
 
 
 @each_record

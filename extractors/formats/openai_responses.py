@@ -40,7 +40,7 @@ class _Link:
 
 def claims(head: Head) -> bool:
     """One of the first objects is a response of this API, or holds one."""
-    return head.layout in ("lines", "document") and any(_response(each)[1] is not None for each in head.objects)
+    return head.is_json and any(_response(each)[1] is not None for each in head.objects)
 
 
 def read(records: LogRecords, emit: Emit) -> None:

@@ -20,7 +20,7 @@ def claims(head: Head) -> bool:
     if "trajectory_format" in head.first:   # an agent's own envelope, read by its own format
         return False
     starts = [each["messages"][:_LOOK_AT] for each in head.objects if isinstance(each.get("messages"), list)]
-    return head.layout in ("lines", "document") and any(
+    return head.is_json and any(
         sum(isinstance(each, dict) and "role" in each for each in start) * 2 > len(start) for start in starts)
 
 

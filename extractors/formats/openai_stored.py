@@ -24,8 +24,7 @@ _OF_COMPLETION = re.compile(r"(?P<completion>.+)-(?P<place>\d+)\Z")
 def claims(head: Head) -> bool:
     """Return whether the first object is a completion, lists completions, or lists messages."""
     first = head.first
-    return head.layout in ("lines", "document") and (
-        _is_completion(first) or any(_is_completion(each) for each in _data(first)[:1]) or _is_page(first))
+    return head.is_json and (_is_completion(first) or any(_is_completion(each) for each in _data(first)[:1]) or _is_page(first))
 
 
 def _is_completion(value: Any) -> bool:

@@ -26,7 +26,7 @@ _NOT_GIVEN = ("thought", "hidden", "confirmation_state", "blocking", "is_static"
 
 def claims(head: Head) -> bool:
     """Return whether the first objects have a source, and an action or an observation with what belongs to it."""
-    return head.layout in ("lines", "document") and bool(head.objects) and all(map(_is_event, head.objects))
+    return head.is_json and bool(head.objects) and all(map(_is_event, head.objects))
 
 
 def _is_event(value: Row) -> bool:

@@ -19,10 +19,10 @@ from extractors.formats.format import Block, Emit, Format, Head, LogRecord, LogR
 from extractors.formats.history import Histories, PromptHistory, Shortened
 from extractors.formats.instants import microseconds
 from extractors.formats.otlp_parts import CHOICE, DETAILS, MESSAGES, body_of, choice_parts, input_message_parts
-from extractors.formats.otlp_span import TraceSpan, hex_id, loaded, otlp_span, plain, raw_attributes
+from extractors.formats.otlp_span import TraceSpan, hex_id, otlp_span, plain, raw_attributes
 from extractors.formats.span_dialects import GENAI, SpanReading, judgement, read_span
 from extractors.formats.span_gathering import SpanGatherer
-from extractors.formats.values import list_under, written
+from extractors.formats.values import dumped, list_under, loaded, written
 
 _BATCHES = ("resourceSpans", "resource_spans", "resourceLogs", "resource_logs", "batches")
 _SCOPES = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "scopeLogs", "scope_logs")
@@ -32,7 +32,7 @@ _SESSION = ("gen_ai.conversation.id", "session.id")
 
 def claims(head: Head) -> bool:
     """One of the first objects is a batch of spans or log records."""
-    return head.layout in ("lines", "document") and any(_is_batch(each) for each in head.objects)
+    return head.is_json and any(_is_batch(each) for each in head.objects)
 
 
 def read_block(block: Block, emit: Emit) -> None:
@@ -140,7 +140,7 @@ class Logs:
             carried |= {"severity": severity} if severity is not None else {}
             self._gathering.place(self._emit.event(
                 record, "log", happened_at=span.started_at, service=service, session_id=span.text(*_SESSION),
-                tool=written(name), content=written(body), arguments=orjson.dumps(carried).decode() if carried else None,
+                tool=written(name), content=written(body), arguments=dumped(carried) if carried else None,
                 name=span.text("user.id", "enduser.id")), span.trace_id)
 
     def end(self) -> None:

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
 from extractors.formats.chat import call_part, hashed, message_part, result_part, thought_part
 from extractors.formats.chat import parts as chat_parts
 from extractors.formats.format import Row
-from extractors.formats.otlp_span import loaded, plain, typed_parts
-from extractors.formats.values import written
+from extractors.formats.otlp_span import plain, typed_parts
+from extractors.formats.values import dumped, loaded, written
 
 _CALLS = ("tool_call", "server_tool_call")
 _RESULTS = ("tool_call_response", "server_tool_call_response")
@@ -67,7 +65,7 @@ def message_parts(message: Any) -> list[Row]:
 
 def _unknown(part: Any, role: str | None) -> Row:
     kind = part.get("type") if isinstance(part, dict) else type(part).__name__
-    return {"kind": "log", "role": role, "content": orjson.dumps(part).decode(), "lossy": [f"part {kind}"]}
+    return {"kind": "log", "role": role, "content": dumped(part), "lossy": [f"part {kind}"]}
 
 
 MESSAGES = {"gen_ai.system.message": "system", "gen_ai.user.message": "user", "gen_ai.assistant.message": "assistant",

@@ -14,11 +14,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from extractors.formats.format import LogRecord, Row
 from extractors.formats.instants import microseconds
-from extractors.formats.values import object_of, written
+from extractors.formats.values import loaded, object_of, written
 
 
 @dataclass(slots=True)
@@ -111,16 +109,6 @@ def plain(value: Any) -> Any:
             return {each["key"]: plain(each.get("value")) for each in (inner or {}).get("values") or ()}
         return inner
     return None
-
-
-def loaded(value: Any) -> Any:
-    """Return what JSON text (or its bytes) says; any other value as it is; None where the text is no JSON."""
-    if not isinstance(value, (str, bytes)):
-        return value
-    try:
-        return orjson.loads(value)
-    except orjson.JSONDecodeError:
-        return None
 
 
 def hex_id(value: Any) -> str:

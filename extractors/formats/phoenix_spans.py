@@ -12,10 +12,10 @@ from typing import Any
 
 from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.otlp_span import TraceSpan, hex_id, loaded
+from extractors.formats.otlp_span import TraceSpan, hex_id
 from extractors.formats.span_dialects import KIND
 from extractors.formats.span_gathering import SpanGatherer
-from extractors.formats.values import objects_of, written
+from extractors.formats.values import loaded, objects_of, written
 
 _COLUMN = "attributes."
 

@@ -28,7 +28,7 @@ from extractors.formats.history import Histories, Print, PromptHistory, is_telli
 from extractors.formats.instants import microseconds
 from extractors.formats.sampling import counts, joined
 from extractors.formats.tool_list import declare_all
-from extractors.formats.values import object_of, written
+from extractors.formats.values import dumped, object_of, written
 
 Key = tuple[str, str]
 Kind = Literal["model", "tool", "other"]
@@ -149,7 +149,7 @@ def into_trace(around: PlatformSpan, members: list[PlatformSpan]) -> list[Platfo
 
 def texts(facts: Row) -> str:
     """JSON object of the facts that say something."""
-    return orjson.dumps({key: value for key, value in facts.items() if value not in (None, "", [], {})}).decode()
+    return dumped({key: value for key, value in facts.items() if value not in (None, "", [], {})})
 
 
 _SYSTEM = ("system", "developer")

@@ -13,7 +13,7 @@ from extractors.formats.format import Format, Head, sample
 def claims(head: Head) -> bool:
     """Return whether the first object has a request with method and url."""
     request = head.first.get("req")
-    return head.layout in ("lines", "document") and isinstance(request, dict) and \
+    return head.is_json and isinstance(request, dict) and \
         isinstance(request.get("method"), str) and isinstance(request.get("url"), str)
 
 

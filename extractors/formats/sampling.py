@@ -15,10 +15,9 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-import orjson
-
 from extractors.formats.format import Row
 from extractors.formats.otlp_span import plain
+from extractors.formats.values import parsed_json
 
 _HUMP = re.compile(r"(?<=[a-z])([A-Z])")
 
@@ -101,10 +100,7 @@ def _texts(value: Any) -> Any:
         return value
     if value[0] not in "[{n":
         return [value]
-    try:
-        inner = orjson.loads(value)
-    except orjson.JSONDecodeError:
-        return [value]
+    inner = parsed_json(value, [value])
     return plain(inner) if isinstance(inner, dict) else inner
 
 

@@ -11,11 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import orjson
-
 from extractors.formats.format import Emit, Format, Head, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.values import object_of, stated_text
+from extractors.formats.values import dumped, object_of, stated_text
 
 _TYPES = frozenset({"track", "page", "screen", "identify", "group", "alias"})
 _CLOCKS = ("originalTimestamp", "sentAt", "receivedAt", "timestamp")
@@ -25,7 +23,7 @@ _PEOPLE = ("anonymousId", "userId", "previousId")
 def claims(head: Head) -> bool:
     """Return whether the first call has a type, and an id or a person, and a clock; or is a batch of such."""
     first = next(_calls(head.first), {})
-    return head.layout in ("lines", "document") and first.get("type") in _TYPES and (
+    return head.is_json and first.get("type") in _TYPES and (
         "messageId" in first or any(name in first for name in _PEOPLE)) and (
         any(name in first for name in _CLOCKS) or "event" in first)
 
@@ -48,11 +46,11 @@ def read(records: LogRecords, emit: Emit) -> None:
                 tool, carried = _name_and_payload(call)
                 happened_at, lossy = _time(call)
                 if context := {name: value for name, value in object_of(call.get("context")).items() if name != "library"}:
-                    lossy.append(f"context {orjson.dumps(context).decode()}")
+                    lossy.append(f"context {dumped(context)}")
                 session = emit.envelope.session_id(carried) or emit.envelope.session_id(call)
                 row = emit.event(
                     record, "business", session_id=session, happened_at=happened_at, service=emit.envelope.service(call),
-                    call_id=stated_text(call.get("messageId")), tool=tool, arguments=orjson.dumps(carried).decode(),
+                    call_id=stated_text(call.get("messageId")), tool=tool, arguments=dumped(carried),
                     name=stated_text(call.get("userId")), lossy=lossy)
                 ids_of_messages.add(str(message_id))
                 user, anonymous = row["name"], stated_text(call.get("anonymousId") or call.get("previousId"))

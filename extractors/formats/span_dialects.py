@@ -13,17 +13,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import orjson
-
 from extractors.formats import otlp_parts
 from extractors.formats.chat import call_part, message_part, result_part, strange_call, text, thought_part
 from extractors.formats.chat import parts as chat_parts
 from extractors.formats.conversation import NOT_CAPTURED, Execution, Generation
 from extractors.formats.format import Row
 from extractors.formats.history import Histories, PromptHistory
-from extractors.formats.otlp_span import TraceSpan, expanded, listed, loaded, nested, raw_attributes, typed_parts
+from extractors.formats.otlp_span import TraceSpan, expanded, listed, nested, raw_attributes, typed_parts
 from extractors.formats.sampling import parameters_of, sampling
-from extractors.formats.values import object_of, written
+from extractors.formats.values import dumped, loaded, object_of, written
 
 KIND = "openinference.span.kind"
 _OPERATION = "gen_ai.operation.name"
@@ -256,7 +254,7 @@ def _openinference_messages(span: TraceSpan, histories: Histories, key: str) -> 
 
 def _declared(tools: list[Any]) -> str | None:
     """Write declared tools as JSON text; what is no object is none."""
-    return orjson.dumps([each for each in tools if isinstance(each, dict)]).decode() if tools else None
+    return dumped([each for each in tools if isinstance(each, dict)]) if tools else None
 
 
 def _prompt_messages(span: TraceSpan, prompt: Any) -> list[Any]:
@@ -422,7 +420,7 @@ def judgement(facts: Row) -> Row:
     shown = ("name", "explanation", "label" if score is None else "score")
     others = {key: each for key, each in facts.items() if key not in shown and each not in (None, "", {})}
     return {"name": written(facts.get("name")), "value": value, "content": written(facts.get("explanation")) or None,
-            "arguments": orjson.dumps(others).decode() if others else None}
+            "arguments": dumped(others) if others else None}
 
 
 _GENAI_COUNTS = {

@@ -17,10 +17,10 @@ from extractors.formats import span_dialects as dialects
 from extractors.formats.conversation import Execution, Generation, milliseconds, stitched, tell
 from extractors.formats.format import Emit, LogRecord, Row
 from extractors.formats.history import Histories, Shortened
-from extractors.formats.otlp_span import TraceSpan, hex_id, loaded, plain
+from extractors.formats.otlp_span import TraceSpan, hex_id, plain
 from extractors.formats.sampling import joined
 from extractors.formats.tool_list import declare_all
-from extractors.formats.values import written
+from extractors.formats.values import dumped, loaded, written
 
 Key = tuple[str, str]
 
@@ -84,7 +84,7 @@ class SpanGatherer:
             has_times = span.started_at and span.ended_at
             self.place(self._emit.event(
                 span.record, "log", place=f"{span.span_id}/span", happened_at=span.started_at, service=span.service,
-                tool=span.name, content=span.message, arguments=orjson.dumps(shown).decode(), is_error=span.failed or None,
+                tool=span.name, content=span.message, arguments=dumped(shown), is_error=span.failed or None,
                 lossy=["contents"] if len(shown) < len(span.raw) else [],
                 latency_ms=milliseconds(span.started_at, span.ended_at) if has_times else None), span.trace_id)
         elif reading is not None:

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from extractors.formats.chat import parts
 from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
-from extractors.formats.otlp_span import loaded
 from extractors.formats.sampling import sampling
 from extractors.formats.transcript import Transcript
-from extractors.formats.values import object_of
+from extractors.formats.values import loaded, object_of
 
 
 def claims(head: Head) -> bool:
     """Return whether the document has a trajectory, a history and info."""
-    return head.layout in ("lines", "document") and {"trajectory", "history", "info"} <= head.first.keys()
+    return head.is_json and {"trajectory", "history", "info"} <= head.first.keys()
 
 
 @each_record

@@ -21,8 +21,7 @@ from extractors.formats.values import list_under, object_of
 def claims(head: Head) -> bool:
     """Return whether the document holds simulations, and tasks or info; or it is one simulation of a folder of them."""
     first = head.first
-    return head.layout in ("lines", "document") and (
-        ("simulations" in first and bool({"tasks", "info"} & first.keys())) or _is_simulation(first))
+    return head.is_json and (("simulations" in first and bool({"tasks", "info"} & first.keys())) or _is_simulation(first))
 
 
 def _is_simulation(value: Row) -> bool:

@@ -14,7 +14,7 @@ from extractors.formats.values import object_of
 
 def claims(head: Head) -> bool:
     """Return whether the first object is a run: a task, a reward and a trajectory."""
-    return head.layout in ("lines", "document") and {"task_id", "reward", "traj"} <= head.first.keys()
+    return head.is_json and {"task_id", "reward", "traj"} <= head.first.keys()
 
 
 @each_record

@@ -11,7 +11,7 @@ _SCHEMAS = ("parameters", "inputSchema", "input_schema")
 
 def claims(head: Head) -> bool:
     """One JSON document that is a list of tools, or holds one under `tools`."""
-    if head.layout not in ("document", "lines") or "messages" in head.first:
+    if not head.is_json or "messages" in head.first:
         return False
     tools = tools_of(head.document if head.document is not None else head.first)
     return bool(tools) and all(isinstance((tool := _inner(each)).get("name"), str) and (

@@ -11,11 +11,10 @@ from __future__ import annotations
 from typing import Any
 from xml.etree.ElementTree import Element
 
-import orjson
-
 from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.markup import elements, first_names, number_in
+from extractors.formats.values import dumped
 
 _TYPES = ("string", "date", "int", "float", "boolean", "id", "list", "container")
 _DEEP = 50
@@ -57,7 +56,7 @@ def _trace(record: LogRecord, element: Element, place: str, emit: Emit) -> None:
         _event(record, event, facts, f"{place}{number}", started, emit)
     if not events or facts.keys() - {"concept:name"}:
         emit.event(record, "log", place=f"{place}trace", session_id=_case(facts, emit),
-                   content=orjson.dumps(facts).decode(), service=emit.envelope.service(facts))
+                   content=dumped(facts), service=emit.envelope.service(facts))
 
 
 def _case(facts: Row, emit: Emit) -> str | None:
@@ -79,7 +78,7 @@ def _event(record: LogRecord, element: Element, case: Row, place: str, started: 
     session_id = emit.envelope.session_id(facts) or _case(case, emit)
     resource = facts.get("org:resource")
     emit.event(record, "business", place=place, session_id=session_id, happened_at=instant, tool=str(name or "UNKNOWN"),
-               arguments=orjson.dumps(facts).decode(), service=emit.envelope.service({**case, **facts}), latency_ms=latency,
+               arguments=dumped(facts), service=emit.envelope.service({**case, **facts}), latency_ms=latency,
                name=emit.envelope.identity(facts) or (str(resource) if resource is not None else None))
 
 

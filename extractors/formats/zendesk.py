@@ -11,12 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import orjson
-
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.markup import plain
-from extractors.formats.values import written
+from extractors.formats.values import dumped, written
 
 _TELLING = frozenset({"requester_id", "satisfaction_rating", "via", "submitter_id", "assignee_id", "custom_fields"})
 _UNANSWERED = ("offered", "unoffered")
@@ -25,7 +23,7 @@ _UNANSWERED = ("offered", "unoffered")
 def claims(head: Head) -> bool:
     """Return whether the first ticket has a status and at least two fields that nobody else calls so."""
     first, _ = next(_tickets(head.first), ({}, {}))
-    return head.layout in ("lines", "document") and "id" in first and "status" in first and len(_TELLING & first.keys()) >= 2
+    return head.is_json and "id" in first and "status" in first and len(_TELLING & first.keys()) >= 2
 
 
 @each_record
@@ -49,8 +47,7 @@ def read(record: LogRecord, emit: Emit) -> None:
                 emit.event(record, "outcome", name="reopened", value=str(metrics["reopens"] > 0).lower(),
                            happened_at=solved, lossy=[f"reopens {metrics['reopens']}"], **shared)
             if metrics:
-                emit.event(record, "business", tool="ticket metrics", arguments=orjson.dumps(metrics).decode(),
-                           happened_at=solved, **shared)
+                emit.event(record, "business", tool="ticket metrics", arguments=dumped(metrics), happened_at=solved, **shared)
 
 
 def _tickets(value: Any) -> Iterator[tuple[Row, Row]]:
