@@ -161,7 +161,7 @@ class PayloadReader:
                 self._texts.append((row, message, facts))
 
     def _request(self, record: LogRecord, value: Row, stated: Stated, around: PayloadContext) -> None:
-        columns = self._facts(value, stated, around) | object_columns(value, stated)
+        columns = self._facts(value, stated, around) | object_columns(stated)
         columns["lossy"] += around.lossy
         row = self._emit.event(record, "request", position=record.line, **columns)
         if stated.status is None and row["call_id"] is not None:

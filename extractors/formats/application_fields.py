@@ -203,7 +203,7 @@ def _access_arguments(query_text: str, referer: str | None, agent: str | None, h
     return json_text({"query": query(query_text), **others})
 
 
-def object_columns(value: Row, stated: Stated) -> Row:
+def object_columns(stated: Stated) -> Row:
     """Columns of the request that an object tells; its session, service, identity and time are not among them."""
     target = stated.text("target") or "/"
     host = None

@@ -72,7 +72,6 @@ class _LineEmitter:
         """Events of each answer told so far."""
 
     def tell(self, line: TranscriptLine) -> None:
-        """Emit one line."""
         value = line.value
         synthetic = line.has_message and value["message"].get("model") == "<synthetic>"
         if not line.has_message or synthetic or value.get("isMeta") is True or value.get("isCompactSummary") is True:
@@ -180,12 +179,10 @@ class TranscriptLine:
 
     @property
     def has_message(self) -> bool:
-        """Whether it holds a message."""
         return self.value.get("type") in _MESSAGE_TYPES and isinstance(self.value.get("message"), dict)
 
     @property
     def uuid(self) -> str | None:
-        """Its name."""
         return word_of(self.value.get("uuid"))
 
     @property
@@ -194,7 +191,6 @@ class TranscriptLine:
         return word_of(self.value["message"].get("id")) if self.has_message and self.value["type"] == "assistant" else None
 
     def blocks(self) -> Iterator[Row]:
-        """Yield the blocks of its message."""
         content = self.value["message"].get("content") if self.has_message else None
         yield from (each for each in (content if isinstance(content, list) else ()) if isinstance(each, dict))
 

@@ -78,7 +78,6 @@ class _RolloutReader:
         """How calls ended, by their ids."""
 
     def take(self, record: LogRecord, value: Row) -> None:
-        """Take one line in."""
         payload, kind = value.get("payload"), value.get("type")
         at = microseconds(value.get("timestamp"))
         if not isinstance(payload, dict):   # the old shape: the line is the item
@@ -148,7 +147,6 @@ class _RolloutReader:
         return self._parts[-1]
 
     def emit(self) -> None:
-        """Emit all that was told."""
         position = 0
         for part in self._parts:
             row, call_id = part.row, part.row.get("call_id")

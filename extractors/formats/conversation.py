@@ -46,7 +46,6 @@ class ConversationSpan:
 
     @property
     def latency_ms(self) -> float | None:
-        """How long it took, None where a time is not known."""
         return milliseconds(self.started_at, self.ended_at)
 
 
@@ -72,7 +71,6 @@ class Generation(ConversationSpan):
 
     @property
     def history(self) -> PromptHistory:
-        """The input."""
         return self.prompt if isinstance(self.prompt, PromptHistory) else PromptHistory(self.prompt)
 
 

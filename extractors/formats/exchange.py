@@ -56,7 +56,6 @@ class Exchange:
     """What `lossy` of the answer's parts must say."""
 
     def fixed(self, session_id: str) -> Row:
-        """Columns of all its events."""
         return {"session_id": session_id, "service": self.service, "name": self.identity,
                 "model": self.model if isinstance(self.model, str) else None}
 

@@ -169,7 +169,6 @@ def words(name: str) -> str:
 
 
 def _pair(columns: dict[str, str]) -> tuple[str, str] | None:
-    """Columns of the question and of the answer."""
     for names, values in ((_NAMES, _VALUES), (_VAGUE_NAMES, _PLAIN_VALUES)):
         question = next((columns[name] for name in names if name in columns), None)
         answer = next((columns[name] for name in values if name in columns), None)

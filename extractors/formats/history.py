@@ -65,7 +65,6 @@ class PromptHistory:
 
     @property
     def all_prints(self) -> list[Print]:
-        """Prints of all its parts, from the first on."""
         return [each for link in self.since(None) or () for each in link.prints]
 
     def since(self, earlier: PromptHistory | None) -> list[PromptHistory] | None:

@@ -221,7 +221,6 @@ def _parts(message: Row) -> Iterator[Row]:
 
 
 def _attached(value: Any, attachments: Row) -> Any:
-    """Return the value with attachments in place of what names them."""
     if isinstance(value, str):
         return attachments.get(value.removeprefix(_ATTACHED), value) if value.startswith(_ATTACHED) else value
     if not attachments:

@@ -84,7 +84,6 @@ def _spans(record: LogRecord, value: Any, emit: Emit, links: set[tuple[str, str]
 
 
 def _trace_span(record: LogRecord, trace: Row, trace_id: str, emit: Emit) -> PlatformSpan:
-    """Read a trace as the span around its observations."""
     return _span(record, {**trace, "trace_id": trace_id, "type": "TRACE", "start_time": trace.get("timestamp")}, emit)
 
 

@@ -125,7 +125,6 @@ def _kind(attributes: Row) -> Any:
 
 
 def _payloads(attributes: Row, kind: str) -> tuple[Any, Any]:
-    """Return what went in and what came out."""
     if kind == "tool":
         return (_either(attributes, "gen_ai.tool.call.arguments", "tool_arguments"),
                 _either(attributes, "gen_ai.tool.call.result", "tool_response"))

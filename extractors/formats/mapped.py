@@ -133,7 +133,6 @@ class Item:
         return int(stated) if isinstance(stated, int | float) or (isinstance(stated, str) and stated.isdecimal()) else None
 
     def fixed(self) -> Row:
-        """Columns of all its events."""
         at, ended, latency = microseconds(self.get("time")), microseconds(self.get("ended")), self._latency()
         if at is None and ended is not None:
             at = earlier(ended, latency) if latency is not None else ended
@@ -276,7 +275,6 @@ class RecordScope(NamedTuple):
         return None if (value := self._find(path, outward)) is _MISSING else value
 
     def has(self, path: str) -> bool:
-        """Whether something stands there, be it null."""
         return self._find(path, False) is not _MISSING
 
     def _find(self, path: str, outward: bool) -> Any:

@@ -95,7 +95,7 @@ class _WaitingRequest:
 
 
 class _McpReader:
-    """What one file has said so far."""
+    """The messages of one file so far; ids as JSON text, since `1` is not `"1"`."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
@@ -106,7 +106,6 @@ class _McpReader:
         self._counts: dict[str | None, int] = {}
 
     def take(self, record: LogRecord, message: Row) -> None:
-        """One message."""
         around, parameters, envelope = object_of(record.value), object_of(message.get("params")), self._emit.envelope
         stated = _stated(around, _SESSION, (str, int))
         session = envelope.session_id(around) or (
@@ -123,7 +122,7 @@ class _McpReader:
             about = object_of(parameters.get("_meta"))   # the agent's own id of the call, where its host passes it on
             own = next((value for name, value in about.items() if isinstance(value, str)
                         and name.lower().replace("_", "").endswith(_CALL_IDS)), None)
-            call_id = own if own is not None else _id(message["id"]) if "id" in message else None
+            call_id = own if own is not None else dumped(message["id"]) if "id" in message else None
             part = call_part("assistant", call_id, parameters["name"], parameters.get("arguments"))
             call = self._again.pop((session, part["tool"], part["arguments"]), None)
             if call is None:
@@ -133,14 +132,14 @@ class _McpReader:
         else:
             self._log(record, message, method, parameters, shared)
             if method == "notifications/cancelled":   # a call that its own side gave up; an answer is taken all the same
-                for request in self._waiting.get((session, _id(parameters.get("requestId"))), []):
+                for request in self._waiting.get((session, dumped(parameters.get("requestId"))), []):
                     if request.call is not None and request.label == label:
                         request.call["lossy"] = [*request.call["lossy"], "cancelled"]
         if "id" in message:
-            self._waiting.setdefault((session, _id(message["id"])), []).append(_WaitingRequest(method, label, call))
+            self._waiting.setdefault((session, dumped(message["id"])), []).append(_WaitingRequest(method, label, call))
 
     def _answered(self, record: LogRecord, message: Row, label: str | None, shared: Row) -> None:
-        key, result = (shared["session_id"], _id(message.get("id"))), message.get("result")
+        key, result = (shared["session_id"], dumped(message.get("id"))), message.get("result")
         waiting = self._waiting.get(key, [])
         request = next((each for each in reversed(waiting) if each.fits(label, result)), None)
         if request is not None:
@@ -171,7 +170,7 @@ class _McpReader:
         arguments = carried if isinstance(carried, dict) else {} if carried is None else {"value": carried}
         self._emit.event(record, "log", tool=method, content=dumped(message),
                          arguments=dumped(arguments),
-                         call_id=_id(message["id"]) if "id" in message else None, **shared)
+                         call_id=dumped(message["id"]) if "id" in message else None, **shared)
 
     def _time(self, value: Any, around: Row) -> int | None:
         """When the record was written; of a line of text: the time that it begins with."""
@@ -189,11 +188,6 @@ class _McpReader:
 def _stated(around: Row, names: tuple[str, ...], kinds: Any) -> Any:
     """Value of the first of these fields of the record that is of these kinds."""
     return next((around[name] for name in names if isinstance(around.get(name), kinds)), None)
-
-
-def _id(value: Any) -> str:
-    """Return an id as JSON text: `1` is not `"1"`."""
-    return dumped(value)
 
 
 def content_of(result: Any) -> Row:

@@ -288,7 +288,6 @@ def _instead(value: Any, role: str) -> Row | None:
 
 
 def _instruction_values(inner: Row) -> list[Any]:
-    """Instructions beside the messages of an input."""
     return [place[key] for place in (inner, object_of(inner.get("config"))) for key in _SYSTEM if place.get(key)]
 
 

@@ -133,7 +133,6 @@ class _CompletionLog:
         return session
 
     def _declare(self, value: Row, request: Row) -> str | None:
-        """Declare the tools that a request offers, where they are not those of the one before; returns the service."""
         service = self._emit.envelope.service(value)
         tools = request.get("tools") or request.get("functions")
         if tools and self._declared.get(service) is not tools and self._declared.get(service) != tools:

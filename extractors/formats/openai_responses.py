@@ -29,7 +29,6 @@ class _Link:
     answer: list[Any]
 
     def history(self) -> list[Any]:
-        """All items up to this response's last one."""
         chain: list[_Link] = []
         link: _Link | None = self
         while link is not None:
@@ -80,7 +79,6 @@ class _ResponseReader:
         """Last response of each session."""
 
     def tell(self, record: LogRecord, request: Row, response: Row) -> None:
-        """Take one exchange in."""
         response_id, output = response.get("id"), response.get("output")
         answer = output if isinstance(output, list) else []
         before_link = self._responses.get(response_id) if isinstance(response_id, str) else None

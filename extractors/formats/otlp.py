@@ -102,7 +102,6 @@ class Logs:
         """Inputs by what they were before their last message, and that message: repeated histories are held once."""
 
     def add(self, record: LogRecord, log: Row, service: str | None) -> None:
-        """Take in a log record."""
         times = (log.get(key) for key in ("timeUnixNano", "time_unix_nano", "observedTimeUnixNano", "observed_time_unix_nano"))
         instant = next((instant_us for each in times if (instant_us := microseconds(each)) is not None), None)
         span = TraceSpan(   # the record's context
@@ -144,7 +143,6 @@ class Logs:
                 name=span.text("user.id", "enduser.id")), span.trace_id)
 
     def end(self) -> None:
-        """Hand over the generations that messages told."""
         for key, generation in self._generations.items():
             generation.answers = [answer for answer in generation.answers if answer]
             self._gathering.hold(key, "", None, SpanReading(generation))

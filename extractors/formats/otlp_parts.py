@@ -98,12 +98,6 @@ def choice_parts(body: Any) -> tuple[int | None, list[Row]]:
     return (index if isinstance(index, int) and 0 <= index < 100 else None), parts
 
 
-def of_event(attributes: Row) -> Any:
-    """Return the body that a span's event bears: as JSON text in one attribute, or as its attributes."""
-    content = attributes.get("gen_ai.event.content", attributes.get("event_body"))
-    return content if content is not None else attributes
-
-
 def _body(logged: Any) -> Row:
     """Return a body as logged, or as JSON text, as an object; a text alone is a content."""
     value = loaded(logged)

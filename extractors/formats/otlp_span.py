@@ -44,7 +44,6 @@ class TraceSpan:
     """Turns a logged value into a plain one."""
 
     def attribute(self, key: str) -> Any:
-        """Value of an attribute, None where it is absent or empty."""
         value = self.raw.get(key)
         return None if value is None else self.value_of(value)
 
@@ -64,7 +63,6 @@ class TraceSpan:
         return loaded(self.attribute(key))
 
     def begins(self, prefix: str) -> Row:
-        """Plain values of the attributes whose keys begin so, by the rest of the key."""
         return {key[len(prefix):]: self.value_of(value) for key, value in self.raw.items() if key.startswith(prefix)}
 
     @property

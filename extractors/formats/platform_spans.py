@@ -26,7 +26,7 @@ from extractors.formats.envelope import at
 from extractors.formats.format import Emit, LogRecord, LogRecords, Row
 from extractors.formats.history import Histories, Print, PromptHistory, is_telling, n_known, print_of
 from extractors.formats.instants import microseconds
-from extractors.formats.sampling import counts, joined
+from extractors.formats.sampling import counts
 from extractors.formats.tool_list import declare_all
 from extractors.formats.values import dumped, object_of, written
 
@@ -172,7 +172,6 @@ class ModelSpan:
 
     @property
     def says(self) -> bool:
-        """Whether anything of it was captured."""
         return bool(self.prompt.n_parts or self.answers)
 
     @property
@@ -212,7 +211,6 @@ class ModelThread:
         self.tools.update(part.get("tool") for part in called if not part.get("call_id"))
 
     def ran(self, tool: PlatformSpan) -> bool:
-        """Whether a model of the thread called the tool that ran."""
         return tool.call_id in self.calls or (tool.call_id is None and tool.name in self.tools)
 
 
@@ -402,7 +400,7 @@ class _PlatformSession:
                     leaf.prompt = around.prompt
                 if not leaf.answers or _n_runs(leaf.answers[0]) < _n_runs((around.answers or [[]])[0]):
                     leaf.answers = around.answers
-                leaf.span.usage = joined(leaf.span.usage, around.span.usage)
+                leaf.span.usage = {**(around.span.usage or {}), **(leaf.span.usage or {})} or None
                 leaf.span.model = leaf.span.model or around.span.model
             around.span.usage = None if counts(leaf.span.usage) else around.span.usage
 

@@ -164,11 +164,6 @@ def counts(usage: Row | None) -> Row:
     return {key: value for key, value in (usage or {}).items() if key not in (*_OWN, "sampling")}
 
 
-def joined(usage: Row | None, other: Row | None) -> Row | None:
-    """Return what two tellings of one answer state; the first wins."""
-    return {**(other or {}), **(usage or {})} or None
-
-
 def laid(usage: Row | None, kinds: Iterable[str]) -> list[Row | None]:
     """Return what each part of an answer states: the counts go with the first, its tokens with the first that is a turn (a
     thought is none), the parameters with all that are."""

@@ -201,8 +201,10 @@ def _objects(value: Any) -> list[Any]:
 def _message_events(span: TraceSpan, histories: Histories, key: str) -> Messages:
     """Read the messages of span events, one each, as some instrumentations write those of 1.28 to 1.36."""
 
-    def body_of(raw: Row) -> Any:
-        return otlp_parts.of_event({name: span.value_of(value) for name, value in raw.items()})
+    def body_of(raw: Row) -> Any:   # JSON text in one attribute, or the attributes
+        attributes = {name: span.value_of(value) for name, value in raw.items()}
+        content = attributes.get("gen_ai.event.content", attributes.get("event_body"))
+        return content if content is not None else attributes
 
     events = [(event.get("name"), raw_attributes(event)) for event in span.events if isinstance(event, dict)]
     history = histories.of(key, [(name, raw) for name, raw in events if name in otlp_parts.MESSAGES],
@@ -295,7 +297,7 @@ def _openinference_parts(value: Any) -> list[Row]:
         called += [call for each in listed(message["contents"]) if (call := _called(each))["function"]["name"] is not None
                    and (call["id"] not in ids or not called)]
         shown = [each for each in blocks if object_of(each).get("type") not in ("reasoning", "tool_use")]
-        content = (shown if shown else content) if content is None else content
+        content = (shown or content) if content is None else content
     chat: Row = {"role": message.get("role"), "content": content, "tool_calls": called,
                  "tool_call_id": message.get("tool_call_id"), "name": message.get("name")}
     if message.get("function_call_name"):
@@ -305,7 +307,6 @@ def _openinference_parts(value: Any) -> list[Row]:
 
 
 def _called(value: Any) -> Row:
-    """Write a call as OpenAI does."""
     call = _inner(value, "tool_call") or object_of(value)
     function = _inner(call, "function")
     return {"id": call.get("id"), "function": {"name": function.get("name"), "arguments": function.get("arguments")}}

@@ -60,7 +60,6 @@ class Transcript:
         return self._noted(message_part(role, content_text), fields, lossy)
 
     def reasoning(self, content: Any, **fields: Any) -> None:
-        """Emit what the model thought, where that is text."""
         content_text, lossy = text(content)
         if content_text:
             self._noted(thought_part("assistant", content_text), fields, lossy)
