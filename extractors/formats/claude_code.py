@@ -24,7 +24,7 @@ from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords,
 from extractors.formats.instants import microseconds
 from extractors.formats.provider_parts import anthropic_parts
 from extractors.formats.sampling import tokens
-from extractors.formats.values import dumped, word_of
+from extractors.formats.values import dumped, objects_in, word_of
 
 _HARNESS = re.compile(r"\s*(<(local-command-[a-z]+|system-reminder|bash-[a-z]+|task-notification|user-memory-input)>"
                       r"|\[Request interrupted by user|Caveat: The messages below were generated)")
@@ -191,8 +191,7 @@ class TranscriptLine:
         return word_of(self.value["message"].get("id")) if self.has_message and self.value["type"] == "assistant" else None
 
     def blocks(self) -> Iterator[Row]:
-        content = self.value["message"].get("content") if self.has_message else None
-        yield from (each for each in (content if isinstance(content, list) else ()) if isinstance(each, dict))
+        yield from objects_in(self.value["message"].get("content")) if self.has_message else ()
 
 
 def line_of(record: LogRecord) -> TranscriptLine:

@@ -22,7 +22,7 @@ from extractors.formats.format import Emit, LogRecord, Row
 from extractors.formats.history import Print, print_of
 from extractors.formats.instants import earlier, microseconds
 from extractors.formats.tool_list import declare_all
-from extractors.formats.values import dumped, loaded, object_of
+from extractors.formats.values import dumped, object_of, opened
 
 _NORMAL = frozenset({None, "", "stop", "tool_calls", "function_call", "end_turn", "tool_use", "stop_sequence", "completed"})
 _CUT = frozenset({"length", "model_context_window_exceeded", "incomplete"})
@@ -190,9 +190,7 @@ def sides(value: Any) -> tuple[Row, Any]:
         side = next((value[name] for name in names if value.get(name) is not None), None) if isinstance(value, dict) else None
         if isinstance(side, dict) and isinstance(side.get("body"), (dict, str)):
             side = side["body"]
-        if isinstance(side, str) and side.lstrip()[:1] in ("{", "["):
-            side = side if (parsed := loaded(side)) is None else parsed
-        values.append(side)
+        values.append(opened(side))
     return object_of(values[0]), values[1]
 
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.values import body, dumped, first_of, merged, query
+from extractors.formats.values import body, dumped, first_of, list_under, merged, object_of, query
 
 _SESSION = ("x-session-id", "x-conversation-id", "session-id", "x-thread-id", "mcp-session-id")
 _REQUEST = ("x-request-id", "request-id", "x-correlation-id", "x-amzn-requestid", "x-trace-id")
@@ -35,9 +35,8 @@ def claims(head: Head) -> bool:
 @each_record
 def read(record: LogRecord, emit: Emit) -> None:
     """Every entry of each archive (mostly one a file)."""
-    log = record.value.get("log") if isinstance(record.value, dict) else None
-    entries = log.get("entries") if isinstance(log, dict) else None
-    if not isinstance(entries, list) or not entries:
+    entries = list_under(object_of(record.value).get("log"), "entries")
+    if not entries:
         raise RejectedRecord("no_entries", "the record holds no `log.entries`; leave it out or export it again")
     for number, entry in enumerate(entries):
         with emit.guarded(record):

@@ -377,9 +377,7 @@ class Shortened:
     def value_of(self, value: Any) -> Any:
         """Return an AnyValue as a plain value, whole."""
         value_plain = plain(value)
-        if isinstance(value_plain, str):
-            return self.text(value_plain) if value_plain[:1] == "\0" else value_plain
-        return self._whole(value_plain) if isinstance(value_plain, (list, dict)) and self._numbers else value_plain
+        return self._whole(value_plain) if self._numbers else value_plain
 
     def _whole(self, value: Any) -> Any:
         if isinstance(value, str):

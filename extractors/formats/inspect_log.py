@@ -52,10 +52,6 @@ def read(record: LogRecord, emit: Emit) -> None:
         emit.reject(record, "damaged_member", f"{name} in the archive is no JSON; copy the log again")
     if not isinstance(log, dict) or not isinstance(log.get("eval"), dict):
         raise RejectedRecord("no_evaluation", "the record does not say what was evaluated; copy the log again")
-    _log(record, log, emit)
-
-
-def _log(record: LogRecord, log: Row, emit: Emit) -> None:
     evaluated = log["eval"]
     task = evaluated.get("task") if isinstance(evaluated.get("task"), str) else None
     run = InspectRun(emit, emit.envelope.service(log) or task, evaluated.get("model"),

@@ -14,7 +14,7 @@ from typing import Any
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.markup import plain
-from extractors.formats.values import dumped, object_of, word_of
+from extractors.formats.values import dumped, object_of, objects_in, word_of
 
 _PEOPLE = ("user", "lead", "contact", "visitor")
 _UNSPOKEN = ("note", "note_and_reopen")
@@ -43,7 +43,7 @@ def _conversations(value: Any) -> Iterator[Row]:
         return
     inner = value.get("conversations")
     if isinstance(inner, list):
-        yield from (each for each in inner if isinstance(each, dict))
+        yield from objects_in(inner)
     elif isinstance(value.get("data"), dict) and isinstance(value["data"].get("item"), dict):
         yield from _conversations(value["data"]["item"])
     elif value.get("type") == "conversation" and "id" in value:

@@ -17,7 +17,7 @@ from extractors.formats.instants import microseconds
 from extractors.formats.model_payloads import loaded
 from extractors.formats.platform_spans import PlatformDialect, PlatformSpan, alias, span_of, tell_all
 from extractors.formats.sampling import of_completion, parameters_of, sampling, tokens
-from extractors.formats.values import first_of, object_of, text_of, written
+from extractors.formats.values import first_of, object_of, objects_in, text_of, written
 
 _KEYS = frozenset({"span_name", "start_timestamp", "trace_id", "span_id"})
 _ASKS = ("chat", "generate_content", "text_completion", "completion")
@@ -45,7 +45,7 @@ def _rows(value: Any) -> Iterator[Row]:
     if not isinstance(value, dict):
         return
     if isinstance(value.get("rows"), list):
-        yield from (each for each in value["rows"] if isinstance(each, dict))
+        yield from objects_in(value["rows"])
     elif isinstance(value.get("columns"), list):
         columns = {each["name"]: each["values"] for each in value["columns"]
                 if isinstance(each, dict) and isinstance(each.get("values"), list) and isinstance(each.get("name"), str)}
@@ -147,7 +147,7 @@ def _payloads(attributes: Row, kind: str) -> tuple[Any, Any]:
 
 def _of_events(events: list[Any], kind: str) -> tuple[Any, Any]:
     """Messages of the event list of pydantic-ai's first format; the choice is the answer."""
-    messages = [each for each in events if isinstance(each, dict)]
+    messages = objects_in(events)
     input_messages = []
     for event in (each for each in messages if each.get("event.name") != "gen_ai.choice"):
         name = str(event.get("event.name", "")).split(".")

@@ -16,7 +16,7 @@ from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRec
 from extractors.formats.instants import microseconds
 from extractors.formats.provider_parts import anthropic_parts, responses_parts
 from extractors.formats.sampling import of_completion, of_items, sampling, tokens
-from extractors.formats.values import dumped
+from extractors.formats.values import dumped, list_under
 
 _FIELDS = ("data:", "event:", "id:", "retry:", ":")
 
@@ -47,9 +47,9 @@ def _answer(record: LogRecord, number: int, events: list[Row], emit: Emit) -> No
     for i, each in enumerate(unknown):
         emit.event(record, "log", place=f"{number}.log{i}", session_id=session_id, tool=f"event {each.get('type')}",
                    content=dumped(each))
-    model, output = answer.get("model"), answer.get("output")
+    model = answer.get("model")
     usage = {**(tokens(answer.get("usage")) or {}), **of_completion(answer),
-             **of_items(output if isinstance(output, list) else []), **sampling(answer)}
+             **of_items(answer.get("output")), **sampling(answer)}
     fixed = {"session_id": session_id, "model": model if isinstance(model, str) else None,
              "happened_at": microseconds(answer.get("created", answer.get("created_at")))}
     for index, (parts, reason) in enumerate(candidates):
@@ -67,8 +67,7 @@ def _parts(events: list[Row]) -> tuple[Row, list[tuple[list[Row], Any]]]:
         return answer, [(list(chat_parts(each["message"])), each["finish_reason"]) for each in answer["choices"]]
     if streams.is_responses(events):
         answer = streams.response_object(events)
-        output = answer.get("output")
-        parts = [part for item in (output if isinstance(output, list) else []) for part in responses_parts(item)]
+        parts = [part for item in list_under(answer, "output") for part in responses_parts(item)]
         return answer, [(parts, answer.get("status"))] if parts else []
     return {}, []
 

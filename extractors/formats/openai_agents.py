@@ -66,13 +66,13 @@ def _span(record: LogRecord, span: Row, trace: Row, emit: Emit) -> PlatformSpan:
     data, error = object_of(span.get("span_data")), span.get("error")
     response = object_of(data.get("response"))
     ended_at = microseconds(span.get("ended_at"))
-    model, output, items = written(data.get("model") or response.get("model")), data.get("output"), response.get("output")
+    model, output = written(data.get("model") or response.get("model")), data.get("output")
     message = object_of(object_of(error).get("data")).get("error")   # in the tool's words where they are there
     problem = written(message or (error.get("message") if isinstance(error, dict) else error)) or "error"
     return span_of(
         record, span, _DIALECT, lambda: {"model": model, "usage": {
             **(tokens(data.get("usage") or response.get("usage")) or {}), **of_completion(response),
-            **of_items(items if isinstance(items, list) else []), **sampling(data.get("model_config"), response)} or None},
+            **of_items(response.get("output")), **sampling(data.get("model_config"), response)} or None},
         model=model, session_id=_session(trace, emit), identity=emit.envelope.identity(trace),
         service=emit.envelope.service(trace), input=data.get("input"),
         output=output if output is not None else response or None, tools=response.get("tools"),

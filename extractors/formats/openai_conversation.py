@@ -12,6 +12,7 @@ from extractors.formats.chat import emit_parts
 from extractors.formats.format import Emit, Format, Head, LogRecords, sample
 from extractors.formats.openai_sessions import session_fields, session_name
 from extractors.formats.provider_parts import responses_parts
+from extractors.formats.values import list_under
 
 _ENDS = ("message", "function_call", "function_call_output", "reasoning")
 
@@ -32,9 +33,8 @@ def read(records: LogRecords, emit: Emit) -> None:
     """One session a list; a page that goes on after the one before is of the same."""
     session_id, after, position = "", None, 0
     for record in records:
-        value = record.value
-        items = value.get("data") if isinstance(value, dict) else None
-        if not isinstance(items, list) or not items:
+        value, items = record.value, list_under(record.value, "data")
+        if not items:
             emit.reject(record, "no_items", "the record holds no list of items; leave it out or repair it")
             continue
         with emit.guarded(record):

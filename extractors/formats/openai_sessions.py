@@ -11,6 +11,7 @@ from extractors.formats.chat import SPOKEN, parts
 from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.tool_list import declare_all
+from extractors.formats.values import list_under
 
 _LOOK_AT = 5
 
@@ -27,9 +28,8 @@ def claims(head: Head) -> bool:
 @each_record
 def read(record: LogRecord, emit: Emit) -> None:
     """One session a record."""
-    value = record.value
-    messages = value.get("messages") if isinstance(value, dict) else None
-    if not isinstance(messages, list) or not messages:
+    value, messages = record.value, list_under(record.value, "messages")
+    if not messages:
         raise RejectedRecord("no_messages", "the record holds no list of messages; leave it out or repair the line")
     fixed = {**session_fields(value, session_name(record, value, emit), emit),
              "model": value.get("model") if isinstance(value.get("model"), str) else None}

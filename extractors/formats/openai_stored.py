@@ -17,6 +17,7 @@ from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords,
 from extractors.formats.instants import microseconds
 from extractors.formats.openai_sessions import session_fields, session_name
 from extractors.formats.sampling import of_completion, sampling, tokens
+from extractors.formats.values import list_under
 
 _OF_COMPLETION = re.compile(r"(?P<completion>.+)-(?P<place>\d+)\Z")
 
@@ -39,8 +40,7 @@ def _is_page(value: Row) -> bool:
 
 
 def _data(value: Any) -> list[Any]:
-    data = value.get("data") if isinstance(value, dict) and value.get("object") == "list" else None
-    return data if isinstance(data, list) else []
+    return list_under(value, "data") if isinstance(value, dict) and value.get("object") == "list" else []
 
 
 def read(records: LogRecords, emit: Emit) -> None:

@@ -148,10 +148,8 @@ class Logs:
             self._gathering.hold(key, "", None, SpanReading(generation))
 
     def _generation(self, span: TraceSpan, key: tuple[str, str]) -> Generation:
-        generation = self._generations.get(key)
-        if generation is None:
-            generation = self._generations[key] = Generation(span.record, span.span_id, span.started_at, None, span.service)
-        return generation
+        new = Generation(span.record, span.span_id, span.started_at, None, span.service)
+        return self._generations.setdefault(key, new)
 
     def _ask(self, generation: Generation, span: TraceSpan, name: str, log: Row) -> None:
         self._gathering.spoke(span.record, span.trace_id)

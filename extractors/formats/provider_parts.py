@@ -17,7 +17,7 @@ from typing import Any
 from extractors.formats.chat import call_part, hashed, joined_texts, log_part, message_part, result_part, text, thought_part
 from extractors.formats.format import Row
 from extractors.formats.sampling import snake_case
-from extractors.formats.values import dumped, object_of, written
+from extractors.formats.values import dumped, object_of, objects_in, written
 
 _BLOCK_CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
 _BLOCK_FILES = ("image", "document", "search_result", "container_upload")
@@ -117,8 +117,7 @@ def _of_call_item(item: Row, kind: str, notes: list[str]) -> Row:
 def _texts(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
-    blocks = value if isinstance(value, list) else []
-    return [each["text"] for each in blocks if isinstance(each, dict) and isinstance(each.get("text"), str)]
+    return [each["text"] for each in objects_in(value) if isinstance(each.get("text"), str)]
 
 
 def gemini_parts(parts: Iterable[Any], role: Any) -> list[Row]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from extractors.formats.format import Row
 from extractors.formats.otlp_span import plain
-from extractors.formats.values import parsed_json
+from extractors.formats.values import objects_in, parsed_json
 
 _HUMP = re.compile(r"(?<=[a-z])([A-Z])")
 
@@ -141,19 +141,15 @@ def of_completion(response: Any) -> Row:
     return drawn(prompt if prompt is not None else first.get("prompt_token_ids"), first.get("token_ids"), first.get("logprobs"))
 
 
-def of_items(items: Iterable[Any]) -> Row:
+def of_items(items: Any) -> Row:
     """Return the tokens of an answer made of items (OpenAI Responses): NeMo Gym's, or log-probabilities of an item's texts.
 
     They count where one item states them: of several, none says what the whole answer was.
     """
     stated = []
-    for item in items:
-        if not isinstance(item, dict):
-            continue
+    for item in objects_in(items):
         own = drawn(item.get("prompt_token_ids"), item.get("generation_token_ids"), item.get("generation_log_probs"))
-        content = item.get("content")
-        texts = [drawn(None, None, each.get("logprobs")) for each in (content if isinstance(content, list) else [])
-                 if isinstance(each, dict)]
+        texts = [drawn(None, None, each.get("logprobs")) for each in objects_in(item.get("content"))]
         stated.append(own or (texts[0] if len(texts) == 1 else {}))
     stated = [tokens for tokens in stated if tokens]
     return stated[0] if len(stated) == 1 else {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row, each_record, sample
+from extractors.formats.values import object_of
 
 _SCHEMAS = ("parameters", "inputSchema", "input_schema")
 
@@ -31,8 +32,7 @@ def read(record: LogRecord, emit: Emit) -> None:
 def tools_of(value: Any) -> list[Any]:
     """Return the list of tools in a document: itself, `tools`, or `result.tools`."""
     if isinstance(value, dict):
-        inner = value.get("result")
-        value = value.get("tools", inner.get("tools") if isinstance(inner, dict) else None)
+        value = value.get("tools", object_of(value.get("result")).get("tools"))
     return value if isinstance(value, list) else []
 
 

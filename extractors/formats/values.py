@@ -98,7 +98,7 @@ def word_of(value: Any) -> str | None:
 def objects_of(value: Any) -> list[dict[str, Any]]:
     """Return the objects of a page, which holds them under `data`; of any other object itself."""
     data = value.get("data") if isinstance(value, dict) else None
-    return [each for each in (data if isinstance(data, list) else [value]) if isinstance(each, dict)]
+    return objects_in(data if isinstance(data, list) else [value])
 
 
 def query(text: str) -> dict[str, Any]:
