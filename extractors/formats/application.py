@@ -5,7 +5,7 @@ In: payloads, bare or taken out of an envelope (syslog, a cloud's export, a cont
 anything, `name=value` lines, requests in a sentence (`GET /doors 200 12ms`), lines behind a time, container prefixes. A line
 that cannot begin a record (a traceback's) joins the one before; a request logged at its begin and at its end is one event.
 Free text gets its template when the file ends (`PayloadReader.finish`).
-Does not see: bodies that nobody logged; a request's begin where a log states neither it nor a duration.
+Does not see: bodies that were not logged; a request's begin where a log states neither it nor a duration.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Transcripts of Claude Code: a JSON line for each block that was said, in a tree (`extractors.formats.claude_code`).
+"""Transcripts of Claude Code: a JSON line for each block of a message, in a tree.
 
-Sees: answers told in several lines (each part once, the counts of the last line), results with their error flag, sub-agents
+Sees: answers in several lines (each part once, the counts of the last line), results with their error flag, sub-agents
 (a session of their own: `<session>~agent-<id>`), branches that were given up (kept as candidates that were not taken), slash
 commands with what was typed after them. Compaction, hooks, progress, reminders and other words of the harness become log
 events, whole. Does not see the system prompt (no transcript holds it), nor what only `toolUseResult` says.
@@ -69,7 +69,7 @@ class _LineEmitter:
         """Lines that the harness follows with the text of a command."""
         self._positions: dict[str | None, int] = {}
         self._answers: dict[tuple[str | None, str], list[Row]] = {}
-        """Events of each answer told so far."""
+        """Events of each answer so far."""
 
     def tell(self, line: TranscriptLine) -> None:
         value = line.value
@@ -80,7 +80,7 @@ class _LineEmitter:
             self._log(line, f"{value['type']} {kind}" if kind else str(value["type"]), dumped(line.record.value))
         elif value["type"] == "user":
             self._user(line)
-        else:   # parts of an answer that no line told before; a text that grew takes the place of its beginning
+        else:   # parts of an answer that no line held before; a text that grew takes the place of its beginning
             rows = self._answers.setdefault((line.session_id, line.answer_id or line.record.record_id), [])
             n_before = len(rows)
             for part in anthropic_parts({**value["message"], "role": "assistant"}):
@@ -102,7 +102,7 @@ class _LineEmitter:
         spoken: list[Any] = []
         for block in blocks if isinstance(blocks, list) else ():
             words = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else None
-            if isinstance(words, str) and _COMMAND.match(words):   # as it was typed, where it was said to the model
+            if isinstance(words, str) and _COMMAND.match(words):   # as it was typed, where the model got it
                 name, typed = _between(words, "command-name"), _between(words, "command-args")
                 command = " ".join(filter(None, (name, typed)))
                 is_spoken = bool(command and (line.uuid in self._expanded or typed))
@@ -136,7 +136,7 @@ class _LineEmitter:
 
 
 def _is_repeated(part: Row, rows: list[Row]) -> bool:
-    """Whether a line of the same answer told this part, or its beginning."""
+    """Return whether a line of the same answer held this part, or its beginning."""
     for row in rows:
         if row["kind"] != part["kind"]:
             continue
@@ -232,7 +232,7 @@ def _take(group: list[TranscriptLine], lines_by_id: dict[str | None, TranscriptL
     before: TranscriptLine | None = None
     for each in group:
         value, parent = each.value, lines_by_id.get(each.parent) if each.parent is not None else None
-        is_first_prompt = (   # an edited first prompt begins the conversation anew
+        is_first_prompt = (   # an edited first prompt begins the conversation again
             each.has_message and value["type"] == "user" and "parentUuid" in value and value["parentUuid"] is None
             and not (value.get("isCompactSummary") or value.get("isMeta") or each.record.value is not value))
         if parent is not None:

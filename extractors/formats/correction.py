@@ -37,7 +37,7 @@ def read(record: LogRecord, emit: Emit) -> None:
     value = record.value if isinstance(record.value, dict) else {}
     problem = wrong_with(value)
     if problem is not None:
-        raise RejectedRecord("malformed_correction", f"{problem}; repair the line, or correct it anew")
+        raise RejectedRecord("malformed_correction", f"{problem}; repair the line, or correct it again")
     subject = value["subject"]
     emit.event(
         record, "correction", happened_at=microseconds(value["at"]), tool=subject["kind"], call_id=subject["id"],

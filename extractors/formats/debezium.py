@@ -29,7 +29,7 @@ _OPERATIONS = {"c": "create", "u": "update", "d": "delete", "r": "snapshot"}
 _UNCHANGED = ("__debezium_unavailable_value", "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==")
 _MARK, _ENCODED_MARK = (mark.encode() for mark in _UNCHANGED)
 _FROM, _TO = 10**14, 10**17
-"""Microseconds since 1970 that need no look at their scale."""
+"""Microseconds since 1970 whose scale is certain."""
 _NO_KEY = msgspec.Raw(b"")
 _ROW_BEGINS = ("{", "n")
 """Of an object, of null."""
@@ -58,7 +58,7 @@ def read(records: LogRecords, emit: Emit) -> None:
                 fields["position"] = record.line if fields["position"] is None else fields["position"]
                 emit.event(record, "row_change", service=service, **fields)
             elif change.get("op") == "m" and isinstance(message := change.get("message"), dict):
-                try:   # what somebody wrote to the database's log
+                try:   # a message in the database's log
                     content = base64.b64decode(message.get("content") or "", validate=True).decode()
                 except ValueError:
                     content = str(message.get("content"))

@@ -1,8 +1,8 @@
-"""One request to a model and its answer a record, as gateways and wrappers log any provider: to a conversation told once.
+"""One request to a model and its answer a record, as gateways and wrappers log any provider: to one conversation.
 
 In: `Exchange`s in file order, each with the history as logged (any provider's items) and a function from an item to parts
 (event fields as `extractors.formats.chat.parts` gives them). Out: events of what each exchange adds. An exchange that does not
-continue what the file told of its session starts over with all its history, and `extractors.sessions` joins the two. One
+continue what the file holds of its session starts over with all its history, and `extractors.sessions` joins the two. One
 without a session id is joined to the conversation that its history continues, named by its first record (`~` and its hash).
 Instructions that change from one exchange to the next become log events: they are no turn of the conversation.
 Sees the names that wrappers use for request and response, bodies as JSON text, and configured paths for the time. Does not see
@@ -62,13 +62,13 @@ class Exchange:
 
 @dataclass(slots=True, eq=False)
 class ToldConversation:
-    """What the file told of one conversation so far."""
+    """What the file holds of one conversation so far."""
 
     session_id: str
     system: Any
     items: list[Any]
     answer: list[Print]
-    """What the answer said, as a later history must repeat it."""
+    """Prints of the answer, as a later history must repeat it."""
     position: int
 
 
@@ -82,7 +82,7 @@ def finish(reason: Any) -> list[str]:
 
 
 def is_answer(part: Row) -> bool:
-    """Whether a model said it."""
+    """Return whether a model wrote the part."""
     return part["kind"] in ("call", "reasoning") or part.get("role") == "assistant"
 
 
@@ -175,7 +175,7 @@ def prints_of(parts: Iterable[Row]) -> list[Print]:
 
 
 def opening(items: list[Any]) -> bytes:
-    """Everything up to the first thing that a user said: conversations that differ there are different.
+    """Return all items up to the first message of a user: conversations that differ there are different.
 
     Not the instructions: where they state the time of day, they differ from one exchange to the next.
     """

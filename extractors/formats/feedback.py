@@ -1,4 +1,4 @@
-"""Feedback and outcomes in anybody's table: CSV, Parquet, JSON lines or a JSON list, one row for what was said of a session.
+"""Feedback and outcomes in any table: CSV, Parquet, JSON lines or a JSON list, one row for an opinion on a session.
 
 Sees the session under many names (a ticket's, a conversation's, a trace's id), long rows (a column for the question, one for
 the answer) and wide ones (a column for each: `CSAT`, `Resolved?` …), the comment, the answer or call that it is on. Names count
@@ -157,7 +157,7 @@ def speaks(row: Row) -> bool:
 
 
 def is_outcome(name: str) -> bool:
-    """Whether an answer to `name` is what became of the session, not what somebody thought of it."""
+    """Whether an answer to `name` is what became of the session, not an opinion on it."""
     parts = words(name).split("_")
     return len(parts) <= _NAME_WORDS and (parts[-1] in ("status", "outcome") or not _OUTCOMES.isdisjoint(parts))
 

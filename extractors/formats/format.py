@@ -1,7 +1,7 @@
 """What a log format is: a name, a test on the first objects of a file, and one function that turns records to events.
 
-In: the records of one file (`LogRecord`), in file order. Out: events, tool declarations and rejects, told to an `Emit`.
-Somebody else's format is one function `read(records, emit)` and one test `claims(head)`, held by a `Format` that an entry
+In: the records of one file (`LogRecord`), in file order. Out: events, tool declarations and rejects, given to an `Emit`.
+A format of another package is one function `read(records, emit)` and one test `claims(head)`, held by a `Format` that an entry
 point of the group `traceroom.formats` names (docs/configuration.md tells how).
 """
 
@@ -59,7 +59,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Head:
-    """What a file begins with: all that a format may look at to tell whether the file is its own."""
+    """What a file begins with: all that a format may use to claim the file."""
 
     layout: Layout
     """lines: a JSON value a line; document: one JSON value; table: comma-separated rows with a header, or Parquet; archive:
@@ -182,7 +182,7 @@ class Format:
     history: Literal["full", "once", "answers"] = "full"
     """What its records tell of a conversation. full: all of it, again and again; once: what is new, so that what another file
     goes on with follows what came before; answers: one file lists the answers, another what was asked."""
-    rank: int = field(default=50)
+    rank: int = 50
     """Formats are asked in order of rank, then name: a stricter test first."""
 
 

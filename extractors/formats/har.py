@@ -1,10 +1,9 @@
-"""HTTP Archives 1.2, as browsers and proxies save them: the requests that somebody's browser made.
+"""HTTP Archives 1.2, as browsers and proxies save them: the requests of a browser.
 
 In: one document with `log.entries`. Out: a request for each entry that asks an application for something, log events for the
 rest (pages, pictures, styles, scripts, preflights) and for messages of web sockets.
 Sees: bodies (JSON, forms, base64), sessions, request ids and tool call ids in headers; the host as the service.
-Does not see: cookies and credentials (most browsers leave them out, and they are nobody's business here), which click made
-which request, what a body said that the browser had dropped.
+Does not see: cookies and credentials (not read on purpose), which click made which request, bodies that the browser dropped.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ def _entry(record: LogRecord, number: int, entry: Row, emit: Emit) -> None:
         "happened_at": microseconds(entry.get("startedDateTime")), "service": emit.envelope.service({}) or url.hostname,
         "call_id": first_of(headers, _REQUEST) or first_of(answered, _REQUEST),
         "name": emit.envelope.mapped("identity", entry) or first_of(headers, _IDENTITY),
-        "latency_ms": float(time) if isinstance(time, (int, float)) and time >= 0 else None,   # -1: nobody measured
+        "latency_ms": float(time) if isinstance(time, (int, float)) and time >= 0 else None,   # -1: not measured
         "tool": f"{request['method']} {url.path or '/'}", "requestor": first_of(headers, _CALL)}
     parameters = merged([(each["name"], each.get("value")) for each in request.get("queryString") or ()]) or query(url.query)
     if _is_resource(request, response, entry):

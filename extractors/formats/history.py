@@ -2,12 +2,12 @@
 
 In: messages of an input as JSON text or as a list of logged values, by conversation. Out: `PromptHistory`, a chain of parts:
 what two inputs share is one link, parsed, converted and fingerprinted once. A text that begins with a known one is parsed from
-there on. Also how much of a conversation's history is already known (formats.md 0.3, rule 1), by what was said, called and
-answered. Does not see: a beginning that was rewritten (that is parsed anew), call ids (providers rewrite them), times.
+there on. Also how much of a conversation's history is already known (formats.md 0.3, rule 1), by messages, calls and
+results. Does not see: a beginning that was rewritten (that is parsed again), call ids (providers rewrite them), times.
 
 Lines of JSON that hold JSON text in strings, as OTLP attributes do, are made short before they are parsed (`Shortened`): the
 known beginning of such a text becomes a reference, so a log that repeats the whole history in each record costs what is new in
-it. References begin with a mark that is drawn anew for each file, so that no log can hold one. Sees equal bytes.
+it. References begin with a mark that is random for each file, so that no log can hold one. Sees equal bytes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Intercom conversations: what people and bots said, in plain text; ratings; how it ended.
+"""Intercom conversations: messages of people and bots in plain text; ratings; how it ended.
 
 In: conversations of the API, one or a list, or a webhook's. Out: messages (the opening one and every part with a body), log
 events for parts that say nothing (assignments, notes of colleagues …), feedback for ratings (one that the AI agent repeats
 counts once), outcomes for states. Session: a custom attribute that names one, else the conversation's id.
-Does not see: tools that a bot used, what a picture shows. An assumed resolution is what nobody objected to, no confirmation.
+Does not see: tools that a bot used, what a picture shows. An assumed resolution is no confirmation.
 """
 
 from __future__ import annotations

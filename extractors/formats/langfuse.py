@@ -135,7 +135,7 @@ def _drawn(value: Row) -> Row | None:
 
 
 def _usage(stated: Any) -> Row:
-    """Token counts; Langfuse counts cached and reasoning tokens beside input and output, unless the total says otherwise."""
+    """Token counts; Langfuse counts cached and reasoning tokens apart from the others, unless the total says otherwise."""
     counts = {key: int(value) for key, value in object_of(stated).items()
               if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0}
     if not counts.get("input") and not counts.get("output"):

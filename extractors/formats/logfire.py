@@ -2,7 +2,7 @@
 integrations with model clients, feedback, and whatever else was logged.
 
 Sees: models and tools in the GenAI conventions and in pydantic-ai's older ones (`events`, `tool_arguments`, `tool_response`),
-`request_data` and `response_data`, streamed answers logged beside their span, all messages on an agent's run where its models'
+`request_data` and `response_data`, streamed answers logged next to their span, all messages on an agent's run where its models'
 spans lack them, exceptions, conversation ids. Rows of spans that were still running are left out: the final row tells them.
 Does not see: SQL exports that renamed columns.
 """
@@ -72,7 +72,7 @@ def read(records: LogRecords, emit: Emit) -> None:
                     spans.append(_span(record, row, attributes, emit))
             if len(spans) + len(given) == n_before and not any(rejected is record for rejected, _, _ in emit.rejects[-1:]):
                 emit.reject(record, "no_span", "the record has no span with name, trace and start; select these columns")
-    # a streamed answer is logged beside its span, which ended before there was one: the log tells the answer
+    # a streamed answer is logged next to its span, which ended before there was one: the log tells the answer
     models = [span for span in spans if span.kind == "model"]
     answered = {(span.trace_id, written(span.input)) for span in models if span.output is not None}
     for span in models:

@@ -1,7 +1,7 @@
-"""Messages of the Model Context Protocol, bare JSON-RPC or wrapped by whoever logged them, of every revision up to 2026-07-28.
+"""Messages of the Model Context Protocol, bare JSON-RPC or wrapped by a logger, of every revision up to 2026-07-28.
 
 In: a message, a batch of them, an object that holds some under any names (`{ts, dir, session, msg}` …), or a line of text with
-one at its end. Out: calls of tools with their results, declared tools; everything else that was said as log events.
+one at its end. Out: calls of tools with their results, declared tools; all other messages as log events.
 Sees: ids by session and direction (a label of any words: a request is answered by the other side), `1` apart from `"1"`,
 protocol errors, cancellations, calls that are asked again with more input (they stay one call).
 Does not see: the direction of bare messages (an answer goes to the request that it fits), what a picture or a sound says, the

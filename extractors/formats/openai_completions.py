@@ -1,6 +1,6 @@
 """OpenAI chat, one completion a line: `{"request": {"messages": […]}, "response": {"choices": […]}}`.
 
-Every line repeats the whole history. Of a line that continues what the file already told of its session only the new parts
+Every line repeats the whole history. Of a line that continues what the file already holds of its session only the new parts
 become events, so the cost follows the new text; a line that does not starts over with all its messages, and
 `extractors.sessions` joins the two by their overlap. A line without a session id is joined to the conversation that its
 history continues, which is named by its first record (`~` and the record's hash).
@@ -29,7 +29,7 @@ _TOOLS = ("tools", "functions")
 
 @dataclass(slots=True, eq=False)
 class _CompletedSession:
-    """What the file told of one conversation so far."""
+    """What the file holds of one conversation so far."""
 
     session_id: str
     messages: list[Any]
@@ -209,7 +209,7 @@ class Repeats(Generic[T]):
     """The lines of a file so far, by conversation: each repeats the list of the one before and adds a little, parsed alone.
 
     A list that equals another up to where that one ended holds its elements: no byte is trusted unseen, and brackets that would
-    not close fail to parse. Does not see a history written anew (other spaces, other ids); that line is parsed whole.
+    not close fail to parse. Does not see a rewritten history (other spaces, other ids); that line is parsed whole.
     """
 
     def __init__(self, key: str, names: tuple[str, ...]) -> None:
@@ -218,7 +218,7 @@ class Repeats(Generic[T]):
         self._names = re.compile(
             rb'(?<!\\)"(?:%s)"\s*:\s*"([^"\\]{1,200})"' % b"|".join(re.escape(name).encode() for name in names))
         self._lines: dict[bytes, tuple[bytes, int, int, T]] = {}
-        """By what tells its conversation: a line, where its list begins and ends (inside the brackets), and what it told."""
+        """By what tells its conversation: a line, where its list begins and ends (inside the brackets), and its state."""
         self._same: dict[str, Any] = {}
         self._marks: list[tuple[bytes, bytes, bytes]] = []
         self._last: tuple[bytes, bytes, int, int] = (b"", b"", 0, 0)
@@ -263,7 +263,7 @@ class Repeats(Generic[T]):
             self._lines[hint] = line, start, new + length - 2, state
 
     def _hint(self, line: bytes, before: int, start: int) -> bytes:
-        """Return what probably tells conversations apart: an id before the list or near the end, else what was said first."""
+        """Return what probably tells conversations apart: an id before the list or near the end, else a user message."""
         stated = self._names.search(line, 0, before) or self._names.search(line, max(start, len(line) - _ENDING))
         if stated is not None:
             return stated.group(1)

@@ -12,6 +12,7 @@ from extractors.formats.chat import emit_parts, parts
 from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.openai_sessions import session_fields, session_name
 from extractors.formats.tool_list import declare_all
+from extractors.formats.values import list_under
 
 _PREFERRED = ("preferred_output", "preferred_completion")
 _OTHER = ("non_preferred_output", "non_preferred_completion", "rejected_output")
@@ -33,9 +34,8 @@ def read(record: LogRecord, emit: Emit) -> None:
     given = value.get("input")
     request: Row = given if isinstance(given, dict) else {"messages": [{"role": "user", "content": given}]}
     fixed = session_fields(value, session_name(record, value, emit), emit)
-    messages = request.get("messages")
-    question, *answers = ([part for each in answer for part in parts(each)] for answer in (
-        messages if isinstance(messages, list) else [], preferred, other))
+    question, *answers = ([part for each in answer for part in parts(each)]
+                          for answer in (list_under(request, "messages"), preferred, other))
     position = emit_parts(emit, record, question, 0, "", fixed)
     emit_parts(emit, record, answers[0], position, "preferred/", fixed)
     emit_parts(emit, record, answers[1], position, "other/", fixed, ["candidate 1", "not preferred"])

@@ -2,7 +2,7 @@
 
 Sees text, calls, results and reasoning, also as pydantic-ai writes them (`result`, `thinking`), and calls that the provider ran
 itself; of 1.28 to 1.36 the event's name and its body, in a record or in an event of the span. Does not see what a picture, a
-sound or a file says: named in `lossy` by type and hash; a part of a type that nobody knows is kept as its JSON text.
+sound or a file says: named in `lossy` by type and hash; a part of unknown type is kept as its JSON text.
 """
 
 from __future__ import annotations

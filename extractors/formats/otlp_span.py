@@ -1,4 +1,4 @@
-"""One span of a trace: its ids, times and outcome, and its attributes, turned into plain values only where somebody asks.
+"""One span of a trace: its ids, times and outcome, and its attributes, turned into plain values on request.
 
 In: an OTLP span (camel or snake case, ids as hex or, in ProtoJSON dumps, as base64), or the facts of one from elsewhere.
 Also messages that lie flat in attributes, one value a key (`prefix.0.content`, `prefix.0.tool_calls.1.name`), to nested values

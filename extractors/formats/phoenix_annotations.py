@@ -1,7 +1,7 @@
 """Annotations of Phoenix: what people, models or code said of a span, a trace or a session.
 
 In: annotations a line, or pages of them. Out: feedback; the session of a span is the one that an export of the spans names
-(alias `span:<id>`). Notes are feedback too. Does not see: which of several annotations of one name holds; all are told.
+(alias `span:<id>`). Notes are feedback too. Does not see: which of several annotations of one name holds; all are kept.
 """
 
 from __future__ import annotations

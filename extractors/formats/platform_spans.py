@@ -6,7 +6,7 @@ Sees: spans sent again (the last update counts), sessions that only one span of 
 inner span (it fills what the inner one lacks), tools logged as plain spans, conversations inside a tool (sessions of their
 own, `<session>~<span>`), traces of which only the root was captured. Models that one trace asks side by side (an agent, a
 critic, a title) are threads: those with the same instructions are one; with others they are, where their history goes on from
-what a thread told (a hand-off).
+what a thread holds (a hand-off).
 Does not see: agents without instructions, or with the same ones, side by side; that agents which one trace runs side by side
 work on one task (each has a session of its own).
 """
@@ -176,7 +176,7 @@ class ModelSpan:
 
     @property
     def new(self) -> list[Row]:
-        """What it brings beyond the history that others told."""
+        """What it adds to the history of the others."""
         return [*self.prompt.parts, *(part for each in self.answers for part in each)]
 
     @property
@@ -194,7 +194,7 @@ class ModelThread:
 
     models: list[ModelSpan] = field(default_factory=list)
     prints: list[Print] = field(default_factory=list)
-    """What they told, each part once."""
+    """What they hold, each part once."""
     openings: set[tuple[Print, ...]] = field(default_factory=set)
     calls: set[object] = field(default_factory=set)
     tools: set[object] = field(default_factory=set)
@@ -215,7 +215,7 @@ class ModelThread:
 
 
 def gone_on(threads: Iterable[ModelThread]) -> Iterator[tuple[str, PlatformSpan]]:
-    """Yield, of traces without a session that go on from all that another told, the first trace and the span that went on."""
+    """Yield, of traces without a session that continue all of another, the first trace and the span that went on."""
     ends_by_mark: dict[int, tuple[list[Print], str]] = {}
     for thread in sorted(threads, key=lambda each: each.models[0].span.order):
         first, begins = thread.models[0].span, thread.models[0].prompt.all_prints
@@ -384,7 +384,7 @@ class _PlatformSession:
         return next((each.key for each in self._above(span) if each.kind == "tool"), None)
 
     def _unwrap(self) -> None:
-        """Drop a model's span around a model's span: it is the same answer told twice, and fills what the inner one lacks."""
+        """Drop a model's span around a model's span: it repeats the answer, and fills what the inner one lacks."""
         inside: dict[Key, list[ModelSpan]] = {}
         for model in self._models.values():
             for span in self._above(model.span):

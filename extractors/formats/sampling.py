@@ -2,7 +2,7 @@
 
 In: requests, settings and answers in any provider's words. Out: fields of an event's `usage`, in the names of `NAMES` and
 `_OURS`; what a log does not state stays away, and nothing is a default of ours. Cached tokens are inside the input count, as
-OpenAI, Gemini and OpenTelemetry count; Anthropic states them beside it, so they are added. Gemini's names (camelCase over REST,
+OpenAI, Gemini and OpenTelemetry count; Anthropic states them apart, so they are added. Gemini's names (camelCase over REST,
 snake_case in Python's dumps) are known by the former.
 Does not see: what a server sets where a request is silent; prices, audio tokens and tiers.
 """
@@ -199,7 +199,7 @@ def tokens(stated: Any) -> Row | None:
         usage["input_tokens"] += sum(added)
         if _is_count(stated.get(_ADDED[0])):
             usage["cached_tokens"] = stated[_ADDED[0]]
-    if not stated.keys().isdisjoint(_THOUGHTS):   # Gemini counts thoughts beside its output
+    if not stated.keys().isdisjoint(_THOUGHTS):   # Gemini counts thoughts separately from its output
         usage["output_tokens"] = usage.get("output_tokens", 0) + usage.get("reasoning_tokens", 0)
     return usage or None
 

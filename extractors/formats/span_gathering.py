@@ -26,7 +26,7 @@ Key = tuple[str, str]
 
 @dataclass(slots=True)
 class _GatheredSpan:
-    """What a span told, and where it belongs."""
+    """What a span holds, and where it belongs."""
 
     trace_id: str
     parent_id: str

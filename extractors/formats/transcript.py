@@ -1,9 +1,8 @@
-"""The transcript of one conversation, told part by part: positions and places are counted here, once for all agent formats.
+"""The transcript of one conversation, part by part: counts positions and places for all agent formats.
 
 In: parts in order, as `extractors.formats.chat.parts` gives them. Out: events of the record that holds the transcript. Also
-what simulators of users write into conversations of their own accord, and is nobody's behaviour: markers that end a
-conversation or hand it over, and the greeting that a simulator begins with.
-What it does not see: that two transcripts are one conversation; `extractors.sessions` joins them by session id.
+keeps apart what simulators of users add: markers that end a conversation or hand it over, and a canned greeting.
+Does not see: that two transcripts are one conversation; `extractors.sessions` joins them by session id.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ class _WalReader:
             self._log(record, _FRAMES.get(action) or str(value.get("prefix") or action), value, shared)
 
     def _log(self, record: LogRecord, tool: str, value: Row, shared: Row) -> None:
-        """Emit a frame of a transaction, or a message that somebody wrote to the database's log."""
+        """Emit a frame of a transaction, or a message in the database's log."""
         content = value.get("content")
         self._emit.event(record, "log", tool=tool, service=self._service, **shared,
                          content=content if isinstance(content, str) else dumped(value))

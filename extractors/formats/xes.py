@@ -1,7 +1,7 @@
 """XES event logs (IEEE 1849): each trace is a case, each event a business event of it.
 
 Sees typed attributes, nested ones and lists; activity, time, resource and lifecycle; the session that a trace states, else its
-name, stands for the case. Attributes of the trace that its events do not have are told once, as a log event. A completion says
+name, stands for the case. Attributes of the trace that its events do not have become one log event. A completion says
 how long after its start it came. Documents that declare a document type are refused.
 Does not see: that an event which two cases share is one; classifiers; defaults of globals other than the activity's name.
 """

@@ -1,4 +1,4 @@
-"""Zendesk tickets: what was said in them, whether the customer was satisfied, how they ended.
+"""Zendesk tickets: their messages, whether the customer was satisfied, how they ended.
 
 In: a ticket with its metrics, a list or an export of tickets, or a ticket a line; comments where the export has them. Out:
 messages (the description alone, where there are no comments), log events for private comments, feedback for ratings and survey
@@ -21,7 +21,7 @@ _UNANSWERED = ("offered", "unoffered")
 
 
 def claims(head: Head) -> bool:
-    """Return whether the first ticket has a status and at least two fields that nobody else calls so."""
+    """Return whether the first ticket has a status and at least two fields with names of Zendesk alone."""
     first, _ = next(_tickets(head.first), ({}, {}))
     return head.is_json and "id" in first and "status" in first and len(_TELLING & first.keys()) >= 2
 
