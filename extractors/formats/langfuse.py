@@ -19,7 +19,7 @@ from extractors.formats.langfuse_scores import score
 from extractors.formats.model_payloads import loaded
 from extractors.formats.platform_spans import PlatformDialect, PlatformSpan, alias, into_trace, link, read_spans, span_of, texts
 from extractors.formats.sampling import of_completion, sampling
-from extractors.formats.values import object_of, objects_in, written
+from extractors.formats.values import object_of, written
 
 _TYPES = ("SPAN", "GENERATION", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "EMBEDDING", "GUARDRAIL")
 _KEPT = ("metadata", "tags", "release", "version", "environment", "prompt_name", "promptName")
@@ -99,8 +99,9 @@ def _trace(record: LogRecord, trace: Row, lists: tuple[Any, ...], emit: Emit) ->
     members = [_span(record, {**shared, "traceId": trace_id, **each}, emit) for each in by_id.values()]
     around.ended_at = max((each.ended_at for each in members if each.ended_at is not None), default=None)
     yield from into_trace(around, members)
-    for each in objects_in(trace.get("scores")):
-        score(record, {**each, "traceId": each.get("traceId") or trace_id}, emit, around.session_id or alias(trace_id))
+    for each in trace.get("scores") or ():
+        if isinstance(each, dict):
+            score(record, {**each, "traceId": each.get("traceId") or trace_id}, emit, around.session_id or alias(trace_id))
 
 
 def _span(record: LogRecord, value: Row, emit: Emit) -> PlatformSpan:
