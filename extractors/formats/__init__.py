@@ -1,6 +1,6 @@
 """Log formats: one module each, and the registry that finds them by content.
 
-Formats come from the entry points of the group `traceroom.formats`: ours stand in pyproject.toml like anybody's.
+Formats come from the entry points of the group `traceroom.formats`: ours are in pyproject.toml, like those of other packages.
 """
 
 from __future__ import annotations

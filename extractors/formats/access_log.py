@@ -8,17 +8,15 @@ Does not see: bodies; who sits behind one address; a session where no pair behin
 
 from __future__ import annotations
 
-import orjson
 import polars as pl
 
 from extractors.formats.application import PayloadReader, read_payloads
 from extractors.formats.application_fields import NOT_CAPTURED
-from extractors.formats.format import Block, Emit, Format, Head
+from extractors.formats.format import Block, Emit, Format, Head, sample
 from extractors.formats.line_shapes import fields_of
-from extractors.formats.samples import sample
-from extractors.formats.values import json_text, query
+from extractors.formats.values import dumped, json_text, query
 
-_LOSSY = orjson.dumps([NOT_CAPTURED]).decode()
+_LOSSY = dumped([NOT_CAPTURED])
 
 
 def claims(head: Head) -> bool:

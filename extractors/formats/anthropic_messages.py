@@ -6,25 +6,23 @@ on in the answer. Sees times that the wrapper states; the API states none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from extractors.formats.exchange import Exchanges, exchange_of, finish, sides
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecords, Row, sample
 from extractors.formats.provider_parts import anthropic_parts
-from extractors.formats.samples import sample
 from extractors.formats.sampling import sampling, tokens
 from extractors.formats.streams import anthropic_message, is_anthropic, stream_events
 
 
 def claims(head: Head) -> bool:
     """One of the first records asks with messages and is answered as this API does."""
-    return head.layout in ("lines", "document") and any(
+    return head.is_json and any(
         isinstance(request.get("messages"), list) and _message(response) is not None
         for request, response in map(sides, head.objects))
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """Read the new parts of each exchange."""
     exchanges = Exchanges(emit, anthropic_parts)
     for record in records:

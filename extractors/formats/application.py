@@ -5,19 +5,18 @@ In: payloads, bare or taken out of an envelope (syslog, a cloud's export, a cont
 anything, `name=value` lines, requests in a sentence (`GET /doors 200 12ms`), lines behind a time, container prefixes. A line
 that cannot begin a record (a traceback's) joins the one before; a request logged at its begin and at its end is one event.
 Free text gets its template when the file ends (`PayloadReader.finish`).
-Does not see: bodies that nobody logged; a request's begin where a log states neither it nor a duration.
+Does not see: bodies that were not logged; a request's begin where a log states neither it nor a duration.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from extractors import templates
 from extractors.formats import line_shapes
 from extractors.formats.application_fields import Stated, access_columns, object_columns, stated_in, text_object
 from extractors.formats.envelope import known_service
-from extractors.formats.format import Emit, LogRecord, Row
+from extractors.formats.format import Emit, LogRecord, LogRecords, Row
 from extractors.formats.instants import Yearless, earlier, microseconds
 from extractors.formats.line_shapes import SyslogLine, fields_of, syslog_of
 from extractors.formats.values import json_text, object_in
@@ -162,7 +161,7 @@ class PayloadReader:
                 self._texts.append((row, message, facts))
 
     def _request(self, record: LogRecord, value: Row, stated: Stated, around: PayloadContext) -> None:
-        columns = self._facts(value, stated, around) | object_columns(value, stated)
+        columns = self._facts(value, stated, around) | object_columns(stated)
         columns["lossy"] += around.lossy
         row = self._emit.event(record, "request", position=record.line, **columns)
         if stated.status is None and row["call_id"] is not None:
@@ -197,7 +196,7 @@ class PayloadReader:
         self._texts.append((row, content if message is None else message, facts))
 
 
-def read_payloads(records: Iterable[LogRecord], emit: Emit) -> None:
+def read_payloads(records: LogRecords, emit: Emit) -> None:
     """Read every record's value as a payload of its own: the `read` of formats without an envelope."""
     reader = PayloadReader(emit)
     for record in records:

@@ -4,7 +4,7 @@ In: an object, or `AccessFields` of an access log's line. Out: `Stated` facts; t
 `core.events`. Names count without case, `_` and `-`; nested and dotted keys are equal (`log.level` and `{"log": {"level"}}`),
 and so is a fact inside a wrapper (`req`, `labels`, `context` …) and outside it.
 Sees the names of ECS, pino, Bunyan, structlog, winston, zap, zerolog, logrus, slog, Serilog, python-json-logger, nginx and GCP.
-The answer's size and the client's headers of an access log are kept beside status and query.
+The answer's size and the client's headers of an access log are kept with status and query.
 Does not see: the unit of a bare `duration` or `latency` (taken as milliseconds, as seconds where zap wrote it); the scheme of
 the address; the host, unless the target is a whole address.
 """
@@ -203,7 +203,7 @@ def _access_arguments(query_text: str, referer: str | None, agent: str | None, h
     return json_text({"query": query(query_text), **others})
 
 
-def object_columns(value: Row, stated: Stated) -> Row:
+def object_columns(stated: Stated) -> Row:
     """Columns of the request that an object tells; its session, service, identity and time are not among them."""
     target = stated.text("target") or "/"
     host = None
@@ -229,7 +229,7 @@ def object_columns(value: Row, stated: Stated) -> Row:
 
 
 def text_object(text: str) -> Row | None:
-    """Return the object that a text spells: a request told in a sentence and the pairs around it, or `name=value` pairs."""
+    """Return the object that a text spells: a request in a sentence and the pairs around it, or `name=value` pairs."""
     sentence = _SENTENCE.search(text)
     if sentence is None:
         pairs = _pairs(text) if text.count("=") >= _LOGFMT else {}

@@ -8,12 +8,10 @@ Does not see: token ids, log probabilities and sums over the trajectory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 from extractors.formats.sampling import drawn, sampling, tokens
 from extractors.formats.tool_list import declare_all
 from extractors.formats.transcript import Transcript, nameless
@@ -22,17 +20,15 @@ from extractors.formats.values import list_under, object_of
 
 def claims(head: Head) -> bool:
     """Return whether the first object states an ATIF version."""
-    return head.layout in ("lines", "document") and str(head.first.get("schema_version")).startswith("ATIF-")
+    return head.is_json and str(head.first.get("schema_version")).startswith("ATIF-")
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """One trajectory a record."""
-    for record in records:
-        if not list_under(record.value, "steps"):
-            emit.reject(record, "no_steps", "the record holds no list of steps; leave it out or repair it")
-            continue
-        with emit.guarded(record):
-            _trajectory(record, record.value, emit, "", None)
+    if not list_under(record.value, "steps"):
+        raise RejectedRecord("no_steps", "the record holds no list of steps; leave it out or repair it")
+    _trajectory(record, record.value, emit, "", None)
 
 
 def _trajectory(record: LogRecord, value: Row, emit: Emit, place: str, parent: str | None) -> None:

@@ -16,6 +16,7 @@ import orjson
 from extractors.formats.format import Emit, LogRecord, Row
 from extractors.formats.instants import microseconds
 from extractors.formats.sampling import laid
+from extractors.formats.values import dumped, parsed_json
 
 SPOKEN = ("message", "call", "result")
 """Kinds of parts that take a position in a conversation."""
@@ -46,7 +47,7 @@ def call_part(role: Any, call_id: Any, tool: Any, arguments: Any, lossy: Iterabl
 
 def strange_call(role: Any, call: Any) -> Row:
     """Fields of a call that is no object."""
-    return {"kind": "call", "role": role, "requestor": role, "tool": None, "arguments": orjson.dumps(call).decode(),
+    return {"kind": "call", "role": role, "requestor": role, "tool": None, "arguments": dumped(call),
             "lossy": ["call is no object"]}
 
 
@@ -57,7 +58,7 @@ def result_part(call_id: Any, tool: Any, content: str | None, is_error: bool | N
 
 def log_part(name: str, value: Any) -> Row:
     """Fields of a part of unknown kind, kept whole."""
-    return {"kind": "log", "tool": name, "content": orjson.dumps(value).decode(), "lossy": []}
+    return {"kind": "log", "tool": name, "content": dumped(value), "lossy": []}
 
 
 def hashed(kind: Any, value: Any) -> str:
@@ -125,7 +126,7 @@ def text(content: Any) -> tuple[str | None, list[str]]:
     if content is None or isinstance(content, str):
         return content, []
     if not isinstance(content, list):
-        return orjson.dumps(content).decode(), []
+        return dumped(content), []
     texts: list[str] = []
     lost: list[str] = []
     for part in content:
@@ -142,11 +143,8 @@ def arguments_of(value: Any) -> tuple[str, list[str]]:
     if value is None or value == "":
         return "{}", []
     if not isinstance(value, str):
-        return orjson.dumps(value).decode(), [] if isinstance(value, dict) else ["args_parse_error"]
-    try:
-        return value, [] if isinstance(orjson.loads(value), dict) else ["args_parse_error"]
-    except orjson.JSONDecodeError:
-        return value, ["args_parse_error"]
+        return dumped(value), [] if isinstance(value, dict) else ["args_parse_error"]
+    return value, [] if isinstance(parsed_json(value), dict) else ["args_parse_error"]
 
 
 def _part_text(part: Any) -> str | None:

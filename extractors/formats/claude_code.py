@@ -1,6 +1,6 @@
-"""Transcripts of Claude Code: a JSON line for each block that was said, in a tree (`extractors.formats.claude_code`).
+"""Transcripts of Claude Code: a JSON line for each block of a message, in a tree.
 
-Sees: answers told in several lines (each part once, the counts of the last line), results with their error flag, sub-agents
+Sees: answers in several lines (each part once, the counts of the last line), results with their error flag, sub-agents
 (a session of their own: `<session>~agent-<id>`), branches that were given up (kept as candidates that were not taken), slash
 commands with what was typed after them. Compaction, hooks, progress, reminders and other words of the harness become log
 events, whole. Does not see the system prompt (no transcript holds it), nor what only `toolUseResult` says.
@@ -13,19 +13,18 @@ line without a known parent goes on where the file stands, unless it is a prompt
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from extractors.formats.chat import SPOKEN
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.provider_parts import anthropic_parts
-from extractors.formats.samples import sample
 from extractors.formats.sampling import tokens
-from extractors.formats.values import word_of
+from extractors.formats.values import dumped, objects_in, word_of
 
 _HARNESS = re.compile(r"\s*(<(local-command-[a-z]+|system-reminder|bash-[a-z]+|task-notification|user-memory-input)>"
                       r"|\[Request interrupted by user|Caveat: The messages below were generated)")
@@ -40,7 +39,7 @@ def claims(head: Head) -> bool:
         or (each.get("type") == "file-history-snapshot" and "messageId" in each) for each in head.objects)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """Read the conversations of one transcript."""
     lines: list[TranscriptLine] = []
     ids_of_lines: set[tuple[str | None, str]] = set()
@@ -70,19 +69,18 @@ class _LineEmitter:
         """Lines that the harness follows with the text of a command."""
         self._positions: dict[str | None, int] = {}
         self._answers: dict[tuple[str | None, str], list[Row]] = {}
-        """Events of each answer told so far."""
+        """Events of each answer so far."""
 
     def tell(self, line: TranscriptLine) -> None:
-        """Emit one line."""
         value = line.value
         synthetic = line.has_message and value["message"].get("model") == "<synthetic>"
         if not line.has_message or synthetic or value.get("isMeta") is True or value.get("isCompactSummary") is True:
             kind = "synthetic" if synthetic else "meta" if value.get("isMeta") is True else value.get("subtype")
             kind = "compact summary" if value.get("isCompactSummary") is True else kind
-            self._log(line, f"{value['type']} {kind}" if kind else str(value["type"]), orjson.dumps(line.record.value).decode())
+            self._log(line, f"{value['type']} {kind}" if kind else str(value["type"]), dumped(line.record.value))
         elif value["type"] == "user":
             self._user(line)
-        else:   # parts of an answer that no line told before; a text that grew takes the place of its beginning
+        else:   # parts of an answer that no line held before; a text that grew takes the place of its beginning
             rows = self._answers.setdefault((line.session_id, line.answer_id or line.record.record_id), [])
             n_before = len(rows)
             for part in anthropic_parts({**value["message"], "role": "assistant"}):
@@ -104,7 +102,7 @@ class _LineEmitter:
         spoken: list[Any] = []
         for block in blocks if isinstance(blocks, list) else ():
             words = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else None
-            if isinstance(words, str) and _COMMAND.match(words):   # as it was typed, where it was said to the model
+            if isinstance(words, str) and _COMMAND.match(words):   # as it was typed, where the model got it
                 name, typed = _between(words, "command-name"), _between(words, "command-args")
                 command = " ".join(filter(None, (name, typed)))
                 is_spoken = bool(command and (line.uuid in self._expanded or typed))
@@ -138,7 +136,7 @@ class _LineEmitter:
 
 
 def _is_repeated(part: Row, rows: list[Row]) -> bool:
-    """Whether a line of the same answer told this part, or its beginning."""
+    """Return whether a line of the same answer held this part, or its beginning."""
     for row in rows:
         if row["kind"] != part["kind"]:
             continue
@@ -181,12 +179,10 @@ class TranscriptLine:
 
     @property
     def has_message(self) -> bool:
-        """Whether it holds a message."""
         return self.value.get("type") in _MESSAGE_TYPES and isinstance(self.value.get("message"), dict)
 
     @property
     def uuid(self) -> str | None:
-        """Its name."""
         return word_of(self.value.get("uuid"))
 
     @property
@@ -195,9 +191,7 @@ class TranscriptLine:
         return word_of(self.value["message"].get("id")) if self.has_message and self.value["type"] == "assistant" else None
 
     def blocks(self) -> Iterator[Row]:
-        """Yield the blocks of its message."""
-        content = self.value["message"].get("content") if self.has_message else None
-        yield from (each for each in (content if isinstance(content, list) else ()) if isinstance(each, dict))
+        yield from objects_in(self.value["message"].get("content")) if self.has_message else ()
 
 
 def line_of(record: LogRecord) -> TranscriptLine:
@@ -238,7 +232,7 @@ def _take(group: list[TranscriptLine], lines_by_id: dict[str | None, TranscriptL
     before: TranscriptLine | None = None
     for each in group:
         value, parent = each.value, lines_by_id.get(each.parent) if each.parent is not None else None
-        is_first_prompt = (   # an edited first prompt begins the conversation anew
+        is_first_prompt = (   # an edited first prompt begins the conversation again
             each.has_message and value["type"] == "user" and "parentUuid" in value and value["parentUuid"] is None
             and not (value.get("isCompactSummary") or value.get("isMeta") or each.record.value is not value))
         if parent is not None:

@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable
 from typing import Any
 
-import orjson
-
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
+from extractors.formats.values import dumped, parsed_json
 
 _SESSION = ("sessionid", "conversationid", "threadid", "chatid")
 _IDENTITY = ("userid", "authid", "enduserid", "partitionkey")
@@ -27,11 +24,10 @@ _READ = frozenset({"specversion", "id", "source", "type", "subject", "time", "da
 def claims(head: Head) -> bool:
     """Return whether the first object states a version of the specification, a type and a source."""
     first = head.first
-    return head.layout in ("lines", "document") and all(
-        isinstance(first.get(name), str) for name in ("specversion", "type", "source"))
+    return head.is_json and all(isinstance(first.get(name), str) for name in ("specversion", "type", "source"))
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """One business event each; the second delivery of one is a reject."""
     delivered: set[tuple[str, str]] = set()
     links: set[tuple[str, str]] = set()
@@ -58,7 +54,7 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
                            service=emit.envelope.service(event), tool=event["type"],
                            call_id=str(event["id"]) if event.get("id") is not None else None,
                            name=emit.envelope.identity(event) or _stated(event, _IDENTITY) or emit.envelope.identity(inside),
-                           arguments=orjson.dumps(carried if isinstance(carried, dict) else {"data": carried}).decode(),
+                           arguments=dumped(carried if isinstance(carried, dict) else {"data": carried}),
                            content=event.get("subject") if isinstance(event.get("subject"), str) else None,
                            lossy=[f"{name} {value}" for name, value in event.items() if name not in _READ])
 
@@ -72,12 +68,7 @@ def _data(event: Row) -> Any:
         text = content.decode()
     except (binascii.Error, UnicodeDecodeError):
         return {"data_base64": event["data_base64"]}
-    if "json" not in str(event.get("datacontenttype") or "json"):
-        return text
-    try:
-        return orjson.loads(content)
-    except orjson.JSONDecodeError:
-        return text
+    return parsed_json(content, text) if "json" in str(event.get("datacontenttype") or "json") else text
 
 
 def _stated(event: Row, names: tuple[str, ...]) -> str | None:

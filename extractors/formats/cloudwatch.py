@@ -11,15 +11,14 @@ import base64
 import binascii
 import json
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
 
 from extractors.formats.application import PayloadContext, PayloadReader
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 
 _MOST_BYTES = 64 << 20
 _FIREHOSE = '{"messageType":"'
@@ -30,7 +29,7 @@ def claims(head: Head) -> bool:
     first = head.first
     if head.layout == "text":
         return bool(head.text) and head.text[0].replace(" ", "").startswith(_FIREHOSE) and '"logEvents"' in head.text[0]
-    if head.layout not in ("lines", "document"):
+    if not head.is_json:
         return False
     if (isinstance(first.get("logEvents"), list) and "messageType" in first) or [*_packed(first)]:
         return True
@@ -42,7 +41,7 @@ def claims(head: Head) -> bool:
         {"timestamp", "message"} <= events[0].keys() and not {"ingestionTime", "logStreamName"}.isdisjoint(events[0])
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """Read the events of every message."""
     reader = PayloadReader(emit)
     for record in records:

@@ -11,21 +11,16 @@ Does not see: outputs that Codex itself cut off, encrypted reasoning.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from extractors.formats.chat import SPOKEN, message_part
 from extractors.formats.exchange import is_answer
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.otlp_span import loaded
 from extractors.formats.provider_parts import responses_parts
-from extractors.formats.samples import sample
 from extractors.formats.sampling import sampling, tokens
-from extractors.formats.values import object_of, word_of
+from extractors.formats.values import dumped, loaded, object_of, word_of
 
 _TYPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
 _HARNESS = re.compile(r"\s*(<([a-z_]+(?: [a-z_]+)*)>.*</\2>\s*$|# AGENTS\.md instructions)", re.DOTALL)
@@ -50,7 +45,7 @@ def claims(head: Head) -> bool:
     return old or any(str(each.get("type")) in _TYPES and isinstance(each.get("payload"), dict) for each in head.objects)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """Read the conversation of one rollout."""
     reader = _RolloutReader(emit)
     for record in records:
@@ -83,7 +78,6 @@ class _RolloutReader:
         """How calls ended, by their ids."""
 
     def take(self, record: LogRecord, value: Row) -> None:
-        """Take one line in."""
         payload, kind = value.get("payload"), value.get("type")
         at = microseconds(value.get("timestamp"))
         if not isinstance(payload, dict):   # the old shape: the line is the item
@@ -111,7 +105,7 @@ class _RolloutReader:
             self._event(payload)
         words = [each for each in (word_of(kind), word_of(payload.get("type"))) if each is not None]
         self._add(record, "log", {"kind": "log", "tool": " ".join(words) or "line",
-                                  "content": orjson.dumps(value).decode(), "happened_at": at, "lossy": []})
+                                  "content": dumped(value), "happened_at": at, "lossy": []})
 
     def _event(self, payload: Row) -> None:
         kind, call_id = payload.get("type"), payload.get("call_id")
@@ -153,7 +147,6 @@ class _RolloutReader:
         return self._parts[-1]
 
     def emit(self) -> None:
-        """Emit all that was told."""
         position = 0
         for part in self._parts:
             row, call_id = part.row, part.row.get("call_id")

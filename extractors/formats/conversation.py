@@ -46,7 +46,6 @@ class ConversationSpan:
 
     @property
     def latency_ms(self) -> float | None:
-        """How long it took, None where a time is not known."""
         return milliseconds(self.started_at, self.ended_at)
 
 
@@ -72,7 +71,6 @@ class Generation(ConversationSpan):
 
     @property
     def history(self) -> PromptHistory:
-        """The input."""
         return self.prompt if isinstance(self.prompt, PromptHistory) else PromptHistory(self.prompt)
 
 
@@ -103,7 +101,7 @@ def tell(session_id: str, generations: Iterable[Generation], executions: Iterabl
 
 @dataclass(slots=True, eq=False)
 class _ConversationPart:
-    """A part told: the span that told it, its place in the span, and its event fields."""
+    """A part: its span, its place in the span, and its event fields."""
 
     span: ConversationSpan
     place: str
@@ -114,13 +112,13 @@ class _ConversationPart:
 
 
 class _Story:
-    """The parts told so far."""
+    """The parts so far."""
 
     def __init__(self) -> None:
         self._parts: list[_ConversationPart] = []
         self._prints: list[Print] = []
         self._same: PromptHistory | None = None
-        """An input whose prints are the first ones told."""
+        """An input whose prints are the first ones of the conversation."""
         self._calls: dict[tuple[str, Any], deque[_ConversationPart]] = {}
         self._results: dict[Any, list[_ConversationPart]] = {}
 
@@ -142,7 +140,7 @@ class _Story:
                 self._add(_ConversationPart(span, f"out{index}.{i}", row, candidate=index > 0))
 
     def _n_shared(self, history: PromptHistory) -> int:
-        """How many leading prints of the input are told already."""
+        """Count the leading prints of the input that the conversation has."""
         links = history.since(self._same)
         before = self._same.n_prints if self._same is not None and links is not None else 0
         prints = history.all_prints if links is None else [each for link in links for each in link.prints]
@@ -239,7 +237,7 @@ def stitched(traces: Mapping[str, Sequence[Generation]]) -> dict[str, str]:
         begins = marks(generations[0].history.all_prints) if ends else []
         before = next((ends[mark] for mark in reversed(begins) if mark in ends), None)
         first[trace] = first[before] if before is not None else trace
-        last = generations[-1]   # what was told when it had answered
+        last = generations[-1]   # its input and its answer
         answer = last.answers[0] if last.answers else []
         prints = [*last.history.all_prints, *(print_of(part) for part in answer if part["kind"] != "reasoning")]
         if prints and is_telling(prints[-1]):

@@ -10,14 +10,12 @@ Does not see: whether the subject exists; the build does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import orjson
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 
 NAME = "correction"
 VERSION = "traceroom-correction/1"
@@ -30,22 +28,21 @@ _FAMILY = "traceroom-correction/"
 
 def claims(head: Head) -> bool:
     """Return whether the first object says that it is a correction."""
-    return head.layout in ("lines", "document") and str(head.first.get("format", "")).startswith(_FAMILY)
+    return head.is_json and str(head.first.get("format", "")).startswith(_FAMILY)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """One event a line; a line that is no whole correction is rejected, with what it lacks first."""
-    for record in records:
-        value = record.value if isinstance(record.value, dict) else {}
-        problem = wrong_with(value)
-        if problem is not None:
-            emit.reject(record, "malformed_correction", f"{problem}; repair the line, or correct it anew")
-            continue
-        subject = value["subject"]
-        emit.event(
-            record, "correction", happened_at=microseconds(value["at"]), tool=subject["kind"], call_id=subject["id"],
-            session_id=subject["id"] if subject["kind"] == "outcome" else None, name=value["by"].strip(),
-            content=value["why"].strip(), value=orjson.dumps(value["value"], option=orjson.OPT_SORT_KEYS).decode())
+    value = record.value if isinstance(record.value, dict) else {}
+    problem = wrong_with(value)
+    if problem is not None:
+        raise RejectedRecord("malformed_correction", f"{problem}; repair the line, or correct it again")
+    subject = value["subject"]
+    emit.event(
+        record, "correction", happened_at=microseconds(value["at"]), tool=subject["kind"], call_id=subject["id"],
+        session_id=subject["id"] if subject["kind"] == "outcome" else None, name=value["by"].strip(),
+        content=value["why"].strip(), value=orjson.dumps(value["value"], option=orjson.OPT_SORT_KEYS).decode())
 
 
 def wrong_with(line: Row) -> str | None:

@@ -13,25 +13,23 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Any, Literal
 
 import msgspec
-import orjson
 
-from extractors.formats.format import Block, Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Block, Emit, Format, Head, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
-from extractors.formats.values import object_in, object_of
+from extractors.formats.values import dumped, object_in, object_of
 
 _OPERATIONS = {"c": "create", "u": "update", "d": "delete", "r": "snapshot"}
 _UNCHANGED = ("__debezium_unavailable_value", "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==")
 _MARK, _ENCODED_MARK = (mark.encode() for mark in _UNCHANGED)
 _FROM, _TO = 10**14, 10**17
-"""Microseconds since 1970 that need no look at their scale."""
+"""Microseconds since 1970 whose scale is certain."""
 _NO_KEY = msgspec.Raw(b"")
 _ROW_BEGINS = ("{", "n")
 """Of an object, of null."""
@@ -42,12 +40,12 @@ def claims(head: Head) -> bool:
     """Return whether the first object (or its payload) has an operation and a source with a table; or is a row with `__op`."""
     first = payload(head.first)
     source = first.get("source")
-    return head.layout in ("lines", "document") and (
+    return head.is_json and (
         not _FLAT.isdisjoint(first) or (isinstance(first.get("op"), str) and isinstance(source, dict) and (
             "connector" in source or "table" in source or "collection" in source)))
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """One change a record."""
     service = emit.envelope.service({})
     for record in records:
@@ -60,7 +58,7 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
                 fields["position"] = record.line if fields["position"] is None else fields["position"]
                 emit.event(record, "row_change", service=service, **fields)
             elif change.get("op") == "m" and isinstance(message := change.get("message"), dict):
-                try:   # what somebody wrote to the database's log
+                try:   # a message in the database's log
                     content = base64.b64decode(message.get("content") or "", validate=True).decode()
                 except ValueError:
                     content = str(message.get("content"))
@@ -140,8 +138,8 @@ def fields_of(value: Any) -> Row | None:
     return {"happened_at": microseconds(committed), "position": place if isinstance(place, int) else None, "name": operation,
             "call_id": str(transaction) if transaction is not None else None,
             "tool": str(source.get("table") or source.get("collection")),
-            "arguments": orjson.dumps(key).decode() if key is not None else None,
-            "value": orjson.dumps({"before": before, "after": after}).decode(), "lossy": lossy}
+            "arguments": dumped(key) if key is not None else None,
+            "value": dumped({"before": before, "after": after}), "lossy": lossy}
 
 
 def _row(value: Any) -> Row | None:
@@ -192,7 +190,7 @@ def _flat(row: Row) -> Row:
             "tool": str(stated.get("source_table") or stated.get("table") or stated.get("collection") or "unknown"),
             "position": place if isinstance(place, int) else None,
             "call_id": str(transaction) if transaction is not None else None,
-            "value": orjson.dumps(images).decode(), "lossy": lossy}
+            "value": dumped(images), "lossy": lossy}
 
 
 Decoder = Callable[[Any], Any]

@@ -42,11 +42,9 @@ class Envelope:
         """The record that was asked about last, and its places."""
 
     def session_id(self, value: Any) -> str | None:
-        """Session as the record states it."""
         return self._text("session_id", value, SESSION)
 
     def service(self, value: Any) -> str | None:
-        """Service as the configuration, else the record, states it."""
         return self._service or known_service(self._text("service", value, _SERVICE))
 
     def identity(self, value: Any) -> str | None:

@@ -6,11 +6,8 @@ stays among the arguments. Does not see: which rows make one case; sessions are 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 from extractors.formats.values import json_text
 
 _EVENTS = ("eventtype", "eventname", "event", "activity", "conceptname", "action", "operation")
@@ -29,26 +26,24 @@ def claims(head: Head) -> bool:
         row.get(event) and microseconds(row.get(time)) is not None for row in head.objects)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """One event a row."""
-    for record in records:
-        value = record.value if isinstance(record.value, dict) else {}
-        event = _column(value, _EVENTS)
-        if event is None or not value[event]:
-            emit.reject(record, "no_event_name", "the row names no event; complete or drop it")
-            continue
-        with emit.guarded(record):
-            time, identity, session = (_column(value, names) for names in (_TIMES, _IDENTITIES, _SESSIONS))
-            columns = (event, time, identity, session)
-            stated = {key: inner for key, inner in value.items() if inner not in ("", None)}
-            tool, session_id, name = (   # of a cell that holds something its text
-                cell if cell is None or isinstance(cell, str) else json_text(cell)
-                for cell in (stated.get(column) if column else None for column in (event, session, identity)))
-            emit.event(record, "business", position=record.line, tool=tool,
-                       session_id=emit.envelope.session_id(value) or session_id,
-                       service=emit.envelope.service({}), name=name or emit.envelope.identity(value),
-                       happened_at=microseconds(value.get(time)) if time else emit.envelope.time(value),
-                       arguments=json_text({key: inner for key, inner in stated.items() if key not in columns}))
+    value = record.value if isinstance(record.value, dict) else {}
+    event = _column(value, _EVENTS)
+    if event is None or not value[event]:
+        raise RejectedRecord("no_event_name", "the row names no event; complete or drop it")
+    time, identity, session = (_column(value, names) for names in (_TIMES, _IDENTITIES, _SESSIONS))
+    columns = (event, time, identity, session)
+    stated = {key: inner for key, inner in value.items() if inner not in ("", None)}
+    tool, session_id, name = (   # of a cell that holds something its text
+        cell if cell is None or isinstance(cell, str) else json_text(cell)
+        for cell in (stated.get(column) if column else None for column in (event, session, identity)))
+    emit.event(record, "business", position=record.line, tool=tool,
+               session_id=emit.envelope.session_id(value) or session_id,
+               service=emit.envelope.service({}), name=name or emit.envelope.identity(value),
+               happened_at=microseconds(value.get(time)) if time else emit.envelope.time(value),
+               arguments=json_text({key: inner for key, inner in stated.items() if key not in columns}))
 
 
 def _column(row: Row, names: tuple[str, ...]) -> str | None:

@@ -1,8 +1,8 @@
-"""One request to a model and its answer a record, as gateways and wrappers log any provider: to a conversation told once.
+"""One request to a model and its answer a record, as gateways and wrappers log any provider: to one conversation.
 
 In: `Exchange`s in file order, each with the history as logged (any provider's items) and a function from an item to parts
 (event fields as `extractors.formats.chat.parts` gives them). Out: events of what each exchange adds. An exchange that does not
-continue what the file told of its session starts over with all its history, and `extractors.sessions` joins the two. One
+continue what the file holds of its session starts over with all its history, and `extractors.sessions` joins the two. One
 without a session id is joined to the conversation that its history continues, named by its first record (`~` and its hash).
 Instructions that change from one exchange to the next become log events: they are no turn of the conversation.
 Sees the names that wrappers use for request and response, bodies as JSON text, and configured paths for the time. Does not see
@@ -21,9 +21,8 @@ from extractors.formats.chat import SPOKEN, emit_parts
 from extractors.formats.format import Emit, LogRecord, Row
 from extractors.formats.history import Print, print_of
 from extractors.formats.instants import earlier, microseconds
-from extractors.formats.otlp_span import loaded
 from extractors.formats.tool_list import declare_all
-from extractors.formats.values import object_of
+from extractors.formats.values import dumped, object_of, opened
 
 _NORMAL = frozenset({None, "", "stop", "tool_calls", "function_call", "end_turn", "tool_use", "stop_sequence", "completed"})
 _CUT = frozenset({"length", "model_context_window_exceeded", "incomplete"})
@@ -57,20 +56,19 @@ class Exchange:
     """What `lossy` of the answer's parts must say."""
 
     def fixed(self, session_id: str) -> Row:
-        """Columns of all its events."""
         return {"session_id": session_id, "service": self.service, "name": self.identity,
                 "model": self.model if isinstance(self.model, str) else None}
 
 
 @dataclass(slots=True, eq=False)
 class ToldConversation:
-    """What the file told of one conversation so far."""
+    """What the file holds of one conversation so far."""
 
     session_id: str
     system: Any
     items: list[Any]
     answer: list[Print]
-    """What the answer said, as a later history must repeat it."""
+    """Prints of the answer, as a later history must repeat it."""
     position: int
 
 
@@ -84,7 +82,7 @@ def finish(reason: Any) -> list[str]:
 
 
 def is_answer(part: Row) -> bool:
-    """Whether a model said it."""
+    """Return whether a model wrote the part."""
     return part["kind"] in ("call", "reasoning") or part.get("role") == "assistant"
 
 
@@ -110,7 +108,7 @@ class Exchanges:
         conversation = self.tell(exchange)
         if not exchange.answers:
             self._emit.event(exchange.record, "log", place="unanswered", session_id=conversation.session_id,
-                             happened_at=exchange.ended_at, tool="no answer", content=orjson.dumps(response).decode())
+                             happened_at=exchange.ended_at, tool="no answer", content=dumped(response))
 
     def tell(self, exchange: Exchange) -> ToldConversation:
         """Emit what is new; returns what is known of the conversation now."""
@@ -177,7 +175,7 @@ def prints_of(parts: Iterable[Row]) -> list[Print]:
 
 
 def opening(items: list[Any]) -> bytes:
-    """Everything up to the first thing that a user said: conversations that differ there are different.
+    """Return all items up to the first message of a user: conversations that differ there are different.
 
     Not the instructions: where they state the time of day, they differ from one exchange to the next.
     """
@@ -192,9 +190,7 @@ def sides(value: Any) -> tuple[Row, Any]:
         side = next((value[name] for name in names if value.get(name) is not None), None) if isinstance(value, dict) else None
         if isinstance(side, dict) and isinstance(side.get("body"), (dict, str)):
             side = side["body"]
-        if isinstance(side, str) and side.lstrip()[:1] in ("{", "["):
-            side = side if (parsed := loaded(side)) is None else parsed
-        values.append(side)
+        values.append(opened(side))
     return object_of(values[0]), values[1]
 
 

@@ -1,4 +1,4 @@
-"""Feedback and outcomes in anybody's table: CSV, Parquet, JSON lines or a JSON list, one row for what was said of a session.
+"""Feedback and outcomes in any table: CSV, Parquet, JSON lines or a JSON list, one row for an opinion on a session.
 
 Sees the session under many names (a ticket's, a conversation's, a trace's id), long rows (a column for the question, one for
 the answer) and wide ones (a column for each: `CSAT`, `Resolved?` …), the comment, the answer or call that it is on. Names count
@@ -15,11 +15,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-import orjson
-
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
+from extractors.formats.values import dumped
 
 _LISTS = ("feedback", "feedbacks", "ratings", "scores", "responses", "results", "data", "items", "rows")
 _OTHERS = frozenset((
@@ -38,15 +36,15 @@ def claims(head: Head) -> bool:
     return head.layout in ("lines", "document", "table") and _OTHERS.isdisjoint(first) and speaks(first)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """Read an event for each answer of a row."""
-    for record in records:
-        rows = list(_rows(record.value))
-        if not rows:
-            emit.reject(record, "incomplete_feedback", "the record is no row with names; repair or drop it")
-        for row in rows:
-            with emit.guarded(record):
-                _answers(record, row, emit)
+    rows = list(_rows(record.value))
+    if not rows:
+        emit.reject(record, "incomplete_feedback", "the record is no row with names; repair or drop it")
+    for row in rows:
+        with emit.guarded(record):
+            _answers(record, row, emit)
 
 
 def _answers(record: LogRecord, row: Row, emit: Emit) -> None:
@@ -159,7 +157,7 @@ def speaks(row: Row) -> bool:
 
 
 def is_outcome(name: str) -> bool:
-    """Whether an answer to `name` is what became of the session, not what somebody thought of it."""
+    """Whether an answer to `name` is what became of the session, not an opinion on it."""
     parts = words(name).split("_")
     return len(parts) <= _NAME_WORDS and (parts[-1] in ("status", "outcome") or not _OUTCOMES.isdisjoint(parts))
 
@@ -171,7 +169,6 @@ def words(name: str) -> str:
 
 
 def _pair(columns: dict[str, str]) -> tuple[str, str] | None:
-    """Columns of the question and of the answer."""
     for names, values in ((_NAMES, _VALUES), (_VAGUE_NAMES, _PLAIN_VALUES)):
         question = next((columns[name] for name in names if name in columns), None)
         answer = next((columns[name] for name in values if name in columns), None)
@@ -181,7 +178,7 @@ def _pair(columns: dict[str, str]) -> tuple[str, str] | None:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+    return value if isinstance(value, str) else dumped(value)
 
 
 def _is_measure(name: str, measures: frozenset[str]) -> bool:

@@ -1,7 +1,7 @@
 """What a log format is: a name, a test on the first objects of a file, and one function that turns records to events.
 
-In: the records of one file (`LogRecord`), in file order. Out: events, tool declarations and rejects, told to an `Emit`.
-Somebody else's format is one function `read(records, emit)` and one test `claims(head)`, held by a `Format` that an entry
+In: the records of one file (`LogRecord`), in file order. Out: events, tool declarations and rejects, given to an `Emit`.
+A format of another package is one function `read(records, emit)` and one test `claims(head)`, held by a `Format` that an entry
 point of the group `traceroom.formats` names (docs/configuration.md tells how).
 """
 
@@ -11,13 +11,14 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Any, Literal
 
 import orjson
 import polars as pl
 
 from extractors.formats.envelope import Envelope
-from extractors.formats.values import written
+from extractors.formats.values import dumped, written
 from warehouse.records import Event, empty, frame_schema
 
 Layout = Literal["lines", "document", "table", "text", "archive", "database", "xml"]
@@ -35,6 +36,9 @@ class LogRecord:
     """Of a line or a document of JSON: the value. Of a row: its fields by name. Of a line of text: the line as str, without its
     end; of a text read as a whole: all of it. Of an archive: its members' bytes by name. Of a database: the rows of each table,
     as objects. Of XML: the whole document as bytes."""
+
+
+LogRecords = Iterable[LogRecord]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Head:
-    """What a file begins with: all that a format may look at to tell whether the file is its own."""
+    """What a file begins with: all that a format may use to claim the file."""
 
     layout: Layout
     """lines: a JSON value a line; document: one JSON value; table: comma-separated rows with a header, or Parquet; archive:
@@ -68,8 +72,17 @@ class Head:
     """First lines of text, where the layout is text or xml."""
 
     @property
+    def is_json(self) -> bool:
+        """Whether it is JSON: a value a line, or one document."""
+        return self.layout in ("lines", "document")
+
+    @property
     def first(self) -> Row:
         return self.objects[0] if self.objects else {}
+
+
+class RejectedRecord(ValueError):
+    """Rejects the record that `Emit.guarded` reads: a reason and a detail, as `Emit.reject` takes them."""
 
 
 class Emit:
@@ -124,22 +137,23 @@ class Emit:
 
     @contextmanager
     def guarded(self, *records: LogRecord) -> Iterator[None]:
-        """Reject the records as a whole, and take back what the block emitted, where their shape is none that it knows."""
+        """Reject the records as a whole, and take back what the block emitted, where the block does not know their shape."""
         n_before = len(self.events)
         try:
             yield
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             del self.events[n_before:]
+            reason, detail = error.args if isinstance(error, RejectedRecord) else (
+                "malformed_record", f"the record is not shaped as its format says ({type(error).__name__}: {error}); repair it")
             for record in records:
-                self.reject(record, "malformed_record",
-                            f"the record is not shaped as its format says ({type(error).__name__}: {error}); repair it")
+                self.reject(record, reason, detail)
 
     def declare(self, tool: str, description: str | None, schema: Any, annotations: Any = None,
                 service: str | None = None) -> None:
         """Add a tool as the file declares it; `schema`, `annotations` are JSON values or None; only a text names a service."""
         service = service if isinstance(service, str) else None
-        text = orjson.dumps(schema).decode() if isinstance(schema, dict) else None
-        hints = orjson.dumps(annotations).decode() if isinstance(annotations, dict) else None
+        text = dumped(schema) if isinstance(schema, dict) else None
+        hints = dumped(annotations) if isinstance(annotations, dict) else None
         identity = orjson.dumps([self._fixed["source"], service, tool, description, text, hints])
         self.declarations.append({
             "declaration_id": hashlib.sha256(identity).hexdigest(), "file_id": self._fixed["file_id"],
@@ -154,11 +168,10 @@ class Format:
     name: str
     claims: Callable[[Head], bool]
     """Whether a file that begins so is of this format; sees content only, never the file's name."""
-    read: Callable[[Iterable[LogRecord], Emit], None]
+    read: Callable[[LogRecords, Emit], None]
     """Turns the records of one file into events; keeps what it must remember between records in local variables."""
     sample: Callable[[], bytes]
-    """A small file in this format, to test that it is recognised, and by no other (ours lie in
-    `extractors.formats.samples`)."""
+    """A small file in this format, to test that it is recognised, and by no other."""
     read_block: Callable[[Block, Emit], None] | None = None
     """The same as `read` for lines of JSON or text, many at once: for formats that come in gigabytes."""
     whole: bool = False
@@ -169,8 +182,24 @@ class Format:
     history: Literal["full", "once", "answers"] = "full"
     """What its records tell of a conversation. full: all of it, again and again; once: what is new, so that what another file
     goes on with follows what came before; answers: one file lists the answers, another what was asked."""
-    rank: int = field(default=50)
+    rank: int = 50
     """Formats are asked in order of rank, then name: a stricter test first."""
+
+
+def each_record(read_record: Callable[[LogRecord, Emit], None]) -> Callable[[LogRecords, Emit], None]:
+    """Return the `read` of a format whose records are read one by one, each guarded."""
+
+    def read(records: LogRecords, emit: Emit) -> None:
+        for record in records:
+            with emit.guarded(record):
+                read_record(record, emit)
+
+    return read
+
+
+def sample(name: str) -> Callable[[], bytes]:
+    """Return a function that reads one of our samples: small files with invented content in the folder `samples`."""
+    return lambda: files("extractors.formats").joinpath("samples", name).read_bytes()
 
 
 _SCHEMA = frame_schema(Event)
@@ -193,7 +222,7 @@ def _column(name: str, kind: pl.DataType, values: list[Any] | pl.Series) -> pl.S
     if isinstance(values, pl.Series):
         return values.cast(kind).alias(name)
     if name == "lossy":
-        values = [orjson.dumps(lossy).decode() if lossy else None for lossy in values]
+        values = [dumped(lossy) if lossy else None for lossy in values]
     try:
         return pl.Series(name, values, kind)
     except TypeError:   # a log holds a value of another kind there: text keeps it, a number cannot

@@ -7,12 +7,9 @@ Does not see: BigQuery's export, which renames the fields.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from extractors.formats.application import PayloadContext, PayloadReader
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 from extractors.formats.values import object_of
 
 _PAYLOADS = ("textPayload", "jsonPayload", "protoPayload", "httpRequest")
@@ -23,11 +20,11 @@ _ENVELOPE = frozenset(("insertId", "logName", "receiveTimestamp", "resource", "t
 def claims(head: Head) -> bool:
     """Return whether the first object names its log and holds a payload or a resource."""
     first = head.first
-    return head.layout in ("lines", "document") and isinstance(first.get("logName"), str) and \
+    return head.is_json and isinstance(first.get("logName"), str) and \
         ("resource" in first or any(name in first for name in _PAYLOADS))
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """One entry a record."""
     reader = PayloadReader(emit)
     exported: set[tuple[str, str, str]] = set()

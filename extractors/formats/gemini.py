@@ -7,24 +7,20 @@ say (named in `lossy` by type and hash), and thought signatures.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
-
-import orjson
 
 from extractors.formats.chat import message_part
 from extractors.formats.exchange import Exchanges, exchange_of, finish, sides
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecords, Row, sample
 from extractors.formats.provider_parts import gemini_parts
-from extractors.formats.samples import sample
 from extractors.formats.sampling import drawn, sampling, snake_case, tokens
 from extractors.formats.streams import stream_events
-from extractors.formats.values import as_list, object_of, objects_in
+from extractors.formats.values import as_list, dumped, object_of, objects_in
 
 
 def claims(head: Head) -> bool:
     """One of the first records asks with contents of parts, or is answered with candidates of such."""
-    return head.layout in ("lines", "document") and any(_is_exchange(*sides(each)) for each in head.objects)
+    return head.is_json and any(_is_exchange(*sides(each)) for each in head.objects)
 
 
 def _is_exchange(request: Row, response: Any) -> bool:
@@ -35,7 +31,7 @@ def _is_exchange(request: Row, response: Any) -> bool:
     return asks or (isinstance(contents, str) and bool(answered))
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """Read the new parts of each exchange."""
     exchanges = Exchanges(emit, parts)
     for record in records:
@@ -69,7 +65,7 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
 def parts(content: Any) -> list[Row]:
     """Event fields of one content, in order; at least one part."""
     if not isinstance(content, dict):
-        return [message_part("user", content if isinstance(content, str) else orjson.dumps(content).decode())]
+        return [message_part("user", content if isinstance(content, str) else dumped(content))]
     role = {"model": "assistant", "function": "user", None: "user"}.get(content.get("role"), content.get("role"))
     inner = content.get("parts")
     rows = gemini_parts(inner if isinstance(inner, list) else [inner] if inner else [], role)

@@ -1,24 +1,19 @@
-"""HTTP Archives 1.2, as browsers and proxies save them: the requests that somebody's browser made.
+"""HTTP Archives 1.2, as browsers and proxies save them: the requests of a browser.
 
 In: one document with `log.entries`. Out: a request for each entry that asks an application for something, log events for the
 rest (pages, pictures, styles, scripts, preflights) and for messages of web sockets.
 Sees: bodies (JSON, forms, base64), sessions, request ids and tool call ids in headers; the host as the service.
-Does not see: cookies and credentials (most browsers leave them out, and they are nobody's business here), which click made
-which request, what a body said that the browser had dropped.
+Does not see: cookies and credentials (not read on purpose), which click made which request, bodies that the browser dropped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlsplit
 
-import orjson
-
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
-from extractors.formats.values import body, first_of, merged, query
+from extractors.formats.values import body, dumped, first_of, list_under, merged, object_of, query
 
 _SESSION = ("x-session-id", "x-conversation-id", "session-id", "x-thread-id", "mcp-session-id")
 _REQUEST = ("x-request-id", "request-id", "x-correlation-id", "x-amzn-requestid", "x-trace-id")
@@ -33,20 +28,18 @@ _MIME_TYPES = ("image/", "font/", "audio/", "video/", "text/css", "text/javascri
 def claims(head: Head) -> bool:
     """Return whether the file holds a document with a list of entries under `log`."""
     log = head.first.get("log")
-    return head.layout in ("lines", "document") and isinstance(log, dict) and isinstance(log.get("entries"), list)
+    return head.is_json and isinstance(log, dict) and isinstance(log.get("entries"), list)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """Every entry of each archive (mostly one a file)."""
-    for record in records:
-        log = record.value.get("log") if isinstance(record.value, dict) else None
-        entries = log.get("entries") if isinstance(log, dict) else None
-        if not isinstance(entries, list) or not entries:
-            emit.reject(record, "no_entries", "the record holds no `log.entries`; leave it out or export it again")
-            continue
-        for number, entry in enumerate(entries):
-            with emit.guarded(record):
-                _entry(record, number, entry, emit)
+    entries = list_under(object_of(record.value).get("log"), "entries")
+    if not entries:
+        raise RejectedRecord("no_entries", "the record holds no `log.entries`; leave it out or export it again")
+    for number, entry in enumerate(entries):
+        with emit.guarded(record):
+            _entry(record, number, entry, emit)
 
 
 def _entry(record: LogRecord, number: int, entry: Row, emit: Emit) -> None:
@@ -58,12 +51,11 @@ def _entry(record: LogRecord, number: int, entry: Row, emit: Emit) -> None:
         "happened_at": microseconds(entry.get("startedDateTime")), "service": emit.envelope.service({}) or url.hostname,
         "call_id": first_of(headers, _REQUEST) or first_of(answered, _REQUEST),
         "name": emit.envelope.mapped("identity", entry) or first_of(headers, _IDENTITY),
-        "latency_ms": float(time) if isinstance(time, (int, float)) and time >= 0 else None,   # -1: nobody measured
+        "latency_ms": float(time) if isinstance(time, (int, float)) and time >= 0 else None,   # -1: not measured
         "tool": f"{request['method']} {url.path or '/'}", "requestor": first_of(headers, _CALL)}
     parameters = merged([(each["name"], each.get("value")) for each in request.get("queryString") or ()]) or query(url.query)
     if _is_resource(request, response, entry):
-        emit.event(record, "log", place=f"{number}", content=request["url"], arguments=orjson.dumps(parameters).decode(),
-                   **shared)
+        emit.event(record, "log", place=f"{number}", content=request["url"], arguments=dumped(parameters), **shared)
         return
     arguments: Row = {"query": parameters}
     if isinstance(posted := request.get("postData"), dict):
@@ -76,14 +68,13 @@ def _entry(record: LogRecord, number: int, entry: Row, emit: Emit) -> None:
         answer["body"] = _body(content)
     if answer["status"] is None:
         lossy.append(f"no answer {response.get('_error') or ''}".rstrip())
-    emit.event(record, "request", place=f"{number}", arguments=orjson.dumps(arguments).decode(),
-               value=orjson.dumps(answer).decode(), lossy=lossy, **shared)
+    emit.event(record, "request", place=f"{number}", arguments=dumped(arguments), value=dumped(answer), lossy=lossy, **shared)
     for index, message in enumerate(entry.get("_webSocketMessages") or ()):
         text = message.get("data")
         emit.event(record, "log", place=f"{number}.{index}", **{
             **shared, "happened_at": microseconds(message.get("time")), "latency_ms": None,
-            "arguments": orjson.dumps({"type": message.get("type")}).decode(),
-            "content": text if isinstance(text, str) else orjson.dumps(text).decode()})
+            "arguments": dumped({"type": message.get("type")}),
+            "content": text if isinstance(text, str) else dumped(text)})
 
 
 def _body(content: Row) -> Any:

@@ -2,12 +2,12 @@
 
 In: messages of an input as JSON text or as a list of logged values, by conversation. Out: `PromptHistory`, a chain of parts:
 what two inputs share is one link, parsed, converted and fingerprinted once. A text that begins with a known one is parsed from
-there on. Also how much of a conversation's history is already known (formats.md 0.3, rule 1), by what was said, called and
-answered. Does not see: a beginning that was rewritten (that is parsed anew), call ids (providers rewrite them), times.
+there on. Also how much of a conversation's history is already known (formats.md 0.3, rule 1), by messages, calls and
+results. Does not see: a beginning that was rewritten (that is parsed again), call ids (providers rewrite them), times.
 
 Lines of JSON that hold JSON text in strings, as OTLP attributes do, are made short before they are parsed (`Shortened`): the
 known beginning of such a text becomes a reference, so a log that repeats the whole history in each record costs what is new in
-it. References begin with a mark that is drawn anew for each file, so that no log can hold one. Sees equal bytes.
+it. References begin with a mark that is random for each file, so that no log can hold one. Sees equal bytes.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import orjson
 
 from extractors.formats.format import Row
 from extractors.formats.otlp_span import plain
+from extractors.formats.values import parsed_json
 
 _MOST_HELD = 1 << 26
 """Characters of known texts that are kept to compare with, over all conversations of a file."""
@@ -64,7 +65,6 @@ class PromptHistory:
 
     @property
     def all_prints(self) -> list[Print]:
-        """Prints of all its parts, from the first on."""
         return [each for link in self.since(None) or () for each in link.prints]
 
     def since(self, earlier: PromptHistory | None) -> list[PromptHistory] | None:
@@ -198,11 +198,8 @@ def _with_rest(link: PromptHistory, rest: str, parts_of: Callable[[Any], list[Ro
         return link
     if rest[:1] != ",":
         return None
-    try:
-        values = orjson.loads("[" + rest[1:])
-    except orjson.JSONDecodeError:
-        return None
-    return PromptHistory([part for value in values for part in parts_of(value)], link, size)
+    values = parsed_json("[" + rest[1:])
+    return None if values is None else PromptHistory([part for value in values for part in parts_of(value)], link, size)
 
 
 def _size(messages: Any) -> int:
@@ -380,9 +377,7 @@ class Shortened:
     def value_of(self, value: Any) -> Any:
         """Return an AnyValue as a plain value, whole."""
         value_plain = plain(value)
-        if isinstance(value_plain, str):
-            return self.text(value_plain) if value_plain[:1] == "\0" else value_plain
-        return self._whole(value_plain) if isinstance(value_plain, (list, dict)) and self._numbers else value_plain
+        return self._whole(value_plain) if self._numbers else value_plain
 
     def _whole(self, value: Any) -> Any:
         if isinstance(value, str):

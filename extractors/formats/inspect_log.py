@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,13 +18,12 @@ import orjson
 
 from extractors.formats.chat import parts, thought_part
 from extractors.formats.conversation import milliseconds
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 from extractors.formats.sampling import laid, of_completion, sampling, tokens
 from extractors.formats.tool_list import declare_all
 from extractors.formats.transcript import Transcript, nameless
-from extractors.formats.values import list_under, object_of
+from extractors.formats.values import dumped, list_under, object_of
 
 _WHOLE = re.compile(r"samples/([^/]+)\.json")
 _CHUNK = re.compile(r"samples/([^/]+)/(sample|messages/\d+|events/\d+|attachments/[^/]+)\.json")
@@ -39,26 +38,20 @@ def claims(head: Head) -> bool:
         names = head.document if isinstance(head.document, dict) else {}
         return any(name.startswith("_journal/") for name in names) or (
             "header.json" in names and any(name.startswith("samples/") for name in names))
-    return head.layout in ("lines", "document") and {"version", "status", "eval"} <= head.first.keys()
+    return head.is_json and {"version", "status", "eval"} <= head.first.keys()
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """Read the samples of a log."""
-    for record in records:
-        value = record.value
-        is_archive = isinstance(value, dict) and any(isinstance(each, bytes) for each in value.values())
-        damaged: list[str] = []
-        log = _unpacked(value, damaged) if is_archive else value
-        for name in damaged:
-            emit.reject(record, "damaged_member", f"{name} in the archive is no JSON; copy the log again")
-        if not isinstance(log, dict) or not isinstance(log.get("eval"), dict):
-            emit.reject(record, "no_evaluation", "the record does not say what was evaluated; copy the log again")
-            continue
-        with emit.guarded(record):
-            _log(record, log, emit)
-
-
-def _log(record: LogRecord, log: Row, emit: Emit) -> None:
+    value = record.value
+    is_archive = isinstance(value, dict) and any(isinstance(each, bytes) for each in value.values())
+    damaged: list[str] = []
+    log = _unpacked(value, damaged) if is_archive else value
+    for name in damaged:
+        emit.reject(record, "damaged_member", f"{name} in the archive is no JSON; copy the log again")
+    if not isinstance(log, dict) or not isinstance(log.get("eval"), dict):
+        raise RejectedRecord("no_evaluation", "the record does not say what was evaluated; copy the log again")
     evaluated = log["eval"]
     task = evaluated.get("task") if isinstance(evaluated.get("task"), str) else None
     run = InspectRun(emit, emit.envelope.service(log) or task, evaluated.get("model"),
@@ -210,9 +203,9 @@ def _parts(message: Row) -> Iterator[Row]:
                 shared: Row = {"call_id": block.get("id"), "tool": block.get("name"), "lossy": ["run by the provider"]}
                 given, answer = block.get("arguments"), block.get("result")
                 yield {"kind": "call", "role": "assistant", "requestor": "assistant", **shared,
-                       "arguments": given if isinstance(given, str) else orjson.dumps(given or {}).decode()}
+                       "arguments": given if isinstance(given, str) else dumped(given or {})}
                 if answer is not None or block.get("error"):
-                    shown = answer if isinstance(answer, str) else orjson.dumps(answer or block.get("error")).decode()
+                    shown = answer if isinstance(answer, str) else dumped(answer or block.get("error"))
                     yield {"kind": "result", **shared, "is_error": bool(block.get("error")), "content": shown}
         own = ("reasoning", "tool_use")
         message = {**message, "content": [each for each in content if object_of(each).get("type") not in own]}
@@ -224,7 +217,6 @@ def _parts(message: Row) -> Iterator[Row]:
 
 
 def _attached(value: Any, attachments: Row) -> Any:
-    """Return the value with attachments in place of what names them."""
     if isinstance(value, str):
         return attachments.get(value.removeprefix(_ATTACHED), value) if value.startswith(_ATTACHED) else value
     if not attachments:

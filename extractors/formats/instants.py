@@ -2,8 +2,8 @@
 
 Sees: ISO 8601 with or without zone (none: taken as UTC), a blank before the zone, slashes in the date; the Common Log Format
 (`02/Mar/2026:10:15:02 +0000`); `Mon, 02 Mar 2026 10:15:02 GMT` and `Mon Mar  2 10:15:02 2026`; numbers and digit strings in
-seconds, milliseconds, microseconds or nanoseconds, told apart by size (good for 1973 to 5138). A date before 1970 or after
-9999 is no time: nobody logged then, it is the zero or the end of somebody's clock.
+seconds, milliseconds, microseconds or nanoseconds, distinguished by size (good for 1973 to 5138). A date before 1970 or after
+9999 is no time: it is the zero or the end of a clock.
 Does not see: times without a date; the year of a time that states none (`Yearless` counts the turns of the year from a
 year that its caller knows, or from `NO_YEAR`).
 """
@@ -60,7 +60,7 @@ def clf(text: str) -> int | None:
 
 
 class Yearless:
-    """Times without a year (`Mar  2 10:15:02`), told in the order of a file: the year turns where the months start again."""
+    """Times without a year (`Mar  2 10:15:02`), in the order of a file: the year turns where the months start again."""
 
     def __init__(self, year: int | None = None) -> None:
         self._year = year or NO_YEAR
@@ -81,7 +81,7 @@ class Yearless:
         return _from_text(f"{year}-{month:02}-{int(match[2]):02}T{match[3]}:{match[4]}:{match[5]}{match[6] or ''}+00:00")
 
 def earlier(instant: int, milliseconds: float) -> int:
-    """Return the instant that lies so long before; the instant itself where that is no time that anybody logged in."""
+    """Return the instant that lies so long before; the instant itself where that is no valid time."""
     try:
         moved = instant - round(milliseconds * 1000)
     except (ValueError, OverflowError):  # not a number, or endless

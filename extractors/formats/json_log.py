@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from extractors.formats.application import read_payloads
 from extractors.formats.application_fields import stated_in
-from extractors.formats.format import Format, Head, Row
+from extractors.formats.format import Format, Head, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 
 _OTHERS = frozenset((
     "messages", "resourceSpans", "resourceLogs", "resource_spans", "resource_logs", "jsonrpc", "span_id", "spanId", "sessionId",
@@ -22,7 +21,7 @@ _OTHERS = frozenset((
 
 def claims(head: Head) -> bool:
     """Most of the first objects have a time, and a level with a message, or were wrapped by a container's runtime."""
-    if head.layout not in ("lines", "document") or not head.objects:
+    if not head.is_json or not head.objects:
         return False
     return sum(map(_is_log_line, head.objects)) * 2 > len(head.objects)
 

@@ -9,16 +9,15 @@ Does not see: media, prices, prompt versions; what a download leaves out for its
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from extractors.formats.envelope import known_service
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.langfuse_scores import score
 from extractors.formats.model_payloads import loaded
 from extractors.formats.platform_spans import PlatformDialect, PlatformSpan, alias, into_trace, link, read_spans, span_of, texts
-from extractors.formats.samples import sample
 from extractors.formats.sampling import of_completion, sampling
 from extractors.formats.values import object_of, written
 
@@ -52,7 +51,7 @@ def _is_trace(value: Any) -> bool:
         "bookmarked" in value or "observations" in value or "htmlPath" in value)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """All observations of the file first, since files are not ordered; then each conversation in the order of time."""
     links: set[tuple[str, str]] = set()
     read_spans(records, emit, lambda record: _spans(record, record.value, emit, links), "no_observation",
@@ -85,7 +84,6 @@ def _spans(record: LogRecord, value: Any, emit: Emit, links: set[tuple[str, str]
 
 
 def _trace_span(record: LogRecord, trace: Row, trace_id: str, emit: Emit) -> PlatformSpan:
-    """Read a trace as the span around its observations."""
     return _span(record, {**trace, "trace_id": trace_id, "type": "TRACE", "start_time": trace.get("timestamp")}, emit)
 
 
@@ -138,7 +136,7 @@ def _drawn(value: Row) -> Row | None:
 
 
 def _usage(stated: Any) -> Row:
-    """Token counts; Langfuse counts cached and reasoning tokens beside input and output, unless the total says otherwise."""
+    """Token counts; Langfuse counts cached and reasoning tokens apart from the others, unless the total says otherwise."""
     counts = {key: int(value) for key, value in object_of(stated).items()
               if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0}
     if not counts.get("input") and not counts.get("output"):

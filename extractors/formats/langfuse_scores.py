@@ -7,11 +7,8 @@ Does not see: scores of dataset runs (they are on no session) and corrections.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 from extractors.formats.values import first_of, objects_of, written
 
 _KINDS = ("NUMERIC", "BOOLEAN", "CATEGORICAL", "TEXT", "CORRECTION")
@@ -25,15 +22,14 @@ def claims(head: Head) -> bool:
     return stated in _KINDS and not {"trace_id", "traceId", "session_id"}.isdisjoint(first)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """One score a record, or a page of them."""
-    for record in records:
-        with emit.guarded(record):
-            n_before = len(emit.events)
-            for value in objects_of(record.value):
-                score(record, value, emit)
-            if len(emit.events) == n_before:
-                emit.reject(record, "no_score", "the record holds no score with a name and a target; complete or drop it")
+    n_before = len(emit.events)
+    for value in objects_of(record.value):
+        score(record, value, emit)
+    if len(emit.events) == n_before:
+        emit.reject(record, "no_score", "the record holds no score with a name and a target; complete or drop it")
 
 
 def score(record: LogRecord, value: Row, emit: Emit, session_id: str | None = None) -> None:

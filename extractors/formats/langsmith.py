@@ -8,13 +8,12 @@ Does not see: payloads that lie elsewhere (`inputs_s3_urls`): the address stands
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.model_payloads import loaded
 from extractors.formats.platform_spans import PlatformDialect, PlatformSpan, read_spans, span_of
-from extractors.formats.samples import sample
 from extractors.formats.sampling import drawn, of_completion, sampling, tokens
 from extractors.formats.values import first_of, object_of, text_of
 
@@ -39,7 +38,7 @@ def _is_run(value: Any) -> bool:
     return isinstance(value, dict) and all(key in value for key in _RUN_KEYS)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """All runs of the file first, since files are not ordered; then each conversation in the order of time."""
     read_spans(records, emit, lambda record: [_span(record, run, emit) for run in _runs(record.value)], "no_run",
                "the record is no run with an id, a run_type and a start_time; leave it out")

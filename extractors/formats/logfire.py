@@ -2,23 +2,22 @@
 integrations with model clients, feedback, and whatever else was logged.
 
 Sees: models and tools in the GenAI conventions and in pydantic-ai's older ones (`events`, `tool_arguments`, `tool_response`),
-`request_data` and `response_data`, streamed answers logged beside their span, all messages on an agent's run where its models'
+`request_data` and `response_data`, streamed answers logged next to their span, all messages on an agent's run where its models'
 spans lack them, exceptions, conversation ids. Rows of spans that were still running are left out: the final row tells them.
 Does not see: SQL exports that renamed columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.model_payloads import loaded
 from extractors.formats.platform_spans import PlatformDialect, PlatformSpan, alias, span_of, tell_all
-from extractors.formats.samples import sample
 from extractors.formats.sampling import of_completion, parameters_of, sampling, tokens
-from extractors.formats.values import first_of, object_of, text_of, written
+from extractors.formats.values import first_of, object_of, objects_in, text_of, written
 
 _KEYS = frozenset({"span_name", "start_timestamp", "trace_id", "span_id"})
 _ASKS = ("chat", "generate_content", "text_completion", "completion")
@@ -46,7 +45,7 @@ def _rows(value: Any) -> Iterator[Row]:
     if not isinstance(value, dict):
         return
     if isinstance(value.get("rows"), list):
-        yield from (each for each in value["rows"] if isinstance(each, dict))
+        yield from objects_in(value["rows"])
     elif isinstance(value.get("columns"), list):
         columns = {each["name"]: each["values"] for each in value["columns"]
                 if isinstance(each, dict) and isinstance(each.get("values"), list) and isinstance(each.get("name"), str)}
@@ -56,7 +55,7 @@ def _rows(value: Any) -> Iterator[Row]:
         yield value
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """All spans of the file first, since files are not ordered; then each conversation in the order of time."""
     spans: list[PlatformSpan] = []
     given: list[tuple[LogRecord, Row, Row]] = []
@@ -73,7 +72,7 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
                     spans.append(_span(record, row, attributes, emit))
             if len(spans) + len(given) == n_before and not any(rejected is record for rejected, _, _ in emit.rejects[-1:]):
                 emit.reject(record, "no_span", "the record has no span with name, trace and start; select these columns")
-    # a streamed answer is logged beside its span, which ended before there was one: the log tells the answer
+    # a streamed answer is logged next to its span, which ended before there was one: the log tells the answer
     models = [span for span in spans if span.kind == "model"]
     answered = {(span.trace_id, written(span.input)) for span in models if span.output is not None}
     for span in models:
@@ -126,7 +125,6 @@ def _kind(attributes: Row) -> Any:
 
 
 def _payloads(attributes: Row, kind: str) -> tuple[Any, Any]:
-    """Return what went in and what came out."""
     if kind == "tool":
         return (_either(attributes, "gen_ai.tool.call.arguments", "tool_arguments"),
                 _either(attributes, "gen_ai.tool.call.result", "tool_response"))
@@ -149,7 +147,7 @@ def _payloads(attributes: Row, kind: str) -> tuple[Any, Any]:
 
 def _of_events(events: list[Any], kind: str) -> tuple[Any, Any]:
     """Messages of the event list of pydantic-ai's first format; the choice is the answer."""
-    messages = [each for each in events if isinstance(each, dict)]
+    messages = objects_in(events)
     input_messages = []
     for event in (each for each in messages if each.get("event.name") != "gen_ai.choice"):
         name = str(event.get("event.name", "")).split(".")

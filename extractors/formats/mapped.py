@@ -13,16 +13,15 @@ path but that very text; of paths joined by `|` the first that leads to somethin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from extractors.formats.chat import arguments_of, parts, text
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import earlier, microseconds
 from extractors.formats.mapped_words import KINDS, failed, kind_of, role_of, went_well
-from extractors.formats.samples import sample
 from extractors.formats.transcript import answer_of, name_of, nameless, written
 from extractors.formats.values import body, json_text, opened, query
 
@@ -38,7 +37,7 @@ def claims(head: Head) -> bool:
         for each in head.objects)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """Read the events of each record; positions when all of them are known."""
     mapping = Mapping.of(emit.envelope.fields, emit.envelope.service({}))
     rows_by_session: _SessionRows = {}
@@ -134,7 +133,6 @@ class Item:
         return int(stated) if isinstance(stated, int | float) or (isinstance(stated, str) and stated.isdecimal()) else None
 
     def fixed(self) -> Row:
-        """Columns of all its events."""
         at, ended, latency = microseconds(self.get("time")), microseconds(self.get("ended")), self._latency()
         if at is None and ended is not None:
             at = earlier(ended, latency) if latency is not None else ended
@@ -277,7 +275,6 @@ class RecordScope(NamedTuple):
         return None if (value := self._find(path, outward)) is _MISSING else value
 
     def has(self, path: str) -> bool:
-        """Whether something stands there, be it null."""
         return self._find(path, False) is not _MISSING
 
     def _find(self, path: str, outward: bool) -> Any:

@@ -1,7 +1,7 @@
-"""Messages of the Model Context Protocol, bare JSON-RPC or wrapped by whoever logged them, of every revision up to 2026-07-28.
+"""Messages of the Model Context Protocol, bare JSON-RPC or wrapped by a logger, of every revision up to 2026-07-28.
 
 In: a message, a batch of them, an object that holds some under any names (`{ts, dir, session, msg}` …), or a line of text with
-one at its end. Out: calls of tools with their results, declared tools; everything else that was said as log events.
+one at its end. Out: calls of tools with their results, declared tools; all other messages as log events.
 Sees: ids by session and direction (a label of any words: a request is answered by the other side), `1` apart from `"1"`,
 protocol errors, cancellations, calls that are asked again with more input (they stay one call).
 Does not see: the direction of bare messages (an answer goes to the request that it fits), what a picture or a sound says, the
@@ -12,19 +12,15 @@ says something else) is named in `lossy`; without any text, the structured conte
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from extractors.formats.chat import call_part, text
 from extractors.formats.conversation import milliseconds
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
-from extractors.formats.otlp_span import loaded
-from extractors.formats.samples import sample
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.tool_list import declare_all
-from extractors.formats.values import object_of
+from extractors.formats.values import dumped, loaded, object_of
 
 _DIRECTION = ("dir", "direction", "from", "sender", "flow", "side")
 _SESSION = ("session", "mcp_session_id", "mcpSessionId", "mcp-session-id", "Mcp-Session-Id", "connection", "connection_id",
@@ -38,14 +34,14 @@ Key = tuple[str | None, str]
 
 def claims(head: Head) -> bool:
     """Return whether there is a JSON-RPC message in the first object or line of text; a lone answer is a declared tool list."""
-    if head.layout in ("lines", "document"):
+    if head.is_json:
         if isinstance(head.document, dict) and "result" in head.document:
             return False
         return any(next(messages(each), None) is not None for each in head.objects[:1])
     return head.layout == "text" and any('"jsonrpc"' in line and next(messages(line), None) is not None for line in head.text)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """All messages of a file, in order."""
     log = _McpReader(emit)
     for record in records:
@@ -99,7 +95,7 @@ class _WaitingRequest:
 
 
 class _McpReader:
-    """What one file has said so far."""
+    """The messages of one file so far; ids as JSON text, since `1` is not `"1"`."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
@@ -110,7 +106,6 @@ class _McpReader:
         self._counts: dict[str | None, int] = {}
 
     def take(self, record: LogRecord, message: Row) -> None:
-        """One message."""
         around, parameters, envelope = object_of(record.value), object_of(message.get("params")), self._emit.envelope
         stated = _stated(around, _SESSION, (str, int))
         session = envelope.session_id(around) or (
@@ -127,7 +122,7 @@ class _McpReader:
             about = object_of(parameters.get("_meta"))   # the agent's own id of the call, where its host passes it on
             own = next((value for name, value in about.items() if isinstance(value, str)
                         and name.lower().replace("_", "").endswith(_CALL_IDS)), None)
-            call_id = own if own is not None else _id(message["id"]) if "id" in message else None
+            call_id = own if own is not None else dumped(message["id"]) if "id" in message else None
             part = call_part("assistant", call_id, parameters["name"], parameters.get("arguments"))
             call = self._again.pop((session, part["tool"], part["arguments"]), None)
             if call is None:
@@ -137,14 +132,14 @@ class _McpReader:
         else:
             self._log(record, message, method, parameters, shared)
             if method == "notifications/cancelled":   # a call that its own side gave up; an answer is taken all the same
-                for request in self._waiting.get((session, _id(parameters.get("requestId"))), []):
+                for request in self._waiting.get((session, dumped(parameters.get("requestId"))), []):
                     if request.call is not None and request.label == label:
                         request.call["lossy"] = [*request.call["lossy"], "cancelled"]
         if "id" in message:
-            self._waiting.setdefault((session, _id(message["id"])), []).append(_WaitingRequest(method, label, call))
+            self._waiting.setdefault((session, dumped(message["id"])), []).append(_WaitingRequest(method, label, call))
 
     def _answered(self, record: LogRecord, message: Row, label: str | None, shared: Row) -> None:
-        key, result = (shared["session_id"], _id(message.get("id"))), message.get("result")
+        key, result = (shared["session_id"], dumped(message.get("id"))), message.get("result")
         waiting = self._waiting.get(key, [])
         request = next((each for each in reversed(waiting) if each.fits(label, result)), None)
         if request is not None:
@@ -161,8 +156,7 @@ class _McpReader:
                 self._again[shared["session_id"], call["tool"], call["arguments"]] = call
                 self._log(record, message, "input_required", result, shared)
                 return
-            fields = content_of(result) if "error" not in message else {
-                "content": orjson.dumps(message["error"]).decode(), "is_error": True}
+            fields = content_of(result) if "error" not in message else {"content": dumped(message["error"]), "is_error": True}
             if (latency := milliseconds(call["happened_at"], shared["happened_at"])) is not None:
                 call["latency_ms"] = latency
             self._emit.event(record, "result", call_id=call["call_id"], tool=call["tool"], position=self._next(key[0]),
@@ -174,9 +168,9 @@ class _McpReader:
 
     def _log(self, record: LogRecord, message: Row, method: str, carried: Any, shared: Row) -> None:
         arguments = carried if isinstance(carried, dict) else {} if carried is None else {"value": carried}
-        self._emit.event(record, "log", tool=method, content=orjson.dumps(message).decode(),
-                         arguments=orjson.dumps(arguments).decode(),
-                         call_id=_id(message["id"]) if "id" in message else None, **shared)
+        self._emit.event(record, "log", tool=method, content=dumped(message),
+                         arguments=dumped(arguments),
+                         call_id=dumped(message["id"]) if "id" in message else None, **shared)
 
     def _time(self, value: Any, around: Row) -> int | None:
         """When the record was written; of a line of text: the time that it begins with."""
@@ -196,27 +190,22 @@ def _stated(around: Row, names: tuple[str, ...], kinds: Any) -> Any:
     return next((around[name] for name in names if isinstance(around.get(name), kinds)), None)
 
 
-def _id(value: Any) -> str:
-    """Return an id as JSON text: `1` is not `"1"`."""
-    return orjson.dumps(value).decode()
-
-
 def content_of(result: Any) -> Row:
     """`content`, `is_error` and `lossy` of a `tools/call` result; a missing flag is no error, says the protocol."""
     if not isinstance(result, dict):
-        return {"content": orjson.dumps(result).decode(), "is_error": None, "lossy": ["result is no object"]}
+        return {"content": dumped(result), "is_error": None, "lossy": ["result is no object"]}
     parts = result.get("content")
     content, lossy = text(list(map(_plain, parts)) if isinstance(parts, list) else parts)
     if isinstance(parts, list):
         lossy = [note for note in lossy if not note.startswith("part resource_link ")]
-        lossy += [f"part resource_link {orjson.dumps(part).decode()}" for part in parts
+        lossy += [f"part resource_link {dumped(part)}" for part in parts
                   if isinstance(part, dict) and part.get("type") == "resource_link"]
     if "structuredContent" in result:
         structured = result["structuredContent"]
         if not content:
-            content = orjson.dumps(structured).decode()
+            content = dumped(structured)
         elif loaded(content) != structured:
-            lossy.append(f"structuredContent {orjson.dumps(structured).decode()[:_LONGEST]}")
+            lossy.append(f"structuredContent {dumped(structured)[:_LONGEST]}")
     is_error = result.get("isError", False)
     return {"content": content, "is_error": is_error if isinstance(is_error, bool) else None, "lossy": lossy}
 

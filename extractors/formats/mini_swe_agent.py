@@ -9,13 +9,11 @@ responses. Does not see: what the configuration says.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Any
 
 from extractors.formats.chat import parts
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 from extractors.formats.sampling import of_completion, sampling, tokens
 from extractors.formats.transcript import Transcript
 from extractors.formats.values import list_under, object_of
@@ -26,7 +24,7 @@ _RETURN_CODE = re.compile(r"<returncode>\s*(-?\d+)\s*</returncode>")
 
 def claims(head: Head) -> bool:
     """Return whether the document names its format, or is a bare list of messages whose answers mostly hold a shell block."""
-    if head.layout not in ("lines", "document"):
+    if not head.is_json:
         return False
     return str(head.first.get("trajectory_format")).startswith("mini-swe-agent") or _is_bare(head.document)
 
@@ -40,21 +38,19 @@ def _is_bare(document: Any) -> bool:
     return sum(isinstance(each, str) and _BLOCK.search(each) is not None for each in answers) * 2 > max(len(answers), 1)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """One run a record."""
-    for record in records:
-        value = {"messages": record.value} if isinstance(record.value, list) else record.value
-        if not list_under(value, "messages"):
-            emit.reject(record, "no_messages", "the record holds no list of messages; leave it out or repair it")
-            continue
-        with emit.guarded(record):
-            transcript = Transcript.of(emit, record, value, emit.envelope.service(value))
-            waiting, info = 0, object_of(value.get("info"))
-            drawn = sampling(object_of(object_of(info.get("config")).get("model")))
-            for message in value["messages"]:
-                waiting = _message(transcript, message, waiting, drawn)
-            transcript.outcome("exit_status", info.get("exit_status"))
-            transcript.outcome("submission", info.get("submission") or None)
+    value = {"messages": record.value} if isinstance(record.value, list) else record.value
+    if not list_under(value, "messages"):
+        raise RejectedRecord("no_messages", "the record holds no list of messages; leave it out or repair it")
+    transcript = Transcript.of(emit, record, value, emit.envelope.service(value))
+    waiting, info = 0, object_of(value.get("info"))
+    drawn = sampling(object_of(object_of(info.get("config")).get("model")))
+    for message in value["messages"]:
+        waiting = _message(transcript, message, waiting, drawn)
+    transcript.outcome("exit_status", info.get("exit_status"))
+    transcript.outcome("submission", info.get("submission") or None)
 
 
 def _message(transcript: Transcript, message: Row, waiting: int, drawn: Row) -> int:

@@ -8,18 +8,14 @@ Does not see: expectations as feedback (they become log events), metadata beyond
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-import orjson
-
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.model_payloads import loaded
 from extractors.formats.platform_spans import Kind, PlatformDialect, PlatformSpan, alias, into_trace, read_spans, span_of, texts
-from extractors.formats.samples import sample
 from extractors.formats.sampling import of_completion, parameters_of, sampling, tokens
-from extractors.formats.values import object_of, objects_in, written
+from extractors.formats.values import object_of, objects_in, parsed_json, written
 
 _CALL_IDS = ("tool_call_id", "gen_ai.tool.call.id", "mlflow.tool.call_id")
 _CHUNK = "mlflow.chunk.item."
@@ -48,7 +44,7 @@ def _parts(value: Any) -> tuple[Row, list[Any]] | None:
     return (value, spans) if is_trace and "trace_metadata" in value and isinstance(spans, list) else None
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """All traces of the file, then each conversation in the order of time."""
     read_spans(records, emit, lambda record: _trace(record, emit), "no_trace",
                "the record is no trace with info and spans; leave it out or export it again")
@@ -121,10 +117,7 @@ def _span(record: LogRecord, span: Row, trace: PlatformSpan) -> PlatformSpan:
 
 
 def _json(text: Any) -> Any:
-    try:
-        return orjson.loads(text) if isinstance(text, str) else text
-    except orjson.JSONDecodeError:
-        return text
+    return parsed_json(text, text) if isinstance(text, str) else text
 
 
 def _failure(span: Row, events: list[Row]) -> tuple[bool | None, str | None]:

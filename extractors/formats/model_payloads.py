@@ -7,7 +7,7 @@ Sees: requests and answers of OpenAI (chat, completions and Responses), Anthropi
 text). Messages of OpenAI chat, LangChain (`lc: 1` constructors, `{type: human|ai|tool …}`, with and without `data`), Anthropic
 blocks, parts of OpenTelemetry and pydantic-ai, Gemini contents, items of OpenAI Responses. Python's notation (`{'a': None}`) in
 arguments; a tool's result is kept as it was logged. Content that was masked, cut off or put elsewhere keeps its text and says
-so in `lossy`: it is told apart from content that is empty (`""`) and from content that was not captured (None).
+so in `lossy`: it is distinguished from content that is empty (`""`) and from content that was not captured (None).
 Does not see: what an image or a sound says (named in `lossy`), what an object was that Python printed otherwise. What is in no
 known wrapping, and a message of no known shape, is kept as its JSON text.
 """
@@ -288,7 +288,6 @@ def _instead(value: Any, role: str) -> Row | None:
 
 
 def _instruction_values(inner: Row) -> list[Any]:
-    """Instructions beside the messages of an input."""
     return [place[key] for place in (inner, object_of(inner.get("config"))) for key in _SYSTEM if place.get(key)]
 
 

@@ -6,20 +6,17 @@ another file says its id is of (`trace:` and the id), and its parts say that the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
-
-import orjson
 
 from extractors.formats import streams
 from extractors.formats.chat import emit_parts
 from extractors.formats.chat import parts as chat_parts
 from extractors.formats.exchange import finish
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.provider_parts import anthropic_parts, responses_parts
-from extractors.formats.samples import sample
 from extractors.formats.sampling import of_completion, of_items, sampling, tokens
+from extractors.formats.values import dumped, list_under
 
 _FIELDS = ("data:", "event:", "id:", "retry:", ":")
 
@@ -32,16 +29,14 @@ def claims(head: Head) -> bool:
     return streams.is_chat(events) or streams.is_anthropic(events) or streams.is_responses(events)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """Read the answers of each stream."""
-    for record in records:
-        events = streams.stream_events(record.value)
-        if not events:
-            emit.reject(record, "no_events", "the text holds no server-sent events with data; leave it out or repair it")
-            continue
-        with emit.guarded(record):
-            for number, each in enumerate(streams.answers(events)):
-                _answer(record, number, each, emit)
+    events = streams.stream_events(record.value)
+    if not events:
+        raise RejectedRecord("no_events", "the text holds no server-sent events with data; leave it out or repair it")
+    for number, each in enumerate(streams.answers(events)):
+        _answer(record, number, each, emit)
 
 
 def _answer(record: LogRecord, number: int, events: list[Row], emit: Emit) -> None:
@@ -51,10 +46,10 @@ def _answer(record: LogRecord, number: int, events: list[Row], emit: Emit) -> No
     session_id = f"trace:{answer['id']}" if isinstance(answer.get("id"), str) else f"~{record.record_id[:16]}.{number}"
     for i, each in enumerate(unknown):
         emit.event(record, "log", place=f"{number}.log{i}", session_id=session_id, tool=f"event {each.get('type')}",
-                   content=orjson.dumps(each).decode())
-    model, output = answer.get("model"), answer.get("output")
+                   content=dumped(each))
+    model = answer.get("model")
     usage = {**(tokens(answer.get("usage")) or {}), **of_completion(answer),
-             **of_items(output if isinstance(output, list) else []), **sampling(answer)}
+             **of_items(answer.get("output")), **sampling(answer)}
     fixed = {"session_id": session_id, "model": model if isinstance(model, str) else None,
              "happened_at": microseconds(answer.get("created", answer.get("created_at")))}
     for index, (parts, reason) in enumerate(candidates):
@@ -72,8 +67,7 @@ def _parts(events: list[Row]) -> tuple[Row, list[tuple[list[Row], Any]]]:
         return answer, [(list(chat_parts(each["message"])), each["finish_reason"]) for each in answer["choices"]]
     if streams.is_responses(events):
         answer = streams.response_object(events)
-        output = answer.get("output")
-        parts = [part for item in (output if isinstance(output, list) else []) for part in responses_parts(item)]
+        parts = [part for item in list_under(answer, "output") for part in responses_parts(item)]
         return answer, [(parts, answer.get("status"))] if parts else []
     return {}, []
 

@@ -11,12 +11,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.markup import elements, first_names, number_in
-from extractors.formats.samples import sample
+from extractors.formats.values import dumped
 
 _TABLES = {"event", "object", "event_object", "event_map_type", "object_map_type"}
 _SECTIONS = ("object-types", "event-types", "objects", "events")
@@ -63,26 +61,24 @@ def claims(head: Head) -> bool:
         return names[:1] == ["log"] and names[1:2] != [] and names[1] in _SECTIONS
     if head.layout == "database":
         return isinstance(head.document, dict) and head.document.keys() >= _TABLES
-    return head.layout in ("lines", "document") and (
-        head.first.keys() >= {"objectTypes", "eventTypes", "events"} or "ocel:events" in head.first)
+    return head.is_json and (head.first.keys() >= {"objectTypes", "eventTypes", "events"} or "ocel:events" in head.first)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """One log a record."""
-    for record in records:
-        before, value = (len(emit.events), len(emit.rejects)), record.value
-        with emit.guarded(record):
-            if isinstance(value, bytes):
-                log = of_xml(value)
-            elif not isinstance(value, dict):
-                raise TypeError("the record is no log")
-            elif "event_map_type" in value:
-                log = of_database(value)
-            else:
-                log = of_first_version(value) if "ocel:events" in value else of_document(value)
-            _tell(record, log, emit)
-        if (len(emit.events), len(emit.rejects)) == before:
-            emit.reject(record, "no_events", "the log holds no events and no objects; leave it out")
+    before, value = (len(emit.events), len(emit.rejects)), record.value
+    if isinstance(value, bytes):
+        log = of_xml(value)
+    elif not isinstance(value, dict):
+        raise TypeError("the record is no log")
+    elif "event_map_type" in value:
+        log = of_database(value)
+    else:
+        log = of_first_version(value) if "ocel:events" in value else of_document(value)
+    _tell(record, log, emit)
+    if (len(emit.events), len(emit.rejects)) == before:
+        emit.reject(record, "no_events", "the log holds no events and no objects; leave it out")
 
 
 def _tell(record: LogRecord, log: ObjectLog, emit: Emit) -> None:
@@ -95,7 +91,7 @@ def _tell(record: LogRecord, log: ObjectLog, emit: Emit) -> None:
             facts["relationships"] = [{"objectId": related, "type": types.get(related), "qualifier": how}
                                       for related, how in event.related]
         emit.event(record, "business", place=f"event {number}", happened_at=microseconds(event.time), tool=event.type,
-                   call_id=event.id, arguments=orjson.dumps(facts).decode(), service=service)
+                   call_id=event.id, arguments=dumped(facts), service=service)
     position = 0
     for each in objects:
         before: Row | None = None
@@ -105,8 +101,8 @@ def _tell(record: LogRecord, log: ObjectLog, emit: Emit) -> None:
             after = {**(before or (first if each.related else {})), **values}
             operation = "update" if before is not None else "snapshot" if instant is None else "create"
             emit.event(record, "row_change", place=f"object {position}", position=position, happened_at=instant, tool=each.type,
-                       name=operation, arguments=orjson.dumps({"id": each.id}).decode(), service=service,
-                       value=orjson.dumps({"before": before, "after": {"id": each.id, **after}}).decode())
+                       name=operation, arguments=dumped({"id": each.id}), service=service,
+                       value=dumped({"before": before, "after": {"id": each.id, **after}}))
             before, position = {"id": each.id, **after}, position + 1
 
 

@@ -8,12 +8,9 @@ are kept), declared tools (the SDK logs their names).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.platform_spans import PlatformDialect, PlatformSpan, alias, link, span_of, tell_all, texts
-from extractors.formats.samples import sample
 from extractors.formats.sampling import of_completion, of_items, sampling, tokens
 from extractors.formats.values import object_of, objects_of, written
 
@@ -29,7 +26,7 @@ def claims(head: Head) -> bool:
     return any(each.get("object") in ("trace", "trace.span") for each in objects_of(head.first))
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """All traces and spans of the file first; then each conversation in the order of time."""
     spans: list[tuple[LogRecord, Row]] = []
     traces: dict[str, tuple[LogRecord, Row]] = {}
@@ -69,13 +66,13 @@ def _span(record: LogRecord, span: Row, trace: Row, emit: Emit) -> PlatformSpan:
     data, error = object_of(span.get("span_data")), span.get("error")
     response = object_of(data.get("response"))
     ended_at = microseconds(span.get("ended_at"))
-    model, output, items = written(data.get("model") or response.get("model")), data.get("output"), response.get("output")
+    model, output = written(data.get("model") or response.get("model")), data.get("output")
     message = object_of(object_of(error).get("data")).get("error")   # in the tool's words where they are there
     problem = written(message or (error.get("message") if isinstance(error, dict) else error)) or "error"
     return span_of(
         record, span, _DIALECT, lambda: {"model": model, "usage": {
             **(tokens(data.get("usage") or response.get("usage")) or {}), **of_completion(response),
-            **of_items(items if isinstance(items, list) else []), **sampling(data.get("model_config"), response)} or None},
+            **of_items(response.get("output")), **sampling(data.get("model_config"), response)} or None},
         model=model, session_id=_session(trace, emit), identity=emit.envelope.identity(trace),
         service=emit.envelope.service(trace), input=data.get("input"),
         output=output if output is not None else response or None, tools=response.get("tools"),

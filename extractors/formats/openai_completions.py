@@ -1,6 +1,6 @@
 """OpenAI chat, one completion a line: `{"request": {"messages": […]}, "response": {"choices": […]}}`.
 
-Every line repeats the whole history. Of a line that continues what the file already told of its session only the new parts
+Every line repeats the whole history. Of a line that continues what the file already holds of its session only the new parts
 become events, so the cost follows the new text; a line that does not starts over with all its messages, and
 `extractors.sessions` joins the two by their overlap. A line without a session id is joined to the conversation that its
 history continues, which is named by its first record (`~` and the record's hash).
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -20,8 +19,7 @@ import orjson
 from extractors.formats.chat import SPOKEN, parts
 from extractors.formats.envelope import SESSION
 from extractors.formats.exchange import opening, prints_of, times
-from extractors.formats.format import Block, Emit, Format, Head, LogRecord, Row
-from extractors.formats.samples import sample
+from extractors.formats.format import Block, Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.sampling import laid, of_completion, sampling, tokens
 from extractors.formats.tool_list import declare_all
 from extractors.formats.values import object_of
@@ -31,7 +29,7 @@ _TOOLS = ("tools", "functions")
 
 @dataclass(slots=True, eq=False)
 class _CompletedSession:
-    """What the file told of one conversation so far."""
+    """What the file holds of one conversation so far."""
 
     session_id: str
     messages: list[Any]
@@ -42,13 +40,13 @@ class _CompletedSession:
 def claims(head: Head) -> bool:
     """Return whether the first objects have a request with messages, and an answer with choices (or none at all)."""
     request, response = head.first.get("request"), head.first.get("response")
-    if head.layout not in ("lines", "document") or not isinstance(request, dict):
+    if not head.is_json or not isinstance(request, dict):
         return False
     answered = not isinstance(response, dict) or not response or "choices" in response or "error" in response
     return answered and isinstance(request.get("messages"), list)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """Read the new parts of each completion."""
     log = _CompletionLog(emit)
     for record in records:
@@ -135,7 +133,6 @@ class _CompletionLog:
         return session
 
     def _declare(self, value: Row, request: Row) -> str | None:
-        """Declare the tools that a request offers, where they are not those of the one before; returns the service."""
         service = self._emit.envelope.service(value)
         tools = request.get("tools") or request.get("functions")
         if tools and self._declared.get(service) is not tools and self._declared.get(service) != tools:
@@ -212,7 +209,7 @@ class Repeats(Generic[T]):
     """The lines of a file so far, by conversation: each repeats the list of the one before and adds a little, parsed alone.
 
     A list that equals another up to where that one ended holds its elements: no byte is trusted unseen, and brackets that would
-    not close fail to parse. Does not see a history written anew (other spaces, other ids); that line is parsed whole.
+    not close fail to parse. Does not see a rewritten history (other spaces, other ids); that line is parsed whole.
     """
 
     def __init__(self, key: str, names: tuple[str, ...]) -> None:
@@ -221,7 +218,7 @@ class Repeats(Generic[T]):
         self._names = re.compile(
             rb'(?<!\\)"(?:%s)"\s*:\s*"([^"\\]{1,200})"' % b"|".join(re.escape(name).encode() for name in names))
         self._lines: dict[bytes, tuple[bytes, int, int, T]] = {}
-        """By what tells its conversation: a line, where its list begins and ends (inside the brackets), and what it told."""
+        """By what tells its conversation: a line, where its list begins and ends (inside the brackets), and its state."""
         self._same: dict[str, Any] = {}
         self._marks: list[tuple[bytes, bytes, bytes]] = []
         self._last: tuple[bytes, bytes, int, int] = (b"", b"", 0, 0)
@@ -266,7 +263,7 @@ class Repeats(Generic[T]):
             self._lines[hint] = line, start, new + length - 2, state
 
     def _hint(self, line: bytes, before: int, start: int) -> bytes:
-        """Return what probably tells conversations apart: an id before the list or near the end, else what was said first."""
+        """Return what probably tells conversations apart: an id before the list or near the end, else a user message."""
         stated = self._names.search(line, 0, before) or self._names.search(line, max(start, len(line) - _ENDING))
         if stated is not None:
             return stated.group(1)

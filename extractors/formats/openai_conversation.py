@@ -6,21 +6,20 @@ neither its conversation nor times: the session is named by its record, where th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from extractors.formats.chat import emit_parts
-from extractors.formats.format import Emit, Format, Head, LogRecord
+from extractors.formats.format import Emit, Format, Head, LogRecords, sample
 from extractors.formats.openai_sessions import session_fields, session_name
 from extractors.formats.provider_parts import responses_parts
-from extractors.formats.samples import sample
+from extractors.formats.values import list_under
 
 _ENDS = ("message", "function_call", "function_call_output", "reasoning")
 
 
 def claims(head: Head) -> bool:
     """Return whether the first object lists items of the Responses API."""
-    return head.layout in ("lines", "document") and any(_is_page(each) for each in head.objects[:1])
+    return head.is_json and any(_is_page(each) for each in head.objects[:1])
 
 
 def _is_page(value: Any) -> bool:
@@ -30,13 +29,12 @@ def _is_page(value: Any) -> bool:
             each["type"] in _ENDS for each in items)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """One session a list; a page that goes on after the one before is of the same."""
     session_id, after, position = "", None, 0
     for record in records:
-        value = record.value
-        items = value.get("data") if isinstance(value, dict) else None
-        if not isinstance(items, list) or not items:
+        value, items = record.value, list_under(record.value, "data")
+        if not items:
             emit.reject(record, "no_items", "the record holds no list of items; leave it out or repair it")
             continue
         with emit.guarded(record):

@@ -6,14 +6,13 @@ not taken (`lossy` says so), and the preference as feedback. Also read under the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from extractors.formats.chat import emit_parts, parts
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.openai_sessions import session_fields, session_name
-from extractors.formats.samples import sample
 from extractors.formats.tool_list import declare_all
+from extractors.formats.values import list_under
 
 _PREFERRED = ("preferred_output", "preferred_completion")
 _OTHER = ("non_preferred_output", "non_preferred_completion", "rejected_output")
@@ -22,31 +21,27 @@ _OTHER = ("non_preferred_output", "non_preferred_completion", "rejected_output")
 def claims(head: Head) -> bool:
     """Return whether the first objects hold an input, an answer that was preferred and one that was not."""
     first = head.first
-    return head.layout in ("lines", "document") and "input" in first and _key(first, _PREFERRED) is not None and \
-        _key(first, _OTHER) is not None
+    return head.is_json and "input" in first and _key(first, _PREFERRED) is not None and _key(first, _OTHER) is not None
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """One session a record, with both answers."""
-    for record in records:
-        value = record.value if isinstance(record.value, dict) else {}
-        preferred, other = _messages(value, _PREFERRED), _messages(value, _OTHER)
-        if not preferred and not other:
-            emit.reject(record, "no_preference", "the record holds no answers to prefer; leave it out or repair the line")
-            continue
-        with emit.guarded(record):
-            given = value.get("input")
-            request: Row = given if isinstance(given, dict) else {"messages": [{"role": "user", "content": given}]}
-            fixed = session_fields(value, session_name(record, value, emit), emit)
-            messages = request.get("messages")
-            question, *answers = ([part for each in answer for part in parts(each)] for answer in (
-                messages if isinstance(messages, list) else [], preferred, other))
-            position = emit_parts(emit, record, question, 0, "", fixed)
-            emit_parts(emit, record, answers[0], position, "preferred/", fixed)
-            emit_parts(emit, record, answers[1], position, "other/", fixed, ["candidate 1", "not preferred"])
-            emit.event(record, "feedback", place="preference", session_id=fixed["session_id"], service=fixed["service"],
-                       name="preference", value="preferred" if preferred else "not preferred")
-            declare_all(request.get("tools") or request.get("functions"), emit, fixed["service"])
+    value = record.value if isinstance(record.value, dict) else {}
+    preferred, other = _messages(value, _PREFERRED), _messages(value, _OTHER)
+    if not preferred and not other:
+        raise RejectedRecord("no_preference", "the record holds no answers to prefer; leave it out or repair the line")
+    given = value.get("input")
+    request: Row = given if isinstance(given, dict) else {"messages": [{"role": "user", "content": given}]}
+    fixed = session_fields(value, session_name(record, value, emit), emit)
+    question, *answers = ([part for each in answer for part in parts(each)]
+                          for answer in (list_under(request, "messages"), preferred, other))
+    position = emit_parts(emit, record, question, 0, "", fixed)
+    emit_parts(emit, record, answers[0], position, "preferred/", fixed)
+    emit_parts(emit, record, answers[1], position, "other/", fixed, ["candidate 1", "not preferred"])
+    emit.event(record, "feedback", place="preference", session_id=fixed["session_id"], service=fixed["service"],
+               name="preference", value="preferred" if preferred else "not preferred")
+    declare_all(request.get("tools") or request.get("functions"), emit, fixed["service"])
 
 
 def _messages(value: Row, names: tuple[str, ...]) -> list[Any]:

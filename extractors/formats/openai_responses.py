@@ -8,14 +8,12 @@ object of a stream. Does not see what the server keeps to itself: encrypted reas
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from extractors.formats.exchange import Exchanges, exchange_of, finish, sides
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.provider_parts import responses_parts
-from extractors.formats.samples import sample
 from extractors.formats.sampling import of_items, sampling, tokens
 from extractors.formats.streams import is_responses, response_object, stream_events
 from extractors.formats.values import as_list, word_of
@@ -31,7 +29,6 @@ class _Link:
     answer: list[Any]
 
     def history(self) -> list[Any]:
-        """All items up to this response's last one."""
         chain: list[_Link] = []
         link: _Link | None = self
         while link is not None:
@@ -42,10 +39,10 @@ class _Link:
 
 def claims(head: Head) -> bool:
     """One of the first objects is a response of this API, or holds one."""
-    return head.layout in ("lines", "document") and any(_response(each)[1] is not None for each in head.objects)
+    return head.is_json and any(_response(each)[1] is not None for each in head.objects)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """Read the new parts of each exchange."""
     reader = _ResponseReader(emit)
     for record in records:
@@ -82,7 +79,6 @@ class _ResponseReader:
         """Last response of each session."""
 
     def tell(self, record: LogRecord, request: Row, response: Row) -> None:
-        """Take one exchange in."""
         response_id, output = response.get("id"), response.get("output")
         answer = output if isinstance(output, list) else []
         before_link = self._responses.get(response_id) if isinstance(response_id, str) else None

@@ -5,14 +5,13 @@ A line without a session id is a session of its own, named by its record (`~` an
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from extractors.formats.chat import SPOKEN, parts
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 from extractors.formats.tool_list import declare_all
+from extractors.formats.values import list_under
 
 _LOOK_AT = 5
 
@@ -22,30 +21,27 @@ def claims(head: Head) -> bool:
     if "trajectory_format" in head.first:   # an agent's own envelope, read by its own format
         return False
     starts = [each["messages"][:_LOOK_AT] for each in head.objects if isinstance(each.get("messages"), list)]
-    return head.layout in ("lines", "document") and any(
+    return head.is_json and any(
         sum(isinstance(each, dict) and "role" in each for each in start) * 2 > len(start) for start in starts)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """One session a record."""
-    for record in records:
-        value = record.value
-        messages = value.get("messages") if isinstance(value, dict) else None
-        if not isinstance(messages, list) or not messages:
-            emit.reject(record, "no_messages", "the record holds no list of messages; leave it out or repair the line")
-            continue
-        with emit.guarded(record):
-            fixed = {**session_fields(value, session_name(record, value, emit), emit),
-                     "model": value.get("model") if isinstance(value.get("model"), str) else None}
-            started = microseconds(value.get("start_time")) or emit.envelope.time(value)
-            position = 0
-            for part in (part for message in messages for part in parts(message)):
-                if position == 0 and part.get("happened_at") is None:
-                    part["happened_at"] = started
-                is_spoken = part["kind"] in SPOKEN
-                emit.event(record, place=position if is_spoken else f"{position}r", position=position, **fixed, **part)
-                position += is_spoken
-            declare_all(value.get("tools") or value.get("functions"), emit, fixed["service"])
+    value, messages = record.value, list_under(record.value, "messages")
+    if not messages:
+        raise RejectedRecord("no_messages", "the record holds no list of messages; leave it out or repair the line")
+    fixed = {**session_fields(value, session_name(record, value, emit), emit),
+             "model": value.get("model") if isinstance(value.get("model"), str) else None}
+    started = microseconds(value.get("start_time")) or emit.envelope.time(value)
+    position = 0
+    for part in (part for message in messages for part in parts(message)):
+        if position == 0 and part.get("happened_at") is None:
+            part["happened_at"] = started
+        is_spoken = part["kind"] in SPOKEN
+        emit.event(record, place=position if is_spoken else f"{position}r", position=position, **fixed, **part)
+        position += is_spoken
+    declare_all(value.get("tools") or value.get("functions"), emit, fixed["service"])
 
 
 def session_fields(value: Any, session_id: str, emit: Emit) -> Row:

@@ -9,16 +9,15 @@ file holds says that its input was not captured. Does not see pages that the ser
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Any
 
 from extractors.formats.chat import emit_parts, parts
 from extractors.formats.exchange import finish
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.openai_sessions import session_fields, session_name
-from extractors.formats.samples import sample
 from extractors.formats.sampling import of_completion, sampling, tokens
+from extractors.formats.values import list_under
 
 _OF_COMPLETION = re.compile(r"(?P<completion>.+)-(?P<place>\d+)\Z")
 
@@ -26,8 +25,7 @@ _OF_COMPLETION = re.compile(r"(?P<completion>.+)-(?P<place>\d+)\Z")
 def claims(head: Head) -> bool:
     """Return whether the first object is a completion, lists completions, or lists messages."""
     first = head.first
-    return head.layout in ("lines", "document") and (
-        _is_completion(first) or any(_is_completion(each) for each in _data(first)[:1]) or _is_page(first))
+    return head.is_json and (_is_completion(first) or any(_is_completion(each) for each in _data(first)[:1]) or _is_page(first))
 
 
 def _is_completion(value: Any) -> bool:
@@ -42,11 +40,10 @@ def _is_page(value: Row) -> bool:
 
 
 def _data(value: Any) -> list[Any]:
-    data = value.get("data") if isinstance(value, dict) and value.get("object") == "list" else None
-    return data if isinstance(data, list) else []
+    return list_under(value, "data") if isinstance(value, dict) and value.get("object") == "list" else []
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """Answers of each session in order of time, and the messages of each page."""
     answers: list[tuple[int, LogRecord, str, Row]] = []
     positions: dict[str, int] = {}

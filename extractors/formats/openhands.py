@@ -9,12 +9,10 @@ events are joined by time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 from extractors.formats.sampling import tokens
 from extractors.formats.tool_list import declare_all
 from extractors.formats.transcript import Transcript, tell_events
@@ -28,7 +26,7 @@ _NOT_GIVEN = ("thought", "hidden", "confirmation_state", "blocking", "is_static"
 
 def claims(head: Head) -> bool:
     """Return whether the first objects have a source, and an action or an observation with what belongs to it."""
-    return head.layout in ("lines", "document") and bool(head.objects) and all(map(_is_event, head.objects))
+    return head.is_json and bool(head.objects) and all(map(_is_event, head.objects))
 
 
 def _is_event(value: Row) -> bool:
@@ -37,7 +35,7 @@ def _is_event(value: Row) -> bool:
         or (isinstance(value.get("observation"), str) and "content" in value))
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """All records of a file are one conversation; a file of one event alone names none."""
     calls: dict[Any, str | None] = {}
     tell_events(records, emit, lambda transcript, event: _event(transcript, event, calls, emit))

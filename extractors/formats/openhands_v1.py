@@ -10,17 +10,13 @@ which the events do not hold.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Any
 
-import orjson
-
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 from extractors.formats.tool_list import declare_all
 from extractors.formats.transcript import Transcript, nameless, tell_events
-from extractors.formats.values import as_list, object_of
+from extractors.formats.values import as_list, object_of, parsed_json
 
 _EVENT_FILE = re.compile(r"(.*/)?event-(\d+)-[^/]*\.json")
 _STATE = re.compile(r"(.*/)?base_state\.json")
@@ -31,7 +27,7 @@ def claims(head: Head) -> bool:
     """Return whether the first objects are events by their kind, or a state; an archive holds numbered event files."""
     if head.layout == "archive" and isinstance(head.document, dict):
         return any(_EVENT_FILE.fullmatch(name) for name in head.document)
-    return head.layout in ("lines", "document") and bool(head.objects) and (
+    return head.is_json and bool(head.objects) and (
         all(map(_is_event, head.objects)) or {"id", "execution_status", "agent"} <= head.first.keys())
 
 
@@ -40,7 +36,7 @@ def _is_event(value: Row) -> bool:
         str(value.get("kind")).endswith("Event") or value.get("kind") in ("UserRejectObservation", "Condensation"))
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """All records of a file are one conversation, and so is each folder of an archive; a file of one event names none."""
     every = list(records)
     first = every[0].value if every else None
@@ -70,10 +66,7 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
 
 
 def _parsed(content: bytes) -> Any:
-    try:
-        return orjson.loads(content)
-    except orjson.JSONDecodeError:
-        return content.decode("utf-8", "replace")
+    return parsed_json(content, content.decode("utf-8", "replace"))
 
 
 def _event(transcript: Transcript, event: Any, emit: Emit) -> None:

@@ -9,21 +9,20 @@ mean; spans and records of anything else are kept as log events.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
 
 from extractors.formats.conversation import Generation
-from extractors.formats.format import Block, Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Block, Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.history import Histories, PromptHistory, Shortened
 from extractors.formats.instants import microseconds
 from extractors.formats.otlp_parts import CHOICE, DETAILS, MESSAGES, body_of, choice_parts, input_message_parts
-from extractors.formats.otlp_span import TraceSpan, hex_id, loaded, otlp_span, plain, raw_attributes
-from extractors.formats.samples import sample
+from extractors.formats.otlp_span import TraceSpan, hex_id, otlp_span, plain, raw_attributes
 from extractors.formats.span_dialects import GENAI, SpanReading, judgement, read_span
 from extractors.formats.span_gathering import SpanGatherer
-from extractors.formats.values import list_under, written
+from extractors.formats.values import dumped, list_under, loaded, written
 
 _BATCHES = ("resourceSpans", "resource_spans", "resourceLogs", "resource_logs", "batches")
 _SCOPES = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "scopeLogs", "scope_logs")
@@ -33,7 +32,7 @@ _SESSION = ("gen_ai.conversation.id", "session.id")
 
 def claims(head: Head) -> bool:
     """One of the first objects is a batch of spans or log records."""
-    return head.layout in ("lines", "document") and any(_is_batch(each) for each in head.objects)
+    return head.is_json and any(_is_batch(each) for each in head.objects)
 
 
 def read_block(block: Block, emit: Emit) -> None:
@@ -52,7 +51,7 @@ def read_block(block: Block, emit: Emit) -> None:
     read(records(), emit, shortened)
 
 
-def read(records: Iterable[LogRecord], emit: Emit, shortened: Shortened | None = None) -> None:
+def read(records: LogRecords, emit: Emit, shortened: Shortened | None = None) -> None:
     """All spans of the file first, since files are not ordered; then each conversation in the order of time."""
     gathering = SpanGatherer(emit, shortened=shortened)
     value_of = plain if shortened is None else shortened.value_of
@@ -103,7 +102,6 @@ class Logs:
         """Inputs by what they were before their last message, and that message: repeated histories are held once."""
 
     def add(self, record: LogRecord, log: Row, service: str | None) -> None:
-        """Take in a log record."""
         times = (log.get(key) for key in ("timeUnixNano", "time_unix_nano", "observedTimeUnixNano", "observed_time_unix_nano"))
         instant = next((instant_us for each in times if (instant_us := microseconds(each)) is not None), None)
         span = TraceSpan(   # the record's context
@@ -141,20 +139,17 @@ class Logs:
             carried |= {"severity": severity} if severity is not None else {}
             self._gathering.place(self._emit.event(
                 record, "log", happened_at=span.started_at, service=service, session_id=span.text(*_SESSION),
-                tool=written(name), content=written(body), arguments=orjson.dumps(carried).decode() if carried else None,
+                tool=written(name), content=written(body), arguments=dumped(carried) if carried else None,
                 name=span.text("user.id", "enduser.id")), span.trace_id)
 
     def end(self) -> None:
-        """Hand over the generations that messages told."""
         for key, generation in self._generations.items():
             generation.answers = [answer for answer in generation.answers if answer]
             self._gathering.hold(key, "", None, SpanReading(generation))
 
     def _generation(self, span: TraceSpan, key: tuple[str, str]) -> Generation:
-        generation = self._generations.get(key)
-        if generation is None:
-            generation = self._generations[key] = Generation(span.record, span.span_id, span.started_at, None, span.service)
-        return generation
+        new = Generation(span.record, span.span_id, span.started_at, None, span.service)
+        return self._generations.setdefault(key, new)
 
     def _ask(self, generation: Generation, span: TraceSpan, name: str, log: Row) -> None:
         self._gathering.spoke(span.record, span.trace_id)

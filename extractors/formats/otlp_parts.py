@@ -2,20 +2,18 @@
 
 Sees text, calls, results and reasoning, also as pydantic-ai writes them (`result`, `thinking`), and calls that the provider ran
 itself; of 1.28 to 1.36 the event's name and its body, in a record or in an event of the span. Does not see what a picture, a
-sound or a file says: named in `lossy` by type and hash; a part of a type that nobody knows is kept as its JSON text.
+sound or a file says: named in `lossy` by type and hash; a part of unknown type is kept as its JSON text.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
 from extractors.formats.chat import call_part, hashed, message_part, result_part, thought_part
 from extractors.formats.chat import parts as chat_parts
 from extractors.formats.format import Row
-from extractors.formats.otlp_span import loaded, plain, typed_parts
-from extractors.formats.values import written
+from extractors.formats.otlp_span import plain, typed_parts
+from extractors.formats.values import dumped, loaded, written
 
 _CALLS = ("tool_call", "server_tool_call")
 _RESULTS = ("tool_call_response", "server_tool_call_response")
@@ -67,7 +65,7 @@ def message_parts(message: Any) -> list[Row]:
 
 def _unknown(part: Any, role: str | None) -> Row:
     kind = part.get("type") if isinstance(part, dict) else type(part).__name__
-    return {"kind": "log", "role": role, "content": orjson.dumps(part).decode(), "lossy": [f"part {kind}"]}
+    return {"kind": "log", "role": role, "content": dumped(part), "lossy": [f"part {kind}"]}
 
 
 MESSAGES = {"gen_ai.system.message": "system", "gen_ai.user.message": "user", "gen_ai.assistant.message": "assistant",
@@ -98,12 +96,6 @@ def choice_parts(body: Any) -> tuple[int | None, list[Row]]:
         part["lossy"].append(CUT_OFF)
     index = choice.get("index")
     return (index if isinstance(index, int) and 0 <= index < 100 else None), parts
-
-
-def of_event(attributes: Row) -> Any:
-    """Return the body that a span's event bears: as JSON text in one attribute, or as its attributes."""
-    content = attributes.get("gen_ai.event.content", attributes.get("event_body"))
-    return content if content is not None else attributes
 
 
 def _body(logged: Any) -> Row:

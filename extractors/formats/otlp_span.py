@@ -1,4 +1,4 @@
-"""One span of a trace: its ids, times and outcome, and its attributes, turned into plain values only where somebody asks.
+"""One span of a trace: its ids, times and outcome, and its attributes, turned into plain values on request.
 
 In: an OTLP span (camel or snake case, ids as hex or, in ProtoJSON dumps, as base64), or the facts of one from elsewhere.
 Also messages that lie flat in attributes, one value a key (`prefix.0.content`, `prefix.0.tool_calls.1.name`), to nested values
@@ -14,11 +14,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from extractors.formats.format import LogRecord, Row
 from extractors.formats.instants import microseconds
-from extractors.formats.values import object_of, written
+from extractors.formats.values import loaded, object_of, written
 
 
 @dataclass(slots=True)
@@ -46,7 +44,6 @@ class TraceSpan:
     """Turns a logged value into a plain one."""
 
     def attribute(self, key: str) -> Any:
-        """Value of an attribute, None where it is absent or empty."""
         value = self.raw.get(key)
         return None if value is None else self.value_of(value)
 
@@ -66,7 +63,6 @@ class TraceSpan:
         return loaded(self.attribute(key))
 
     def begins(self, prefix: str) -> Row:
-        """Plain values of the attributes whose keys begin so, by the rest of the key."""
         return {key[len(prefix):]: self.value_of(value) for key, value in self.raw.items() if key.startswith(prefix)}
 
     @property
@@ -111,16 +107,6 @@ def plain(value: Any) -> Any:
             return {each["key"]: plain(each.get("value")) for each in (inner or {}).get("values") or ()}
         return inner
     return None
-
-
-def loaded(value: Any) -> Any:
-    """Return what JSON text (or its bytes) says; any other value as it is; None where the text is no JSON."""
-    if not isinstance(value, (str, bytes)):
-        return value
-    try:
-        return orjson.loads(value)
-    except orjson.JSONDecodeError:
-        return None
 
 
 def hex_id(value: Any) -> str:

@@ -14,19 +14,18 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import orjson
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
+from extractors.formats.values import dumped
 
 _AUDIT = "AUDIT: "
 _CLASSES = r"(?:READ|WRITE|FUNCTION|ROLE|DDL|MISC|MISC_SET)"
@@ -44,11 +43,10 @@ def claims(head: Head) -> bool:
     """Return whether the file holds an audit entry among the first lines, or as the message of the first objects."""
     if head.layout == "text":
         return any(_ENTRY.search(line) for line in head.text)
-    return head.layout in ("lines", "document") and any(
-        isinstance(each.get("message"), str) and _ENTRY.match(each["message"]) for each in head.objects)
+    return head.is_json and any(isinstance(each.get("message"), str) and _ENTRY.match(each["message"]) for each in head.objects)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """One event a statement, or a row that it changed."""
     log = _AuditLog(emit)
     for entry in _entries(records, emit):
@@ -65,11 +63,11 @@ class _AuditEntry:
     """Time, process, session, transaction and message, as far as the log's format states them; empty until a text is whole."""
 
 
-def _entries(records: Iterable[LogRecord], emit: Emit) -> Iterator[_AuditEntry]:
+def _entries(records: LogRecords, emit: Emit) -> Iterator[_AuditEntry]:
     waiting: _AuditEntry | None = None
     for record in records:
         if isinstance(record.value, dict):
-            yield _AuditEntry(record, orjson.dumps(record.value).decode(), {
+            yield _AuditEntry(record, dumped(record.value), {
                 ours: record.value.get(theirs) for ours, theirs in _OF_JSON.items()})
         elif not isinstance(record.value, str):
             emit.reject(record, "no_line", "the record is no line of a server's log; leave it out")
@@ -140,8 +138,8 @@ class _AuditLog:
         if command in _OPERATIONS and kind == "WRITE" and is_new and n_rows != "0":
             self._changed(entry, command, table, statement, parameters, n_rows, lossy, shared)
             return
-        self._emit.event(entry.record, "log", tool=command, content=statement, lossy=lossy, arguments=orjson.dumps(
-            {"class": kind, "object": table, "parameters": parameters, "rows": n_rows}).decode(), **shared)
+        self._emit.event(entry.record, "log", tool=command, content=statement, lossy=lossy, arguments=dumped(
+            {"class": kind, "object": table, "parameters": parameters, "rows": n_rows}), **shared)
         if command in ("ROLLBACK", "ABORT", *_ENDS):
             taken = self._open.pop(entry.facts.get("process"), [])
             for row in taken if command not in _ENDS else ():
@@ -164,8 +162,8 @@ class _AuditLog:
                 image |= {"statement": statement, "parameters": given}
             row = self._emit.event(
                 entry.record, "row_change", name=_OPERATIONS[command], tool=table.rpartition(".")[2].strip('"') or "unknown",
-                content=statement, arguments=orjson.dumps(change.before).decode() if change.before else None,
-                position=self._n_changes, value=orjson.dumps(image).decode(), lossy=[*lossy, *change.lossy], **shared)
+                content=statement, arguments=dumped(change.before) if change.before else None,
+                position=self._n_changes, value=dumped(image), lossy=[*lossy, *change.lossy], **shared)
             self._open.setdefault(entry.facts.get("process"), []).append(row)
 
 

@@ -1,17 +1,14 @@
 """Annotations of Phoenix: what people, models or code said of a span, a trace or a session.
 
 In: annotations a line, or pages of them. Out: feedback; the session of a span is the one that an export of the spans names
-(alias `span:<id>`). Notes are feedback too. Does not see: which of several annotations of one name holds; all are told.
+(alias `span:<id>`). Notes are feedback too. Does not see: which of several annotations of one name holds; all are kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.otlp_span import hex_id
-from extractors.formats.samples import sample
 from extractors.formats.span_dialects import judgement
 from extractors.formats.values import object_of, objects_of, written
 
@@ -23,7 +20,7 @@ def claims(head: Head) -> bool:
     return head.layout in ("lines", "document", "table") and any(map(_is_annotation, objects_of(head.first)))
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """One annotation a record, or a page of them."""
     for record in records:
         n_before = len(emit.events)

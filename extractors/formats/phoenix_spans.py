@@ -7,17 +7,15 @@ Does not see: spans exported as OTLP (`extractors.formats.otlp` reads those); co
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.otlp_span import TraceSpan, hex_id, loaded
-from extractors.formats.samples import sample
+from extractors.formats.otlp_span import TraceSpan, hex_id
 from extractors.formats.span_dialects import KIND
 from extractors.formats.span_gathering import SpanGatherer
-from extractors.formats.values import objects_of, written
+from extractors.formats.values import loaded, objects_of, written
 
 _COLUMN = "attributes."
 
@@ -27,7 +25,7 @@ def claims(head: Head) -> bool:
     return any(map(_is_span, objects_of(head.first)))
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """All spans of the file first; then each conversation in the order of time."""
     gathering = SpanGatherer(emit, spans_linked=True)
     for record in records:

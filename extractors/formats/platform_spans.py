@@ -6,7 +6,7 @@ Sees: spans sent again (the last update counts), sessions that only one span of 
 inner span (it fills what the inner one lacks), tools logged as plain spans, conversations inside a tool (sessions of their
 own, `<session>~<span>`), traces of which only the root was captured. Models that one trace asks side by side (an agent, a
 critic, a title) are threads: those with the same instructions are one; with others they are, where their history goes on from
-what a thread told (a hand-off).
+what a thread holds (a hand-off).
 Does not see: agents without instructions, or with the same ones, side by side; that agents which one trace runs side by side
 work on one task (each has a session of its own).
 """
@@ -23,12 +23,12 @@ from extractors.formats import model_payloads as payloads
 from extractors.formats.chat import message_part
 from extractors.formats.conversation import NOT_CAPTURED, Execution, Generation, marks, milliseconds, tell
 from extractors.formats.envelope import at
-from extractors.formats.format import Emit, LogRecord, Row
+from extractors.formats.format import Emit, LogRecord, LogRecords, Row
 from extractors.formats.history import Histories, Print, PromptHistory, is_telling, n_known, print_of
 from extractors.formats.instants import microseconds
-from extractors.formats.sampling import counts, joined
+from extractors.formats.sampling import counts
 from extractors.formats.tool_list import declare_all
-from extractors.formats.values import object_of, written
+from extractors.formats.values import dumped, object_of, written
 
 Key = tuple[str, str]
 Kind = Literal["model", "tool", "other"]
@@ -149,7 +149,7 @@ def into_trace(around: PlatformSpan, members: list[PlatformSpan]) -> list[Platfo
 
 def texts(facts: Row) -> str:
     """JSON object of the facts that say something."""
-    return orjson.dumps({key: value for key, value in facts.items() if value not in (None, "", [], {})}).decode()
+    return dumped({key: value for key, value in facts.items() if value not in (None, "", [], {})})
 
 
 _SYSTEM = ("system", "developer")
@@ -172,12 +172,11 @@ class ModelSpan:
 
     @property
     def says(self) -> bool:
-        """Whether anything of it was captured."""
         return bool(self.prompt.n_parts or self.answers)
 
     @property
     def new(self) -> list[Row]:
-        """What it brings beyond the history that others told."""
+        """What it adds to the history of the others."""
         return [*self.prompt.parts, *(part for each in self.answers for part in each)]
 
     @property
@@ -195,7 +194,7 @@ class ModelThread:
 
     models: list[ModelSpan] = field(default_factory=list)
     prints: list[Print] = field(default_factory=list)
-    """What they told, each part once."""
+    """What they hold, each part once."""
     openings: set[tuple[Print, ...]] = field(default_factory=set)
     calls: set[object] = field(default_factory=set)
     tools: set[object] = field(default_factory=set)
@@ -212,12 +211,11 @@ class ModelThread:
         self.tools.update(part.get("tool") for part in called if not part.get("call_id"))
 
     def ran(self, tool: PlatformSpan) -> bool:
-        """Whether a model of the thread called the tool that ran."""
         return tool.call_id in self.calls or (tool.call_id is None and tool.name in self.tools)
 
 
 def gone_on(threads: Iterable[ModelThread]) -> Iterator[tuple[str, PlatformSpan]]:
-    """Yield, of traces without a session that go on from all that another told, the first trace and the span that went on."""
+    """Yield, of traces without a session that continue all of another, the first trace and the span that went on."""
     ends_by_mark: dict[int, tuple[list[Print], str]] = {}
     for thread in sorted(threads, key=lambda each: each.models[0].span.order):
         first, begins = thread.models[0].span, thread.models[0].prompt.all_prints
@@ -252,7 +250,7 @@ def side_by_side(models: Iterable[ModelSpan]) -> list[ModelThread]:
     return sorted(threads, key=lambda each: -len(each.prints))
 
 
-def read_spans(records: Iterable[LogRecord], emit: Emit, spans_of: Callable[[LogRecord], Iterable[PlatformSpan]], reason: str,
+def read_spans(records: LogRecords, emit: Emit, spans_of: Callable[[LogRecord], Iterable[PlatformSpan]], reason: str,
                detail: str, links: set[Key] | None = None) -> None:
     """Tell the spans of all records, since files are not ordered; a record that gives nothing becomes a reject."""
     spans: list[PlatformSpan] = []
@@ -386,7 +384,7 @@ class _PlatformSession:
         return next((each.key for each in self._above(span) if each.kind == "tool"), None)
 
     def _unwrap(self) -> None:
-        """Drop a model's span around a model's span: it is the same answer told twice, and fills what the inner one lacks."""
+        """Drop a model's span around a model's span: it repeats the answer, and fills what the inner one lacks."""
         inside: dict[Key, list[ModelSpan]] = {}
         for model in self._models.values():
             for span in self._above(model.span):
@@ -402,7 +400,7 @@ class _PlatformSession:
                     leaf.prompt = around.prompt
                 if not leaf.answers or _n_runs(leaf.answers[0]) < _n_runs((around.answers or [[]])[0]):
                     leaf.answers = around.answers
-                leaf.span.usage = joined(leaf.span.usage, around.span.usage)
+                leaf.span.usage = {**(around.span.usage or {}), **(leaf.span.usage or {})} or None
                 leaf.span.model = leaf.span.model or around.span.model
             around.span.usage = None if counts(leaf.span.usage) else around.span.usage
 

@@ -14,12 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import orjson
-
 from extractors.formats.chat import call_part, hashed, joined_texts, log_part, message_part, result_part, text, thought_part
 from extractors.formats.format import Row
 from extractors.formats.sampling import snake_case
-from extractors.formats.values import object_of, written
+from extractors.formats.values import dumped, object_of, objects_in, written
 
 _BLOCK_CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
 _BLOCK_FILES = ("image", "document", "search_result", "container_upload")
@@ -92,7 +90,7 @@ def responses_parts(item: Any) -> list[Row]:
     if kind is not None and kind.endswith(("_output", "_call")):
         answer = next((item[key] for key in _OUTPUTS if item.get(key) is not None), None)
         if isinstance(answer, list) and not all(isinstance(each, dict) and "type" in each for each in answer):
-            content, lossy = orjson.dumps(answer).decode(), []
+            content, lossy = dumped(answer), []
         else:
             content, lossy = text(answer)
         if kind.endswith("_output"):
@@ -119,8 +117,7 @@ def _of_call_item(item: Row, kind: str, notes: list[str]) -> Row:
 def _texts(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
-    blocks = value if isinstance(value, list) else []
-    return [each["text"] for each in blocks if isinstance(each, dict) and isinstance(each.get("text"), str)]
+    return [each["text"] for each in objects_in(value) if isinstance(each.get("text"), str)]
 
 
 def gemini_parts(parts: Iterable[Any], role: Any) -> list[Row]:

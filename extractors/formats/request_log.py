@@ -7,14 +7,13 @@ log are log lines. `application` reads both.
 from __future__ import annotations
 
 from extractors.formats.application import read_payloads
-from extractors.formats.format import Format, Head
-from extractors.formats.samples import sample
+from extractors.formats.format import Format, Head, sample
 
 
 def claims(head: Head) -> bool:
     """Return whether the first object has a request with method and url."""
     request = head.first.get("req")
-    return head.layout in ("lines", "document") and isinstance(request, dict) and \
+    return head.is_json and isinstance(request, dict) and \
         isinstance(request.get("method"), str) and isinstance(request.get("url"), str)
 
 

@@ -2,7 +2,7 @@
 
 In: requests, settings and answers in any provider's words. Out: fields of an event's `usage`, in the names of `NAMES` and
 `_OURS`; what a log does not state stays away, and nothing is a default of ours. Cached tokens are inside the input count, as
-OpenAI, Gemini and OpenTelemetry count; Anthropic states them beside it, so they are added. Gemini's names (camelCase over REST,
+OpenAI, Gemini and OpenTelemetry count; Anthropic states them apart, so they are added. Gemini's names (camelCase over REST,
 snake_case in Python's dumps) are known by the former.
 Does not see: what a server sets where a request is silent; prices, audio tokens and tiers.
 """
@@ -15,10 +15,9 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-import orjson
-
 from extractors.formats.format import Row
 from extractors.formats.otlp_span import plain
+from extractors.formats.values import objects_in, parsed_json
 
 _HUMP = re.compile(r"(?<=[a-z])([A-Z])")
 
@@ -101,10 +100,7 @@ def _texts(value: Any) -> Any:
         return value
     if value[0] not in "[{n":
         return [value]
-    try:
-        inner = orjson.loads(value)
-    except orjson.JSONDecodeError:
-        return [value]
+    inner = parsed_json(value, [value])
     return plain(inner) if isinstance(inner, dict) else inner
 
 
@@ -145,19 +141,15 @@ def of_completion(response: Any) -> Row:
     return drawn(prompt if prompt is not None else first.get("prompt_token_ids"), first.get("token_ids"), first.get("logprobs"))
 
 
-def of_items(items: Iterable[Any]) -> Row:
+def of_items(items: Any) -> Row:
     """Return the tokens of an answer made of items (OpenAI Responses): NeMo Gym's, or log-probabilities of an item's texts.
 
     They count where one item states them: of several, none says what the whole answer was.
     """
     stated = []
-    for item in items:
-        if not isinstance(item, dict):
-            continue
+    for item in objects_in(items):
         own = drawn(item.get("prompt_token_ids"), item.get("generation_token_ids"), item.get("generation_log_probs"))
-        content = item.get("content")
-        texts = [drawn(None, None, each.get("logprobs")) for each in (content if isinstance(content, list) else [])
-                 if isinstance(each, dict)]
+        texts = [drawn(None, None, each.get("logprobs")) for each in objects_in(item.get("content"))]
         stated.append(own or (texts[0] if len(texts) == 1 else {}))
     stated = [tokens for tokens in stated if tokens]
     return stated[0] if len(stated) == 1 else {}
@@ -166,11 +158,6 @@ def of_items(items: Iterable[Any]) -> Row:
 def counts(usage: Row | None) -> Row:
     """Return the token counts of a usage, without how the answer was drawn."""
     return {key: value for key, value in (usage or {}).items() if key not in (*_OWN, "sampling")}
-
-
-def joined(usage: Row | None, other: Row | None) -> Row | None:
-    """Return what two tellings of one answer state; the first wins."""
-    return {**(other or {}), **(usage or {})} or None
 
 
 def laid(usage: Row | None, kinds: Iterable[str]) -> list[Row | None]:
@@ -212,7 +199,7 @@ def tokens(stated: Any) -> Row | None:
         usage["input_tokens"] += sum(added)
         if _is_count(stated.get(_ADDED[0])):
             usage["cached_tokens"] = stated[_ADDED[0]]
-    if not stated.keys().isdisjoint(_THOUGHTS):   # Gemini counts thoughts beside its output
+    if not stated.keys().isdisjoint(_THOUGHTS):   # Gemini counts thoughts separately from its output
         usage["output_tokens"] = usage.get("output_tokens", 0) + usage.get("reasoning_tokens", 0)
     return usage or None
 

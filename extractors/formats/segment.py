@@ -8,15 +8,12 @@ Does not see: pages, campaigns and devices (`context`, named in `lossy`), wareho
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-import orjson
-
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
-from extractors.formats.values import object_of, stated_text
+from extractors.formats.values import dumped, object_of, stated_text
 
 _TYPES = frozenset({"track", "page", "screen", "identify", "group", "alias"})
 _CLOCKS = ("originalTimestamp", "sentAt", "receivedAt", "timestamp")
@@ -26,12 +23,12 @@ _PEOPLE = ("anonymousId", "userId", "previousId")
 def claims(head: Head) -> bool:
     """Return whether the first call has a type, and an id or a person, and a clock; or is a batch of such."""
     first = next(_calls(head.first), {})
-    return head.layout in ("lines", "document") and first.get("type") in _TYPES and (
+    return head.is_json and first.get("type") in _TYPES and (
         "messageId" in first or any(name in first for name in _PEOPLE)) and (
         any(name in first for name in _CLOCKS) or "event" in first)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """One business event a call."""
     ids_of_messages: set[str] = set()
     people: dict[str, set[str]] = {}
@@ -49,11 +46,11 @@ def read(records: Iterable[LogRecord], emit: Emit) -> None:
                 tool, carried = _name_and_payload(call)
                 happened_at, lossy = _time(call)
                 if context := {name: value for name, value in object_of(call.get("context")).items() if name != "library"}:
-                    lossy.append(f"context {orjson.dumps(context).decode()}")
+                    lossy.append(f"context {dumped(context)}")
                 session = emit.envelope.session_id(carried) or emit.envelope.session_id(call)
                 row = emit.event(
                     record, "business", session_id=session, happened_at=happened_at, service=emit.envelope.service(call),
-                    call_id=stated_text(call.get("messageId")), tool=tool, arguments=orjson.dumps(carried).decode(),
+                    call_id=stated_text(call.get("messageId")), tool=tool, arguments=dumped(carried),
                     name=stated_text(call.get("userId")), lossy=lossy)
                 ids_of_messages.add(str(message_id))
                 user, anonymous = row["name"], stated_text(call.get("anonymousId") or call.get("previousId"))

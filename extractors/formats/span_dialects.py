@@ -13,17 +13,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import orjson
-
 from extractors.formats import otlp_parts
 from extractors.formats.chat import call_part, message_part, result_part, strange_call, text, thought_part
 from extractors.formats.chat import parts as chat_parts
 from extractors.formats.conversation import NOT_CAPTURED, Execution, Generation
 from extractors.formats.format import Row
 from extractors.formats.history import Histories, PromptHistory
-from extractors.formats.otlp_span import TraceSpan, expanded, listed, loaded, nested, raw_attributes, typed_parts
+from extractors.formats.otlp_span import TraceSpan, expanded, listed, nested, raw_attributes, typed_parts
 from extractors.formats.sampling import parameters_of, sampling
-from extractors.formats.values import object_of, written
+from extractors.formats.values import dumped, loaded, object_of, written
 
 KIND = "openinference.span.kind"
 _OPERATION = "gen_ai.operation.name"
@@ -203,8 +201,10 @@ def _objects(value: Any) -> list[Any]:
 def _message_events(span: TraceSpan, histories: Histories, key: str) -> Messages:
     """Read the messages of span events, one each, as some instrumentations write those of 1.28 to 1.36."""
 
-    def body_of(raw: Row) -> Any:
-        return otlp_parts.of_event({name: span.value_of(value) for name, value in raw.items()})
+    def body_of(raw: Row) -> Any:   # JSON text in one attribute, or the attributes
+        attributes = {name: span.value_of(value) for name, value in raw.items()}
+        content = attributes.get("gen_ai.event.content", attributes.get("event_body"))
+        return content if content is not None else attributes
 
     events = [(event.get("name"), raw_attributes(event)) for event in span.events if isinstance(event, dict)]
     history = histories.of(key, [(name, raw) for name, raw in events if name in otlp_parts.MESSAGES],
@@ -256,7 +256,7 @@ def _openinference_messages(span: TraceSpan, histories: Histories, key: str) -> 
 
 def _declared(tools: list[Any]) -> str | None:
     """Write declared tools as JSON text; what is no object is none."""
-    return orjson.dumps([each for each in tools if isinstance(each, dict)]).decode() if tools else None
+    return dumped([each for each in tools if isinstance(each, dict)]) if tools else None
 
 
 def _prompt_messages(span: TraceSpan, prompt: Any) -> list[Any]:
@@ -297,7 +297,7 @@ def _openinference_parts(value: Any) -> list[Row]:
         called += [call for each in listed(message["contents"]) if (call := _called(each))["function"]["name"] is not None
                    and (call["id"] not in ids or not called)]
         shown = [each for each in blocks if object_of(each).get("type") not in ("reasoning", "tool_use")]
-        content = (shown if shown else content) if content is None else content
+        content = (shown or content) if content is None else content
     chat: Row = {"role": message.get("role"), "content": content, "tool_calls": called,
                  "tool_call_id": message.get("tool_call_id"), "name": message.get("name")}
     if message.get("function_call_name"):
@@ -307,7 +307,6 @@ def _openinference_parts(value: Any) -> list[Row]:
 
 
 def _called(value: Any) -> Row:
-    """Write a call as OpenAI does."""
     call = _inner(value, "tool_call") or object_of(value)
     function = _inner(call, "function")
     return {"id": call.get("id"), "function": {"name": function.get("name"), "arguments": function.get("arguments")}}
@@ -422,7 +421,7 @@ def judgement(facts: Row) -> Row:
     shown = ("name", "explanation", "label" if score is None else "score")
     others = {key: each for key, each in facts.items() if key not in shown and each not in (None, "", {})}
     return {"name": written(facts.get("name")), "value": value, "content": written(facts.get("explanation")) or None,
-            "arguments": orjson.dumps(others).decode() if others else None}
+            "arguments": dumped(others) if others else None}
 
 
 _GENAI_COUNTS = {

@@ -17,17 +17,16 @@ from extractors.formats import span_dialects as dialects
 from extractors.formats.conversation import Execution, Generation, milliseconds, stitched, tell
 from extractors.formats.format import Emit, LogRecord, Row
 from extractors.formats.history import Histories, Shortened
-from extractors.formats.otlp_span import TraceSpan, hex_id, loaded, plain
-from extractors.formats.sampling import joined
+from extractors.formats.otlp_span import TraceSpan, hex_id, plain
 from extractors.formats.tool_list import declare_all
-from extractors.formats.values import written
+from extractors.formats.values import dumped, loaded, written
 
 Key = tuple[str, str]
 
 
 @dataclass(slots=True)
 class _GatheredSpan:
-    """What a span told, and where it belongs."""
+    """What a span holds, and where it belongs."""
 
     trace_id: str
     parent_id: str
@@ -36,7 +35,6 @@ class _GatheredSpan:
 
     @property
     def is_answer(self) -> bool:
-        """Whether it tells of one answer of a model."""
         return isinstance(self.reading.spoken, Generation) and not self.reading.sums_up
 
 
@@ -63,7 +61,6 @@ class SpanGatherer:
         return light
 
     def add(self, span: TraceSpan) -> None:
-        """Take in a span."""
         key = (span.trace_id, span.span_id)
         if not span.span_id:
             key = (span.trace_id, f"{span.record.record_id[:16]}.{len(self._parents)}")
@@ -84,7 +81,7 @@ class SpanGatherer:
             has_times = span.started_at and span.ended_at
             self.place(self._emit.event(
                 span.record, "log", place=f"{span.span_id}/span", happened_at=span.started_at, service=span.service,
-                tool=span.name, content=span.message, arguments=orjson.dumps(shown).decode(), is_error=span.failed or None,
+                tool=span.name, content=span.message, arguments=dumped(shown), is_error=span.failed or None,
                 lossy=["contents"] if len(shown) < len(span.raw) else [],
                 latency_ms=milliseconds(span.started_at, span.ended_at) if has_times else None), span.trace_id)
         elif reading is not None:
@@ -102,7 +99,7 @@ class SpanGatherer:
                 mine.prompt, mine.answers = other.prompt, other.answers or mine.answers
             mine.started_at, mine.ended_at = mine.started_at or other.started_at, mine.ended_at or other.ended_at
             mine.model, mine.identity = mine.model or other.model, mine.identity or other.identity
-            mine.usage = joined(mine.usage, other.usage)
+            mine.usage = {**(other.usage or {}), **(mine.usage or {})} or None
             return
         reading.tools = None
         if key not in self._parents:
@@ -161,7 +158,6 @@ class SpanGatherer:
             declare_all(loaded(declared if isinstance(declared, str) else span.value_of(declared)), self._emit, span.service)
 
     def tell(self) -> None:
-        """Tell all conversations, then what hangs on them."""
         names = self._names()
         groups: dict[str, list[_GatheredSpan]] = {}
         for key in [key for key in self._spans if self._is_repeated(key)]:

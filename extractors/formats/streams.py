@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import orjson
-
 from extractors.formats.format import Row
+from extractors.formats.values import dumped, objects_in, parsed_json
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _OVER = ("response.completed", "response.incomplete", "response.failed")
@@ -21,7 +20,7 @@ _OVER = ("response.completed", "response.incomplete", "response.failed")
 def stream_events(response: Any) -> list[Row]:
     """Return data of the events: of text as `text/event-stream` writes them, of a list its objects."""
     if isinstance(response, list):
-        return [each for each in response if isinstance(each, dict)]
+        return objects_in(response)
     events: list[Row] = []
     data: list[str] = []
     for line in [*_LINE_END.split(response), ""] if isinstance(response, str) else ():
@@ -34,11 +33,10 @@ def stream_events(response: Any) -> list[Row]:
 
 
 def _event(data: str) -> Row:
-    try:
-        value = orjson.loads(data)
-    except orjson.JSONDecodeError:
-        return {} if data.strip() == "[DONE]" else {"type": "unreadable", "data": data}
-    return value if isinstance(value, dict) else {"type": "unreadable", "data": data}
+    value = parsed_json(data)
+    if isinstance(value, dict):
+        return value
+    return {} if data.strip() == "[DONE]" else {"type": "unreadable", "data": data}
 
 
 def is_anthropic(events: list[Row]) -> bool:
@@ -95,10 +93,7 @@ def anthropic_message(events: list[Row]) -> Row:
             message.update(delta if isinstance(delta, dict) else {})
             message["usage"] = {**(message.get("usage") or {}), **(event.get("usage") or {})}
     for index, text in inputs.items():
-        try:
-            blocks[index]["input"] = orjson.loads(text) if text.strip() else {}
-        except orjson.JSONDecodeError:   # the text is torn
-            blocks[index]["input"] = text
+        blocks[index]["input"] = parsed_json(text, text) if text.strip() else {}   # a torn text stays as it is
     message["content"] = [block for _, block in sorted(blocks.items())]
     if not any(event.get("type") == "message_stop" for event in events):
         message["stop_reason"] = message.get("stop_reason") or "stream ended early"
@@ -153,7 +148,7 @@ def _call(function: Row, fragment: Row) -> None:
     function["name"] = function["name"] or fragment.get("name")
     arguments = fragment.get("arguments")
     if isinstance(arguments, dict):
-        arguments = orjson.dumps(arguments).decode()
+        arguments = dumped(arguments)
     function["arguments"] += arguments or ""
 
 

@@ -8,25 +8,22 @@ Does not see: what the money was for, beyond the metadata.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-import orjson
-
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
-from extractors.formats.values import object_of, objects_in, stated_text
+from extractors.formats.values import dumped, object_of, objects_in, stated_text
 
 _GIVEN = (None, "succeeded", "pending", "requires_action")
 
 
 def claims(head: Head) -> bool:
     """Return whether the first event is called one, and holds an object."""
-    return head.layout in ("lines", "document") and next(_events(head.first), None) is not None
+    return head.is_json and next(_events(head.first), None) is not None
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """Events as they come, then what they say together."""
     log = _StripeLog(emit)
     for record in records:
@@ -73,7 +70,7 @@ class _StripeLog:
         session = self._emit.envelope.session_id(inner)
         kind = str(inner.get("object"))
         self._emit.event(record, "business", session_id=session, happened_at=at, tool=event["type"], call_id=event.get("id"),
-                         arguments=orjson.dumps(inner).decode(), name=stated_text(inner.get("customer")),
+                         arguments=dumped(inner), name=stated_text(inner.get("customer")),
                          service=self._emit.envelope.service({}))
         if isinstance(event.get("id"), str):
             self._event_ids.add(event["id"])

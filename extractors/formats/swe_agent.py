@@ -8,58 +8,51 @@ Does not see: times, there are none; what a step's `query` repeats; the state of
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from extractors.formats.chat import parts
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
-from extractors.formats.otlp_span import loaded
-from extractors.formats.samples import sample
+from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.sampling import sampling
 from extractors.formats.transcript import Transcript
-from extractors.formats.values import object_of
+from extractors.formats.values import loaded, object_of
 
 
 def claims(head: Head) -> bool:
     """Return whether the document has a trajectory, a history and info."""
-    return head.layout in ("lines", "document") and {"trajectory", "history", "info"} <= head.first.keys()
+    return head.is_json and {"trajectory", "history", "info"} <= head.first.keys()
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """One run a record."""
-    for record in records:
-        value = record.value
-        if not isinstance(value, dict) or not (isinstance(value.get("history"), list) or
-                                               isinstance(value.get("trajectory"), list)):
-            emit.reject(record, "no_history", "the record holds neither a history nor a trajectory; leave it out or repair it")
-            continue
-        with emit.guarded(record):
-            transcript = Transcript.of(emit, record, value, emit.envelope.service(value) or value.get("environment"))
-            steps = [step for step in value.get("trajectory") or () if isinstance(step, dict)]
-            history = [each for each in value.get("history") or () if isinstance(each, dict) and not each.get("is_demo")
-                       and each.get("message_type") != "demonstration"]
-            info = object_of(value.get("info"))
-            sums = object_of(info.get("model_stats"))
-            named = {"input_tokens": sums.get("tokens_sent"), "output_tokens": sums.get("tokens_received")}
-            usage = {name: count for name, count in named.items() if isinstance(count, int)}
-            drawn = sampling(object_of(object_of(loaded(value.get("replay_config"))).get("agent")).get("model"))
-            waiting, messages = False, [*history]
-            for step in steps if not history else ():
-                spoken = {key: step.get(key) for key in ("thought", "action")}
-                messages += [{"role": "assistant", "content": step.get("response"), **spoken},
-                             *([{"role": "user", "content": step.get("observation")}] if step.get("action") else ())]
-            n_answers = sum(each.get("role") == "assistant" for each in messages)
-            ahead = iter(steps if n_answers == len(steps) else ())   # each answer took a step
-            for message in messages:
-                is_answer = message.get("role") == "assistant"
-                step = next(ahead, {}) if is_answer else {}
-                fields: Row = {"usage": drawn} if is_answer and drawn else {}
-                first = {"usage": {**usage, **drawn}, "lossy": ["usage of the whole run"]} if is_answer and usage else fields
-                usage = {} if is_answer else usage
-                waiting = _message(transcript, message, step, waiting, first, fields)
-            transcript.outcome("exit_status", info.get("exit_status"))
-            transcript.outcome("submission", info.get("submission"))
-            if not history and not steps:
-                transcript.log(value)
+    value = record.value
+    if not isinstance(value, dict) or not (isinstance(value.get("history"), list) or isinstance(value.get("trajectory"), list)):
+        raise RejectedRecord("no_history", "the record holds neither a history nor a trajectory; leave it out or repair it")
+    transcript = Transcript.of(emit, record, value, emit.envelope.service(value) or value.get("environment"))
+    steps = [step for step in value.get("trajectory") or () if isinstance(step, dict)]
+    history = [each for each in value.get("history") or () if isinstance(each, dict) and not each.get("is_demo")
+               and each.get("message_type") != "demonstration"]
+    info = object_of(value.get("info"))
+    sums = object_of(info.get("model_stats"))
+    named = {"input_tokens": sums.get("tokens_sent"), "output_tokens": sums.get("tokens_received")}
+    usage = {name: count for name, count in named.items() if isinstance(count, int)}
+    drawn = sampling(object_of(object_of(loaded(value.get("replay_config"))).get("agent")).get("model"))
+    waiting, messages = False, [*history]
+    for step in steps if not history else ():
+        spoken = {key: step.get(key) for key in ("thought", "action")}
+        messages += [{"role": "assistant", "content": step.get("response"), **spoken},
+                     *([{"role": "user", "content": step.get("observation")}] if step.get("action") else ())]
+    n_answers = sum(each.get("role") == "assistant" for each in messages)
+    ahead = iter(steps if n_answers == len(steps) else ())   # each answer took a step
+    for message in messages:
+        is_answer = message.get("role") == "assistant"
+        step = next(ahead, {}) if is_answer else {}
+        fields: Row = {"usage": drawn} if is_answer and drawn else {}
+        first = {"usage": {**usage, **drawn}, "lossy": ["usage of the whole run"]} if is_answer and usage else fields
+        usage = {} if is_answer else usage
+        waiting = _message(transcript, message, step, waiting, first, fields)
+    transcript.outcome("exit_status", info.get("exit_status"))
+    transcript.outcome("submission", info.get("submission"))
+    if not history and not steps:
+        transcript.log(value)
 
 
 def _message(transcript: Transcript, message: Row, step: Row, waiting: bool, fields: Row, then: Row) -> bool:

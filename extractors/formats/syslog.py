@@ -7,9 +7,8 @@ Does not see: the year of RFC 3164's time. It is 1972 and counts up where the mo
 from __future__ import annotations
 
 from extractors.formats.application import read_payloads
-from extractors.formats.format import Format, Head
+from extractors.formats.format import Format, Head, sample
 from extractors.formats.line_shapes import syslog_of
-from extractors.formats.samples import sample
 
 
 def claims(head: Head) -> bool:

@@ -8,12 +8,10 @@ Does not see: ticks of voice runs, the instruction of the user's simulator, crit
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
 from extractors.formats.sampling import sampling, tokens
 from extractors.formats.tool_list import declare_all
 from extractors.formats.transcript import Transcript, greeting, tell_message
@@ -23,26 +21,24 @@ from extractors.formats.values import list_under, object_of
 def claims(head: Head) -> bool:
     """Return whether the document holds simulations, and tasks or info; or it is one simulation of a folder of them."""
     first = head.first
-    return head.layout in ("lines", "document") and (
-        ("simulations" in first and bool({"tasks", "info"} & first.keys())) or _is_simulation(first))
+    return head.is_json and (("simulations" in first and bool({"tasks", "info"} & first.keys())) or _is_simulation(first))
 
 
 def _is_simulation(value: Row) -> bool:
     return {"task_id", "termination_reason", "messages"} <= value.keys()
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """Read the simulations of a record."""
-    for record in records:
-        value = record.value
-        if isinstance(value, dict) and _is_simulation(value):
-            value = {"simulations": [value]}
-        if not list_under(value, "simulations"):
-            emit.reject(record, "no_simulations", "the record holds no list of simulations; leave it out or repair it")
-            continue
-        for number, simulation in enumerate(value["simulations"]):
-            with emit.guarded(record):
-                _simulation(record, value, simulation, f"{number}/", emit)
+    value = record.value
+    if isinstance(value, dict) and _is_simulation(value):
+        value = {"simulations": [value]}
+    if not list_under(value, "simulations"):
+        raise RejectedRecord("no_simulations", "the record holds no list of simulations; leave it out or repair it")
+    for number, simulation in enumerate(value["simulations"]):
+        with emit.guarded(record):
+            _simulation(record, value, simulation, f"{number}/", emit)
 
 
 def _simulation(record: LogRecord, value: Row, simulation: Row, place: str, emit: Emit) -> None:

@@ -7,37 +7,32 @@ are no behaviour; further tool calls of a message, which these agents drop.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from extractors.formats.format import Emit, Format, Head, LogRecord
-from extractors.formats.samples import sample
+from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, each_record, sample
 from extractors.formats.transcript import Transcript, tell_message
 from extractors.formats.values import object_of
 
 
 def claims(head: Head) -> bool:
     """Return whether the first object is a run: a task, a reward and a trajectory."""
-    return head.layout in ("lines", "document") and {"task_id", "reward", "traj"} <= head.first.keys()
+    return head.is_json and {"task_id", "reward", "traj"} <= head.first.keys()
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """One run a record."""
-    for record in records:
-        value = record.value
-        if not isinstance(value, dict) or not isinstance(value.get("traj"), list) or not (value["traj"] or "reward" in value):
-            emit.reject(record, "no_trajectory", "the record holds no list `traj` of messages; leave it out or repair it")
-            continue
-        with emit.guarded(record):
-            transcript = Transcript.of(emit, record, value, emit.envelope.service(value))
-            for message in value["traj"]:
-                tell_message(transcript, message)
-            transcript.outcome("reward", value.get("reward"))
-            graded = object_of(object_of(value.get("info")).get("reward_info"))
-            for name, score in object_of(graded.get("info")).items():
-                if name.startswith("r_"):
-                    transcript.outcome(name, score)
-            if not value["traj"] and value.get("reward") is None:
-                transcript.log(value)
+    value = record.value
+    if not isinstance(value, dict) or not isinstance(value.get("traj"), list) or not (value["traj"] or "reward" in value):
+        raise RejectedRecord("no_trajectory", "the record holds no list `traj` of messages; leave it out or repair it")
+    transcript = Transcript.of(emit, record, value, emit.envelope.service(value))
+    for message in value["traj"]:
+        tell_message(transcript, message)
+    transcript.outcome("reward", value.get("reward"))
+    graded = object_of(object_of(value.get("info")).get("reward_info"))
+    for name, score in object_of(graded.get("info")).items():
+        if name.startswith("r_"):
+            transcript.outcome(name, score)
+    if not value["traj"] and value.get("reward") is None:
+        transcript.log(value)
 
 
 FORMAT = Format(name="tau_bench", claims=claims, read=read, sample=sample("tau_bench.json"), rank=30)

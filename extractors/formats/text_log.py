@@ -10,8 +10,7 @@ from collections import Counter
 
 from extractors.formats import line_shapes
 from extractors.formats.application import read_payloads
-from extractors.formats.format import Format, Head
-from extractors.formats.samples import sample
+from extractors.formats.format import Format, Head, sample
 from extractors.formats.values import object_in
 
 _OTHERS = ("AUDIT: ",)

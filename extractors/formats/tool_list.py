@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
-from extractors.formats.samples import sample
+from extractors.formats.format import Emit, Format, Head, LogRecord, Row, each_record, sample
+from extractors.formats.values import object_of
 
 _SCHEMAS = ("parameters", "inputSchema", "input_schema")
 
 
 def claims(head: Head) -> bool:
     """One JSON document that is a list of tools, or holds one under `tools`."""
-    if head.layout not in ("document", "lines") or "messages" in head.first:
+    if not head.is_json or "messages" in head.first:
         return False
     tools = tools_of(head.document if head.document is not None else head.first)
     return bool(tools) and all(isinstance((tool := _inner(each)).get("name"), str) and (
         each is not tool or any(key in tool for key in _SCHEMAS)) for each in tools)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """Read the tools of each record (one document is one record)."""
-    for record in records:
-        tools = tools_of(record.value)
-        n_before = len(emit.declarations)
-        declare_all(tools, emit, emit.envelope.service(record.value))
-        if len(emit.declarations) == n_before:
-            emit.reject(record, "no_tools", "the record holds no list of tools; leave it out or repair it")
+    tools = tools_of(record.value)
+    n_before = len(emit.declarations)
+    declare_all(tools, emit, emit.envelope.service(record.value))
+    if len(emit.declarations) == n_before:
+        emit.reject(record, "no_tools", "the record holds no list of tools; leave it out or repair it")
 
 
 def tools_of(value: Any) -> list[Any]:
     """Return the list of tools in a document: itself, `tools`, or `result.tools`."""
     if isinstance(value, dict):
-        inner = value.get("result")
-        value = value.get("tools", inner.get("tools") if isinstance(inner, dict) else None)
+        value = value.get("tools", object_of(value.get("result")).get("tools"))
     return value if isinstance(value, list) else []
 
 
@@ -46,8 +44,7 @@ def declare_all(tools: Any, emit: Emit, service: str | None) -> None:
         if isinstance(name, str) and name:
             schema = next((tool[key] for key in _SCHEMAS if isinstance(tool.get(key), dict)), None)
             description = tool.get("description")
-            emit.declare(name, description if isinstance(description, str) else None, schema,
-                         tool.get("annotations"), service)
+            emit.declare(name, description if isinstance(description, str) else None, schema, tool.get("annotations"), service)
 
 
 def _inner(tool: Any) -> Row:

@@ -1,9 +1,8 @@
-"""The transcript of one conversation, told part by part: positions and places are counted here, once for all agent formats.
+"""The transcript of one conversation, part by part: counts positions and places for all agent formats.
 
 In: parts in order, as `extractors.formats.chat.parts` gives them. Out: events of the record that holds the transcript. Also
-what simulators of users write into conversations of their own accord, and is nobody's behaviour: markers that end a
-conversation or hand it over, and the greeting that a simulator begins with.
-What it does not see: that two transcripts are one conversation; `extractors.sessions` joins them by session id.
+keeps apart what simulators of users add: markers that end a conversation or hand it over, and a canned greeting.
+Does not see: that two transcripts are one conversation; `extractors.sessions` joins them by session id.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any
 import orjson
 
 from extractors.formats.chat import SPOKEN, call_part, message_part, parts, text, thought_part
-from extractors.formats.format import Emit, LogRecord, Row
+from extractors.formats.format import Emit, LogRecord, LogRecords, Row
 from extractors.formats.sampling import laid
 
 _MARKERS = re.compile(r"###[A-Z][A-Z-]*###\s*")
@@ -60,7 +59,6 @@ class Transcript:
         return self._noted(message_part(role, content_text), fields, lossy)
 
     def reasoning(self, content: Any, **fields: Any) -> None:
-        """Emit what the model thought, where that is text."""
         content_text, lossy = text(content)
         if content_text:
             self._noted(thought_part("assistant", content_text), fields, lossy)
@@ -89,7 +87,7 @@ class Transcript:
         return self.add({**part, "lossy": [*(fields.get("lossy") or ()), *lossy] or None}, **fields)
 
 
-def tell_events(records: Iterable[LogRecord], emit: Emit, tell: Callable[[Transcript, Any], None]) -> None:
+def tell_events(records: LogRecords, emit: Emit, tell: Callable[[Transcript, Any], None]) -> None:
     """Tell a file of events, whose records are one conversation; a file of one event alone does not name it."""
     every = list(records)
     if not every:

@@ -12,9 +12,27 @@ from urllib.parse import parse_qsl
 import orjson
 
 
+def dumped(value: Any) -> str:
+    """Return a value as JSON text. Errors: TypeError for what JSON has no type for."""
+    return orjson.dumps(value).decode()
+
+
+def parsed_json(text: Any, otherwise: Any = None) -> Any:
+    """Return the value that JSON text (or its bytes) spells, `otherwise` where it is no JSON."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return otherwise
+
+
+def loaded(value: Any) -> Any:
+    """Return what JSON text (or its bytes) says; any other value as it is; None where the text is no JSON."""
+    return parsed_json(value) if isinstance(value, (str, bytes)) else value
+
+
 def written(value: Any) -> str | None:
     """Return text as it is, None as None, anything else as JSON text."""
-    return value if value is None or isinstance(value, str) else orjson.dumps(value).decode()
+    return value if value is None or isinstance(value, str) else dumped(value)
 
 
 def stated_text(value: Any) -> str | None:
@@ -32,21 +50,13 @@ def json_text(value: Any) -> str:
 
 def object_in(text: str) -> dict[str, Any] | None:
     """Return the object that a JSON text spells, None where it spells none."""
-    try:
-        value = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return None
+    value = parsed_json(text)
     return value if isinstance(value, dict) else None
 
 
 def opened(value: Any) -> Any:
     """Return what text spells, where that is a JSON object or list; any other value as it is."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        try:
-            return orjson.loads(value)
-        except orjson.JSONDecodeError:
-            return value
-    return value
+    return parsed_json(value, value) if isinstance(value, str) and value.lstrip()[:1] in ("{", "[") else value
 
 
 def object_of(value: Any) -> dict[str, Any]:
@@ -88,7 +98,7 @@ def word_of(value: Any) -> str | None:
 def objects_of(value: Any) -> list[dict[str, Any]]:
     """Return the objects of a page, which holds them under `data`; of any other object itself."""
     data = value.get("data") if isinstance(value, dict) else None
-    return [each for each in (data if isinstance(data, list) else [value]) if isinstance(each, dict)]
+    return objects_in(data if isinstance(data, list) else [value])
 
 
 def query(text: str) -> dict[str, Any]:
@@ -118,9 +128,4 @@ def body(text: Any, mime_type: str = "", encoding: str | None = None) -> Any:
         return text
     if mime_type.startswith("application/x-www-form-urlencoded"):
         return query(text)
-    if "json" not in mime_type:
-        return opened(text)
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return text
+    return parsed_json(text, text) if "json" in mime_type else opened(text)

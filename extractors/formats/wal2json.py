@@ -8,14 +8,11 @@ Does not see: columns that did not change and were stored apart (they are not in
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-import orjson
-
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
-from extractors.formats.samples import sample
+from extractors.formats.values import dumped
 
 _OPERATIONS = {"insert": "create", "update": "update", "delete": "delete", "I": "create", "U": "update", "D": "delete"}
 _FRAMES = {"B": "begin", "C": "commit"}
@@ -25,7 +22,7 @@ _AROUND = frozenset({"xid", "timestamp", "nextlsn", "change", "origin"})
 def claims(head: Head) -> bool:
     """Return whether the first object is a transaction with its changes, or a change with an action of one letter."""
     first = head.first
-    if head.layout not in ("lines", "document"):
+    if not head.is_json:
         return False
     if isinstance(first.get("change"), list):
         return first.keys() <= _AROUND or any(isinstance(each, dict) and "kind" in each for each in first["change"])
@@ -33,7 +30,7 @@ def claims(head: Head) -> bool:
         name in first for name in ("xid", "lsn", "timestamp", "columns", "identity", "schema"))
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """One event a changed row."""
     log = _WalReader(emit)
     for record in records:
@@ -98,8 +95,8 @@ class _WalReader:
             place = (int(high, 16) << 32) + int(low, 16)
         self._emit.event(record, "row_change", name=operation, tool=str(change["table"]), service=self._service,
                          position=place if isinstance(place, int) else self._n_changes,
-                         arguments=orjson.dumps(key).decode() if key else None,
-                         value=orjson.dumps({"before": before, "after": after}).decode(), lossy=lossy, **shared)
+                         arguments=dumped(key) if key else None,
+                         value=dumped({"before": before, "after": after}), lossy=lossy, **shared)
 
     def _other(self, record: LogRecord, action: str, value: Row, shared: Row) -> None:
         if action in ("T", "truncate"):
@@ -109,10 +106,10 @@ class _WalReader:
             self._log(record, _FRAMES.get(action) or str(value.get("prefix") or action), value, shared)
 
     def _log(self, record: LogRecord, tool: str, value: Row, shared: Row) -> None:
-        """Emit a frame of a transaction, or a message that somebody wrote to the database's log."""
+        """Emit a frame of a transaction, or a message in the database's log."""
         content = value.get("content")
         self._emit.event(record, "log", tool=tool, service=self._service, **shared,
-                         content=content if isinstance(content, str) else orjson.dumps(value).decode())
+                         content=content if isinstance(content, str) else dumped(value))
 
 
 def _shared(value: Row) -> Row:

@@ -8,13 +8,10 @@ another file (on the trace's first call it is seen).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.model_payloads import loaded
 from extractors.formats.platform_spans import Kind, PlatformDialect, PlatformSpan, alias, link, span_of, tell_all
-from extractors.formats.samples import sample
 from extractors.formats.sampling import of_completion, sampling, tokens
 from extractors.formats.values import object_of, objects_in, written
 
@@ -31,7 +28,7 @@ def claims(head: Head) -> bool:
     return head.first.keys() >= _CALL_KEYS or {"weave_ref", "feedback_type"} <= head.first.keys()
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+def read(records: LogRecords, emit: Emit) -> None:
     """All calls of the file first, since files are not ordered; then each conversation in the order of time."""
     spans: list[PlatformSpan] = []
     given: list[tuple[LogRecord, str, Row]] = []

@@ -1,23 +1,20 @@
 """XES event logs (IEEE 1849): each trace is a case, each event a business event of it.
 
 Sees typed attributes, nested ones and lists; activity, time, resource and lifecycle; the session that a trace states, else its
-name, stands for the case. Attributes of the trace that its events do not have are told once, as a log event. A completion says
+name, stands for the case. Attributes of the trace that its events do not have become one log event. A completion says
 how long after its start it came. Documents that declare a document type are refused.
 Does not see: that an event which two cases share is one; classifiers; defaults of globals other than the activity's name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 from xml.etree.ElementTree import Element
 
-import orjson
-
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.markup import elements, first_names, number_in
-from extractors.formats.samples import sample
+from extractors.formats.values import dumped
 
 _TYPES = ("string", "date", "int", "float", "boolean", "id", "list", "container")
 _DEEP = 50
@@ -32,24 +29,23 @@ def claims(head: Head) -> bool:
     return names[:1] == ["log"] and len(names) > 1 and names[1] in _OWN and not {"events", "objects"} & set(names)
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """One document a record."""
-    for record in records:
-        if not isinstance(record.value, bytes):
-            emit.reject(record, "no_xml", "the record is no XML document; name another format")
-            continue
-        before = len(emit.events)
-        try:
-            for number, element in enumerate(elements(record.value, "trace", "event", "global")):
-                with emit.guarded(record):
-                    if element.tag == "event":
-                        _event(record, element, {}, f"{number}/", {}, emit)
-                    elif element.tag == "trace":
-                        _trace(record, element, f"{number}/", emit)
-        except ValueError as error:
-            emit.reject(record, "malformed_record", f"{error}; repair it, or leave the declaration out")
-        if len(emit.events) == before:
-            emit.reject(record, "no_events", "the log holds no events; leave it out")
+    if not isinstance(record.value, bytes):
+        raise RejectedRecord("no_xml", "the record is no XML document; name another format")
+    before = len(emit.events)
+    try:
+        for number, element in enumerate(elements(record.value, "trace", "event", "global")):
+            with emit.guarded(record):
+                if element.tag == "event":
+                    _event(record, element, {}, f"{number}/", {}, emit)
+                elif element.tag == "trace":
+                    _trace(record, element, f"{number}/", emit)
+    except ValueError as error:
+        emit.reject(record, "malformed_record", f"{error}; repair it, or leave the declaration out")
+    if len(emit.events) == before:
+        emit.reject(record, "no_events", "the log holds no events; leave it out")
 
 
 def _trace(record: LogRecord, element: Element, place: str, emit: Emit) -> None:
@@ -60,7 +56,7 @@ def _trace(record: LogRecord, element: Element, place: str, emit: Emit) -> None:
         _event(record, event, facts, f"{place}{number}", started, emit)
     if not events or facts.keys() - {"concept:name"}:
         emit.event(record, "log", place=f"{place}trace", session_id=_case(facts, emit),
-                   content=orjson.dumps(facts).decode(), service=emit.envelope.service(facts))
+                   content=dumped(facts), service=emit.envelope.service(facts))
 
 
 def _case(facts: Row, emit: Emit) -> str | None:
@@ -82,7 +78,7 @@ def _event(record: LogRecord, element: Element, case: Row, place: str, started: 
     session_id = emit.envelope.session_id(facts) or _case(case, emit)
     resource = facts.get("org:resource")
     emit.event(record, "business", place=place, session_id=session_id, happened_at=instant, tool=str(name or "UNKNOWN"),
-               arguments=orjson.dumps(facts).decode(), service=emit.envelope.service({**case, **facts}), latency_ms=latency,
+               arguments=dumped(facts), service=emit.envelope.service({**case, **facts}), latency_ms=latency,
                name=emit.envelope.identity(facts) or (str(resource) if resource is not None else None))
 
 

@@ -1,4 +1,4 @@
-"""Zendesk tickets: what was said in them, whether the customer was satisfied, how they ended.
+"""Zendesk tickets: their messages, whether the customer was satisfied, how they ended.
 
 In: a ticket with its metrics, a list or an export of tickets, or a ticket a line; comments where the export has them. Out:
 messages (the description alone, where there are no comments), log events for private comments, feedback for ratings and survey
@@ -8,50 +8,46 @@ Session: `external_id`, else a field that names one, else the ticket's id. Does 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-import orjson
-
-from extractors.formats.format import Emit, Format, Head, LogRecord, Row
+from extractors.formats.format import Emit, Format, Head, LogRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.markup import plain
-from extractors.formats.samples import sample
-from extractors.formats.values import written
+from extractors.formats.values import dumped, written
 
 _TELLING = frozenset({"requester_id", "satisfaction_rating", "via", "submitter_id", "assignee_id", "custom_fields"})
 _UNANSWERED = ("offered", "unoffered")
 
 
 def claims(head: Head) -> bool:
-    """Return whether the first ticket has a status and at least two fields that nobody else calls so."""
+    """Return whether the first ticket has a status and at least two fields with names of Zendesk alone."""
     first, _ = next(_tickets(head.first), ({}, {}))
-    return head.layout in ("lines", "document") and "id" in first and "status" in first and len(_TELLING & first.keys()) >= 2
+    return head.is_json and "id" in first and "status" in first and len(_TELLING & first.keys()) >= 2
 
 
-def read(records: Iterable[LogRecord], emit: Emit) -> None:
+@each_record
+def read(record: LogRecord, emit: Emit) -> None:
     """All tickets of each record."""
-    for record in records:
-        tickets = list(_tickets(record.value))
-        if not tickets:
-            emit.reject(record, "no_ticket", "the record holds no ticket; leave it out or export it again")
-        for ticket, metrics in tickets:
-            with emit.guarded(record):
-                session = ticket.get("external_id") or emit.envelope.session_id(ticket) or ticket["id"]
-                shared: Row = {"session_id": str(session), "service": emit.envelope.service(ticket)}
-                updated = microseconds(ticket.get("updated_at"))
-                _tell_comments(record, ticket, shared, emit)
-                for name, value, comment, at, lossy in _opinions(ticket):
-                    emit.event(record, "feedback", name=name, value=value, content=comment or None, lossy=lossy,
-                               happened_at=microseconds(at) or updated, **shared)
-                solved = microseconds(metrics.get("solved_at")) or updated
-                emit.event(record, "outcome", name="ticket_status", value=str(ticket["status"]), happened_at=solved, **shared)
-                if isinstance(metrics.get("reopens"), int):
-                    emit.event(record, "outcome", name="reopened", value=str(metrics["reopens"] > 0).lower(),
-                               happened_at=solved, lossy=[f"reopens {metrics['reopens']}"], **shared)
-                if metrics:
-                    emit.event(record, "business", tool="ticket metrics", arguments=orjson.dumps(metrics).decode(),
-                               happened_at=solved, **shared)
+    tickets = list(_tickets(record.value))
+    if not tickets:
+        emit.reject(record, "no_ticket", "the record holds no ticket; leave it out or export it again")
+    for ticket, metrics in tickets:
+        with emit.guarded(record):
+            session = ticket.get("external_id") or emit.envelope.session_id(ticket) or ticket["id"]
+            shared: Row = {"session_id": str(session), "service": emit.envelope.service(ticket)}
+            updated = microseconds(ticket.get("updated_at"))
+            _tell_comments(record, ticket, shared, emit)
+            for name, value, comment, at, lossy in _opinions(ticket):
+                emit.event(record, "feedback", name=name, value=value, content=comment or None, lossy=lossy,
+                           happened_at=microseconds(at) or updated, **shared)
+            solved = microseconds(metrics.get("solved_at")) or updated
+            emit.event(record, "outcome", name="ticket_status", value=str(ticket["status"]), happened_at=solved, **shared)
+            if isinstance(metrics.get("reopens"), int):
+                emit.event(record, "outcome", name="reopened", value=str(metrics["reopens"] > 0).lower(),
+                           happened_at=solved, lossy=[f"reopens {metrics['reopens']}"], **shared)
+            if metrics:
+                emit.event(record, "business", tool="ticket metrics", arguments=dumped(metrics), happened_at=solved, **shared)
 
 
 def _tickets(value: Any) -> Iterator[tuple[Row, Row]]:
