@@ -96,11 +96,9 @@ class _Context:
         return (1 - min(shares, default=overall)) ** n_without < _BY_CHANCE
 
     def _renamed(self, gone: _FeatureChange, come: list[_FeatureChange]) -> _FeatureChange | None:
-        """Return what came when it went, with values most like its own."""
         one = self._sighting.shapes[gone.feature]
 
         def likeness(other: Counter[str]) -> float:
-            """Share of the shapes that the two have in common."""
             return sum(min(one[shape] / one.total(), other[shape] / other.total()) for shape in one)
         alike = [(likeness(self._sighting.shapes[each.feature]), each) for each in come
                  if gone.last_day <= each.day <= gone.day]
@@ -192,7 +190,6 @@ def _columns(dated: pl.DataFrame) -> Iterator[_Observed]:
 
 
 def _tools(dated: pl.DataFrame) -> Iterator[_Observed]:
-    """Which tools (events, tables, paths do not count) each unit names."""
     named = dated.filter(pl.col("kind").is_in(["call", "business", "row_change"]) & pl.col("tool").is_not_null())
     tools = named.group_by("source", "format", "kind", "day", "unit").agg(pl.col("tool").unique().sort()).sort(
         "source", "format", "kind", "day", "unit")
@@ -201,7 +198,6 @@ def _tools(dated: pl.DataFrame) -> Iterator[_Observed]:
 
 
 def _payloads(dated: pl.DataFrame, turns: pl.DataFrame) -> Iterator[_Observed]:
-    """Fields of what each record carries; requests by the template of their path."""
     templates = turns.select(pl.col("turn_id").alias("event_id"), pl.col("tool").alias("_tool"))
     answered = turns.select(pl.col("result_id").alias("event_id"), pl.col("tool").alias("_answered")).drop_nulls().unique(
         "event_id")

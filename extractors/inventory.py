@@ -55,7 +55,6 @@ class SourceFile:
 
     @property
     def place(self) -> str:
-        """Where it lies, for people and for the ledger."""
         return self.url or _printable(os.path.abspath(self.path))
 
     def open(self) -> BinaryIO:

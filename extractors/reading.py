@@ -99,8 +99,6 @@ def read_chunk(log: Log, chunk: Chunk, read_at: datetime) -> Reading:
 
 
 class _Reader:
-    """Runs a format over the records of one chunk."""
-
     def __init__(self, log: Log, chunk: Chunk, read_at: datetime) -> None:
         self._log, self._chunk = log, chunk
         self._source_file = log.source_file
@@ -129,7 +127,6 @@ class _Reader:
         return self._reading(records, ids, firsts, self._emit.frame())
 
     def _record(self, records: Records, ids: list[str], index: int) -> LogRecord | None:
-        """Return a record that can be read, else None and a decision."""
         value, problem, note = records.value(index)
         if problem is not None:
             self._say(records.lines[index], "unreadable_record", f"{problem}; repair or remove it")

@@ -107,7 +107,6 @@ def day_of(column: str) -> pl.Expr:
 
 
 def _read(requests: pl.DataFrame) -> pl.DataFrame:
-    """Return requests with the tool that each asks for, and its arguments."""
     request = pl.col("tool").str.split_exact(" ", 1)
     requests = requests.with_columns(
         request.struct.field("field_0").alias("_method"), request.struct.field("field_1").fill_null("/").alias("_path"),

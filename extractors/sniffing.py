@@ -64,7 +64,6 @@ class Sniffed:
 
     @property
     def snippet(self) -> str:
-        """The proposed mapping as it stands in a configuration file; empty where there is none."""
         return toml_of(self.fields) if self.fields else ""
 
 
@@ -145,7 +144,6 @@ def _read(log: Log, chosen: Format, chunk: Chunk, source: Source) -> Reading:
 
 
 def _proposed(log: Log, chunk: Chunk, head: Head, reading: Reading | None) -> tuple[Fields, Reading | None]:
-    """Return the mapping that tells most, if it tells more than the format does."""
     if head.layout not in ("lines", "document", "table"):
         return {}, None
     records = records_of(chunk.content, log.layout, document=log.document)

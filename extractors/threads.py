@@ -154,7 +154,6 @@ class Weaver:
         self._stand(run, thread, index)
 
     def _thread_for(self, run: Run, prints: list[Print]) -> Thread:
-        """Return the last thread, where the run only goes on; not where it begins as that one did, and then differs."""
         history = history_of(run.format)
         goes_on = history == "once" or (history == "answers" and all(map(is_answer, prints))) or all(
             self._columns["kind"][row] != "message" for row in run.rows)

@@ -128,7 +128,6 @@ class _Model:
             self.weight[group, side] = 0.0 if self.anchored and group != _OWN else side * fixed[group]
 
     def odds(self, name: str, without: str | None = None) -> float:
-        """Log odds of a session, of all groups but one."""
         total, hard = self._begin(name), self.sessions[name].hard
         for group in self.groups:
             if group != without:
@@ -137,7 +136,6 @@ class _Model:
         return total
 
     def chance(self, name: str, without: str | None = None) -> float:
-        """Probability of a session."""
         return round(chance_of(self.odds(name, without)), 6)
 
     def estimate(self) -> None:
@@ -155,7 +153,6 @@ class _Model:
                 self.base = odds(mean)
 
     def worth(self, service: str) -> list[Worth]:
-        """List what each side of each group is worth, for the report."""
         rows = []
         for (group, side), votes in sorted(self.votes.items()):
             agreeing = sum(self._good(name, group) if side > 0 else 1.0 - self._good(name, group) for name, _ in votes)
@@ -164,7 +161,6 @@ class _Model:
         return rows
 
     def _good(self, name: str, without: str | None = None) -> float:
-        """Chance that the session is taken for good while worths are estimated."""
         if name in self.reviewed:
             return self.reviewed[name]
         return chance_of(self._begin(name) if self.anchored else self.odds(name, without))

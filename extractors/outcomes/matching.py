@@ -258,7 +258,6 @@ def _goals(goals: pl.DataFrame) -> list[_RowGoal]:
 
 
 def _changes(rows: pl.DataFrame) -> list[_RowMove]:
-    """Return changes with an instant, in order of time."""
     moved = rows.filter((pl.col("operation") != "snapshot") & pl.col("happened_at").is_not_null())
     ordered = moved.sort("happened_at", "change_id").select("happened_at", "change_id", "key", "before", "after")
     return [_RowMove(at, change_id, _values(key, before), _values(key, after))

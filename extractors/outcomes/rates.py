@@ -38,7 +38,6 @@ class Prior(NamedTuple):
 
     @property
     def strength(self) -> float:
-        """Sessions that it counts for."""
         return self.good + self.bad
 
 

@@ -158,7 +158,6 @@ class People:
 
 
 def _looks(values: list[str]) -> str | None:
-    """Kind of a field by the look of its values: addresses of e-mail."""
     few = values[:200]
     n_emails = sum("@" in value and kind_of_value("people", value) == "email" for value in few)
     return "email" if n_emails and 2 * n_emails > len(few) else None
@@ -214,7 +213,6 @@ def _values(text: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Return what JSON's escapes stand for."""
     if "\\" not in text:
         return text
     try:
@@ -316,7 +314,6 @@ class Finding:
         self._n_bytes += int(new.estimated_size())
 
     def _see_texts(self, texts: pl.Series) -> None:
-        """Fields with their values, and names that are written out, in texts of any kind."""
         wide = texts.str.len_bytes() != texts.str.len_chars()
         if wide.any():
             texts = pl.concat([texts.filter(~wide), texts.filter(wide).str.normalize("NFC")])

@@ -141,7 +141,6 @@ class FF1:
         return a * sizes[1] + b
 
     def decrypt(self, value: int, length: int, tweak: bytes = b"") -> int:
-        """Invert `encrypt`."""
         shared = self._prepared(length, tweak)
         sizes = shared.sizes
         a, b = divmod(value, sizes[1])

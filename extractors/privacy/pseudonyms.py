@@ -43,11 +43,9 @@ class Pseudonyms:
             "date": lambda value: shifted(value, self._days)}
 
     def _of(self, kind: str, value: str) -> str:
-        """Return the pseudonym of a value of this kind; of a secret nothing but that it was one."""
         return SECRET if kind == "secret" else self._made[kind](value)
 
     def _word(self, word: str) -> str:
-        """Of one word of a name, in its case."""
         lower = letters.lowered(word)
         for name in ("household", "given", "surnames"):
             if lower in letters.listed(name):
@@ -241,7 +239,6 @@ def _read(match: re.Match[str]) -> date | None:
 
 
 def _month_as(written: str, month: int) -> str:
-    """Return a month as another one was written: in digits, or by its name."""
     if written.isdigit():
         return f"{month:0{len(written)}}"
     name = _MONTHS[month - 1]

@@ -98,7 +98,6 @@ def _is_reset(starts_from: Mapping[str, str]) -> pl.Expr:
 
 
 def _best(members: pl.DataFrame, by: str) -> pl.DataFrame:
-    """group, session_id: the good sessions of each group; all, where none is."""
     best = members.filter(pl.col("good") == pl.col("good").any().over(by))
     return best.select(pl.col(by).alias("group"), "session_id")
 

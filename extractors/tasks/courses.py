@@ -188,7 +188,6 @@ def _weighed(pieces: Pieces, owner: np.ndarray, n_sessions: int) -> np.ndarray:
 
 
 def _directions(rows: np.ndarray) -> np.ndarray:
-    """Return the rows in their main directions, of unit length."""
     rank = min(_DIRECTIONS, min(rows.shape))
     chance = np.random.default_rng(0)
     basis = rows @ chance.standard_normal((rows.shape[1], min(rank + 20, rows.shape[1]))).astype(np.float32)

@@ -49,7 +49,6 @@ def details(members: pl.DataFrame, calls: pl.DataFrame, provenance: Provenance,
 
 
 def _call_sequences(members: pl.DataFrame, calls: pl.DataFrame, reckoners: frozenset[tuple[str, str]]) -> pl.DataFrame:
-    """Distinct sequences of calls that did not fail."""
     without = pl.DataFrame(sorted(reckoners), schema={"service": pl.String, "tool": pl.String}, orient="row")
     fine = calls.filter(~pl.col("failed")).join(without, on=["service", "tool"], how="anti").sort("session_id", "position")
     done = fine.group_by("session_id", maintain_order=True).agg("tool")
@@ -134,7 +133,6 @@ def signatures(groups: pl.DataFrame, calls: pl.DataFrame, effects: pl.DataFrame,
 
 
 def _used(calls: pl.DataFrame, provenance: Provenance) -> pl.DataFrame:
-    """session_id, turn_id, tool, position, effect: what acts, and the reads that something came out of."""
     acting = pl.col("effect").is_in(_ACTING)
     taken = provenance.origins.filter(pl.col("from_turn") != "").select("turn_id", "from_turn").unique()
     reported = provenance.facts.join(calls.filter(~acting), on="turn_id", how="semi")["turn_id"]

@@ -122,12 +122,10 @@ def prompt(kind: RequestKind) -> str:
 
 
 def _values(kind: RequestKind, goal: NamedGoal) -> dict[str, str | list[str]]:
-    """Return the goal's slots by what they are called."""
     return {kind.slots[slot]: value for slot, value in goal.slots.items()}
 
 
 def _shown(goals: Iterable[NamedGoal]) -> list[NamedGoal]:
-    """Different asks: the most typical ones, then others as their hashes fall."""
     different = list({goal.words: goal for goal in reversed(list(goals))}.values())[::-1]
     rest = sorted(different[N_SHOWN // 2:], key=lambda goal: hashlib.sha256(goal.words.encode()).hexdigest())
     return [*different[:N_SHOWN // 2], *rest[:N_SHOWN - N_SHOWN // 2]]
@@ -176,7 +174,6 @@ def _own_value(kind: RequestKind, text: str) -> str | None:
 
 
 def _grounded(text: str, vocabulary: Iterable[str]) -> bool:
-    """Are at least half of the longer words known by their beginnings?"""
     stems = {word[:_STEM] for word in vocabulary}
     words = [word for word in _WORD.findall(text.lower()) if len(word) >= _STEM]
     return 2 * sum(word[:_STEM] in stems for word in words) >= len(words) and bool(words)

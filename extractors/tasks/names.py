@@ -138,7 +138,6 @@ def _weights(own: Counter[str], n: int, whole: Counter[str], n_whole: int) -> di
 
 
 def _worth(words: Iterable[str], weights: Mapping[str, float]) -> float:
-    """How typical different words are of a kind."""
     typical = [weights.get(word, 0.0) for word in words]
     worth: float = sum(typical) / (len(typical) + _EVEN) ** _LENGTH
     return round(worth, 9)
@@ -171,7 +170,6 @@ def _name(kind: RequestKind, taken: set[str]) -> str:
 
 
 def _typical(kind: RequestKind, name: str) -> str:
-    """Return the most typical goal's words, with slots named and what is its own alone left out."""
     words = kind.words_of(kind.goals[0])
     if words is None:
         return " ".join([name, *(f"{{{slot}}}" for slot in sorted(kind.slots.values()))])

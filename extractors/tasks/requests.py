@@ -47,7 +47,6 @@ def stated_requests(sessions: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame
 
 
 def _all_requests(sessions: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
-    """Columns of `REQUESTS`, and the reason why a session is no task."""
     per_session = sessions.select("session_id", "service", "source", "identity", "started_at")
     spoken = (
         turns.filter((pl.col("kind") == "message") & (pl.col("role") == "user") & (pl.col("content").str.strip_chars() != ""))

@@ -191,7 +191,6 @@ def _pairs(sets: Mapping[str, tuple[str, str, tuple[str, ...]]]) -> Iterator[tup
 
 
 def _signature(words: tuple[str, ...]) -> list[bytes]:
-    """One hash a band."""
     if not words:
         return [b""] * _BANDS
     numbers = np.array([int.from_bytes(hashlib.blake2b(word.encode(), digest_size=4).digest()) % _PRIME for word in words])
@@ -291,7 +290,6 @@ def _highest_jaccard(tasks: pl.DataFrame) -> float | None:
 
 
 def _highest(others: pl.DataFrame, train: pl.DataFrame, rare: pl.Expr) -> float:
-    """Return the highest share of the pairs that have one of these words in common."""
     pairs = others.filter(rare).join(train.filter(rare), on="word", suffix="_train").select("at", "at_train").unique()
     joined = (
         pairs.join(others.select("at", "word", "n"), on="at")
