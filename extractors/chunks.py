@@ -92,10 +92,7 @@ class Log:
 
 def opened(source_file: SourceFile, earlier: Earlier = lambda previous: {}) -> (
         tuple[Log, Iterator[Chunk | RejectedFile]] | RejectedFile):
-    """Return what the file is, and its chunks; a file that is damaged further on ends with a `RejectedFile`.
-
-    Errors: OSError where it cannot be opened, `Missing` for an unknown format.
-    """
+    """Open a file: its log and its chunks. A damaged file ends with a `RejectedFile`. Errors: OSError; `Missing` (format)."""
     n_bytes = source_file.stamp().n_bytes
     file = source_file.open()
     try:

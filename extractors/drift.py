@@ -113,10 +113,7 @@ class _Context:
 
 
 class _Like:
-    """Units like those that had a feature: most of their tools are theirs.
-
-    Where units have one tool each (records without a session), all are alike; so are those without any.
-    """
+    """Units whose tools are mostly those of units that had a feature; all, where units have one tool each."""
 
     def __init__(self, had: set[str], company: _Company) -> None:
         tool_sets = [company.get(unit, frozenset()) for unit in had]

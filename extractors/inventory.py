@@ -80,11 +80,10 @@ class SourceFile:
 
 def discover(paths: Sequence[Path | str], only: Iterable[str] = (), without: Iterable[str] = (),
              configuration: Configuration | None = None) -> tuple[list[SourceFile], pl.DataFrame]:
-    """Files below `paths` (else below the configured sources), sorted by relative path, and decisions on those rejected.
+    """List the files below `paths` (else below the configured sources) by relative path, and decisions on rejected ones.
 
-    `only`, `without`: names of folders (any component below the given path) to read alone, to leave out. A file that
-    lies below two given paths is read once. Errors: `InputError` for a path that does not exist or holds nothing.
-    """
+    `only`, `without`: names of folders to read alone, to leave out. A file that lies below two paths is read once. Errors:
+    `InputError` for a path that does not exist or holds nothing."""
     configuration = configuration or Configuration()
     given = [str(path) for path in paths] or [path for source in configuration.sources for path in source.paths]
     if not given:

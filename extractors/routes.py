@@ -74,11 +74,9 @@ def _calls(actions: pl.DataFrame, **columns: pl.Expr | pl.Series | str) -> Reque
 
 
 def cut(events: pl.DataFrame, gap_minutes: float) -> pl.DataFrame:
-    """Events without a session id, with one: the identity's run of events without a pause longer than the gap.
+    """Cut events without a session id into sessions: runs of one identity without a pause longer than the gap.
 
-    The id is `~` and a hash of source, identity and first event; events without an identity go by their source and service.
-    Where there is a column `_begins`, a run begins there too.
-    """
+    The id is `~` and a hash of the first event; without an identity, source and service count. A column `_begins` cuts too."""
     if events.is_empty():
         return events
     who = [pl.col("source"), pl.col("service").fill_null(""), pl.col("name").fill_null("")]

@@ -64,7 +64,14 @@ class Sniffed:
 
     @property
     def snippet(self) -> str:
-        return toml_of(self.fields) if self.fields else ""
+        if not self.fields:
+            return ""
+        lines = ["[[sources]]", 'name = "main"', 'format = "mapped"', "", "[sources.fields]"]
+        lines += [f"{key} = {_quoted(value)}" for key, value in self.fields.items() if key not in TABLES]
+        for table in TABLES:
+            if words := self.fields.get(table):
+                lines += ["", f"[sources.fields.{table}]", *(f"{_quoted(key)} = {_quoted(words[key])}" for key in words)]
+        return "\n".join(lines) + "\n"
 
 
 def sniff(path: Path | str) -> Sniffed:
@@ -113,17 +120,6 @@ def worth(reading: Reading) -> float:
 
 def _n_rejected(reading: Reading) -> int:
     return reading.decisions.filter(~pl.col("kept")).height
-
-
-def toml_of(fields: Fields) -> str:
-    """Return a configuration file with one source of these fields."""
-    lines = ["[[sources]]", 'name = "main"', 'format = "mapped"', "", "[sources.fields]"]
-    lines += [f"{key} = {_quoted(value)}" for key, value in fields.items() if key not in TABLES]
-    for table in TABLES:
-        if fields.get(table):
-            lines += ["", f"[sources.fields.{table}]"]
-            lines += [f"{_quoted(key)} = {_quoted(value)}" for key, value in fields[table].items()]
-    return "\n".join(lines) + "\n"
 
 
 def _quoted(text: Any) -> str:

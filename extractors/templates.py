@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 MASK = "<*>"
@@ -39,15 +40,15 @@ class TemplateMatch(NamedTuple):
     variables: dict[str, str]
 
 
+@dataclass
 class _Group:
     """A log group of Drain: messages of one template."""
 
-    def __init__(self, words: Sequence[str]) -> None:
-        self.words = list(words)
+    words: list[str]
 
     def similarity(self, words: Sequence[str]) -> tuple[float, int]:
-        """Share of words that are the template's own, then how many of its places are open; values on both sides say
-        nothing (the paper counts them as equal words, its authors' program as different ones)."""
+        """Return the share of the template's own words, and its number of masks. Masks on both sides do not count
+        (in the paper as equal words, in its authors' program as different ones)."""
         own_words = [own for own, word in zip(self.words, words, strict=True) if own == word]
         n_values = own_words.count(MASK)
         n_words = len(words) - n_values
@@ -55,11 +56,9 @@ class _Group:
 
 
 class _Tree:
-    """Drain's tree over a set of masked messages: the number of words, then the first words, then groups.
+    """Drain's tree over masked messages: number of words, first words, groups.
 
-    Where more different words than `_MOST_CHILDREN` lead on from one place, all go by the mask, whichever came first: Drain
-    lets the first ones through.
-    """
+    Where more than `_MOST_CHILDREN` words lead on, all go by the mask; Drain lets the first ones through."""
 
     def __init__(self, shapes: Iterable[tuple[str, ...]]) -> None:
         self._leaves: dict[tuple[str, ...], list[_Group]] = {}
@@ -80,7 +79,7 @@ class _Tree:
             if (similarity := group.similarity(shape)) > score:
                 best, score = group, similarity
         if best is None or score[0] < _SIMILAR:
-            best = _Group(shape)
+            best = _Group(list(shape))
             groups.append(best)
         else:   # the places where the message differs open
             best.words = [own if own == word else MASK for own, word in zip(best.words, shape, strict=True)]

@@ -75,8 +75,7 @@ class Weaver:
         self.repeated += repeated
 
     def _is_partial(self, run: Run) -> bool:
-        """Whether a run from the beginning tells one side alone, without a word of the user: calls and results (spans without
-        content), or answers (a server's list of them) of a conversation that something else tells."""
+        """Whether a run from the beginning has no user message and one side alone: calls and results, or answers."""
         columns = self._columns
         if int(columns["position"][run.rows[0]]):
             return False
@@ -84,8 +83,7 @@ class Weaver:
         return "user" not in kinds and (kinds <= {"call", "result", "system", "developer"} or "result" not in kinds)
 
     def _is_repeated(self, run: Run) -> bool:
-        """Whether one thread holds every part of the run, but for an end that goes on after the thread's; what the run knows
-        more is filled in."""
+        """Whether a thread holds every part of the run, except a later end; adds that end and facts that the run alone has."""
         for thread in self.threads:
             same = pairs(thread.rows, run.rows, self._columns)
             n_repeated = next((i for i, row in enumerate(run.rows) if row not in same), len(run.rows))

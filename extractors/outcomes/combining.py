@@ -79,9 +79,9 @@ class _VotedSession(NamedTuple):
 
 def combine(votes: pl.DataFrame, services: Mapping[str, str], signals: Mapping[str, Signal],
             reviews: Mapping[str, bool] | None = None) -> Combined:
-    """Probabilities of the sessions in `services` (session -> kind of service) from votes (session_id, name, vote).
+    """Combine votes (session_id, name, vote) to probabilities of the sessions in `services` (session -> kind of service).
 
-    `reviews`: sessions of which it is known; their outcome counts as known while worths are estimated."""
+    `reviews`: sessions with a known outcome; it counts as known while worths are estimated."""
     hard: dict[str, dict[str, float]] = {name: {} for name in services}
     graded: dict[str, dict[str, float]] = {name: {} for name in services}
     for session_id, name, vote in votes.select("session_id", "name", "vote").sort("session_id", "name").iter_rows():

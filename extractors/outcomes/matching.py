@@ -212,11 +212,14 @@ def _lasting(values: _Values) -> _Values:
 
 def _changes_of_goals(evidence: Evidence, changes: Sequence[_RowMove]) -> list[tuple[_RowGoal, list[_RowMove]]]:
     """Goals that name something, each with the changes of it while its session ran."""
-    goals = [goal for goal in _goals(evidence.goals) if goal.names] if changes else []
+    rows = evidence.goals.sort("session_id", "place").select("session_id", "kind", "asks", "slots")
+    goals = [_RowGoal(session, kind, asks, {slot: _Values(map(key_of, values)) for slot, values in slots_of(slots).items()})
+             for session, kind, asks, slots in (rows if changes else rows.clear()).iter_rows()]
     ran = evidence.turns.group_by("session_id").agg(
         pl.col("happened_at").min(), pl.max_horizontal("happened_at", "answered_at").max().alias("ended")).drop_nulls()
     spans = {session: (began - _SLACK, ended + _SLACK) for session, began, ended in ran.iter_rows()}
-    return [(goal, _about(goal.names, changes, *spans[goal.session_id])) for goal in goals if goal.session_id in spans]
+    return [(goal, _about(goal.names, changes, *spans[goal.session_id]))
+            for goal in goals if goal.names and goal.session_id in spans]
 
 
 class _ChangingKinds:
@@ -249,12 +252,6 @@ def _about(names: _Values, changes: Sequence[_RowMove], began: datetime, ended: 
     first = bisect_left(changes, began, key=lambda change: change.at)
     last = bisect_right(changes, ended, key=lambda change: change.at)
     return [change for change in changes[first:last] if names & change.before or names & change.after]
-
-
-def _goals(goals: pl.DataFrame) -> list[_RowGoal]:
-    rows = goals.sort("session_id", "place").select("session_id", "kind", "asks", "slots").iter_rows()
-    return [_RowGoal(session, kind, asks, {slot: _Values(map(key_of, values)) for slot, values in slots_of(slots).items()})
-            for session, kind, asks, slots in rows]
 
 
 def _changes(rows: pl.DataFrame) -> list[_RowMove]:

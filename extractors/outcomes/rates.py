@@ -88,10 +88,9 @@ def _heights(chances: Sequence[float], prior: Prior) -> list[float]:
 
 
 def family_rate(tasks: Sequence[Sequence[float]], prior: Prior, likeness: float) -> Rate:
-    """How often a family succeeds, from the probabilities of its tasks' sessions, one sequence or more.
+    """Estimate a family's rate from the probabilities of its tasks' sessions, as the Beta with the mixture's mean and variance.
 
-    `likeness`: correlation of the sessions of one task, 0 to 1. The distribution is the Beta with the mixture's mean and
-    variance."""
+    `likeness`: correlation of the sessions of one task, 0 to 1."""
     chances = [chance for task in tasks for chance in task]
     n = sum(len(task) / (1.0 + (len(task) - 1) * likeness) for task in tasks if task)
     mean, doubt = sum(chances) / len(chances), sum(p * (1.0 - p) for p in chances) / len(chances)

@@ -318,8 +318,7 @@ def id_behind(path: str) -> tuple[str, str] | None:
 
 
 def is_somebodys(text: str, at: int, nouns: Collection[str]) -> bool:
-    """Whether the object around a field that begins or ends there is a person's: it is called so, or it has fields of one and
-    refers to none."""
+    """Whether the object around a field is a person: it is called so, or has fields of one and refers to none."""
     first = max(0, at - _AROUND)
     after, _ = _level(_TOKEN.finditer(text, at, at + _AROUND), "{[", "}]")
     before, opens = _level(reversed(list(_TOKEN.finditer(text, first, at))), "}]", "{[")

@@ -149,8 +149,9 @@ class Carrier:
         start, end = match.span()
         if entry.field and (spans := self._field(text, start, end, entry.field, met)):
             return spans
-        if entry.noun and (spans := self._segment(text, start, end)):
-            return spans
+        segment = fields.segment_after(text, start, end) if entry.noun else None
+        if segment and (person := self._value("id", text[segment[0]:segment[1]])):   # an id in a path
+            return [(*segment, person.made)]
         for value, kind in entry.begins:
             after = start + len(value)
             if lowered(text[start:after]) == value and not text[after:after + 1].isalnum():
@@ -173,11 +174,6 @@ class Carrier:
         """Where the postal code of an address whose street ends there begins."""
         if kind == "address" and (place := fields.zip_after(text, end)):
             met.ahead[place[0]] = place
-
-    def _segment(self, text: str, start: int, end: int) -> list[tuple[int, int, str]]:
-        place = fields.segment_after(text, start, end)
-        value = self._value("id", text[place[0]:place[1]]) if place else None
-        return [(*place, value.made)] if place and value else []
 
     def _field(self, text: str, start: int, end: int, kind: str, met: _Met) -> list[tuple[int, int, str]]:
         sep = _SEP.match(text, end)

@@ -103,8 +103,7 @@ def _judged(kind: RequestKind, ask: Ask) -> _Judged:
 
 
 def prompt(kind: RequestKind) -> str:
-    """Return what the model is asked; the asks stand between two marks made from themselves, so that none of them can hold
-    one."""
+    """Write the prompt; the asks stand between two marks made from themselves, so that none can hold one."""
     asks = [json.dumps({"ask": goal.words[:LONGEST_ASK], "slots": _values(kind, goal)}, ensure_ascii=False, sort_keys=True)
             for goal in _shown(kind.goals)]
     mark = hashlib.sha256("\n".join(asks).encode()).hexdigest()[:16]
@@ -180,8 +179,7 @@ def _grounded(text: str, vocabulary: Iterable[str]) -> bool:
 
 
 def _filled(kind: RequestKind, sentence: str, goal: NamedGoal) -> str | None:
-    """Return the sentence with the goal's values; None where the goal has less than half of the slots, for its words tell
-    more."""
+    """Fill a sentence with the goal's values; None if the goal has less than half of the slots."""
     values = _values(kind, goal)
     if not values or 2 * len(values) < len(kind.slots):
         return None

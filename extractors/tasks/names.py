@@ -62,8 +62,7 @@ class RequestKind(NamedTuple):
     """Short beginnings that say nothing, of the whole service."""
 
     def words_of(self, goal: NamedGoal) -> str | None:
-        """Return a goal's words in one line; None where nobody put it into words, so that its words are the tools that were
-        called."""
+        """Return a goal's words in one line; None if they are but the tools that were called."""
         silent = self.tools and set(self.tools) <= set(goal.words.split(", "))
         return None if silent else cleaned(goal.words, self.openings)
 
@@ -78,9 +77,7 @@ class FamilyNames(NamedTuple):
 
 
 def names_of(goals: pl.DataFrame, tools: pl.DataFrame) -> FamilyNames:
-    """Names and sentences of all families and goals, made from words and names of tools alone.
-
-    `goals`: frame of `Goal`; `tools`: frame of service, tool. Does not depend on the order of rows."""
+    """Name all families and goals by words and tools alone. `goals`: frame of `Goal`; `tools`: service, tool; in any order."""
     taken: dict[str, set[str]] = defaultdict(set)
     named, sentences = {}, []
     for kind in kinds_in(goals, tools):
@@ -233,9 +230,7 @@ def opening_of(words: str) -> str:
 
 
 def cleaned(words: str, openings: frozenset[str] = frozenset()) -> str:
-    """Return the words in one line: without what only greets before them, what is said twice, and the rest of a very long text.
-
-    `openings`: short beginnings that say nothing, as `opening_of` gives them."""
+    """Put words in one line without greetings (`openings`: of the service), repetitions, and the rest of a very long text."""
     pieces = pieces_of(words, openings)
     kept = pieces[0] if pieces else ""
     for piece in pieces[1:]:
@@ -297,8 +292,7 @@ def filled(name: str, value: str | Sequence[str] | None) -> str:
 
 
 def general(text: str, usual: Callable[[str], bool]) -> str:
-    """Return the text with `…` for each word that holds a digit, and each capitalised one inside a sentence that is not
-    `usual`: what is left is said of many things alike. Marks in braces stay."""
+    """Replace words with a digit, and capitalised ones inside a sentence that are not `usual`, by `…`; keep marks in braces."""
     def instead(match: re.Match[str]) -> str:
         word = match.group()
         if word.startswith("{"):
@@ -311,9 +305,7 @@ def general(text: str, usual: Callable[[str], bool]) -> str:
 
 
 def called(slots: Sequence[str], label: str) -> dict[str, str]:
-    """Slot -> what it is called in a sentence: the end of its path, as long as no other slot of these ends like it.
-
-    `label`: what names the kind; parts of routes in it that are numbered apart lose their number, where one has the name."""
+    """Name each slot by the end of its path that no other ends with; route parts lose their number where one has the name."""
     ends = Counter(slot.rsplit(".", 1)[-1] for slot in slots)
     parts = Counter(_NUMBERED.findall(label))
     numbered = {f"{name}_1": name for name, n in parts.items() if n == 1 and name not in ends}
@@ -332,8 +324,7 @@ _ENVELOPE = re.compile(r"api|v\d+", re.IGNORECASE)
 
 
 def spoken(tool: str) -> str:
-    """Return a tool's name in words: `findOpenSlot` and `find_open_slot` are `find open slot`, `PATCH /rooms/{rooms_1}/keys` is
-    `rooms: change keys`."""
+    """Put a tool's name in words: `findOpenSlot` is `find open slot`, `PATCH /rooms/{rooms_1}/keys` is `rooms: change keys`."""
     route = _ROUTE.fullmatch(tool)
     if route is None:
         return _VARIES.sub("…", tool) if "/" in tool and " " in tool else _worded(tool) or tool

@@ -99,10 +99,9 @@ _FAINT = 0.04
 
 
 def weigh(counts: pl.DataFrame) -> pl.DataFrame:
-    """TF-IDF weights with unit length per document (Salton and Buckley 1988, `ltc`), in thousandths.
+    """Weigh words by TF-IDF with unit length per document (Salton and Buckley 1988, `ltc`), in whole thousandths.
 
-    Takes columns document, word, n; gives document, word, weight (whole numbers). Words of a single document are kept:
-    they make a document less like all the others."""
+    Takes columns document, word, n; gives document, word, weight. Words of a single document count too."""
     n_documents = counts["document"].n_unique()
     n_with_word = pl.len().over("word")
     weighed = counts.with_columns(((1.0 + pl.col("n").log()) * ((n_documents + 1.0) / n_with_word).log()).alias("weight"))
@@ -111,9 +110,9 @@ def weigh(counts: pl.DataFrame) -> pl.DataFrame:
 
 
 def pairs(weights: pl.DataFrame, most: int = 400) -> pl.DataFrame:
-    """Documents that share words: columns a, b (a before b), likeness (whole number, `ONE` = the same).
+    """List documents that share words: columns a, b (a before b), likeness (whole number, `ONE`: the same).
 
-    Words of more than `most` documents are not looked at: they say little and cost the square of their number."""
+    Ignores words of more than `most` documents: they say little and cost the square of their number."""
     shared = weights.filter((pl.len().over("word") > 1) & (pl.len().over("word") <= most))
     joined = shared.join(shared, on="word", suffix="_b").filter(pl.col("document") < pl.col("document_b"))
     return (
@@ -125,9 +124,7 @@ def pairs(weights: pl.DataFrame, most: int = 400) -> pl.DataFrame:
 def group(documents: list[str], alike: pl.DataFrame, least: float, sizes: dict[str, int] | None = None) -> dict[str, str]:
     """Group documents by average linkage until no two groups are `least` alike: document -> its group's first document.
 
-    `alike` has columns a, b, likeness as `pairs` gives; pairs that it does not name are not alike. `sizes` says how
-    many equal documents stand behind each. The number of groups is found, not given. Ties go to the groups that come
-    first."""
+    `alike`: of `pairs`; other pairs are not alike. `sizes`: how many equal documents each stands for. First groups win ties."""
     members = {document: [document] for document in documents}
     weight = {document: (sizes or {}).get(document, 1) for document in documents}
     links: dict[str, dict[str, int]] = defaultdict(dict)
@@ -167,9 +164,7 @@ _NAMES_COUNT = 4
 
 
 def same_request(requests: pl.DataFrame) -> pl.DataFrame:
-    """Columns session_id, request: sessions of one service with the same `request` asked for the same thing.
-
-    `requests` is of `requests.REQUESTS`. `request` is the id of the first session, so it does not depend on row order."""
+    """Group sessions of a service that asked for the same: columns session_id, request (id of the first session)."""
     parts = [
         _in_service(part.sort("session_id")) for _, part in requests.sort("service").group_by("service", maintain_order=True)]
     empty = pl.DataFrame(schema={"session_id": pl.String, "request": pl.String})

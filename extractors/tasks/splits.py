@@ -48,9 +48,7 @@ class Sides(NamedTuple):
 
 
 def choose_sides(members: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame) -> Sides:
-    """Put every task on a side: the same logs give the same sides.
-
-    `members`: task, service, family, session_id, identity, started_at, words (id of the group of near-duplicates)."""
+    """Assign each task of `members` (task, service, family, session_id, identity, started_at, words) to a split."""
     ties = _ties(members, calls, values)
     tying = pl.concat(
         [
@@ -106,8 +104,8 @@ def _ties(members: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame) -> p
 
 
 def _users(members: pl.DataFrame, named: pl.DataFrame) -> pl.DataFrame:
-    """Columns session_id, service, user, shared: the log's identity, and where that is none (or an operator that serves
-    many, which is then shared) the name given for the most one-valued argument."""
+    """List session_id, service, user, shared: the log's identity, else (or if it is an operator, which is shared) the value of
+    the most single-valued argument."""
     n_tasks = pl.col("task").n_unique()
     stated = members.filter(pl.col("identity").is_not_null()).select(
         "session_id", "service", "task", pl.col("identity").alias("user"))
@@ -158,9 +156,7 @@ _PRIME = (1 << 31) - 1
 
 
 def near_duplicates(requests: pl.DataFrame) -> pl.DataFrame:
-    """Columns session_id, words: equal for sessions of one service whose goals are near-duplicates of each other.
-
-    `requests` has session_id, service, goal. Groups grow by chains; the id is that of the group's first session."""
+    """Group near-duplicate goals of a service, also by chains: columns session_id, words (id of the first session)."""
     worded = requests.select("session_id", "service", split_words(pl.col("goal")).list.unique().list.sort().alias("word"))
     names = worded.explode("word").filter(is_identifier(pl.col("word"))).group_by("session_id").agg(
         pl.col("word").sort().str.join(" ").alias("names"))
@@ -205,9 +201,7 @@ _ENOUGH = 10
 
 
 def split_auroc(tasks: pl.DataFrame) -> float | None:
-    """AUROC of telling held-out from train, each half of the tasks scored by what the other taught; None where one is small.
-
-    `tasks`: task, goal, split. About .5: nothing in the words gives the side away."""
+    """Compute the AUROC of telling held-out from train by words, each half by the other (.5: no leak; None if one is small)."""
     labelled = tasks.filter(pl.col("split").is_in(["train", "held_out"])).sort("task")
     is_held_out = (labelled["split"] == "held_out").to_numpy()
     if min(is_held_out.sum(), (~is_held_out).sum()) < _ENOUGH:
@@ -233,11 +227,10 @@ _AT_ONCE = 200
 
 
 def report(sides: Sides, goals: pl.DataFrame) -> dict[str, dict[str, Any]]:
-    """Per service a JSON object: method, sizes by side, near-duplicates, shared names by kind, and how alike the sides are.
+    """Report per service: method, sizes by split, near-duplicates, shared names by kind, likeness of the splits.
 
-    `goals`: task, goal, words (id of the group of near-duplicates), n_sessions. `leaks` counts the users and things that tie
-    tasks, and the groups of near-duplicates, that stand on several sides all the same; it is 0 where the split goes by
-    components."""
+    `goals`: task, goal, words (id of the group of near-duplicates), n_sessions. `leaks` counts users, entities and groups of
+    near-duplicates that tie tasks of several splits; it is 0 where the split goes by components."""
     tasks = sides.tasks.join(goals, on="task", how="left")
     both = (
         sides.ties.join(tasks.select("task", "split"), on="task").group_by("service", "kind", "value")
@@ -264,11 +257,10 @@ def _of_service(tasks: pl.DataFrame, both: pl.DataFrame) -> dict[str, Any]:
 
 
 def _highest_jaccard(tasks: pl.DataFrame) -> float | None:
-    """Return the highest share of words that a goal in train and one on another side have in common; None where a side is
-    empty.
+    """Find the highest word overlap of a goal in train and one elsewhere; None if a split is empty.
 
-    Two goals that share so much of their words share one of their rarest (prefix filter: Chaudhuri, Ganti, Kaushik, ICDE 2006);
-    so pairs are sought by these alone, of a high share first, and the share of those that are found is counted."""
+    Two goals that share so many words share one of their rarest (prefix filter: Chaudhuri, Ganti, Kaushik, ICDE 2006), so pairs
+    are found by these alone, from high shares down."""
     words = (
         tasks.unique(["split", "goal"], keep="first", maintain_order=True)
         .select("task", "split", split_words(pl.col("goal")).list.unique().alias("word"))
