@@ -188,12 +188,9 @@ _DETAILS = {"truth_folder": "is in a folder called truth, which is never read; n
 
 def _source(place: str, configuration: Configuration) -> Source:
     """Return the first configured source that holds the file (one without paths holds all), else the source `main`."""
-    for source in configuration.sources:
-        if not source.paths or any(
-                place == root or place.startswith(root.rstrip("/") + "/") or (glob.has_magic(root) and fnmatch(place, root))
-                for root in source.paths):
-            return source
-    return Source()
+    return next((source for source in configuration.sources if not source.paths or any(
+        place == root or place.startswith(root.rstrip("/") + "/") or (glob.has_magic(root) and fnmatch(place, root))
+        for root in source.paths)), Source())
 
 
 STATE = "base_state.json"

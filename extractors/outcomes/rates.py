@@ -71,11 +71,11 @@ def prior_of(tasks: Mapping[str, Sequence[float]]) -> Prior:
 
 def rate_of(chances: Sequence[float], prior: Prior) -> Rate:
     """How often a task succeeds, from the probabilities of its sessions."""
-    return _rate_of_heights((prior.good + sum(chances)) / (prior.strength + len(chances)), _heights(chances, prior))
+    return _rate_of_heights((prior.good + sum(chances)) / (prior.strength + len(chances)), distribution(chances, prior))
 
 
-def _heights(chances: Sequence[float], prior: Prior) -> list[float]:
-    """Share of the distribution of a task's rate in each slice: a mixture over how many of its sessions were good."""
+def distribution(chances: Sequence[float], prior: Prior) -> list[float]:
+    """Lay out the distribution of a task's rate in equal slices of [0, 1]: a mixture over how many sessions were good."""
     counts = [1.0]   # probability that 0, 1, 2 … of the sessions were good
     for chance in chances:
         more = [0.0, *(weight * chance for weight in counts)]
@@ -128,17 +128,6 @@ def _rate_of_heights(rate: float, heights: Sequence[float]) -> Rate:
         if before < 1.0 - tail <= below:
             high = (step + (1.0 - tail - before) / height) / _STEPS
     return Rate(round(rate, 4), round(low, 4), round(high, 4), band if mass >= _LIKELY else None)
-
-
-def in_band(tasks: Mapping[str, Sequence[float]], low: float, high: float, least: float = 0.7) -> set[str]:
-    """Tasks whose rate lies in [low, high] with a probability of at least `least`."""
-    prior = prior_of(tasks)
-    return {task for task, chances in tasks.items() if chances and mass(chances, low, high, prior) >= least}
-
-
-def mass(chances: Sequence[float], low: float, high: float, prior: Prior) -> float:
-    """Probability that the task's rate of success lies in [low, high]."""
-    return sum(height for x, height in zip(_PLACES, _heights(chances, prior), strict=True) if low <= x <= high)
 
 
 @lru_cache(maxsize=4096)

@@ -178,20 +178,6 @@ _LONGEST = 2000
 Pair = tuple[str, str]
 
 
-def unescaped(texts: pl.Series) -> pl.Series:
-    """Return the texts with the JSON in their strings as it would stand alone."""
-    return texts.str.replace_all(_ESCAPE, "$1").str.replace_all(_OPENED, "$1")
-
-
-def pairs_of(texts: pl.Series) -> set[Pair]:
-    """Return the fields with their values in texts that are `unescaped`."""
-    made: set[Pair] = set()
-    for pattern, read in ((_QUOTED, _read), (_LINES, _read), (_EQUALS, _read), (_TAG, _tagged), (_NAMED, _tagged)):
-        matches = texts.str.extract_all(pattern).explode().drop_nulls()
-        made.update(pair for text in matches.filter(matches.str.len_bytes() < _LONGEST).unique() for pair in read(text))
-    return made
-
-
 def _tagged(text: str) -> tuple[Pair, ...]:
     """Of a document's tag, or of a name and a value that stand in fields of their own."""
     match = _TAGGED.match(text) or _CALLED.search(text)
@@ -317,8 +303,11 @@ class Finding:
         wide = texts.str.len_bytes() != texts.str.len_chars()
         if wide.any():
             texts = pl.concat([texts.filter(~wide), texts.filter(wide).str.normalize("NFC")])
-        plain = unescaped(texts)
-        self.pairs.update(pairs_of(plain))
+        plain = texts.str.replace_all(_ESCAPE, "$1").str.replace_all(_OPENED, "$1")   # JSON in strings, as outside of them
+        for pattern, read in ((_QUOTED, _read), (_LINES, _read), (_EQUALS, _read), (_TAG, _tagged), (_NAMED, _tagged)):
+            matches = plain.str.extract_all(pattern).explode().drop_nulls()
+            matches = matches.filter(matches.str.len_bytes() < _LONGEST).unique()
+            self.pairs.update(pair for text in matches for pair in read(text))
         for pattern, inner in _PLACES:
             for each in plain.str.extract_all(pattern).explode().drop_nulls().unique():
                 if (match := inner.search(each)) and (name := _introduced(_words(match[1]), True)):

@@ -31,13 +31,20 @@ _TEXT_FOR_PEOPLE = 3
 """A string in arguments with this many words, mostly letters, is a text that a person wrote."""
 _CHOICE = 3
 """A text of more sessions than this is one of a list to choose from, where the session has a rarer one."""
+_REJECTIONS = {
+    "no_request": "session {} holds no words of a user and no request; nothing was asked that could be a task",
+    "no_answer": "session {} ends with the user's words: no agent answered, no tool was called; "
+    "look for the rest of it in the log"}
 
 
 def find_requests(sessions: pl.DataFrame, turns: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """One row of `REQUESTS` a session that asked for something and was answered, by session_id; decisions for the rest."""
     rows = _all_requests(sessions, turns)
     kept = rows.filter(pl.col("reason").is_null()).select(list(REQUESTS)).sort("session_id")
-    return kept.cast(pl.Schema(REQUESTS)), _rejections(rows.filter(pl.col("reason").is_not_null()))
+    rejected = rows.select("session_id", "reason").drop_nulls("reason").sort("session_id")
+    return kept.cast(pl.Schema(REQUESTS)), frame(Decision, [
+        Decision(stage="tasks", subject=session, kept=False, reason=reason, detail=_REJECTIONS[reason].format(session))
+        for session, reason in rejected.iter_rows()])
 
 
 def stated_requests(sessions: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
@@ -80,16 +87,6 @@ def _all_requests(sessions: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
     idle = (pl.col("n_calls") == 0) & (pl.col("n_answers") == 0)
     return rows.with_columns(
         pl.when(pl.col("goal").is_null()).then(pl.lit("no_request")).when(idle).then(pl.lit("no_answer")).alias("reason"))
-
-
-def _rejections(rows: pl.DataFrame) -> pl.DataFrame:
-    details = {
-        "no_request": "session {} holds no words of a user and no request; nothing was asked that could be a task",
-        "no_answer": "session {} ends with the user's words: no agent answered, no tool was called; "
-        "look for the rest of it in the log"}
-    return frame(Decision, [
-        Decision(stage="tasks", subject=session, kept=False, reason=reason, detail=details[reason].format(session))
-        for session, reason in rows.select("session_id", "reason").sort("session_id").iter_rows()])
 
 
 ONE = 1_000_000
