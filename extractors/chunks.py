@@ -50,8 +50,7 @@ class Chunk:
     """A run of whole records of one file."""
 
     file_id: str
-    """sha256 over source, the chunk before it and content, first 32 hex digits: the same id says that the file is the same from
-    its beginning to the end of this chunk."""
+    """First 32 hex digits of sha256 over source, the chunk before it and content: equal ids mean equal files up to its end."""
     number: int
     """0-based."""
     line: int

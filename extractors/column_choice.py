@@ -275,8 +275,7 @@ _RULES: dict[str, dict[str, Any]] = {
     "model": {"test": lambda column: column.is_text and column.mean_words <= 2 and "model" in column.words[-2:]},
     "input_tokens": {"test": lambda column: column.is_number and not _TOKENS.isdisjoint((*column.words, *column.outer_words))},
 }
-"""How the column of a field is chosen: what it must pass, and as `ColumnChoice.best` takes them how much its name must say, the
-points of its shape, and whether it must stand inside the items."""
+"""Arguments of `ColumnChoice.best` for each field."""
 _RULES["output_tokens"] = _RULES["input_tokens"]
 
 

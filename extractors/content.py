@@ -26,7 +26,7 @@ _NO_NAME = re.compile(r'^\s*$|^[\d\s.:-]+$|[{}<>]|\d{4}-\d\d-\d\d[T ]|^(data|eve
 _N_LINES = 20
 _KEEP = 5
 _DEEP = 254
-"""How deep orjson writes what it reads; a deeper value could be told, but never written down."""
+"""How deep orjson writes what it reads; a deeper value could not be stored."""
 
 
 @dataclass(slots=True)

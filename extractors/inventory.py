@@ -49,9 +49,9 @@ class SourceFile:
     url: str | None = None
     """Where it lies on an object store (`s3://…`); its path is then a name alone."""
     members: tuple[str, ...] = ()
-    """Of a folder that is read as one archive: the names below it. It is told anew as a whole whenever it has changed."""
+    """Of a folder that is read as one archive: the names below it. If it changes, it is read again as a whole."""
     listed: Stamp | None = None
-    """Its stamp where a list of objects told it: to ask for each would take longer."""
+    """Its stamp from a list of objects: a request for each would take longer."""
 
     @property
     def place(self) -> str:
@@ -154,7 +154,7 @@ def _files(given: str) -> Iterator[_ListedFile]:
 
 
 def _below(folder: str, root: str) -> Iterator[_ListedFile]:
-    """Files of a folder and its folders; links to folders are not followed, what cannot be opened is told."""
+    """List the files below a folder; does not follow links to folders, and lists what cannot be opened."""
     refused: list[OSError] = []
     for where, folders, names in os.walk(folder, onerror=refused.append):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -215,7 +215,7 @@ def find_bundles(places: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 def pack(members: Iterable[tuple[str, Callable[[], BinaryIO]]]) -> BinaryIO:
     """Write an archive of the members in the order given: not compressed, and without times. Errors: OSError."""
-    buffer = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (whoever asked closes it)
+    buffer = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (the caller closes it)
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, opened in members:
             info = zipfile.ZipInfo(name, _FIRST_DATE)

@@ -162,7 +162,7 @@ def say_roles(column: RecordColumn | None, all_columns: list[RecordColumn], cont
             unknown.append(word)
     taken = {role_of(word, {}) for word in words} | set(roles.values())
     free = [role for role in (_USER, _ASSISTANT) if role not in taken]
-    if len(unknown) <= len(free):   # who is not told comes first where nobody is: a user begins
+    if len(unknown) <= len(free):   # roles in order of appearance: a user begins
         roles |= dict(zip(unknown, free, strict=False))
     elif free == [_ASSISTANT]:
         roles |= dict.fromkeys(unknown, _ASSISTANT)

@@ -52,7 +52,7 @@ class Sniffed:
     claimed_by: list[str]
     """All formats that claim it, in the order in which they are asked."""
     is_whole: bool
-    """Whether all of it was looked at."""
+    """Whether all of it was read."""
     reading: Reading | None
     """What that format reads."""
     fields: Fields = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Sniffed:
     mapped: Reading | None = None
     """What the mapping reads."""
     note: str = ""
-    """Why nothing could be looked at."""
+    """Why nothing could be read."""
 
     @property
     def snippet(self) -> str:
@@ -75,7 +75,7 @@ class Sniffed:
 
 
 def sniff(path: Path | str) -> Sniffed:
-    """Look at one file. Errors: `Unreadable`."""
+    """Recognise the format of one file. Errors: `Unreadable`."""
     path = Path(path)
     file = SourceFile(path, path.name, Source(format="mapped"))
     try:

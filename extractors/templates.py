@@ -1,16 +1,11 @@
-"""Lines of free text to templates: the Drain algorithm (He, Zhu, Zheng, Lyu: "Drain: An Online Log Parsing Approach with
-Fixed Depth Tree", ICWS 2017), in two passes, so that the order of the lines does not matter.
+"""Find templates of free text: the Drain algorithm (He, Zhu, Zheng, Lyu: "Drain: An Online Log Parsing Approach with Fixed
+Depth Tree", ICWS 2017), in two passes, so that the order of lines does not matter.
 
-In: the messages of one file, or of one piece of a large one. Out: for each its template and its variables
-(`login of <*> took <*> ms`, `{"of": "ann-1", "took": "12"}`).
-First, what reads like a value is masked: every run of letters, digits and signs that holds a digit, and hexadecimal words.
-Then the different masked messages, sorted, go down Drain's tree: by their number of words, then by their first two words that
-are no values, to a group whose template shares at least half of its words; words that differ become `<*>`. At last each
-message is named by the template that its group ended with.
-What it sees: words between blanks. What it does not see: that messages with different numbers of words are one statement (a
-name of two words); that a word without a digit is a value where it is among the first two, one of few, or stands alone; and
-messages of other files or pieces: the same statement can have another template there.
-"""
+Input: the messages of a file or a chunk. Output: for each its template and variables (`login of <*> took <*> ms`,
+`{"of": "ann-1", "took": "12"}`). Values (runs of characters with a digit, hexadecimal words) are masked. The sorted masked
+messages go down Drain's tree, by number of words and first two plain words, to a group that shares half of its words; words
+that differ become `<*>`. Does not see: that messages of different lengths are one statement, that a word without a digit is a
+value if it is among the first two, rare or alone; other files and chunks, which may have another template."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Weaver:
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
         self.repeated: list[Run] = []
-        """Runs that told nothing new."""
+        """Runs without new parts."""
         self._begin()
 
     def _begin(self) -> None:
@@ -61,7 +61,7 @@ class Weaver:
         """Rows of answers that a later history does not hold: another answer was taken in their place."""
 
     def weave(self, runs: list[Run]) -> None:
-        """Take the runs in, in order of time; one side of a conversation, told again without the other, only fills it in."""
+        """Weave runs in order of time; a repetition of one side of a conversation only fills it in."""
         partial = dict.fromkeys(run for run in runs if len(runs) > 1 and self._is_partial(run))
         if not partial or len(partial) == len(runs):
             self._weave(runs)
@@ -191,7 +191,7 @@ class Thread:
     marks: list[int] = field(default_factory=list)
     """Of each part, a hash of the parts up to it; as far as the shelf has seen."""
     keys: tuple[Hashable, ...] = ()
-    """Where it stands on the shelf beside its marks."""
+    """Its other keys on the shelf."""
 
 
 def marks(prints: Sequence[Print], before: int = 0) -> list[int]:
@@ -276,7 +276,7 @@ def print_of(row: int, columns: Columns) -> Print:
 
 
 def take(row: int, other: int, columns: Columns) -> None:
-    """Facts that only `other`, the same part told again, has."""
+    """Fill in facts that only `other`, a repetition of the part, has."""
     for name in _FILLED:
         column = columns[name]
         if column[row] is None:

@@ -61,7 +61,7 @@ def calibrated(chances: Mapping[str, float], reviews: Mapping[str, bool]) -> dic
 
 
 def nearly_sure(chances: Mapping[str, float], outcomes: Mapping[str, bool]) -> dict[str, float]:
-    """Probabilities, nearly sure, of the sessions of which somebody who looked said how they went."""
+    """Return nearly sure probabilities for the sessions that a person reviewed or corrected."""
     return {name: _REVIEWED if good else 1.0 - _REVIEWED for name, good in outcomes.items() if name in chances}
 
 

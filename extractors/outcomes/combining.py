@@ -1,22 +1,16 @@
-"""Votes to a probability, with the worth of each signal estimated from the others and no label needed.
+"""Combine votes to probabilities; the worth of each signal is estimated from the others, without labels.
 
     log odds(success) = log odds(base rate) + sum over groups of what the group's vote is worth
 
-Signals that see the same thing are one group with one vote, its strongest: correlated votes counted one by one make a model
-that is far too sure. What a vote is worth is the log of how much more often good sessions get it than bad ones, per service;
-a signal's sign and weight so come from the data, and only where few sessions have it from its fixed weight. Which sessions are
-good is not known, so it is estimated in turn:
+Correlated signals are one group with one vote, its strongest. A vote is worth the log of how much more often good sessions get
+it than bad ones, per service; a fixed weight counts where few sessions have it. Which sessions are good is estimated in turn:
 
-- Where most sessions can be compared by their end state, `end_state` is the anchor: every group is held against it, and a
-  part of what it is found to be worth counts, since it repeats the anchor in part (feedback does not, and counts in full).
-- Elsewhere by expectation-maximisation over all groups (Dawid and Skene 1979), with silence of a group as a third answer
-  beside for and against.
+- Where most sessions have an end state to compare, `end_state` is the anchor of every group. A part of the estimated worth
+  counts, as groups repeat the anchor in part (feedback does not, and counts in full).
+- Elsewhere by expectation-maximisation over all groups (Dawid and Skene 1979); silence of a group is a third answer.
 
-Graded votes are probabilities already, and count as they are; that of the anchor brings the base rate with it. Where sessions
-were reviewed, how they went is known. A session that no group speaks of has the base rate, which says nothing of it: `judge`
-abstains there.
-
-Sees: votes. Does not see: signals of different groups that err together (all agents of one model), which makes it too sure."""
+Graded votes are probabilities and count as such. The outcome of a reviewed session is known. A session without a vote has the
+base rate, and `judge` abstains. Does not see: groups that err together (all agents of one model), so it may be too sure."""
 
 from __future__ import annotations
 

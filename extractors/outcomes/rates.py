@@ -1,13 +1,9 @@
-"""How often a task succeeds, from the probabilities of the sessions seen of it.
+"""Estimate how often a task succeeds, from the probabilities of its sessions.
 
-Beta-Binomial: tasks' rates are drawn from one Beta distribution, whose mean and strength come from all tasks (by moments;
-Kleinman 1973); a task's own sessions then move it. A session is not known to be good but has a probability, so the rate's
-distribution is a mixture over how many of them were (Poisson binomial).
-
-A family's rate is that of its sessions, the more of which one task has the less each counts (design effect; Kish 1965); its
-tasks are then drawn from a distribution around it, so a task seen once is told by its family and not by all that there is.
-
-Sees: probabilities. Does not see: that sessions of one task were made by one agent, or that it was another one lately."""
+Beta-Binomial: the rates of tasks come from one Beta distribution (by moments over all tasks; Kleinman 1973), which a task's own
+sessions move. As sessions have probabilities, a rate's distribution is a mixture over how many were good (Poisson binomial). A
+family's rate is that of its sessions, each of which counts less the more its task has (design effect; Kish 1965); the family's
+tasks are distributed around it. Does not see: sessions of one task by one agent, or a change of agents over time."""
 
 from __future__ import annotations
 
@@ -22,8 +18,7 @@ _STEPS = 200
 """Slices of [0, 1] that the distribution of a rate is laid out in."""
 _PLACES = [(step + 0.5) / _STEPS for step in range(_STEPS)]
 _STRENGTH = (1.0, 2.5)
-"""Least and most sessions that the other tasks count for: probabilities are careful, and make tasks look more alike than they
-are."""
+"""Least and most sessions that the other tasks count for: careful probabilities make tasks appear alike."""
 _LEVEL = 0.9
 """Probability that an interval holds the rate."""
 _LIKELY = 0.5

@@ -30,7 +30,7 @@ def alphabet_of(character: str, is_first: bool) -> str:
 
 
 def lowered(text: str) -> str:
-    """Return a text in lower case, of which no letter becomes two signs: İ is i."""
+    """Return a text in lower case, with as many characters: İ is i."""
     return (text if text.isascii() else text.replace("İ", "i")).lower()
 
 
@@ -76,7 +76,7 @@ def listed(name: str) -> frozenset[str]:
 
 
 def is_given(word: str) -> bool:
-    """Whether people are called so."""
+    """Whether it is a given name."""
     return word in listed("given")
 
 
@@ -86,7 +86,7 @@ def is_listed(word: str) -> bool:
 
 
 def is_household(word: str) -> bool:
-    """Whether it is a word that somebody may be called by."""
+    """Whether it is a word that is also a name."""
     return word in listed("household")
 
 

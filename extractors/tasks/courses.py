@@ -27,8 +27,7 @@ class Pieces(NamedTuple):
     """Pieces of one service's conversations, by session and in order."""
 
     frame: pl.DataFrame
-    """piece (row number), session_id, place, begins and ends (positions of turns, the end exclusive), tools (list), said
-    (the user's words)."""
+    """piece (row number), session_id, place, begins, ends (positions of turns, end exclusive), tools, said (by the user)."""
     rows: np.ndarray
     """Piece of each counted word."""
     words: np.ndarray

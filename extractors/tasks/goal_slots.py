@@ -215,18 +215,18 @@ _LIKELY = 0.5
 
 
 class Request(NamedTuple):
-    """One goal: what was said and what could be looked up for it."""
+    """One goal: what the user wrote for it, and the answers that may hold its values."""
 
     words: str
     """The words that ask."""
     later: str
-    """What the user said later on."""
+    """Later words of the user."""
     answers: tuple[tuple[str, Answer], ...]
     """(tool, answer)."""
 
 
 class _Terms(NamedTuple):
-    """What values of an argument look like, and where they come from."""
+    """Shapes and sources of the values of an argument."""
 
     shapes: frozenset[str]
     sources: frozenset[tuple[str, str]]

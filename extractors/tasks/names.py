@@ -21,13 +21,13 @@ from extractors.tasks.words import masked, split_words
 from warehouse.records import Decision, FamilyName, Sentence, frame
 
 LONGEST_NAME = 60
-"""Signs of a name."""
+"""Characters of a name."""
 _LOOKED_AT = 200
 """Goals of a kind, the most typical first, among whose first sentences its name is looked for."""
 _EVEN, _LENGTH = 6, 0.75
 """What words tell of a kind is divided by their number and the one, to the power of the other: short texts before long ones."""
 _USUAL = 0.1
-"""Share of a kind's goals from which on a word is no one thing's name."""
+"""Share of a kind's goals from which on a word is the name of no single entity."""
 _OFTEN = 3
 """A short beginning of fewer goals than this is no greeting."""
 _WORD = re.compile(r"[^\W_]+")
@@ -256,7 +256,7 @@ def pieces_of(words: str, openings: frozenset[str] = frozenset()) -> list[str]:
 
 
 def shortened(text: str, most: int) -> str:
-    """At most so many signs, cut after a word."""
+    """Cut a text after a word, to at most so many characters."""
     if len(text) <= most:
         return text
     cut = text[:most - 1]
@@ -318,9 +318,9 @@ _ROUTE = re.compile(r"([A-Z]+) (/.*)")
 _VARIES = re.compile(r"\{[^{}]*\}")
 _VERBS = {"GET": ("list", "look up"), "HEAD": ("check", "check"), "POST": ("add", "update"), "PUT": ("set", "set"),
           "PATCH": ("change", "change"), "DELETE": ("delete", "delete")}
-"""Method -> what it does to all things of a kind, and to one."""
+"""Method -> what it does to all entities of a kind, and to one."""
 _ENVELOPE = re.compile(r"api|v\d+", re.IGNORECASE)
-"""Parts of a path that name an interface and no thing."""
+"""Parts of a path that name an interface and no entity."""
 
 
 def spoken(tool: str) -> str:
@@ -339,7 +339,7 @@ def spoken(tool: str) -> str:
 
 
 def asked_by(goal: str) -> str:
-    """Return a goal that nobody put into words, so that it is the requests that were made, in words; any other as it is."""
+    """Put a goal that is a list of requests in words; return any other goal unchanged."""
     routes = goal.split(", ")
     return ", ".join(map(spoken, routes)) if all(map(_ROUTE.fullmatch, routes)) else goal
 

@@ -25,9 +25,9 @@ ORIGINS = {"session_id": pl.String(), "turn_id": pl.String(), "tool": pl.String(
            "source": pl.String(), "from_tool": pl.String(), "from_path": pl.String(), "from_turn": pl.String()}
 """source: one of `SOURCES`; from_tool, from_path: the answer read, or what was reckoned with; from_turn: the call."""
 SOURCES = ("said", "read", "constant", "computed", "written", "unknown")
-"""computed: out of numbers that were read, or by a tool that only reckons; written: a text that nobody said."""
+"""computed: out of numbers that were read, or by a tool that only reckons; written: a text of the agent."""
 FACTS = {"session_id": pl.String(), "turn_id": pl.String(), "tool": pl.String(), "path": pl.String(), "value": pl.String()}
-"""turn_id, tool, path: the answer that the agent told the value out of."""
+"""turn_id, tool, path: the answer that held the value that the agent reported."""
 _TASKS = 8
 """Fewer tasks than this make nothing constant."""
 _RECKONED = 3

@@ -157,7 +157,7 @@ _SAME_SCRIPT = 0.9
 _SAME_REQUEST = 0.13
 """The same for paraphrased conversations: likeness is low, as all that was said is compared."""
 _NAMES_COUNT = 4
-"""A word that names a thing counts as if said this many times more."""
+"""A word that names an entity counts this many times more."""
 
 
 def same_request(requests: pl.DataFrame) -> pl.DataFrame:

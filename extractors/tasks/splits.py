@@ -28,14 +28,13 @@ from warehouse.records import SPLITS
 SHARES = {"held_out": 0.2, "validation": 0.1}
 """Shares of a service's tasks that these sides aim at; the rest is train."""
 _MANY = 3
-"""A thing that this many users' sessions name is shared, and ties nothing."""
+"""An entity that sessions of this many users name is shared, and ties nothing."""
 _ALL_IN_ONE = 0.75
 """A component with more of the tasks than this leaves nothing to part: the split goes by family instead."""
 _USUAL = 0.5
 """An argument tells the user where at least this share of the sessions give it, and hardly one gives two."""
 _OPERATOR = 10
-"""An identity with more tasks than this, and more than 2 % of its service's, serves others (a clerk, an account of the
-service): it is named in the leakage report and ties nothing."""
+"""An identity with more tasks than this, and 2 % of its service's, is an operator (a clerk): reported, but ties nothing."""
 
 
 class Sides(NamedTuple):
@@ -150,7 +149,7 @@ def _components(names: Iterable[str], ties: Iterable[Iterable[str]]) -> dict[str
 
 
 ALIKE = 0.8
-"""Share of words in common (Jaccard) from which on two requests that name the same things are near-duplicates."""
+"""Share of words in common (Jaccard) from which on two requests that name the same entities are near-duplicates."""
 _BANDS, _ROWS = 10, 4
 _PRIME = (1 << 31) - 1
 

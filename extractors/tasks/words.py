@@ -18,7 +18,7 @@ import polars as pl
 WORD = r"[\p{L}\p{N}](?:[\p{L}\p{N}_@./:'’#-]*[\p{L}\p{N}])?"
 """A word: letters and digits, with the punctuation that ids, addresses and instants hold inside."""
 IDENTIFIER = r"^[\p{L}\p{N}_@./:#-]*\p{N}[\p{L}\p{N}_@./:#-]*$"
-"""A word with a digit in it; together with `IDENTIFIER_LENGTH` it may name one thing."""
+"""A word with a digit in it; together with `IDENTIFIER_LENGTH` it may name one entity."""
 IDENTIFIER_LENGTH = 5
 """Shorter words with digits are mostly counts, hours and prices."""
 _MEASURE = r"^(?:-?\p{N}+[.,]\p{N}+|\p{N}{4}-\p{N}{2}-\p{N}{2}.*|\p{N}{1,2}[:/.]\p{N}{1,2}.*)$"
@@ -26,7 +26,7 @@ _MEASURE = r"^(?:-?\p{N}+[.,]\p{N}+|\p{N}{4}-\p{N}{2}-\p{N}{2}.*|\p{N}{1,2}[:/.]
 
 
 def is_identifier(word: pl.Expr) -> pl.Expr:
-    """Whether a word looks like the name of one thing: a digit in it, and no shorter than `IDENTIFIER_LENGTH`."""
+    """Whether a word looks like the name of one entity: a digit in it, and no shorter than `IDENTIFIER_LENGTH`."""
     return (word.str.len_chars() >= IDENTIFIER_LENGTH) & word.str.contains(IDENTIFIER) & ~word.str.contains(_MEASURE)
 
 
@@ -122,7 +122,7 @@ class WordSpan(NamedTuple):
     """As it stands there."""
     shape: str
     features: tuple[str, ...]
-    """Its shape, its number of words, the words beside it, and how many spans of its shape begin before it."""
+    """Its shape, its number of words, the words around it, and how many spans of its shape begin before it."""
 
 
 @lru_cache(maxsize=262144)
