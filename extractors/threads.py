@@ -315,6 +315,7 @@ def _keys(row: int, columns: Columns) -> list[Hashable]:
 
 
 _RESOLUTION_US = 1_000_000
+_OF_TURNS = ("happened_at", "kind", "role", "call_id", "tool", "requestor", "latency_ms", "model")
 Row = dict[str, Any]
 
 
@@ -391,15 +392,12 @@ class _Waiting:
         return None if place is None else self.calls.pop(place)
 
 def _turn(session_id: str, service: str, position: int, row: int, columns: Columns) -> Row:
-    kind, arguments = columns["kind"][row], columns["arguments"][row]
-    is_call = kind == "call"
+    arguments = columns["arguments"][row] if columns["kind"][row] == "call" else None
     return {"turn_id": columns["event_id"][row], "session_id": session_id, "service": service, "position": position,
-            "happened_at": columns["happened_at"][row], "kind": kind, "role": columns["role"][row],
-            "content": None if is_call else columns["content"][row], "call_id": columns["call_id"][row],
-            "tool": columns["tool"][row], "arguments": canonical(arguments) if is_call else None,
-            "arguments_raw": arguments if is_call else None, "is_error": None, "requestor": columns["requestor"][row],
-            "answered_at": None, "result_id": None, "latency_ms": columns["latency_ms"][row],
-            "model": columns["model"][row]}
+            **{name: columns[name][row] for name in _OF_TURNS},
+            "content": None if columns["kind"][row] == "call" else columns["content"][row],
+            "arguments": canonical(arguments), "arguments_raw": arguments,
+            "is_error": None, "answered_at": None, "result_id": None}
 
 
 def _not_before(called_at: int | None, answered_at: int | None) -> int | None:
