@@ -42,7 +42,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks import asked, scoring  # noqa: E402 (a script of its own, from anywhere)
 from extractors.outcomes import judge  # noqa: E402
-from extractors.outcomes.rates import in_band, prior_of, rate_of  # noqa: E402
+from extractors.outcomes.rates import distribution, prior_of, rate_of  # noqa: E402
 from extractors.tasks import goals_of  # noqa: E402
 from pipelines.building.worlds import world_of  # noqa: E402
 from pipelines.running.stage import carry_out  # noqa: E402
@@ -54,6 +54,7 @@ from warehouse.store import Store  # noqa: E402
 SEEDS = range(5)
 N_LABELS = 50
 BAND = (0.2, 0.8)
+LIKELY = 0.7
 WITHOUT = {"airline": ("feedback",), "retail_desk": ("otlp",)}
 """Folders that are left: the true outcome itself, and the same sessions told again."""
 DISPUTED = {"office": {f"banking/user_task_{n}" for n in (8, 9, 10)}}
@@ -284,8 +285,13 @@ def _band(made: Made, truth: dict[str, Truth]) -> dict[str, float]:
 
 
 def _hits(chances: dict[str, list[float]], middling: set[str]) -> tuple[int, int]:
-    picked = in_band(chances, *BAND)
+    prior = prior_of(chances)
+    picked = {task for task, own in chances.items() if own and _mass(distribution(own, prior)) >= LIKELY}
     return len(picked & middling), len(picked)
+
+
+def _mass(heights: list[float]) -> float:
+    return sum(height for step, height in enumerate(heights) if BAND[0] <= (step + 0.5) / len(heights) <= BAND[1])
 
 
 def _ratio(counts: Iterable[tuple[int, int]]) -> float:

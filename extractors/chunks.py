@@ -50,8 +50,7 @@ class Chunk:
     """A run of whole records of one file."""
 
     file_id: str
-    """sha256 over source, the chunk before it and content, first 32 hex digits: the same id says that the file is the same from
-    its beginning to the end of this chunk."""
+    """First 32 hex digits of sha256 over source, the chunk before it and content: equal ids mean equal files up to its end."""
     number: int
     """0-based."""
     line: int
@@ -92,10 +91,7 @@ class Log:
 
 def opened(source_file: SourceFile, earlier: Earlier = lambda previous: {}) -> (
         tuple[Log, Iterator[Chunk | RejectedFile]] | RejectedFile):
-    """Return what the file is, and its chunks; a file that is damaged further on ends with a `RejectedFile`.
-
-    Errors: OSError where it cannot be opened, `Missing` for an unknown format.
-    """
+    """Open a file: its log and its chunks. A damaged file ends with a `RejectedFile`. Errors: OSError; `Missing` (format)."""
     n_bytes = source_file.stamp().n_bytes
     file = source_file.open()
     try:

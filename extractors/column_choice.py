@@ -99,11 +99,6 @@ def says_end(column: RecordColumn) -> bool:
     return bool(set(column.words) & set(WORDS["ended"]))
 
 
-def is_short(value: object) -> bool:
-    """Whether a value is as short as a name or an id."""
-    return isinstance(value, int) or (isinstance(value, str) and len(value) <= 60 and len(value.split()) <= 3)
-
-
 def in_seconds(column: RecordColumn) -> bool:
     """Whether a duration is in seconds, by its name, else by its size."""
     words = set(column.words)
@@ -146,7 +141,7 @@ class ColumnChoice:
         return self.best(name, **_RULES[name])
 
     def path(self, name: str) -> str | None:
-        return path_of(self.chosen(name))
+        return None if (column := self.chosen(name)) is None else column.path
 
     def position(self, session: str | None) -> str | None:
         """Path of the place in the session: whole numbers, none twice in one."""
@@ -158,7 +153,7 @@ class ColumnChoice:
             pairs = {(str(sessions.get(number)), str(each)) for number, each in column.by_item.items()}
             return len(pairs) == len(column.values)
 
-        return path_of(self.best("position", could, least=3.0))
+        return None if (column := self.best("position", could, least=3.0)) is None else column.path
 
     def kind(self) -> RecordColumn | None:
         def could(column: RecordColumn) -> bool:
@@ -181,7 +176,6 @@ class ColumnChoice:
         return len(self._work & set(column.by_item)) * 2 >= len(column.by_item)
 
     def role(self, kind: RecordColumn | None) -> RecordColumn | None:
-        """Return the column that says who speaks; the column of the kind where it does."""
         def could(column: RecordColumn) -> bool:
             if column.presence < 0.3 or len(column.counts) > 8 or column.mean_words > 2:
                 return False
@@ -255,11 +249,6 @@ class ColumnChoice:
                 fields[name] = path
         return fields
 
-def path_of(column: RecordColumn | None) -> str | None:
-    """Return the path of a column, where there is one."""
-    return None if column is None else column.path
-
-
 _RULES: dict[str, dict[str, Any]] = {
     "session_id": {"test": lambda column: column.is_scalar_id and column.presence >= 0.6 and role_free(column), "least": 2.5,
                    "inner": False, "shape": session_shape},
@@ -267,7 +256,7 @@ _RULES: dict[str, dict[str, Any]] = {
              "shape": lambda column: 1.0 - column.is_outer},
     "unique_id": {"test": lambda column: column.is_scalar_id and column.presence == 1 and not column.repeats},
     "ended": {"test": lambda column: column.is_time and says_end(column)},
-    "identity": {"test": lambda column: column.presence >= 0.3 and column.share(is_short) >= 0.95 and role_free(column)
+    "identity": {"test": lambda column: column.presence >= 0.3 and column.is_short and role_free(column)
                  and not column.is_time, "inner": False, "least": 2.0},
     "service": {"test": lambda column: column.presence >= 0.8 and column.is_names and column.repeats
                 and len(column.counts) <= 10 and role_free(column), "inner": False, "least": 3.0},
@@ -286,8 +275,7 @@ _RULES: dict[str, dict[str, Any]] = {
     "model": {"test": lambda column: column.is_text and column.mean_words <= 2 and "model" in column.words[-2:]},
     "input_tokens": {"test": lambda column: column.is_number and not _TOKENS.isdisjoint((*column.words, *column.outer_words))},
 }
-"""How the column of a field is chosen: what it must pass, and as `ColumnChoice.best` takes them how much its name must say, the
-points of its shape, and whether it must stand inside the items."""
+"""Arguments of `ColumnChoice.best` for each field."""
 _RULES["output_tokens"] = _RULES["input_tokens"]
 
 
@@ -356,8 +344,8 @@ def request_fields(choice: ColumnChoice) -> dict[str, str | None]:
         return is_value and not column.is_outer
     for name in ("query", "body", "response"):
         chosen = answer_body if name == "response" and answer_body is not None else choice.best(name, could, least=2.0)
-        fields[name] = path_of(chosen)
         if chosen is not None:
+            fields[name] = chosen.path
             choice.take_inside(chosen.path)
     fields["request_id"] = choice.path("request_id")
     return fields

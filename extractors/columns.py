@@ -45,12 +45,10 @@ class RecordColumn:
 
     @property
     def depth(self) -> int:
-        """How deep it lies in the value that holds it."""
         return self.path.replace("^.", "").count(".")
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """Words of its name, in small letters, without those of what holds it."""
         return words_of(self.path.rpartition(".")[2])
 
     @cached_property
@@ -71,11 +69,9 @@ class RecordColumn:
 
     @cached_property
     def is_outer(self) -> bool:
-        """Whether it stands around the items, not in them."""
         return self.path.startswith("^.")
 
     def share(self, test: Callable[[Any], bool]) -> float:
-        """Share of the values for which `test` holds; 0 where there are none."""
         return sum(map(test, self.values)) / len(self.values) if self.values else 0.0
 
     @cached_property
@@ -91,7 +87,6 @@ class RecordColumn:
 
     @cached_property
     def is_time(self) -> bool:
-        """Whether nearly all values are instants of our age."""
         return bool(self.values) and self.share(_is_time) >= 0.9
 
     @cached_property
@@ -102,17 +97,20 @@ class RecordColumn:
 
     @cached_property
     def is_objects(self) -> bool:
-        """Whether most values are objects, or text that spells one."""
         return self.share(lambda each: isinstance(opened(each), dict)) >= 0.7
 
     @cached_property
+    def is_short(self) -> bool:
+        """Whether nearly all values are as short as a name or an id."""
+        return self.share(lambda each: isinstance(each, int) or (
+            isinstance(each, str) and len(each) <= 60 and len(each.split()) <= 3)) >= 0.95
+
+    @cached_property
     def is_names(self) -> bool:
-        """Whether nearly all values look like names of functions."""
         return self.share(lambda each: isinstance(each, str) and _NAME.fullmatch(each) is not None) >= 0.9
 
     @cached_property
     def is_flag(self) -> bool:
-        """Whether all values are true or false, in one notation or another."""
         return self.share(lambda each: str(each).lower() in _FLAGS) == 1
 
     @cached_property
@@ -123,7 +121,6 @@ class RecordColumn:
 
     @cached_property
     def is_number(self) -> bool:
-        """Whether all values are numbers, or text that spells them."""
         return bool(self.values) and all(_number(each) is not None for each in self.values)
 
     @cached_property
@@ -147,7 +144,6 @@ class RecordColumn:
 
     @cached_property
     def is_targets(self) -> bool:
-        """Whether the values are paths or addresses."""
         return self.share(lambda each: isinstance(each, str) and re.match(r"/|https?://", each) is not None) >= 0.9
 
     @cached_property

@@ -204,10 +204,7 @@ class Configuration(_Section):
 
 
 def load(path: Path | str) -> Configuration:
-    """Read the configuration in the TOML file at `path`, source paths made absolute.
-
-    Errors: `InputError`, one sentence that names file, key and the hint.
-    """
+    """Read a configuration file; its paths become absolute. Errors: `InputError` with file, key and hint."""
     path = Path(path)
     try:
         value = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -138,13 +138,13 @@ class Stream:
         if self.buffer[:2] not in _UTF_16:
             return
         try:   # to UTF-8, as a whole
-            if not self.fill(MOST_BYTES + 1):
-                raise ValueError(f"it is UTF-16 of more than {MOST_BYTES >> 20} MiB; write it as UTF-8")
-            self.buffer = self.buffer.decode("utf-16").encode()
+            if self.fill(MOST_BYTES + 1):
+                self.buffer = self.buffer.decode("utf-16").encode()
+                return
+            self.damage = f"it is UTF-16 of more than {MOST_BYTES >> 20} MiB; write it as UTF-8"
         except UnicodeError as error:
-            self.buffer, self.damage, self._read_all = b"", f"it begins as UTF-16 but is none ({error})", True
-        except ValueError as error:
-            self.buffer, self.damage, self._read_all = b"", str(error), True
+            self.damage = f"it begins as UTF-16 but is none ({error})"
+        self.buffer, self._read_all = b"", True
 
     @property
     def ended(self) -> bool:

@@ -26,7 +26,7 @@ _NO_NAME = re.compile(r'^\s*$|^[\d\s.:-]+$|[{}<>]|\d{4}-\d\d-\d\d[T ]|^(data|eve
 _N_LINES = 20
 _KEEP = 5
 _DEEP = 254
-"""How deep orjson writes what it reads; a deeper value could be told, but never written down."""
+"""How deep orjson writes what it reads; a deeper value could not be stored."""
 
 
 @dataclass(slots=True)
@@ -55,10 +55,9 @@ class Records:
 
 
 def head_of(content: bytes, whole: bool = True) -> Head | None:
-    """Layout and first objects of what a file begins with (`whole`: all of it). None: a document that seems to go on.
+    """Read the layout and the first objects of a file (`whole`: all of it); None if it is a document that seems to go on.
 
-    Errors: ValueError where an archive or a database cannot be opened.
-    """
+    Errors: ValueError if an archive or a database cannot be opened."""
     if containers.claims(content):
         return containers.head_of(content) if whole else None
     body = content.removeprefix(BOM)
@@ -87,11 +86,10 @@ def _first_lines(body: bytes) -> list[str]:
 
 def records_of(content: bytes, layout: Layout, whole: bool = False, document: Any = None, header: bytes = b"",
                line: int = 1, byte_offset: int = 0) -> Records:
-    """Return the records of a piece that begins at `line` and `byte_offset` of its file.
+    """Split a chunk that begins at `line` and `byte_offset` of its file into records.
 
-    `whole`: a document, an archive, a database or a text is one record. `document`: its value where that is known already.
-    `header`: first row of the table that the piece goes on with.
-    """
+    `whole`: a document, an archive, a database or a text is one record. `document`: its parsed value. `header`: first row of
+    the table that the chunk continues."""
     if layout == "lines":
         return _split(content, line, byte_offset, lambda lines: [each.strip() for each in lines])
     if layout == "table" and document is None and not containers.claims(content):
@@ -116,7 +114,7 @@ def records_of(content: bytes, layout: Layout, whole: bool = False, document: An
 
 
 def header_of(content: bytes) -> bytes:
-    """Return the first row of a table, as it lies there."""
+    """Return the first row of a table as bytes."""
     taken: list[str] = []
     next(csv.reader(_watched(content.removeprefix(BOM).decode("utf-8", "replace"), taken)), None)
     return "".join(taken).encode()
@@ -146,7 +144,7 @@ def _json_head(body: bytes, whole: bool) -> Head | None:
 
 
 def text_head(body: bytes) -> Head:
-    """Text where it is some: zeros are none."""
+    """Read the first lines as text; none if it holds zero bytes."""
     if b"\0" in body[:1024]:
         return Head("text", [])
     lines = _first_lines(body)
@@ -168,10 +166,9 @@ def _split(content: bytes, line: int, byte_offset: int, trimmed: Callable[[list[
 
 
 def _rows(content: bytes, header: bytes, line: int, byte_offset: int) -> Records:
-    """Rows of a table; a quoted field may span lines, so offsets are counted over the text that the reader took.
+    """Read the rows of a table. Offsets are counted over the text that the reader took, as a quoted field may span lines.
 
-    A quote that never closes makes the rest of the piece one row: with a wrong number of fields it is a problem of that row.
-    """
+    A quote that never closes makes the rest of the chunk one row, with a problem: a wrong number of fields."""
     records = Records([], [], [], [])
     values: list[Any] = []
     mark = len(BOM) if content.startswith(BOM) else 0
@@ -210,11 +207,9 @@ def _watched(text: str, taken: list[str]) -> Iterator[str]:
 
 
 def parsed(content: bytes) -> tuple[Any, str | None, str | None]:
-    """Value of JSON text that can be written again, else what is wrong with it; and what of it is not as it was.
+    """Parse JSON: the value, else the problem, and a note on what was replaced.
 
-    What orjson refuses but others write is read: NaN and infinities as null, lone surrogates as `?`, bytes that are no
-    UTF-8 as U+FFFD.
-    """
+    Reads what orjson rejects: NaN and infinities as null, lone surrogates as `?`, bytes that are no UTF-8 as U+FFFD."""
     note = None
     try:
         value = orjson.loads(content)
@@ -235,5 +230,5 @@ def parsed(content: bytes) -> tuple[Any, str | None, str | None]:
 
 
 def object_of(text: str | None) -> dict[str, Any]:
-    """Return the object that a text spells, empty where it spells none."""
+    """Parse a JSON object; empty if the text is none."""
     return (object_in(text) if text else None) or {}

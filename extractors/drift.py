@@ -96,11 +96,9 @@ class _Context:
         return (1 - min(shares, default=overall)) ** n_without < _BY_CHANCE
 
     def _renamed(self, gone: _FeatureChange, come: list[_FeatureChange]) -> _FeatureChange | None:
-        """Return what came when it went, with values most like its own."""
         one = self._sighting.shapes[gone.feature]
 
         def likeness(other: Counter[str]) -> float:
-            """Share of the shapes that the two have in common."""
             return sum(min(one[shape] / one.total(), other[shape] / other.total()) for shape in one)
         alike = [(likeness(self._sighting.shapes[each.feature]), each) for each in come
                  if gone.last_day <= each.day <= gone.day]
@@ -115,10 +113,7 @@ class _Context:
 
 
 class _Like:
-    """Units like those that had a feature: most of their tools are theirs.
-
-    Where units have one tool each (records without a session), all are alike; so are those without any.
-    """
+    """Units whose tools are mostly those of units that had a feature; all, where units have one tool each."""
 
     def __init__(self, had: set[str], company: _Company) -> None:
         tool_sets = [company.get(unit, frozenset()) for unit in had]
@@ -192,7 +187,6 @@ def _columns(dated: pl.DataFrame) -> Iterator[_Observed]:
 
 
 def _tools(dated: pl.DataFrame) -> Iterator[_Observed]:
-    """Which tools (events, tables, paths do not count) each unit names."""
     named = dated.filter(pl.col("kind").is_in(["call", "business", "row_change"]) & pl.col("tool").is_not_null())
     tools = named.group_by("source", "format", "kind", "day", "unit").agg(pl.col("tool").unique().sort()).sort(
         "source", "format", "kind", "day", "unit")
@@ -201,7 +195,6 @@ def _tools(dated: pl.DataFrame) -> Iterator[_Observed]:
 
 
 def _payloads(dated: pl.DataFrame, turns: pl.DataFrame) -> Iterator[_Observed]:
-    """Fields of what each record carries; requests by the template of their path."""
     templates = turns.select(pl.col("turn_id").alias("event_id"), pl.col("tool").alias("_tool"))
     answered = turns.select(pl.col("result_id").alias("event_id"), pl.col("tool").alias("_answered")).drop_nulls().unique(
         "event_id")

@@ -49,13 +49,12 @@ class SourceFile:
     url: str | None = None
     """Where it lies on an object store (`s3://…`); its path is then a name alone."""
     members: tuple[str, ...] = ()
-    """Of a folder that is read as one archive: the names below it. It is told anew as a whole whenever it has changed."""
+    """Of a folder that is read as one archive: the names below it. If it changes, it is read again as a whole."""
     listed: Stamp | None = None
-    """Its stamp where a list of objects told it: to ask for each would take longer."""
+    """Its stamp from a list of objects: a request for each would take longer."""
 
     @property
     def place(self) -> str:
-        """Where it lies, for people and for the ledger."""
         return self.url or _printable(os.path.abspath(self.path))
 
     def open(self) -> BinaryIO:
@@ -81,11 +80,10 @@ class SourceFile:
 
 def discover(paths: Sequence[Path | str], only: Iterable[str] = (), without: Iterable[str] = (),
              configuration: Configuration | None = None) -> tuple[list[SourceFile], pl.DataFrame]:
-    """Files below `paths` (else below the configured sources), sorted by relative path, and decisions on those rejected.
+    """List the files below `paths` (else below the configured sources) by relative path, and decisions on rejected ones.
 
-    `only`, `without`: names of folders (any component below the given path) to read alone, to leave out. A file that
-    lies below two given paths is read once. Errors: `InputError` for a path that does not exist or holds nothing.
-    """
+    `only`, `without`: names of folders to read alone, to leave out. A file that lies below two paths is read once. Errors:
+    `InputError` for a path that does not exist or holds nothing."""
     configuration = configuration or Configuration()
     given = [str(path) for path in paths] or [path for source in configuration.sources for path in source.paths]
     if not given:
@@ -156,7 +154,7 @@ def _files(given: str) -> Iterator[_ListedFile]:
 
 
 def _below(folder: str, root: str) -> Iterator[_ListedFile]:
-    """Files of a folder and its folders; links to folders are not followed, what cannot be opened is told."""
+    """List the files below a folder; does not follow links to folders, and lists what cannot be opened."""
     refused: list[OSError] = []
     for where, folders, names in os.walk(folder, onerror=refused.append):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -190,12 +188,9 @@ _DETAILS = {"truth_folder": "is in a folder called truth, which is never read; n
 
 def _source(place: str, configuration: Configuration) -> Source:
     """Return the first configured source that holds the file (one without paths holds all), else the source `main`."""
-    for source in configuration.sources:
-        if not source.paths or any(
-                place == root or place.startswith(root.rstrip("/") + "/") or (glob.has_magic(root) and fnmatch(place, root))
-                for root in source.paths):
-            return source
-    return Source()
+    return next((source for source in configuration.sources if not source.paths or any(
+        place == root or place.startswith(root.rstrip("/") + "/") or (glob.has_magic(root) and fnmatch(place, root))
+        for root in source.paths)), Source())
 
 
 STATE = "base_state.json"
@@ -220,7 +215,7 @@ def find_bundles(places: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 def pack(members: Iterable[tuple[str, Callable[[], BinaryIO]]]) -> BinaryIO:
     """Write an archive of the members in the order given: not compressed, and without times. Errors: OSError."""
-    buffer = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (whoever asked closes it)
+    buffer = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (the caller closes it)
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, opened in members:
             info = zipfile.ZipInfo(name, _FIRST_DATE)

@@ -38,10 +38,7 @@ class StoredObject(NamedTuple):
 
 
 def below(url: str) -> Iterator[StoredObject]:
-    """Yield the objects at `url` (an object, a prefix or a glob), sorted.
-
-    Errors: `Unavailable` where the extra is not installed, `InputError` where nothing is there or the store refuses.
-    """
+    """List the objects at `url` (an object, a prefix or a glob), sorted. Errors: `Unavailable` (extra), `InputError`."""
     store, path = system(url)
     protocol = url.split("://", 1)[0]
     is_pattern = glob.has_magic(path)

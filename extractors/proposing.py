@@ -65,12 +65,10 @@ def _walk_lists(value: Any, path: str, paths: dict[str, None], depth: int) -> No
 
 
 def _facts(choice: ColumnChoice) -> Fields:
-    """Facts around every kind of record."""
     return {name: choice.path(name) for name in ("session_id", "time", "ended", "identity", "service")}
 
 
 def _talk(choice: ColumnChoice, items: list[tuple[Any, ...]]) -> Fields | None:
-    """Messages, with calls and results among them where there are any."""
     kind = choice.kind()
     role = choice.role(kind)
     texts = choice.says() if role is None and kind is None else {}
@@ -94,7 +92,6 @@ def _talk(choice: ColumnChoice, items: list[tuple[Any, ...]]) -> Fields | None:
 
 
 def _calls(items: list[tuple[Any, ...]]) -> Fields:
-    """Return the list of tool calls inside messages, with its fields."""
     for path in list_paths([values[0] for values in items if isinstance(values[0], dict)]):
         inner = [scope.values[:1] for values in items for scope in RecordScope((values[0],), "").each(path)]
         choice = ColumnChoice(columns(inner))
@@ -105,7 +102,6 @@ def _calls(items: list[tuple[Any, ...]]) -> Fields:
 
 
 def _audit(choice: ColumnChoice, items: list[tuple[Any, ...]]) -> Fields | None:
-    """Return calls of tools, with their results, that nobody speaks about."""
     kind = choice.kind()
     calls = call_fields(choice, kind)
     if not calls.get("tool") or not (calls.get("arguments") or calls.get("result")):
@@ -128,14 +124,12 @@ def _request(choice: ColumnChoice, items: list[tuple[Any, ...]]) -> Fields | Non
 
 
 def _opinion(choice: ColumnChoice, items: list[tuple[Any, ...]]) -> Fields | None:
-    """Feedback: an answer to a question, with a comment."""
     value = choice.chosen("rating")
     return None if value is None else {"kind": "=feedback", "value": value.path, "name": f"={'_'.join(value.words)}",
                                        "comment": choice.content(), **_facts(choice)}
 
 
 def _business(choice: ColumnChoice, items: list[tuple[Any, ...]]) -> Fields | None:
-    """Events, by name."""
     event, facts = choice.path("event"), _facts(choice)
     if event is None or facts["time"] is None:
         return None
@@ -168,7 +162,7 @@ def say_roles(column: RecordColumn | None, all_columns: list[RecordColumn], cont
             unknown.append(word)
     taken = {role_of(word, {}) for word in words} | set(roles.values())
     free = [role for role in (_USER, _ASSISTANT) if role not in taken]
-    if len(unknown) <= len(free):   # who is not told comes first where nobody is: a user begins
+    if len(unknown) <= len(free):   # roles in order of appearance: a user begins
         roles |= dict(zip(unknown, free, strict=False))
     elif free == [_ASSISTANT]:
         roles |= dict.fromkeys(unknown, _ASSISTANT)

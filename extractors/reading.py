@@ -50,11 +50,9 @@ class Reading:
 
 
 def read(source_file: SourceFile, read_at: datetime | None = None) -> Reading:
-    """Read one file, all its chunks together.
+    """Read one file, all its chunks together; what cannot be read becomes a decision.
 
-    A file that is no log, and a line that cannot be read, become decisions; all else goes on. `read_at`: instant for the
-    ledger, default now. Errors: `Unreadable` where the file itself cannot be opened, `Missing` for an unknown format.
-    """
+    `read_at`: instant for the ledger, default now. Errors: `Unreadable`, `Missing` for an unknown format."""
     parts = list(readings(source_file, read_at))
     if len(parts) == 1:
         return parts[0]
@@ -84,7 +82,7 @@ def readings(source_file: SourceFile, read_at: datetime | None = None) -> Iterat
 
 
 def rejected_reading(source_file: SourceFile, why: RejectedFile, number: int, read_at: datetime) -> Reading:
-    """Return the reading of a file, or of the rest of one, that is left alone."""
+    """Make the reading of a rejected file, or of the rejected rest of one."""
     decision = Decision(stage="extract", subject=why.file_id, kept=False, reason=why.reason,
                       detail=f"{source_file.relative} {why.detail}.", file_id=why.file_id)
     file = File(file_id=why.file_id, previous=why.previous, source=source_file.source.name, path=source_file.place,
@@ -99,8 +97,6 @@ def read_chunk(log: Log, chunk: Chunk, read_at: datetime) -> Reading:
 
 
 class _Reader:
-    """Runs a format over the records of one chunk."""
-
     def __init__(self, log: Log, chunk: Chunk, read_at: datetime) -> None:
         self._log, self._chunk = log, chunk
         self._source_file = log.source_file
@@ -129,7 +125,6 @@ class _Reader:
         return self._reading(records, ids, firsts, self._emit.frame())
 
     def _record(self, records: Records, ids: list[str], index: int) -> LogRecord | None:
-        """Return a record that can be read, else None and a decision."""
         value, problem, note = records.value(index)
         if problem is not None:
             self._say(records.lines[index], "unreadable_record", f"{problem}; repair or remove it")

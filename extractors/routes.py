@@ -74,11 +74,9 @@ def _calls(actions: pl.DataFrame, **columns: pl.Expr | pl.Series | str) -> Reque
 
 
 def cut(events: pl.DataFrame, gap_minutes: float) -> pl.DataFrame:
-    """Events without a session id, with one: the identity's run of events without a pause longer than the gap.
+    """Cut events without a session id into sessions: runs of one identity without a pause longer than the gap.
 
-    The id is `~` and a hash of source, identity and first event; events without an identity go by their source and service.
-    Where there is a column `_begins`, a run begins there too.
-    """
+    The id is `~` and a hash of the first event; without an identity, source and service count. A column `_begins` cuts too."""
     if events.is_empty():
         return events
     who = [pl.col("source"), pl.col("service").fill_null(""), pl.col("name").fill_null("")]
@@ -107,7 +105,6 @@ def day_of(column: str) -> pl.Expr:
 
 
 def _read(requests: pl.DataFrame) -> pl.DataFrame:
-    """Return requests with the tool that each asks for, and its arguments."""
     request = pl.col("tool").str.split_exact(" ", 1)
     requests = requests.with_columns(
         request.struct.field("field_0").alias("_method"), request.struct.field("field_1").fill_null("/").alias("_path"),

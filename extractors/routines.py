@@ -100,7 +100,6 @@ def _length(stream: Sequence[str], pairs: Counter[Pair], ends: set[str], starts:
 
 
 def _regular(pairs: Counter[Pair]) -> bool:
-    """Whether the steps follow from each other."""
     first: Counter[str] = Counter()
     second: Counter[str] = Counter()
     for (a, b), n in pairs.items():
@@ -154,6 +153,5 @@ def join_cases(requests: pl.DataFrame) -> pl.DataFrame:
 
 
 def _values(document: Any) -> Iterator[str]:
-    """Names of entities at the top of a document."""
     values = document.values() if isinstance(document, dict) else ()
     return (value for value in values if isinstance(value, str) and _NAME(value))

@@ -41,10 +41,7 @@ class AssembledSessions:
 
 
 def assemble(events: pl.DataFrame, declarations: pl.DataFrame | None = None, gap_minutes: float = 30.0) -> AssembledSessions:
-    """Sessions from events of any number of files, in any order.
-
-    `gap_minutes`: a pause of one identity longer than this begins a new session where the log names none.
-    """
+    """Assemble sessions from events in any order. `gap_minutes`: a longer pause of an identity cuts, where no id does."""
     events, conflicts = resolve_aliases(events.unique("event_id", maintain_order=False))
     woven = _Woven()
     woven.decisions += conflicts
@@ -151,8 +148,8 @@ def _spoken(events: pl.DataFrame, gap_minutes: float) -> pl.DataFrame:
 
 
 def _in_order(nameless: pl.DataFrame) -> pl.DataFrame:
-    """Order events without a session id; where each file holds one step of a conversation and no more, the steps in order of
-    time (of those at one time instructions, what was said, calls, results, then by id) are one run."""
+    """Order events without a session id. Where each file holds one step of a conversation, the steps by time are one run (at
+    one time: instructions, messages, calls, results, then by id)."""
     group = ["session_id", "format"]
     side = pl.when(pl.col("kind") == "message").then("role").otherwise("kind").replace({"call": "assistant"})
     single = (side.n_unique().over("file_id") == 1) & (pl.col("record_id").n_unique().over("file_id") == 1)
@@ -166,10 +163,7 @@ def _in_order(nameless: pl.DataFrame) -> pl.DataFrame:
 
 
 def _choose(session_id: str, threads_by_format: list[tuple[str, list[Thread]]], columns: Columns, woven: _Woven) -> None:
-    """Of the formats that tell a session the richest is taken; its longest thread keeps the session's id.
-
-    What another format tells of the same parts is filled in; one that tells no part of them tells another conversation.
-    """
+    """Take the richest format of a session, filled in from the others; its longest thread keeps the session's id."""
     ranked = sorted(threads_by_format, key=lambda each: _riches(each[1], each[0], columns), reverse=True)
     chosen, threads = ranked[0]
     rows = [row for thread in threads for row in thread.rows]

@@ -52,7 +52,7 @@ class Sniffed:
     claimed_by: list[str]
     """All formats that claim it, in the order in which they are asked."""
     is_whole: bool
-    """Whether all of it was looked at."""
+    """Whether all of it was read."""
     reading: Reading | None
     """What that format reads."""
     fields: Fields = field(default_factory=dict)
@@ -60,16 +60,22 @@ class Sniffed:
     mapped: Reading | None = None
     """What the mapping reads."""
     note: str = ""
-    """Why nothing could be looked at."""
+    """Why nothing could be read."""
 
     @property
     def snippet(self) -> str:
-        """The proposed mapping as it stands in a configuration file; empty where there is none."""
-        return toml_of(self.fields) if self.fields else ""
+        if not self.fields:
+            return ""
+        lines = ["[[sources]]", 'name = "main"', 'format = "mapped"', "", "[sources.fields]"]
+        lines += [f"{key} = {_quoted(value)}" for key, value in self.fields.items() if key not in TABLES]
+        for table in TABLES:
+            if words := self.fields.get(table):
+                lines += ["", f"[sources.fields.{table}]", *(f"{_quoted(key)} = {_quoted(words[key])}" for key in words)]
+        return "\n".join(lines) + "\n"
 
 
 def sniff(path: Path | str) -> Sniffed:
-    """Look at one file. Errors: `Unreadable`."""
+    """Recognise the format of one file. Errors: `Unreadable`."""
     path = Path(path)
     file = SourceFile(path, path.name, Source(format="mapped"))
     try:
@@ -116,17 +122,6 @@ def _n_rejected(reading: Reading) -> int:
     return reading.decisions.filter(~pl.col("kept")).height
 
 
-def toml_of(fields: Fields) -> str:
-    """Return a configuration file with one source of these fields."""
-    lines = ["[[sources]]", 'name = "main"', 'format = "mapped"', "", "[sources.fields]"]
-    lines += [f"{key} = {_quoted(value)}" for key, value in fields.items() if key not in TABLES]
-    for table in TABLES:
-        if fields.get(table):
-            lines += ["", f"[sources.fields.{table}]"]
-            lines += [f"{_quoted(key)} = {_quoted(value)}" for key, value in fields[table].items()]
-    return "\n".join(lines) + "\n"
-
-
 def _quoted(text: Any) -> str:
     return orjson.dumps(str(text)).decode().replace("\x7f", "\\u007f")
 
@@ -145,7 +140,6 @@ def _read(log: Log, chosen: Format, chunk: Chunk, source: Source) -> Reading:
 
 
 def _proposed(log: Log, chunk: Chunk, head: Head, reading: Reading | None) -> tuple[Fields, Reading | None]:
-    """Return the mapping that tells most, if it tells more than the format does."""
     if head.layout not in ("lines", "document", "table"):
         return {}, None
     records = records_of(chunk.content, log.layout, document=log.document)

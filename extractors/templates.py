@@ -1,22 +1,18 @@
-"""Lines of free text to templates: the Drain algorithm (He, Zhu, Zheng, Lyu: "Drain: An Online Log Parsing Approach with
-Fixed Depth Tree", ICWS 2017), in two passes, so that the order of the lines does not matter.
+"""Find templates of free text: the Drain algorithm (He, Zhu, Zheng, Lyu: "Drain: An Online Log Parsing Approach with Fixed
+Depth Tree", ICWS 2017), in two passes, so that the order of lines does not matter.
 
-In: the messages of one file, or of one piece of a large one. Out: for each its template and its variables
-(`login of <*> took <*> ms`, `{"of": "ann-1", "took": "12"}`).
-First, what reads like a value is masked: every run of letters, digits and signs that holds a digit, and hexadecimal words.
-Then the different masked messages, sorted, go down Drain's tree: by their number of words, then by their first two words that
-are no values, to a group whose template shares at least half of its words; words that differ become `<*>`. At last each
-message is named by the template that its group ended with.
-What it sees: words between blanks. What it does not see: that messages with different numbers of words are one statement (a
-name of two words); that a word without a digit is a value where it is among the first two, one of few, or stands alone; and
-messages of other files or pieces: the same statement can have another template there.
-"""
+Input: the messages of a file or a chunk. Output: for each its template and variables (`login of <*> took <*> ms`,
+`{"of": "ann-1", "took": "12"}`). Values (runs of characters with a digit, hexadecimal words) are masked. The sorted masked
+messages go down Drain's tree, by number of words and first two plain words, to a group that shares half of its words; words
+that differ become `<*>`. Does not see: that messages of different lengths are one statement, that a word without a digit is a
+value if it is among the first two, rare or alone; other files and chunks, which may have another template."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 MASK = "<*>"
@@ -39,15 +35,15 @@ class TemplateMatch(NamedTuple):
     variables: dict[str, str]
 
 
+@dataclass
 class _Group:
     """A log group of Drain: messages of one template."""
 
-    def __init__(self, words: Sequence[str]) -> None:
-        self.words = list(words)
+    words: list[str]
 
     def similarity(self, words: Sequence[str]) -> tuple[float, int]:
-        """Share of words that are the template's own, then how many of its places are open; values on both sides say
-        nothing (the paper counts them as equal words, its authors' program as different ones)."""
+        """Return the share of the template's own words, and its number of masks. Masks on both sides do not count
+        (in the paper as equal words, in its authors' program as different ones)."""
         own_words = [own for own, word in zip(self.words, words, strict=True) if own == word]
         n_values = own_words.count(MASK)
         n_words = len(words) - n_values
@@ -55,11 +51,9 @@ class _Group:
 
 
 class _Tree:
-    """Drain's tree over a set of masked messages: the number of words, then the first words, then groups.
+    """Drain's tree over masked messages: number of words, first words, groups.
 
-    Where more different words than `_MOST_CHILDREN` lead on from one place, all go by the mask, whichever came first: Drain
-    lets the first ones through.
-    """
+    Where more than `_MOST_CHILDREN` words lead on, all go by the mask; Drain lets the first ones through."""
 
     def __init__(self, shapes: Iterable[tuple[str, ...]]) -> None:
         self._leaves: dict[tuple[str, ...], list[_Group]] = {}
@@ -80,7 +74,7 @@ class _Tree:
             if (similarity := group.similarity(shape)) > score:
                 best, score = group, similarity
         if best is None or score[0] < _SIMILAR:
-            best = _Group(shape)
+            best = _Group(list(shape))
             groups.append(best)
         else:   # the places where the message differs open
             best.words = [own if own == word else MASK for own, word in zip(best.words, shape, strict=True)]

@@ -48,7 +48,7 @@ class Weaver:
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
         self.repeated: list[Run] = []
-        """Runs that told nothing new."""
+        """Runs without new parts."""
         self._begin()
 
     def _begin(self) -> None:
@@ -61,7 +61,7 @@ class Weaver:
         """Rows of answers that a later history does not hold: another answer was taken in their place."""
 
     def weave(self, runs: list[Run]) -> None:
-        """Take the runs in, in order of time; one side of a conversation, told again without the other, only fills it in."""
+        """Weave runs in order of time; a repetition of one side of a conversation only fills it in."""
         partial = dict.fromkeys(run for run in runs if len(runs) > 1 and self._is_partial(run))
         if not partial or len(partial) == len(runs):
             self._weave(runs)
@@ -75,8 +75,7 @@ class Weaver:
         self.repeated += repeated
 
     def _is_partial(self, run: Run) -> bool:
-        """Whether a run from the beginning tells one side alone, without a word of the user: calls and results (spans without
-        content), or answers (a server's list of them) of a conversation that something else tells."""
+        """Whether a run from the beginning has no user message and one side alone: calls and results, or answers."""
         columns = self._columns
         if int(columns["position"][run.rows[0]]):
             return False
@@ -84,8 +83,7 @@ class Weaver:
         return "user" not in kinds and (kinds <= {"call", "result", "system", "developer"} or "result" not in kinds)
 
     def _is_repeated(self, run: Run) -> bool:
-        """Whether one thread holds every part of the run, but for an end that goes on after the thread's; what the run knows
-        more is filled in."""
+        """Whether a thread holds every part of the run, except a later end; adds that end and facts that the run alone has."""
         for thread in self.threads:
             same = pairs(thread.rows, run.rows, self._columns)
             n_repeated = next((i for i, row in enumerate(run.rows) if row not in same), len(run.rows))
@@ -154,7 +152,6 @@ class Weaver:
         self._stand(run, thread, index)
 
     def _thread_for(self, run: Run, prints: list[Print]) -> Thread:
-        """Return the last thread, where the run only goes on; not where it begins as that one did, and then differs."""
         history = history_of(run.format)
         goes_on = history == "once" or (history == "answers" and all(map(is_answer, prints))) or all(
             self._columns["kind"][row] != "message" for row in run.rows)
@@ -194,7 +191,7 @@ class Thread:
     marks: list[int] = field(default_factory=list)
     """Of each part, a hash of the parts up to it; as far as the shelf has seen."""
     keys: tuple[Hashable, ...] = ()
-    """Where it stands on the shelf beside its marks."""
+    """Its other keys on the shelf."""
 
 
 def marks(prints: Sequence[Print], before: int = 0) -> list[int]:
@@ -279,7 +276,7 @@ def print_of(row: int, columns: Columns) -> Print:
 
 
 def take(row: int, other: int, columns: Columns) -> None:
-    """Facts that only `other`, the same part told again, has."""
+    """Fill in facts that only `other`, a repetition of the part, has."""
     for name in _FILLED:
         column = columns[name]
         if column[row] is None:
@@ -318,6 +315,7 @@ def _keys(row: int, columns: Columns) -> list[Hashable]:
 
 
 _RESOLUTION_US = 1_000_000
+_OF_TURNS = ("happened_at", "kind", "role", "call_id", "tool", "requestor", "latency_ms", "model")
 Row = dict[str, Any]
 
 
@@ -394,15 +392,12 @@ class _Waiting:
         return None if place is None else self.calls.pop(place)
 
 def _turn(session_id: str, service: str, position: int, row: int, columns: Columns) -> Row:
-    kind, arguments = columns["kind"][row], columns["arguments"][row]
-    is_call = kind == "call"
+    arguments = columns["arguments"][row] if columns["kind"][row] == "call" else None
     return {"turn_id": columns["event_id"][row], "session_id": session_id, "service": service, "position": position,
-            "happened_at": columns["happened_at"][row], "kind": kind, "role": columns["role"][row],
-            "content": None if is_call else columns["content"][row], "call_id": columns["call_id"][row],
-            "tool": columns["tool"][row], "arguments": canonical(arguments) if is_call else None,
-            "arguments_raw": arguments if is_call else None, "is_error": None, "requestor": columns["requestor"][row],
-            "answered_at": None, "result_id": None, "latency_ms": columns["latency_ms"][row],
-            "model": columns["model"][row]}
+            **{name: columns[name][row] for name in _OF_TURNS},
+            "content": None if columns["kind"][row] == "call" else columns["content"][row],
+            "arguments": canonical(arguments), "arguments_raw": arguments,
+            "is_error": None, "answered_at": None, "result_id": None}
 
 
 def _not_before(called_at: int | None, answered_at: int | None) -> int | None:

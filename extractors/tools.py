@@ -43,7 +43,7 @@ def tools_of(turns: pl.DataFrame, declarations: pl.DataFrame) -> tuple[pl.DataFr
 
 
 def inferred(arguments: list[str | None]) -> str:
-    """JSON Schema of a tool's arguments from all its calls (canonical JSON objects; None: no object, not looked at)."""
+    """JSON Schema of a tool's arguments from all its calls (canonical JSON objects; None, no object, does not count)."""
     return _text(_schema([orjson.loads(text) for text in arguments if text is not None] or [{}]))
 
 

@@ -100,9 +100,8 @@ def _services(sessions: pl.DataFrame, turns: pl.DataFrame, votes: pl.DataFrame, 
 
 
 def _published(combined: Combined, reviews: Mapping[str, bool], corrected: Mapping[str, bool]) -> pl.DataFrame:
-    """Columns of `Outcome` but the signals: probabilities calibrated where there are reviews, intervals, and a hash of what
-    they were made with. What persons corrected is known, and no fair sample to calibrate by: they look where something is
-    wrong."""
+    """Add intervals and a hash of the model to the probabilities, calibrated by reviews. Corrections do not calibrate: persons
+    correct where something is wrong, so they are no fair sample."""
     raw = dict(combined.probabilities.select("session_id", "probability").iter_rows())
     uncorrected = {name: good for name, good in reviews.items() if name not in corrected}
     reviewed_chances = sorted(raw[name] for name in uncorrected if name in raw)

@@ -61,7 +61,7 @@ def calibrated(chances: Mapping[str, float], reviews: Mapping[str, bool]) -> dic
 
 
 def nearly_sure(chances: Mapping[str, float], outcomes: Mapping[str, bool]) -> dict[str, float]:
-    """Probabilities, nearly sure, of the sessions of which somebody who looked said how they went."""
+    """Return nearly sure probabilities for the sessions that a person reviewed or corrected."""
     return {name: _REVIEWED if good else 1.0 - _REVIEWED for name, good in outcomes.items() if name in chances}
 
 
@@ -125,8 +125,7 @@ def _odds(chance: float) -> float:
 
 
 def interval(chance: float, chances: Sequence[float]) -> Point:
-    """95 % interval of a probability (Wilson 1927), as if it stood on the reviewed sessions like it (their `chances`,
-    ascending) and a few more."""
+    """Compute the 95 % interval (Wilson 1927) over the reviewed sessions near it (ascending `chances`) and a few more."""
     near = bisect_right(chances, chance + _NEAR) - bisect_right(chances, chance - _NEAR)
     n = _UNSEEN + near
     middle = (chance + _Z * _Z / (2 * n)) / (1 + _Z * _Z / n)

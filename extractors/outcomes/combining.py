@@ -1,22 +1,16 @@
-"""Votes to a probability, with the worth of each signal estimated from the others and no label needed.
+"""Combine votes to probabilities; the worth of each signal is estimated from the others, without labels.
 
     log odds(success) = log odds(base rate) + sum over groups of what the group's vote is worth
 
-Signals that see the same thing are one group with one vote, its strongest: correlated votes counted one by one make a model
-that is far too sure. What a vote is worth is the log of how much more often good sessions get it than bad ones, per service;
-a signal's sign and weight so come from the data, and only where few sessions have it from its fixed weight. Which sessions are
-good is not known, so it is estimated in turn:
+Correlated signals are one group with one vote, its strongest. A vote is worth the log of how much more often good sessions get
+it than bad ones, per service; a fixed weight counts where few sessions have it. Which sessions are good is estimated in turn:
 
-- Where most sessions can be compared by their end state, `end_state` is the anchor: every group is held against it, and a
-  part of what it is found to be worth counts, since it repeats the anchor in part (feedback does not, and counts in full).
-- Elsewhere by expectation-maximisation over all groups (Dawid and Skene 1979), with silence of a group as a third answer
-  beside for and against.
+- Where most sessions have an end state to compare, `end_state` is the anchor of every group. A part of the estimated worth
+  counts, as groups repeat the anchor in part (feedback does not, and counts in full).
+- Elsewhere by expectation-maximisation over all groups (Dawid and Skene 1979); silence of a group is a third answer.
 
-Graded votes are probabilities already, and count as they are; that of the anchor brings the base rate with it. Where sessions
-were reviewed, how they went is known. A session that no group speaks of has the base rate, which says nothing of it: `judge`
-abstains there.
-
-Sees: votes. Does not see: signals of different groups that err together (all agents of one model), which makes it too sure."""
+Graded votes are probabilities and count as such. The outcome of a reviewed session is known. A session without a vote has the
+base rate, and `judge` abstains. Does not see: groups that err together (all agents of one model), so it may be too sure."""
 
 from __future__ import annotations
 
@@ -79,9 +73,9 @@ class _VotedSession(NamedTuple):
 
 def combine(votes: pl.DataFrame, services: Mapping[str, str], signals: Mapping[str, Signal],
             reviews: Mapping[str, bool] | None = None) -> Combined:
-    """Probabilities of the sessions in `services` (session -> kind of service) from votes (session_id, name, vote).
+    """Combine votes (session_id, name, vote) to probabilities of the sessions in `services` (session -> kind of service).
 
-    `reviews`: sessions of which it is known; their outcome counts as known while worths are estimated."""
+    `reviews`: sessions with a known outcome; it counts as known while worths are estimated."""
     hard: dict[str, dict[str, float]] = {name: {} for name in services}
     graded: dict[str, dict[str, float]] = {name: {} for name in services}
     for session_id, name, vote in votes.select("session_id", "name", "vote").sort("session_id", "name").iter_rows():
@@ -128,7 +122,6 @@ class _Model:
             self.weight[group, side] = 0.0 if self.anchored and group != _OWN else side * fixed[group]
 
     def odds(self, name: str, without: str | None = None) -> float:
-        """Log odds of a session, of all groups but one."""
         total, hard = self._begin(name), self.sessions[name].hard
         for group in self.groups:
             if group != without:
@@ -137,7 +130,6 @@ class _Model:
         return total
 
     def chance(self, name: str, without: str | None = None) -> float:
-        """Probability of a session."""
         return round(chance_of(self.odds(name, without)), 6)
 
     def estimate(self) -> None:
@@ -155,7 +147,6 @@ class _Model:
                 self.base = odds(mean)
 
     def worth(self, service: str) -> list[Worth]:
-        """List what each side of each group is worth, for the report."""
         rows = []
         for (group, side), votes in sorted(self.votes.items()):
             agreeing = sum(self._good(name, group) if side > 0 else 1.0 - self._good(name, group) for name, _ in votes)
@@ -164,7 +155,6 @@ class _Model:
         return rows
 
     def _good(self, name: str, without: str | None = None) -> float:
-        """Chance that the session is taken for good while worths are estimated."""
         if name in self.reviewed:
             return self.reviewed[name]
         return chance_of(self._begin(name) if self.anchored else self.odds(name, without))

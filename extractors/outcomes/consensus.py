@@ -1,21 +1,14 @@
-"""The end state that sessions of the same request share, how likely each is the right one, and how much of what others
-wrote is in it.
+"""Compare the end states of sessions of one request: which is right, and how much of the others' writes a session has.
 
-In a service whose sessions all start from the same state, a request has one right end state (a set of writes, maybe none).
-A session that is right ends in it; a wrong one ends in one of a few other states, and often has written nothing at all. Which
-state is right is summed out, and with it how often the request is done right, which is drawn from a Beta distribution:
+In a service whose sessions start from the same state, a request has one right end state (a set of writes, maybe empty). A right
+session ends in it, a wrong one in one of a few others, often without a write. Which state is right is summed out (a latent
+truth, as in Zhao and others 2012, over states), and so is the rate of right sessions, drawn from a Beta distribution:
 
     P(states | right = z) = integral of rate^n(z) (1 - rate)^(n - n(z)) dBeta(rate), times P(state | wrong) of each other
 
-(truth discovery with a latent truth, as Zhao and others 2012, over states instead of claims; its constants are fixed, since
-estimated without labels they run to the degenerate answer that all is wrong). So two sessions that wrote the same long order
-say more than two that wrote nothing, and a request on which all sessions differ is taken for one that goes wrong.
-
-Sees: tool and arguments of successful writes; without texts for people, and without arguments that hardly two sessions of a
-request share, where there are enough to tell. Where there are enough, it is also looked at how much of what the others wrote a
-session wrote: ends that are nowhere the same to the letter agree in part. Does not see: an answer that changes nothing, and the
-right end state where most do the same wrong thing. It abstains on a request that only one session makes, and on sessions that
-never got as far as a call (`endings.unserved`): they have come to no end."""
+Its constants are fixed: estimated without labels they degenerate to "all is wrong". Sees tools and arguments of successful
+writes, without texts for people and arguments that sessions of a request hardly share. Does not see an answer without
+writes, or a mistake that most sessions make. Abstains on requests of one session and on sessions where no call worked."""
 
 from __future__ import annotations
 
@@ -39,11 +32,9 @@ _TEMPER = 0.35
 _PROSE = r"\s\S+\s\S+\s"
 """A value of four words or more is a text for people: two people never write the same."""
 _STABLE = 0.4
-"""Chance that two sessions of a request give an argument the same value, below which it is left out of the end
-state."""
+"""Chance that two sessions of a request give an argument the same value, below which end states leave it out."""
 _ENOUGH = 8
-"""Sessions of a request that it takes to estimate that chance; with fewer all arguments count, and partial agreement is not
-looked at."""
+"""Sessions of a request to estimate that chance; with fewer all arguments count, and partial agreement does not."""
 _IN_PART = 2.0
 """Log odds between a session that wrote all that the others wrote, and one that wrote nothing of it."""
 

@@ -64,7 +64,7 @@ def handover(evidence: Evidence) -> pl.DataFrame:
 
 
 def repeats(evidence: Evidence) -> pl.DataFrame:
-    """-1 where the user had to say the same thing of at least five words again."""
+    """-1 where the user had to repeat a message of at least five words."""
     messages = (
         evidence.turns.filter((pl.col("kind") == "message") & (pl.col("role") == "user"))
         .with_columns(pl.col("content").str.to_lowercase().str.extract_all(r"[\p{L}\p{N}]+").list.unique().alias("words"))

@@ -43,7 +43,6 @@ class Evidence(NamedTuple):
 
     @property
     def writes(self) -> pl.DataFrame:
-        """Calls that acted with success."""
         return self.calls.filter(pl.col("acts") & ~pl.col("failed"))
 
 

@@ -32,8 +32,7 @@ _MILLION = 1_000_000
 
 
 def manner(evidence: Evidence, probabilities: pl.DataFrame) -> pl.DataFrame:
-    """Votes on the words and tools of sessions, as graded probabilities; `probabilities`: session_id, probability, of the
-    other signals."""
+    """Vote by the words and tools of sessions, graded. `probabilities`: session_id, probability, of the other signals."""
     messages = evidence.turns.filter((pl.col("kind") == "message") & pl.col("role").is_in(["user", "assistant"]))
     spoken = messages.select("session_id", split_words(pl.col("content")).alias("mark")).explode("mark")
     called = evidence.calls.select("session_id", (pl.lit("\0") + pl.col("tool")).alias("mark"))
@@ -42,7 +41,7 @@ def manner(evidence: Evidence, probabilities: pl.DataFrame) -> pl.DataFrame:
 
 
 def amount(evidence: Evidence, probabilities: pl.DataFrame) -> pl.DataFrame:
-    """Return the same on how often a session called what acts, with success: never, once, then in steps that double."""
+    """Vote, graded, by the number of write calls that succeeded: none, one, then in steps that double."""
     acts = evidence.writes.group_by("session_id").len("n")
     n = (
         evidence.session_requests.select("session_id").join(acts, on="session_id", how="left")

@@ -1,16 +1,13 @@
-"""Signals that compare what was asked with what was done: with calls, and with rows of the database.
+"""Compare what was asked with what was done: with calls, and with rows of the database.
 
-Calls: each goal's slots are compared with the successful write call of its kind that differs least. Also sees names in the
-arguments of a write that nobody stated and nothing showed, and a choice among few values that the user named otherwise. Does
-not see: goals whose kind is no writing tool, arguments without a slot, whether a refusal was right, a wrong choice among
-entities that were all shown.
+Calls: a goal's slots are compared with the successful write of its kind that differs least. Also sees names in a write that no
+message or result holds, and a choice among few values that the user named otherwise. Does not see: goals without a writing
+tool, arguments without a slot, whether a refusal was right, a wrong choice among entities that were all shown.
 
-Rows: a change belongs to a goal if it happened while the goal's session ran and its row holds a name that the goal's slots
-hold. Which kinds of request change rows at all, and which of a request's slots its rows hold afterwards, is learnt from all
-sessions; of a kind whose rows are not logged, rows say nothing. A change is undone where within some days, but not in the same
-session, another one of the same row takes away all that it brought and brings back all that it took, instants apart; rows are
-the same that hold mostly the same. Sees: creations, updates and deletions with an instant. Does not see: rows that are not
-logged, changes long after the session, what was changed beside the request, and who else changed the same row meanwhile."""
+Rows: a change belongs to a goal if it happened during its session and its row holds a name of the goal's slots. Which kinds of
+request change rows, and which slots rows then hold, is learnt from all sessions. A change is undone if, within days but in
+another session, a change of mostly the same row reverts it, instants apart. Sees creations, updates and deletions with an
+instant. Does not see rows that are not logged, late changes, changes that no goal asks for, other writers of a row."""
 
 from __future__ import annotations
 
@@ -212,11 +209,14 @@ def _lasting(values: _Values) -> _Values:
 
 def _changes_of_goals(evidence: Evidence, changes: Sequence[_RowMove]) -> list[tuple[_RowGoal, list[_RowMove]]]:
     """Goals that name something, each with the changes of it while its session ran."""
-    goals = [goal for goal in _goals(evidence.goals) if goal.names] if changes else []
+    rows = evidence.goals.sort("session_id", "place").select("session_id", "kind", "asks", "slots")
+    goals = [_RowGoal(session, kind, asks, {slot: _Values(map(key_of, values)) for slot, values in slots_of(slots).items()})
+             for session, kind, asks, slots in (rows if changes else rows.clear()).iter_rows()]
     ran = evidence.turns.group_by("session_id").agg(
         pl.col("happened_at").min(), pl.max_horizontal("happened_at", "answered_at").max().alias("ended")).drop_nulls()
     spans = {session: (began - _SLACK, ended + _SLACK) for session, began, ended in ran.iter_rows()}
-    return [(goal, _about(goal.names, changes, *spans[goal.session_id])) for goal in goals if goal.session_id in spans]
+    return [(goal, _about(goal.names, changes, *spans[goal.session_id]))
+            for goal in goals if goal.names and goal.session_id in spans]
 
 
 class _ChangingKinds:
@@ -251,14 +251,7 @@ def _about(names: _Values, changes: Sequence[_RowMove], began: datetime, ended: 
     return [change for change in changes[first:last] if names & change.before or names & change.after]
 
 
-def _goals(goals: pl.DataFrame) -> list[_RowGoal]:
-    rows = goals.sort("session_id", "place").select("session_id", "kind", "asks", "slots").iter_rows()
-    return [_RowGoal(session, kind, asks, {slot: _Values(map(key_of, values)) for slot, values in slots_of(slots).items()})
-            for session, kind, asks, slots in rows]
-
-
 def _changes(rows: pl.DataFrame) -> list[_RowMove]:
-    """Return changes with an instant, in order of time."""
     moved = rows.filter((pl.col("operation") != "snapshot") & pl.col("happened_at").is_not_null())
     ordered = moved.sort("happened_at", "change_id").select("happened_at", "change_id", "key", "before", "after")
     return [_RowMove(at, change_id, _values(key, before), _values(key, after))

@@ -1,13 +1,9 @@
-"""How often a task succeeds, from the probabilities of the sessions seen of it.
+"""Estimate how often a task succeeds, from the probabilities of its sessions.
 
-Beta-Binomial: tasks' rates are drawn from one Beta distribution, whose mean and strength come from all tasks (by moments;
-Kleinman 1973); a task's own sessions then move it. A session is not known to be good but has a probability, so the rate's
-distribution is a mixture over how many of them were (Poisson binomial).
-
-A family's rate is that of its sessions, the more of which one task has the less each counts (design effect; Kish 1965); its
-tasks are then drawn from a distribution around it, so a task seen once is told by its family and not by all that there is.
-
-Sees: probabilities. Does not see: that sessions of one task were made by one agent, or that it was another one lately."""
+Beta-Binomial: the rates of tasks come from one Beta distribution (by moments over all tasks; Kleinman 1973), which a task's own
+sessions move. As sessions have probabilities, a rate's distribution is a mixture over how many were good (Poisson binomial). A
+family's rate is that of its sessions, each of which counts less the more its task has (design effect; Kish 1965); the family's
+tasks are distributed around it. Does not see: sessions of one task by one agent, or a change of agents over time."""
 
 from __future__ import annotations
 
@@ -22,8 +18,7 @@ _STEPS = 200
 """Slices of [0, 1] that the distribution of a rate is laid out in."""
 _PLACES = [(step + 0.5) / _STEPS for step in range(_STEPS)]
 _STRENGTH = (1.0, 2.5)
-"""Least and most sessions that the other tasks count for: probabilities are careful, and make tasks look more alike than they
-are."""
+"""Least and most sessions that the other tasks count for: careful probabilities make tasks appear alike."""
 _LEVEL = 0.9
 """Probability that an interval holds the rate."""
 _LIKELY = 0.5
@@ -38,7 +33,6 @@ class Prior(NamedTuple):
 
     @property
     def strength(self) -> float:
-        """Sessions that it counts for."""
         return self.good + self.bad
 
 
@@ -72,11 +66,11 @@ def prior_of(tasks: Mapping[str, Sequence[float]]) -> Prior:
 
 def rate_of(chances: Sequence[float], prior: Prior) -> Rate:
     """How often a task succeeds, from the probabilities of its sessions."""
-    return _rate_of_heights((prior.good + sum(chances)) / (prior.strength + len(chances)), _heights(chances, prior))
+    return _rate_of_heights((prior.good + sum(chances)) / (prior.strength + len(chances)), distribution(chances, prior))
 
 
-def _heights(chances: Sequence[float], prior: Prior) -> list[float]:
-    """Share of the distribution of a task's rate in each slice: a mixture over how many of its sessions were good."""
+def distribution(chances: Sequence[float], prior: Prior) -> list[float]:
+    """Lay out the distribution of a task's rate in equal slices of [0, 1]: a mixture over how many sessions were good."""
     counts = [1.0]   # probability that 0, 1, 2 … of the sessions were good
     for chance in chances:
         more = [0.0, *(weight * chance for weight in counts)]
@@ -89,10 +83,9 @@ def _heights(chances: Sequence[float], prior: Prior) -> list[float]:
 
 
 def family_rate(tasks: Sequence[Sequence[float]], prior: Prior, likeness: float) -> Rate:
-    """How often a family succeeds, from the probabilities of its tasks' sessions, one sequence or more.
+    """Estimate a family's rate from the probabilities of its tasks' sessions, as the Beta with the mixture's mean and variance.
 
-    `likeness`: correlation of the sessions of one task, 0 to 1. The distribution is the Beta with the mixture's mean and
-    variance."""
+    `likeness`: correlation of the sessions of one task, 0 to 1."""
     chances = [chance for task in tasks for chance in task]
     n = sum(len(task) / (1.0 + (len(task) - 1) * likeness) for task in tasks if task)
     mean, doubt = sum(chances) / len(chances), sum(p * (1.0 - p) for p in chances) / len(chances)
@@ -130,17 +123,6 @@ def _rate_of_heights(rate: float, heights: Sequence[float]) -> Rate:
         if before < 1.0 - tail <= below:
             high = (step + (1.0 - tail - before) / height) / _STEPS
     return Rate(round(rate, 4), round(low, 4), round(high, 4), band if mass >= _LIKELY else None)
-
-
-def in_band(tasks: Mapping[str, Sequence[float]], low: float, high: float, least: float = 0.7) -> set[str]:
-    """Tasks whose rate lies in [low, high] with a probability of at least `least`."""
-    prior = prior_of(tasks)
-    return {task for task, chances in tasks.items() if chances and mass(chances, low, high, prior) >= least}
-
-
-def mass(chances: Sequence[float], low: float, high: float, prior: Prior) -> float:
-    """Probability that the task's rate of success lies in [low, high]."""
-    return sum(height for x, height in zip(_PLACES, _heights(chances, prior), strict=True) if low <= x <= high)
 
 
 @lru_cache(maxsize=4096)

@@ -43,7 +43,6 @@ class Cleaner:
         return self._carrier.met
 
     def events(self, events: pl.DataFrame) -> pl.DataFrame:
-        """Clean the events."""
         if events.is_empty():
             return events
         on_paths = events["kind"].is_in(ON_PATHS)
@@ -81,7 +80,6 @@ class Cleaner:
         return cleaned.replace(made) if made else cleaned
 
     def texts(self, texts: pl.Series) -> pl.Series:
-        """Texts, each cleaned."""
         different = texts.drop_nulls().unique()
         if different.is_empty():
             return texts
@@ -97,7 +95,6 @@ class Cleaner:
         return texts.replace(different.filter(changed), new)
 
     def _carried(self, texts: pl.Series) -> Iterator[Carried]:
-        """Yield what becomes of each text; few are new, for other files tell the same."""
         cached = [self._carrier.cached(text) for text in texts]
         new = texts.filter(pl.Series([each is None for each in cached], dtype=pl.Boolean()))
         suspect = iter(suspects(new))

@@ -232,7 +232,7 @@ TextSpan = tuple[int, int, str]
 
 
 def number_at(text: str, start: int) -> TextSpan | None:
-    """Begin, end and kind of what begins with a number at `start`."""
+    """Find personal data that begins with a number at `start`."""
     before = text[start - 1:start]
     if before in ("+", "("):
         match = _PHONE.match(text, start) or (_ABROAD.match(text, start) if before == "+" else None)
@@ -259,20 +259,20 @@ def is_long(chunk: str) -> bool:
 
 
 def account_at(text: str, start: int) -> TextSpan | None:
-    """Return begin, end and kind of a bank account that begins there."""
+    """Find a bank account that begins at `start`."""
     if (match := _IBAN.match(text, start)) and iban_holds(match[0]):
         return start, match.end(), "account"
     return None
 
 
 def zip_after(text: str, end: int) -> TextSpan | None:
-    """Return the same of the postal code of an address whose street ends at `end`: behind a town, or town and state."""
+    """Find the postal code of an address whose street ends at `end`, after a town, or town and state."""
     match = _ZIP_OF_ADDRESS.match(text, end)
     return (match.start(1), match.end(1), "zip") if match else None
 
 
 def cue_at(text: str, word: str, end: int) -> TextSpan | None:
-    """Return the same of the number that a word speaks of, which ends at `end`."""
+    """Find the number that a word announces, which ends at `end`."""
     kind, pattern = CUES[word]
     match = pattern.match(text, end)
     return (match.start(1), match.end(1), kind) if match else None
@@ -318,8 +318,7 @@ def id_behind(path: str) -> tuple[str, str] | None:
 
 
 def is_somebodys(text: str, at: int, nouns: Collection[str]) -> bool:
-    """Whether the object around a field that begins or ends there is a person's: it is called so, or it has fields of one and
-    refers to none."""
+    """Whether the object around a field is a person: it is called so, or has fields of one and refers to none."""
     first = max(0, at - _AROUND)
     after, _ = _level(_TOKEN.finditer(text, at, at + _AROUND), "{[", "}]")
     before, opens = _level(reversed(list(_TOKEN.finditer(text, first, at))), "}]", "{[")

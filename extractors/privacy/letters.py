@@ -6,7 +6,6 @@ or be several words written together. Does not see base64 and other codes withou
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -23,20 +22,15 @@ _ALL = (_LOWER, _UPPER, _DIGITS, _LATIN, _LATIN.upper(), _CYRILLIC, _CYRILLIC.up
 
 
 @lru_cache(1 << 12)
-def _alphabet(sign: str) -> str:
-    return next((each for each in _ALL if sign in each), "")
-
-
-def alphabet_of(sign: str, is_first: bool = False) -> str:
-    """Return the signs that may stand for this one, empty where it stays; a number keeps its leading zero, or that it has
-    none."""
-    if is_first and sign in _DIGITS:
-        return "" if sign == "0" else _DIGITS[1:]
-    return _alphabet(sign)
+def alphabet_of(character: str, is_first: bool) -> str:
+    """Return the characters that may replace this one, empty if it stays; a number keeps its leading zero, or its absence."""
+    if is_first and character in _DIGITS:
+        return "" if character == "0" else _DIGITS[1:]
+    return next((alphabet for alphabet in _ALL if character in alphabet), "")
 
 
 def lowered(text: str) -> str:
-    """Return a text in lower case, of which no letter becomes two signs: İ is i."""
+    """Return a text in lower case, with as many characters: İ is i."""
     return (text if text.isascii() else text.replace("İ", "i")).lower()
 
 
@@ -82,7 +76,7 @@ def listed(name: str) -> frozenset[str]:
 
 
 def is_given(word: str) -> bool:
-    """Whether people are called so."""
+    """Whether it is a given name."""
     return word in listed("given")
 
 
@@ -92,7 +86,7 @@ def is_listed(word: str) -> bool:
 
 
 def is_household(word: str) -> bool:
-    """Whether it is a word that somebody may be called by."""
+    """Whether it is a word that is also a name."""
     return word in listed("household")
 
 
@@ -133,8 +127,3 @@ def camel(word: str) -> list[str]:
     """Return the words that are written together in one, each with a capital: `AnnLee`."""
     cuts = [at for at in range(1, len(word)) if word[at].isupper() and word[at - 1].islower()]
     return [word[start:end] for start, end in zip([0, *cuts], [*cuts, len(word)], strict=True)]
-
-
-def composed(text: str) -> str:
-    """Return the text with letters and their accents in one sign (Unicode's form C)."""
-    return text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)

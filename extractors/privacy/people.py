@@ -158,7 +158,6 @@ class People:
 
 
 def _looks(values: list[str]) -> str | None:
-    """Kind of a field by the look of its values: addresses of e-mail."""
     few = values[:200]
     n_emails = sum("@" in value and kind_of_value("people", value) == "email" for value in few)
     return "email" if n_emails and 2 * n_emails > len(few) else None
@@ -177,20 +176,6 @@ _CALLED = re.compile(r'["\']\s*:\s*"([^"]+)"\s*,\s*["\']value["\']\s*:\s*"([^"]+
 _ITEM = re.compile(r'"([^"]{1,200})"|\'([^\']{1,200})\'')
 _LONGEST = 2000
 Pair = tuple[str, str]
-
-
-def unescaped(texts: pl.Series) -> pl.Series:
-    """Return the texts with the JSON in their strings as it would stand alone."""
-    return texts.str.replace_all(_ESCAPE, "$1").str.replace_all(_OPENED, "$1")
-
-
-def pairs_of(texts: pl.Series) -> set[Pair]:
-    """Return the fields with their values in texts that are `unescaped`."""
-    made: set[Pair] = set()
-    for pattern, read in ((_QUOTED, _read), (_LINES, _read), (_EQUALS, _read), (_TAG, _tagged), (_NAMED, _tagged)):
-        matches = texts.str.extract_all(pattern).explode().drop_nulls()
-        made.update(pair for text in matches.filter(matches.str.len_bytes() < _LONGEST).unique() for pair in read(text))
-    return made
 
 
 def _tagged(text: str) -> tuple[Pair, ...]:
@@ -214,7 +199,6 @@ def _values(text: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Return what JSON's escapes stand for."""
     if "\\" not in text:
         return text
     try:
@@ -316,12 +300,14 @@ class Finding:
         self._n_bytes += int(new.estimated_size())
 
     def _see_texts(self, texts: pl.Series) -> None:
-        """Fields with their values, and names that are written out, in texts of any kind."""
         wide = texts.str.len_bytes() != texts.str.len_chars()
         if wide.any():
             texts = pl.concat([texts.filter(~wide), texts.filter(wide).str.normalize("NFC")])
-        plain = unescaped(texts)
-        self.pairs.update(pairs_of(plain))
+        plain = texts.str.replace_all(_ESCAPE, "$1").str.replace_all(_OPENED, "$1")   # JSON in strings, as outside of them
+        for pattern, read in ((_QUOTED, _read), (_LINES, _read), (_EQUALS, _read), (_TAG, _tagged), (_NAMED, _tagged)):
+            matches = plain.str.extract_all(pattern).explode().drop_nulls()
+            matches = matches.filter(matches.str.len_bytes() < _LONGEST).unique()
+            self.pairs.update(pair for text in matches for pair in read(text))
         for pattern, inner in _PLACES:
             for each in plain.str.extract_all(pattern).explode().drop_nulls().unique():
                 if (match := inner.search(each)) and (name := _introduced(_words(match[1]), True)):

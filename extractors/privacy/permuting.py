@@ -58,9 +58,14 @@ class Permutation:
                 n, value = n * len(each), value * len(each) + each.index(sign)
         while True:
             value = self.number(value, n, shape)
-            made = _spelled(text, alphabets, value)
-            if accept is None or accept(made) or made == text:
-                return made
+            made, rest = list(text), value
+            for at in reversed(range(len(text))):
+                if alphabets[at]:
+                    rest, index = divmod(rest, len(alphabets[at]))
+                    made[at] = alphabets[at][index]
+            image = "".join(made)
+            if accept is None or accept(image) or image == text:
+                return image
 
 
 class _HashedNetwork:
@@ -91,17 +96,6 @@ def _hashed_round(key: bytes, tweak: bytes, number: int, value: int, half: int) 
     digest = hashlib.blake2b(message, key=key, digest_size=size).digest() if size <= 64 else \
         hashlib.shake_256(key + message).digest(size)
     return int.from_bytes(digest, "big") & (1 << half) - 1
-
-
-def _spelled(text: str, alphabets: list[str], value: int) -> str:
-    signs: list[str] = []
-    for each, sign in zip(reversed(alphabets), reversed(text), strict=True):
-        if each:
-            value, index = divmod(value, len(each))
-            signs.append(each[index])
-        else:
-            signs.append(sign)
-    return "".join(reversed(signs))
 
 
 _ROUNDS = 10
@@ -141,7 +135,6 @@ class FF1:
         return a * sizes[1] + b
 
     def decrypt(self, value: int, length: int, tweak: bytes = b"") -> int:
-        """Invert `encrypt`."""
         shared = self._prepared(length, tweak)
         sizes = shared.sizes
         a, b = divmod(value, sizes[1])

@@ -43,7 +43,7 @@ class Policy(BaseModel):
 
     @property
     def policy_id(self) -> str:
-        """Version of the rules, and what a person said beside them: `1`, `1+0a1b2c3d`."""
+        """Version of the rules, and of the policy: `1`, `1+0a1b2c3d`."""
         settings = [sorted(self.fields.items()), sorted(self.keep.values)]
         return VERSION + ("" if settings == [[], []] else f"+{hashlib.sha256(repr(settings).encode()).hexdigest()[:8]}")
 

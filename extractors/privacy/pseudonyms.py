@@ -43,11 +43,9 @@ class Pseudonyms:
             "date": lambda value: shifted(value, self._days)}
 
     def _of(self, kind: str, value: str) -> str:
-        """Return the pseudonym of a value of this kind; of a secret nothing but that it was one."""
         return SECRET if kind == "secret" else self._made[kind](value)
 
     def _word(self, word: str) -> str:
-        """Of one word of a name, in its case."""
         lower = letters.lowered(word)
         for name in ("household", "given", "surnames"):
             if lower in letters.listed(name):
@@ -98,12 +96,14 @@ class Pseudonyms:
     def _phone(self, value: str) -> str:
         """Return the last seven digits: a number that is written with and without its country stays one number."""
         places = [index for index, sign in enumerate(value) if sign.isdigit()][-7:]
-        made = self._by_kind["phone"].number(
-            int("".join(value[at] for at in places) or "0"), 10 ** len(places), str(len(places)))
-        signs = list(value)
-        for at, digit in zip(places, f"{made:0{len(places)}}", strict=False):
-            signs[at] = digit
-        return "".join(signs)
+        characters = list(value)
+        for at, digit in zip(places, self._digits("phone", "".join(value[at] for at in places)), strict=True):
+            characters[at] = digit
+        return "".join(characters)
+
+    def _digits(self, kind: str, digits: str) -> str:
+        n = len(digits)
+        return f"{self._by_kind[kind].number(int(digits), 10 ** n, str(n)):0{n}}" if digits else ""
 
     def _address(self, value: str) -> str:
         """Of a street and number every word; of what stands after a comma (a city, a state) the numbers alone."""
@@ -116,17 +116,13 @@ class Pseudonyms:
             for run in _RUNS.findall(rest))
 
     def _zip(self, value: str) -> str:
-        made = self._by_kind["zip"]
-        if value.isdigit():
-            return f"{made.number(int(value), 10 ** len(value), str(len(value))):0{len(value)}}"
-        head, dash, tail = value.partition("-")
-        return self._zip(head) + dash + self._zip(tail) if dash and head.isdigit() and tail.isdigit() else made.shaped(value)
+        parts = value.split("-", 1)
+        if all(map(str.isdigit, parts)):
+            return "-".join(self._digits("zip", part) for part in parts)
+        return self._by_kind["zip"].shaped(value)
 
     def _ending(self, value: str) -> str:
-        if not value.isdigit():
-            return self._by_kind["text"].shaped(value)
-        n = len(value)
-        return f"{self._by_kind['ending'].number(int(value), 10 ** n, str(n)):0{n}}"
+        return self._digits("ending", value) if value.isdigit() else self._by_kind["text"].shaped(value)
 
     def _card(self, value: str) -> str:
         """First digit and separators stay; the last four are those of `ending`; check digits that hold, hold."""
@@ -134,8 +130,7 @@ class Pseudonyms:
         if not 13 <= len(digits) <= 19:
             return self._account(value)
         last = self._ending(digits[-4:])
-        n = len(digits) - 6
-        middle = f"{self._by_kind['card'].number(int(digits[2:-4]), 10 ** n, str(n)):0{n}}"
+        middle = self._digits("card", digits[2:-4])
         second = luhn_digit(digits[0], middle + last)
         if not luhn_holds(digits):   # as far from the digit that would hold as it was
             off = (int(digits[1]) - luhn_digit(digits[0], digits[2:])) % 10
@@ -241,7 +236,6 @@ def _read(match: re.Match[str]) -> date | None:
 
 
 def _month_as(written: str, month: int) -> str:
-    """Return a month as another one was written: in digits, or by its name."""
     if written.isdigit():
         return f"{month:0{len(written)}}"
     name = _MONTHS[month - 1]

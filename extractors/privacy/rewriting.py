@@ -6,15 +6,16 @@ another word is replaced next to another name or after a title. Does not see peo
 
 from __future__ import annotations
 
+import json
 import re
+import unicodedata
 from collections import defaultdict
-from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from extractors.privacy import fields
-from extractors.privacy.letters import STREETS, TITLES, camel, composed, encoded, is_given, is_listed, lowered, runs
+from extractors.privacy.letters import STREETS, TITLES, camel, encoded, is_given, is_listed, lowered, runs
 from extractors.privacy.people import People, PersonFact
 from extractors.privacy.pseudonyms import Pseudonyms
 
@@ -59,18 +60,6 @@ class _Chunk(NamedTuple):
     """It is a number, and nothing where no sign opens it and none goes on from it."""
 
 
-class _Chunks(dict[str, _Chunk | None]):
-    """What is to be done where each chunk stands, told when it is first met."""
-
-    def __init__(self, look_up: Callable[[str], _Chunk | None]) -> None:
-        super().__init__()
-        self._look_up = look_up
-
-    def __missing__(self, chunk: str) -> _Chunk | None:
-        entry = self[chunk] = self._look_up(chunk)
-        return entry
-
-
 class _FieldValue(NamedTuple):
     """What stands in the place of a field's value."""
 
@@ -88,8 +77,6 @@ class Carried(NamedTuple):
 
 
 class _Met(NamedTuple):
-    """What one walk has come upon."""
-
     names: set[str]
     zips: set[str]
     ahead: dict[int, fields.TextSpan]
@@ -103,7 +90,7 @@ class Carrier:
         self._people, self._pseudonyms, self._names = people, pseudonyms, NameRecogniser(people, pseudonyms)
         self.met: set[PersonFact] = set()
         """What was replaced for its form."""
-        self._chunks = _Chunks(self._entry_of)
+        self._chunk = cache(self._entry_of)
         self._value = lru_cache(1 << 16)(self._valued)
         self._walked: dict[str, Carried] = {}
         self._n_walked = 0
@@ -117,7 +104,6 @@ class Carrier:
             each.sort(key=lambda pair: (-len(pair[0]), pair))
 
     def cached(self, text: str) -> Carried | None:
-        """Return what became of a text, where it was told lately."""
         return self._walked.get(text)
 
     def carry(self, text: str, safe: str) -> Carried:
@@ -129,7 +115,7 @@ class Carrier:
         return made
 
     def _carry(self, text: str) -> Carried:
-        if not text.isascii() and (plain := composed(text)) != text:
+        if not text.isascii() and (plain := unicodedata.normalize("NFC", text)) != text:
             made = self._carry(plain)
             return made if made.text != plain else made._replace(text=text)
         if "\\u" not in text:
@@ -138,15 +124,15 @@ class Carrier:
         made = self._walk(plain)
         if plain.isascii() or not text.isascii():
             return made
-        return made._replace(text="".join(sign if sign < "\x80" else _escape(sign) for sign in made.text))
+        return made._replace(text="".join(each if each < "\x80" else json.dumps(each)[1:-1] for each in made.text))
 
     def _walk(self, text: str) -> Carried:
         pieces: list[str] = []
         met = _Met(set(), set(), {})
-        done, chunks = 0, self._chunks
+        done = 0
         chunk = _PLAIN if text.isascii() and "\\" not in text and "%" not in text else _CHUNK
         for match in chunk.finditer(text):
-            entry = chunks[match[0]]
+            entry = self._chunk(match[0])
             if entry is None:
                 continue
             at, end = match.span()
@@ -160,12 +146,12 @@ class Carrier:
         return Carried("".join(pieces) + text[done:] if pieces else text, frozenset(met.names), frozenset(met.zips))
 
     def _spans(self, text: str, match: re.Match[str], entry: _Chunk, met: _Met) -> list[tuple[int, int, str]]:
-        """Places to be replaced, from this chunk on."""
         start, end = match.span()
         if entry.field and (spans := self._field(text, start, end, entry.field, met)):
             return spans
-        if entry.noun and (spans := self._segment(text, start, end)):
-            return spans
+        segment = fields.segment_after(text, start, end) if entry.noun else None
+        if segment and (person := self._value("id", text[segment[0]:segment[1]])):   # an id in a path
+            return [(*segment, person.made)]
         for value, kind in entry.begins:
             after = start + len(value)
             if lowered(text[start:after]) == value and not text[after:after + 1].isalnum():
@@ -189,14 +175,7 @@ class Carrier:
         if kind == "address" and (place := fields.zip_after(text, end)):
             met.ahead[place[0]] = place
 
-    def _segment(self, text: str, start: int, end: int) -> list[tuple[int, int, str]]:
-        """Return the id of a person in a path."""
-        place = fields.segment_after(text, start, end)
-        value = self._value("id", text[place[0]:place[1]]) if place else None
-        return [(*place, value.made)] if place and value else []
-
     def _field(self, text: str, start: int, end: int, kind: str, met: _Met) -> list[tuple[int, int, str]]:
-        """Return the value of a field, or each one of a list."""
         sep = _SEP.match(text, end)
         if tag := _TAG.match(text, end) if text[start - 1:start] == "<" else None:
             items = [(tag.start(1), tag[1])]
@@ -225,7 +204,6 @@ class Carrier:
         return spans
 
     def _valued(self, kind: str, value: str) -> _FieldValue | None:
-        """Return what stands in the place of a value of a field of this kind; None: it stays."""
         own_kind = fields.kind_of_value(kind, value)
         if own_kind is None or value.lower() in self._people.tools:
             return None
@@ -278,7 +256,6 @@ class Carrier:
         return None
 
 def _by_form(text: str, start: int, end: int, entry: _Chunk) -> fields.TextSpan | None:
-    """Return what a chunk begins, or speaks of, by its form alone."""
     if entry.cue:
         return fields.cue_at(text, entry.cue, end)
     if entry.number and (text[end:end + 1] in _GOES_ON or fields.is_long(text[start:end]) or text[start - 1:start] == "+"):
@@ -287,14 +264,6 @@ def _by_form(text: str, start: int, end: int, entry: _Chunk) -> fields.TextSpan 
 
 
 _ESCAPED = re.compile(r"(?<!\\)\\u((?!00[0-9][0-9a-fA-F]|d[89abAB]|D[89abAB]|d[c-fC-F]|D[c-fC-F])[0-9a-fA-F]{4})")
-
-
-def _escape(sign: str) -> str:
-    code = ord(sign)
-    if code < 0x10000:
-        return f"\\u{code:04x}"
-    code -= 0x10000
-    return f"\\u{0xD800 | code >> 10:04x}\\u{0xDC00 | code & 0x3FF:04x}"
 
 
 _OPENED = re.compile(r"""["'(,\[{=:/>]""")
@@ -325,7 +294,6 @@ class NameRecogniser:
         return after is not None and after[1][0].isupper() and lowered(after[1]) in self._people.words
 
     def _is_pair(self, text: str, start: int, end: int) -> bool:
-        """Whether a word and the one before or behind it are somebody's name."""
         word = text[start:end].lower().removesuffix("'s").removesuffix("’s")
         before = re.search(r"([^\W\d_]+),? $", text[max(0, start - 40):start])
         after = re.match(r",? ([^\W\d_]+)", text[end:end + 40])

@@ -45,9 +45,7 @@ class Tasks(NamedTuple):
 
 def goals_of(sessions: pl.DataFrame, turns: pl.DataFrame, effects: pl.DataFrame, starts_from: Mapping[str, str] | None = None,
              memoize: Memoize = recompute) -> pl.DataFrame:
-    """Frame of `Goal`, by session and place: what each session that asked for something was for.
-
-    `effects` and `starts_from` as in `find`: where sessions all begin alike, none goes on with another."""
+    """Find the goals of each session: a frame of `Goal`, by session and place. `starts_from`: as in `find`."""
     requests = stated_requests(sessions, turns)
     if requests.is_empty():
         return empty(Goal)
@@ -66,11 +64,10 @@ def goals_of(sessions: pl.DataFrame, turns: pl.DataFrame, effects: pl.DataFrame,
 def find(sessions: pl.DataFrame, turns: pl.DataFrame, outcomes: pl.DataFrame, effects: pl.DataFrame,
          starts_from: Mapping[str, str], gate: float = GATE, goals: pl.DataFrame | None = None,
          memoize: Memoize = recompute) -> Tasks:
-    """Find the tasks in sessions: every session is in exactly one task, or in a decision that says why not.
+    """Find the tasks in sessions: every session is in exactly one task, or in a decision with the reason.
 
-    `effects`: frame of service, tool, effect. `starts_from`: service -> `reset` or `shared` (a service that it does not
-    name is shared: sessions are then never taken for the same task). `goals`: of `goals_of`, where the caller has them.
-    Does not depend on the order of rows."""
+    `effects`: frame of service, tool, effect. `starts_from`: service -> `reset` or `shared` (default: each session is a
+    task of its own). `goals`: of `goals_of`. Does not depend on the order of rows."""
     requests, decisions = find_requests(sessions, turns)
     if goals is None:
         goals = goals_of(sessions, turns, effects, starts_from, memoize)
@@ -98,7 +95,6 @@ def _is_reset(starts_from: Mapping[str, str]) -> pl.Expr:
 
 
 def _best(members: pl.DataFrame, by: str) -> pl.DataFrame:
-    """group, session_id: the good sessions of each group; all, where none is."""
     best = members.filter(pl.col("good") == pl.col("good").any().over(by))
     return best.select(pl.col(by).alias("group"), "session_id")
 

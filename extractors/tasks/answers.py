@@ -113,7 +113,7 @@ def _single(value: Any) -> str | None:
 
 @lru_cache(maxsize=65536)
 def _step(name: str) -> str:
-    """Return a name in a path; where an object's names are names of things, `*`."""
+    """Return a name in a path; `*` if it is the name of an entity."""
     return "*" if _NAME_OF_A_THING.match(name) else name
 
 

@@ -20,9 +20,9 @@ _ERROR_TEXT = r'(?i)^\s*(?:error|\{\s*"error"\s*:)'
 
 
 def calls_of(turns: pl.DataFrame, effects: pl.DataFrame) -> pl.DataFrame:
-    """Return calls in order: session_id, service, position, turn_id, tool, arguments, content, failed, acts.
+    """List calls in order: session_id, service, position, turn_id, tool, arguments, content, failed, acts.
 
-    `acts`: the tool is known to change something; where a service has no such tool, it is not known that it doesn't."""
+    `acts`: the tool is known to write; in a service without such a tool, its effect is unknown."""
     acting = (
         effects.with_columns(
             pl.when((pl.col("effect") == "write").any().over("service")).then(pl.col("effect").is_in(["write", "outside"]))
@@ -37,7 +37,7 @@ def calls_of(turns: pl.DataFrame, effects: pl.DataFrame) -> pl.DataFrame:
 
 
 def values_of(calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the scalars in the calls' arguments: turn_id, path (names joined by `.`, list places left out), value as text."""
+    """List the scalars in the calls' arguments: turn_id, path (names joined by `.`, list indices left out), value as text."""
     rows = [
         (turn_id, path, value)
         for turn_id, arguments in calls.select("turn_id", "arguments").drop_nulls("arguments").iter_rows()
@@ -46,7 +46,7 @@ def values_of(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def names_of_things(values: pl.DataFrame) -> pl.DataFrame:
-    """Return the values that look like the name of one thing (`words.is_identifier`), and are one word."""
+    """Keep the values that look like the name of one entity (`words.is_identifier`)."""
     return values.filter(is_identifier(pl.col("value")) & (pl.col("value").str.len_chars() <= 64))
 
 
@@ -70,11 +70,10 @@ _SHORTEST = 2
 
 
 def fill_slots(requests: pl.DataFrame, members: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame:
-    """Columns task, slots (JSON object: name -> value, or a list of values where one argument took several).
+    """Fill slots: columns task, slots (JSON object: argument -> value, or list of values), from good sessions if there are any.
 
-    `requests`: session_id, said. `members`: task, family, session_id, good (bool). Good sessions fill the slots; where a
-    task has none, all its sessions do. A value that is the same in every task of a family with several tasks is no
-    slot."""
+    `requests`: session_id, said. `members`: task, family, session_id, good (bool). A value that all tasks of a family share is
+    no slot."""
     best = members.filter(pl.col("good") == pl.col("good").any().over("task"))
     given = (
         calls.filter(~pl.col("failed")).select("session_id", "turn_id", "tool", "acts")

@@ -27,8 +27,7 @@ class Pieces(NamedTuple):
     """Pieces of one service's conversations, by session and in order."""
 
     frame: pl.DataFrame
-    """piece (row number), session_id, place, begins and ends (positions of turns, the end exclusive), tools (list), said
-    (the user's words)."""
+    """piece (row number), session_id, place, begins, ends (positions of turns, end exclusive), tools, said (by the user)."""
     rows: np.ndarray
     """Piece of each counted word."""
     words: np.ndarray
@@ -88,10 +87,9 @@ _ROUNDS = 3
 
 def read_kinds(pieces: Pieces, initial: np.ndarray, called: np.ndarray, n_kinds: int,
                dependent: float = DEPENDENT) -> np.ndarray:
-    """Kind of each piece.
+    """Find the kind of each piece; ties go to the lower number.
 
-    `initial`: kind that each piece is taken for at first, -1: not known. `called`: pieces x kinds, whether a tool that stands
-    for the kind is called in it. Deterministic; ties go to the kind of the lower number."""
+    `initial`: first kind of each piece, -1 if unknown. `called`: pieces x kinds, whether a tool of the kind is called in it."""
     kinds = initial
     for _ in range(_ROUNDS):
         own = kinds[pieces.rows]
@@ -144,9 +142,7 @@ _SMALL = 0.004
 
 
 def group_sessions(pieces: Pieces, unsure_share: float) -> np.ndarray:
-    """Group of each piece's session, numbered from 0; -1: the session was not looked at, or lies between groups.
-
-    `left`: share of each group's sessions that are taken to lie between groups."""
+    """Group each piece's session, from 0; -1: not sampled, or among the `unsure_share` of its group that lie between groups."""
     _, owner = np.unique(pieces.frame["session_id"].to_numpy(), return_inverse=True)
     n_sessions = int(owner.max()) + 1
     step = -(-n_sessions // _MOST_SESSIONS)
@@ -157,7 +153,7 @@ def group_sessions(pieces: Pieces, unsure_share: float) -> np.ndarray:
 
 
 def _sure(points: np.ndarray, groups: np.ndarray, unsure_share: float) -> np.ndarray:
-    """Return the group whose centre is nearest, for the points that are much nearer to it than to the next."""
+    """Assign points to the nearest centre; -1 if the next one is about as near."""
     centres = np.stack([points[groups == name].mean(0) for name in range(int(groups.max()) + 1)])
     likeness = points @ (centres / np.maximum(np.linalg.norm(centres, axis=1, keepdims=True), 1e-12)).T
     if likeness.shape[1] < 2:
@@ -188,7 +184,6 @@ def _weighed(pieces: Pieces, owner: np.ndarray, n_sessions: int) -> np.ndarray:
 
 
 def _directions(rows: np.ndarray) -> np.ndarray:
-    """Return the rows in their main directions, of unit length."""
     rank = min(_DIRECTIONS, min(rows.shape))
     chance = np.random.default_rng(0)
     basis = rows @ chance.standard_normal((rows.shape[1], min(rank + 20, rows.shape[1]))).astype(np.float32)

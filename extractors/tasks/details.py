@@ -36,9 +36,9 @@ _MOSTLY = 0.5
 
 def details(members: pl.DataFrame, calls: pl.DataFrame, provenance: Provenance,
             reckoners: frozenset[tuple[str, str]]) -> pl.DataFrame:
-    """Columns task and `DETAILS`, one row a task of `members` (task, family, session_id, goal, good), by task.
+    """Describe each task of `members` (task, family, session_id, goal, good): columns task and `DETAILS`, by task.
 
-    `reckoners`: (service, tool) of tools that only reckon; a sequence is the same with and without them."""
+    `reckoners`: (service, tool) of tools that only compute; sequences leave them out."""
     best = members.filter(pl.col("good") == pl.col("good").any().over("task"))
     rows = members.select("task").unique()
     for part in (
@@ -49,7 +49,6 @@ def details(members: pl.DataFrame, calls: pl.DataFrame, provenance: Provenance,
 
 
 def _call_sequences(members: pl.DataFrame, calls: pl.DataFrame, reckoners: frozenset[tuple[str, str]]) -> pl.DataFrame:
-    """Distinct sequences of calls that did not fail."""
     without = pl.DataFrame(sorted(reckoners), schema={"service": pl.String, "tool": pl.String}, orient="row")
     fine = calls.filter(~pl.col("failed")).join(without, on=["service", "tool"], how="anti").sort("session_id", "position")
     done = fine.group_by("session_id", maintain_order=True).agg("tool")
@@ -113,9 +112,7 @@ _MOST_TOOLS = 20
 
 
 def signatures(groups: pl.DataFrame, calls: pl.DataFrame, effects: pl.DataFrame, provenance: Provenance) -> pl.DataFrame:
-    """Columns group and signature (JSON), by group.
-
-    `groups`: group, session_id; a session may be in several. `effects`: service, tool, effect; a tool it lacks is `unknown`."""
+    """Write signatures (JSON), by group. `groups`: group, session_id; `effects`: service, tool, effect (default `unknown`)."""
     fine = calls.filter(~pl.col("failed")).join(effects.unique(["service", "tool"]), on=["service", "tool"], how="left")
     used = _used(fine.with_columns(pl.col("effect").fill_null("unknown")), provenance).join(groups, on="session_id")
     tools = used.sort("group", "session_id", "position").with_columns(
@@ -134,7 +131,6 @@ def signatures(groups: pl.DataFrame, calls: pl.DataFrame, effects: pl.DataFrame,
 
 
 def _used(calls: pl.DataFrame, provenance: Provenance) -> pl.DataFrame:
-    """session_id, turn_id, tool, position, effect: what acts, and the reads that something came out of."""
     acting = pl.col("effect").is_in(_ACTING)
     taken = provenance.origins.filter(pl.col("from_turn") != "").select("turn_id", "from_turn").unique()
     reported = provenance.facts.join(calls.filter(~acting), on="turn_id", how="semi")["turn_id"]

@@ -87,7 +87,6 @@ def goal_slots(goals: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame, va
 
 
 def _calls(calls: pl.DataFrame, turns: pl.DataFrame, values: pl.DataFrame) -> Mapping[str, list[_Call]]:
-    """Return calls of each session that did not fail, in order."""
     of_turn: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for turn, path, value in values.iter_rows():
         of_turn[turn][path].append(value)
@@ -190,7 +189,6 @@ class CandidateModel:
             self._weights -= _RATE * slope / np.sqrt(squares)
 
     def __call__(self, rows: Sequence[Sequence[str]]) -> np.ndarray:
-        """Probability of each row."""
         at, which = self._flat(rows)
         return _sure(np.bincount(at, self._weights[which], len(rows)))
 
@@ -217,18 +215,18 @@ _LIKELY = 0.5
 
 
 class Request(NamedTuple):
-    """One goal: what was said and what could be looked up for it."""
+    """One goal: what the user wrote for it, and the answers that may hold its values."""
 
     words: str
     """The words that ask."""
     later: str
-    """What the user said later on."""
+    """Later words of the user."""
     answers: tuple[tuple[str, Answer], ...]
     """(tool, answer)."""
 
 
 class _Terms(NamedTuple):
-    """What values of an argument look like, and where they come from."""
+    """Shapes and sources of the values of an argument."""
 
     shapes: frozenset[str]
     sources: frozenset[tuple[str, str]]
@@ -289,7 +287,6 @@ def _terms(taught: Sequence[tuple[Request, frozenset[str], list[str]]]) -> _Term
 
 
 def _choice(taught: Sequence[tuple[_Candidates, list[str]]]) -> CandidateModel | None:
-    """Which candidate is meant, learnt from what calls were given; None where that is too seldom among them."""
     rows: list[list[str]] = []
     right: list[bool] = []
     covered = 0
@@ -311,7 +308,6 @@ def _chosen(sure: dict[str, float], several: bool) -> list[str]:
 
 
 def _candidates(request: Request, phrases: frozenset[str], terms: _Terms) -> _Candidates:
-    """All values that may be meant."""
     true: dict[str, set[str]] = {}
     spelled: dict[str, str] = {}
     for where, text in (("asked", request.words), ("later", request.later)):

@@ -101,7 +101,7 @@ def _course(turns: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame | None:
 
 
 def _naming(calls: pl.DataFrame) -> list[str] | None:
-    """Return the tools that name kinds of request, sorted; None where sessions mostly use several."""
+    """List the tools that name kinds of request; None if sessions mostly use several."""
     if calls.is_empty():
         return None
     used = calls.group_by("session_id").agg(pl.col("tool").unique().alias("tools"))
@@ -111,8 +111,7 @@ def _naming(calls: pl.DataFrame) -> list[str] | None:
 
 
 def _initial_kinds(cut: Pieces, tools: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return what calls tell at first: the kind of each piece between two calls of one tool (-1: none), and who is called
-    where."""
+    """Return the kind of each piece between two calls of one tool (-1: none), and which tools each piece calls."""
     number = {tool: i for i, tool in enumerate(tools)}
     called = np.zeros((cut.frame.height, len(tools)), dtype=bool)
     for piece, names in cut.frame.select("piece", "tools").iter_rows():
@@ -158,9 +157,7 @@ _SCALE = 1000
 
 
 def read_openings(requests: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Columns session_id, service, place, label (what the clause asks for: a tool that writes, `` for none), words.
-
-    `requests` is of `requests.REQUESTS`, `calls` of `arguments.calls_of`. One row a clause, at least one a session."""
+    """Read openings clause by clause: session_id, service, place, label (a tool that writes, or empty), words."""
     labels = _labels(requests, calls)
     silent = requests.filter(~pl.col("worded")).join(labels, on="session_id").select(
         "session_id", "service", pl.lit(0, pl.Int64).alias("place"), "label", pl.col("goal").alias("words"))
@@ -203,10 +200,9 @@ def _clauses(requests: pl.DataFrame) -> pl.DataFrame:
 
 
 def _labels(requests: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """List what each session did: session_id, service, label (tools that wrote with success, joined), n_tools.
+    """List session_id, service, label (tools that wrote, without the routine of the service), n_tools.
 
-    Tools that most acting sessions of a service use are the routine around the request, and left out. Where nothing writes, the
-    label is the tool of the session that fewest sessions use."""
+    In a service without writes the label is the tool of the session that fewest sessions use."""
     acts = calls.filter(pl.col("acts") & ~pl.col("failed"))
     n_using = pl.col("session_id").n_unique().over("service", "tool")
     n_acting = pl.col("session_id").n_unique().over("service")
@@ -233,10 +229,7 @@ _NAMED = pl.Schema({"goal_id": pl.String(), "session_id": pl.String(), "service"
 
 
 def continued(goals: pl.DataFrame, sessions: pl.DataFrame) -> pl.DataFrame:
-    """Columns goal_id, continues (goal_id of the goal before it that it goes on with), by goal_id.
-
-    `goals`: goal_id, session_id, service, kind, slots. `sessions`: session_id, started_at. Goals without a clock continue none.
-    """
+    """List goals that continue an earlier one: goal_id, continues (goal_id), by goal_id; goals without a time continue none."""
     rows = [(*ids, [name for values in slots_of(slots).values() for name in values])
             for *ids, slots in goals.select("goal_id", "session_id", "service", "kind", "slots").iter_rows()]
     named = pl.DataFrame(rows, schema=_NAMED, orient="row").explode("name").filter(is_identifier(pl.col("name")))

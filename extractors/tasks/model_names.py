@@ -103,8 +103,7 @@ def _judged(kind: RequestKind, ask: Ask) -> _Judged:
 
 
 def prompt(kind: RequestKind) -> str:
-    """Return what the model is asked; the asks stand between two marks made from themselves, so that none of them can hold
-    one."""
+    """Write the prompt; the asks stand between two marks made from themselves, so that none can hold one."""
     asks = [json.dumps({"ask": goal.words[:LONGEST_ASK], "slots": _values(kind, goal)}, ensure_ascii=False, sort_keys=True)
             for goal in _shown(kind.goals)]
     mark = hashlib.sha256("\n".join(asks).encode()).hexdigest()[:16]
@@ -122,12 +121,10 @@ def prompt(kind: RequestKind) -> str:
 
 
 def _values(kind: RequestKind, goal: NamedGoal) -> dict[str, str | list[str]]:
-    """Return the goal's slots by what they are called."""
     return {kind.slots[slot]: value for slot, value in goal.slots.items()}
 
 
 def _shown(goals: Iterable[NamedGoal]) -> list[NamedGoal]:
-    """Different asks: the most typical ones, then others as their hashes fall."""
     different = list({goal.words: goal for goal in reversed(list(goals))}.values())[::-1]
     rest = sorted(different[N_SHOWN // 2:], key=lambda goal: hashlib.sha256(goal.words.encode()).hexdigest())
     return [*different[:N_SHOWN // 2], *rest[:N_SHOWN - N_SHOWN // 2]]
@@ -176,15 +173,13 @@ def _own_value(kind: RequestKind, text: str) -> str | None:
 
 
 def _grounded(text: str, vocabulary: Iterable[str]) -> bool:
-    """Are at least half of the longer words known by their beginnings?"""
     stems = {word[:_STEM] for word in vocabulary}
     words = [word for word in _WORD.findall(text.lower()) if len(word) >= _STEM]
     return 2 * sum(word[:_STEM] in stems for word in words) >= len(words) and bool(words)
 
 
 def _filled(kind: RequestKind, sentence: str, goal: NamedGoal) -> str | None:
-    """Return the sentence with the goal's values; None where the goal has less than half of the slots, for its words tell
-    more."""
+    """Fill a sentence with the goal's values; None if the goal has less than half of the slots."""
     values = _values(kind, goal)
     if not values or 2 * len(values) < len(kind.slots):
         return None

@@ -21,13 +21,13 @@ from extractors.tasks.words import masked, split_words
 from warehouse.records import Decision, FamilyName, Sentence, frame
 
 LONGEST_NAME = 60
-"""Signs of a name."""
+"""Characters of a name."""
 _LOOKED_AT = 200
 """Goals of a kind, the most typical first, among whose first sentences its name is looked for."""
 _EVEN, _LENGTH = 6, 0.75
 """What words tell of a kind is divided by their number and the one, to the power of the other: short texts before long ones."""
 _USUAL = 0.1
-"""Share of a kind's goals from which on a word is no one thing's name."""
+"""Share of a kind's goals from which on a word is the name of no single entity."""
 _OFTEN = 3
 """A short beginning of fewer goals than this is no greeting."""
 _WORD = re.compile(r"[^\W_]+")
@@ -62,8 +62,7 @@ class RequestKind(NamedTuple):
     """Short beginnings that say nothing, of the whole service."""
 
     def words_of(self, goal: NamedGoal) -> str | None:
-        """Return a goal's words in one line; None where nobody put it into words, so that its words are the tools that were
-        called."""
+        """Return a goal's words in one line; None if they are but the tools that were called."""
         silent = self.tools and set(self.tools) <= set(goal.words.split(", "))
         return None if silent else cleaned(goal.words, self.openings)
 
@@ -78,9 +77,7 @@ class FamilyNames(NamedTuple):
 
 
 def names_of(goals: pl.DataFrame, tools: pl.DataFrame) -> FamilyNames:
-    """Names and sentences of all families and goals, made from words and names of tools alone.
-
-    `goals`: frame of `Goal`; `tools`: frame of service, tool. Does not depend on the order of rows."""
+    """Name all families and goals by words and tools alone. `goals`: frame of `Goal`; `tools`: service, tool; in any order."""
     taken: dict[str, set[str]] = defaultdict(set)
     named, sentences = {}, []
     for kind in kinds_in(goals, tools):
@@ -138,7 +135,6 @@ def _weights(own: Counter[str], n: int, whole: Counter[str], n_whole: int) -> di
 
 
 def _worth(words: Iterable[str], weights: Mapping[str, float]) -> float:
-    """How typical different words are of a kind."""
     typical = [weights.get(word, 0.0) for word in words]
     worth: float = sum(typical) / (len(typical) + _EVEN) ** _LENGTH
     return round(worth, 9)
@@ -171,7 +167,6 @@ def _name(kind: RequestKind, taken: set[str]) -> str:
 
 
 def _typical(kind: RequestKind, name: str) -> str:
-    """Return the most typical goal's words, with slots named and what is its own alone left out."""
     words = kind.words_of(kind.goals[0])
     if words is None:
         return " ".join([name, *(f"{{{slot}}}" for slot in sorted(kind.slots.values()))])
@@ -235,9 +230,7 @@ def opening_of(words: str) -> str:
 
 
 def cleaned(words: str, openings: frozenset[str] = frozenset()) -> str:
-    """Return the words in one line: without what only greets before them, what is said twice, and the rest of a very long text.
-
-    `openings`: short beginnings that say nothing, as `opening_of` gives them."""
+    """Put words in one line without greetings (`openings`: of the service), repetitions, and the rest of a very long text."""
     pieces = pieces_of(words, openings)
     kept = pieces[0] if pieces else ""
     for piece in pieces[1:]:
@@ -263,7 +256,7 @@ def pieces_of(words: str, openings: frozenset[str] = frozenset()) -> list[str]:
 
 
 def shortened(text: str, most: int) -> str:
-    """At most so many signs, cut after a word."""
+    """Cut a text after a word, to at most so many characters."""
     if len(text) <= most:
         return text
     cut = text[:most - 1]
@@ -299,8 +292,7 @@ def filled(name: str, value: str | Sequence[str] | None) -> str:
 
 
 def general(text: str, usual: Callable[[str], bool]) -> str:
-    """Return the text with `…` for each word that holds a digit, and each capitalised one inside a sentence that is not
-    `usual`: what is left is said of many things alike. Marks in braces stay."""
+    """Replace words with a digit, and capitalised ones inside a sentence that are not `usual`, by `…`; keep marks in braces."""
     def instead(match: re.Match[str]) -> str:
         word = match.group()
         if word.startswith("{"):
@@ -313,9 +305,7 @@ def general(text: str, usual: Callable[[str], bool]) -> str:
 
 
 def called(slots: Sequence[str], label: str) -> dict[str, str]:
-    """Slot -> what it is called in a sentence: the end of its path, as long as no other slot of these ends like it.
-
-    `label`: what names the kind; parts of routes in it that are numbered apart lose their number, where one has the name."""
+    """Name each slot by the end of its path that no other ends with; route parts lose their number where one has the name."""
     ends = Counter(slot.rsplit(".", 1)[-1] for slot in slots)
     parts = Counter(_NUMBERED.findall(label))
     numbered = {f"{name}_1": name for name, n in parts.items() if n == 1 and name not in ends}
@@ -328,14 +318,13 @@ _ROUTE = re.compile(r"([A-Z]+) (/.*)")
 _VARIES = re.compile(r"\{[^{}]*\}")
 _VERBS = {"GET": ("list", "look up"), "HEAD": ("check", "check"), "POST": ("add", "update"), "PUT": ("set", "set"),
           "PATCH": ("change", "change"), "DELETE": ("delete", "delete")}
-"""Method -> what it does to all things of a kind, and to one."""
+"""Method -> what it does to all entities of a kind, and to one."""
 _ENVELOPE = re.compile(r"api|v\d+", re.IGNORECASE)
-"""Parts of a path that name an interface and no thing."""
+"""Parts of a path that name an interface and no entity."""
 
 
 def spoken(tool: str) -> str:
-    """Return a tool's name in words: `findOpenSlot` and `find_open_slot` are `find open slot`, `PATCH /rooms/{rooms_1}/keys` is
-    `rooms: change keys`."""
+    """Put a tool's name in words: `findOpenSlot` is `find open slot`, `PATCH /rooms/{rooms_1}/keys` is `rooms: change keys`."""
     route = _ROUTE.fullmatch(tool)
     if route is None:
         return _VARIES.sub("…", tool) if "/" in tool and " " in tool else _worded(tool) or tool
@@ -350,7 +339,7 @@ def spoken(tool: str) -> str:
 
 
 def asked_by(goal: str) -> str:
-    """Return a goal that nobody put into words, so that it is the requests that were made, in words; any other as it is."""
+    """Put a goal that is a list of requests in words; return any other goal unchanged."""
     routes = goal.split(", ")
     return ", ".join(map(spoken, routes)) if all(map(_ROUTE.fullmatch, routes)) else goal
 

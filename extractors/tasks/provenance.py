@@ -25,9 +25,9 @@ ORIGINS = {"session_id": pl.String(), "turn_id": pl.String(), "tool": pl.String(
            "source": pl.String(), "from_tool": pl.String(), "from_path": pl.String(), "from_turn": pl.String()}
 """source: one of `SOURCES`; from_tool, from_path: the answer read, or what was reckoned with; from_turn: the call."""
 SOURCES = ("said", "read", "constant", "computed", "written", "unknown")
-"""computed: out of numbers that were read, or by a tool that only reckons; written: a text that nobody said."""
+"""computed: out of numbers that were read, or by a tool that only reckons; written: a text of the agent."""
 FACTS = {"session_id": pl.String(), "turn_id": pl.String(), "tool": pl.String(), "path": pl.String(), "value": pl.String()}
-"""turn_id, tool, path: the answer that the agent told the value out of."""
+"""turn_id, tool, path: the answer that held the value that the agent reported."""
 _TASKS = 8
 """Fewer tasks than this make nothing constant."""
 _RECKONED = 3
@@ -74,7 +74,7 @@ def trace(members: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame, value
           reckoners: frozenset[tuple[str, str]] = frozenset(), memoize: Memoize = recompute) -> Provenance:
     """Trace every value of the calls that did not fail. `members`: session_id, task, said, spoken, worded.
 
-    `reckoners`: (service, tool) of tools that only reckon: what is read from them is computed."""
+    `reckoners`: (service, tool) of tools that only compute; what is read from them is computed."""
     given: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for turn, path, value in values.filter(pl.col("value") != "").unique().sort("turn_id", "path", "value").iter_rows():
         given[turn].append((path, value))
@@ -162,8 +162,8 @@ class _TracedSession:
                 self._shown[key][step.tool, path] = step.turn_id
 
     def reported(self) -> Iterator[list[str]]:
-        """turn_id, tool, path and value of answers that the agent's messages hold, and neither the user's words nor the call's
-        arguments do; of an answer that is a text, words with a digit."""
+        """List turn_id, tool, path, value of what the agent reported from answers, not from user or arguments; of texts, words
+        with a digit."""
         messages = [step for step, _ in self._steps if step.role == "assistant"]
         if not messages:
             return

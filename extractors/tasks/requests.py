@@ -31,13 +31,20 @@ _TEXT_FOR_PEOPLE = 3
 """A string in arguments with this many words, mostly letters, is a text that a person wrote."""
 _CHOICE = 3
 """A text of more sessions than this is one of a list to choose from, where the session has a rarer one."""
+_REJECTIONS = {
+    "no_request": "session {} holds no words of a user and no request; nothing was asked that could be a task",
+    "no_answer": "session {} ends with the user's words: no agent answered, no tool was called; "
+    "look for the rest of it in the log"}
 
 
 def find_requests(sessions: pl.DataFrame, turns: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """One row of `REQUESTS` a session that asked for something and was answered, by session_id; decisions for the rest."""
     rows = _all_requests(sessions, turns)
     kept = rows.filter(pl.col("reason").is_null()).select(list(REQUESTS)).sort("session_id")
-    return kept.cast(pl.Schema(REQUESTS)), _rejections(rows.filter(pl.col("reason").is_not_null()))
+    rejected = rows.select("session_id", "reason").drop_nulls("reason").sort("session_id")
+    return kept.cast(pl.Schema(REQUESTS)), frame(Decision, [
+        Decision(stage="tasks", subject=session, kept=False, reason=reason, detail=_REJECTIONS[reason].format(session))
+        for session, reason in rejected.iter_rows()])
 
 
 def stated_requests(sessions: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
@@ -47,7 +54,6 @@ def stated_requests(sessions: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame
 
 
 def _all_requests(sessions: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
-    """Columns of `REQUESTS`, and the reason why a session is no task."""
     per_session = sessions.select("session_id", "service", "source", "identity", "started_at")
     spoken = (
         turns.filter((pl.col("kind") == "message") & (pl.col("role") == "user") & (pl.col("content").str.strip_chars() != ""))
@@ -83,16 +89,6 @@ def _all_requests(sessions: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
         pl.when(pl.col("goal").is_null()).then(pl.lit("no_request")).when(idle).then(pl.lit("no_answer")).alias("reason"))
 
 
-def _rejections(rows: pl.DataFrame) -> pl.DataFrame:
-    details = {
-        "no_request": "session {} holds no words of a user and no request; nothing was asked that could be a task",
-        "no_answer": "session {} ends with the user's words: no agent answered, no tool was called; "
-        "look for the rest of it in the log"}
-    return frame(Decision, [
-        Decision(stage="tasks", subject=session, kept=False, reason=reason, detail=details[reason].format(session))
-        for session, reason in rows.select("session_id", "reason").sort("session_id").iter_rows()])
-
-
 ONE = 1_000_000
 """Likeness 1.0 as a whole number."""
 _FAINT = 0.04
@@ -100,10 +96,9 @@ _FAINT = 0.04
 
 
 def weigh(counts: pl.DataFrame) -> pl.DataFrame:
-    """TF-IDF weights with unit length per document (Salton and Buckley 1988, `ltc`), in thousandths.
+    """Weigh words by TF-IDF with unit length per document (Salton and Buckley 1988, `ltc`), in whole thousandths.
 
-    Takes columns document, word, n; gives document, word, weight (whole numbers). Words of a single document are kept:
-    they make a document less like all the others."""
+    Takes columns document, word, n; gives document, word, weight. Words of a single document count too."""
     n_documents = counts["document"].n_unique()
     n_with_word = pl.len().over("word")
     weighed = counts.with_columns(((1.0 + pl.col("n").log()) * ((n_documents + 1.0) / n_with_word).log()).alias("weight"))
@@ -112,9 +107,9 @@ def weigh(counts: pl.DataFrame) -> pl.DataFrame:
 
 
 def pairs(weights: pl.DataFrame, most: int = 400) -> pl.DataFrame:
-    """Documents that share words: columns a, b (a before b), likeness (whole number, `ONE` = the same).
+    """List documents that share words: columns a, b (a before b), likeness (whole number, `ONE`: the same).
 
-    Words of more than `most` documents are not looked at: they say little and cost the square of their number."""
+    Ignores words of more than `most` documents: they say little and cost the square of their number."""
     shared = weights.filter((pl.len().over("word") > 1) & (pl.len().over("word") <= most))
     joined = shared.join(shared, on="word", suffix="_b").filter(pl.col("document") < pl.col("document_b"))
     return (
@@ -126,9 +121,7 @@ def pairs(weights: pl.DataFrame, most: int = 400) -> pl.DataFrame:
 def group(documents: list[str], alike: pl.DataFrame, least: float, sizes: dict[str, int] | None = None) -> dict[str, str]:
     """Group documents by average linkage until no two groups are `least` alike: document -> its group's first document.
 
-    `alike` has columns a, b, likeness as `pairs` gives; pairs that it does not name are not alike. `sizes` says how
-    many equal documents stand behind each. The number of groups is found, not given. Ties go to the groups that come
-    first."""
+    `alike`: of `pairs`; other pairs are not alike. `sizes`: how many equal documents each stands for. First groups win ties."""
     members = {document: [document] for document in documents}
     weight = {document: (sizes or {}).get(document, 1) for document in documents}
     links: dict[str, dict[str, int]] = defaultdict(dict)
@@ -164,13 +157,11 @@ _SAME_SCRIPT = 0.9
 _SAME_REQUEST = 0.13
 """The same for paraphrased conversations: likeness is low, as all that was said is compared."""
 _NAMES_COUNT = 4
-"""A word that names a thing counts as if said this many times more."""
+"""A word that names an entity counts this many times more."""
 
 
 def same_request(requests: pl.DataFrame) -> pl.DataFrame:
-    """Columns session_id, request: sessions of one service with the same `request` asked for the same thing.
-
-    `requests` is of `requests.REQUESTS`. `request` is the id of the first session, so it does not depend on row order."""
+    """Group sessions of a service that asked for the same: columns session_id, request (id of the first session)."""
     parts = [
         _in_service(part.sort("session_id")) for _, part in requests.sort("service").group_by("service", maintain_order=True)]
     empty = pl.DataFrame(schema={"session_id": pl.String, "request": pl.String})

@@ -28,14 +28,13 @@ from warehouse.records import SPLITS
 SHARES = {"held_out": 0.2, "validation": 0.1}
 """Shares of a service's tasks that these sides aim at; the rest is train."""
 _MANY = 3
-"""A thing that this many users' sessions name is shared, and ties nothing."""
+"""An entity that sessions of this many users name is shared, and ties nothing."""
 _ALL_IN_ONE = 0.75
 """A component with more of the tasks than this leaves nothing to part: the split goes by family instead."""
 _USUAL = 0.5
 """An argument tells the user where at least this share of the sessions give it, and hardly one gives two."""
 _OPERATOR = 10
-"""An identity with more tasks than this, and more than 2 % of its service's, serves others (a clerk, an account of the
-service): it is named in the leakage report and ties nothing."""
+"""An identity with more tasks than this, and 2 % of its service's, is an operator (a clerk): reported, but ties nothing."""
 
 
 class Sides(NamedTuple):
@@ -48,9 +47,7 @@ class Sides(NamedTuple):
 
 
 def choose_sides(members: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame) -> Sides:
-    """Put every task on a side: the same logs give the same sides.
-
-    `members`: task, service, family, session_id, identity, started_at, words (id of the group of near-duplicates)."""
+    """Assign each task of `members` (task, service, family, session_id, identity, started_at, words) to a split."""
     ties = _ties(members, calls, values)
     tying = pl.concat(
         [
@@ -106,8 +103,8 @@ def _ties(members: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame) -> p
 
 
 def _users(members: pl.DataFrame, named: pl.DataFrame) -> pl.DataFrame:
-    """Columns session_id, service, user, shared: the log's identity, and where that is none (or an operator that serves
-    many, which is then shared) the name given for the most one-valued argument."""
+    """List session_id, service, user, shared: the log's identity, else (or if it is an operator, which is shared) the value of
+    the most single-valued argument."""
     n_tasks = pl.col("task").n_unique()
     stated = members.filter(pl.col("identity").is_not_null()).select(
         "session_id", "service", "task", pl.col("identity").alias("user"))
@@ -152,15 +149,13 @@ def _components(names: Iterable[str], ties: Iterable[Iterable[str]]) -> dict[str
 
 
 ALIKE = 0.8
-"""Share of words in common (Jaccard) from which on two requests that name the same things are near-duplicates."""
+"""Share of words in common (Jaccard) from which on two requests that name the same entities are near-duplicates."""
 _BANDS, _ROWS = 10, 4
 _PRIME = (1 << 31) - 1
 
 
 def near_duplicates(requests: pl.DataFrame) -> pl.DataFrame:
-    """Columns session_id, words: equal for sessions of one service whose goals are near-duplicates of each other.
-
-    `requests` has session_id, service, goal. Groups grow by chains; the id is that of the group's first session."""
+    """Group near-duplicate goals of a service, also by chains: columns session_id, words (id of the first session)."""
     worded = requests.select("session_id", "service", split_words(pl.col("goal")).list.unique().list.sort().alias("word"))
     names = worded.explode("word").filter(is_identifier(pl.col("word"))).group_by("session_id").agg(
         pl.col("word").sort().str.join(" ").alias("names"))
@@ -191,7 +186,6 @@ def _pairs(sets: Mapping[str, tuple[str, str, tuple[str, ...]]]) -> Iterator[tup
 
 
 def _signature(words: tuple[str, ...]) -> list[bytes]:
-    """One hash a band."""
     if not words:
         return [b""] * _BANDS
     numbers = np.array([int.from_bytes(hashlib.blake2b(word.encode(), digest_size=4).digest()) % _PRIME for word in words])
@@ -206,9 +200,7 @@ _ENOUGH = 10
 
 
 def split_auroc(tasks: pl.DataFrame) -> float | None:
-    """AUROC of telling held-out from train, each half of the tasks scored by what the other taught; None where one is small.
-
-    `tasks`: task, goal, split. About .5: nothing in the words gives the side away."""
+    """Compute the AUROC of telling held-out from train by words, each half by the other (.5: no leak; None if one is small)."""
     labelled = tasks.filter(pl.col("split").is_in(["train", "held_out"])).sort("task")
     is_held_out = (labelled["split"] == "held_out").to_numpy()
     if min(is_held_out.sum(), (~is_held_out).sum()) < _ENOUGH:
@@ -234,11 +226,10 @@ _AT_ONCE = 200
 
 
 def report(sides: Sides, goals: pl.DataFrame) -> dict[str, dict[str, Any]]:
-    """Per service a JSON object: method, sizes by side, near-duplicates, shared names by kind, and how alike the sides are.
+    """Report per service: method, sizes by split, near-duplicates, shared names by kind, likeness of the splits.
 
-    `goals`: task, goal, words (id of the group of near-duplicates), n_sessions. `leaks` counts the users and things that tie
-    tasks, and the groups of near-duplicates, that stand on several sides all the same; it is 0 where the split goes by
-    components."""
+    `goals`: task, goal, words (id of the group of near-duplicates), n_sessions. `leaks` counts users, entities and groups of
+    near-duplicates that tie tasks of several splits; it is 0 where the split goes by components."""
     tasks = sides.tasks.join(goals, on="task", how="left")
     both = (
         sides.ties.join(tasks.select("task", "split"), on="task").group_by("service", "kind", "value")
@@ -265,11 +256,10 @@ def _of_service(tasks: pl.DataFrame, both: pl.DataFrame) -> dict[str, Any]:
 
 
 def _highest_jaccard(tasks: pl.DataFrame) -> float | None:
-    """Return the highest share of words that a goal in train and one on another side have in common; None where a side is
-    empty.
+    """Find the highest word overlap of a goal in train and one elsewhere; None if a split is empty.
 
-    Two goals that share so much of their words share one of their rarest (prefix filter: Chaudhuri, Ganti, Kaushik, ICDE 2006);
-    so pairs are sought by these alone, of a high share first, and the share of those that are found is counted."""
+    Two goals that share so many words share one of their rarest (prefix filter: Chaudhuri, Ganti, Kaushik, ICDE 2006), so pairs
+    are found by these alone, from high shares down."""
     words = (
         tasks.unique(["split", "goal"], keep="first", maintain_order=True)
         .select("task", "split", split_words(pl.col("goal")).list.unique().alias("word"))
@@ -291,7 +281,6 @@ def _highest_jaccard(tasks: pl.DataFrame) -> float | None:
 
 
 def _highest(others: pl.DataFrame, train: pl.DataFrame, rare: pl.Expr) -> float:
-    """Return the highest share of the pairs that have one of these words in common."""
     pairs = others.filter(rare).join(train.filter(rare), on="word", suffix="_train").select("at", "at_train").unique()
     joined = (
         pairs.join(others.select("at", "word", "n"), on="at")

@@ -18,7 +18,7 @@ import polars as pl
 WORD = r"[\p{L}\p{N}](?:[\p{L}\p{N}_@./:'’#-]*[\p{L}\p{N}])?"
 """A word: letters and digits, with the punctuation that ids, addresses and instants hold inside."""
 IDENTIFIER = r"^[\p{L}\p{N}_@./:#-]*\p{N}[\p{L}\p{N}_@./:#-]*$"
-"""A word with a digit in it; together with `IDENTIFIER_LENGTH` it may name one thing."""
+"""A word with a digit in it; together with `IDENTIFIER_LENGTH` it may name one entity."""
 IDENTIFIER_LENGTH = 5
 """Shorter words with digits are mostly counts, hours and prices."""
 _MEASURE = r"^(?:-?\p{N}+[.,]\p{N}+|\p{N}{4}-\p{N}{2}-\p{N}{2}.*|\p{N}{1,2}[:/.]\p{N}{1,2}.*)$"
@@ -26,7 +26,7 @@ _MEASURE = r"^(?:-?\p{N}+[.,]\p{N}+|\p{N}{4}-\p{N}{2}-\p{N}{2}.*|\p{N}{1,2}[:/.]
 
 
 def is_identifier(word: pl.Expr) -> pl.Expr:
-    """Whether a word looks like the name of one thing: a digit in it, and no shorter than `IDENTIFIER_LENGTH`."""
+    """Whether a word looks like the name of one entity: a digit in it, and no shorter than `IDENTIFIER_LENGTH`."""
     return (word.str.len_chars() >= IDENTIFIER_LENGTH) & word.str.contains(IDENTIFIER) & ~word.str.contains(_MEASURE)
 
 
@@ -40,9 +40,9 @@ def masked(text: pl.Expr) -> pl.Expr:
     return text.str.to_lowercase().str.replace_all(r"[\p{L}\p{N}_@.#-]*\p{N}[\p{L}\p{N}_@.#-]*", "0")
 
 
-def document_words(documents: pl.DataFrame, text: str = "text", document: str = "document") -> pl.DataFrame:
+def document_words(documents: pl.DataFrame, document: str = "document") -> pl.DataFrame:
     """Words and pairs of neighbouring words of each document, counted: columns document, word, n."""
-    listed = documents.select(document, split_words(pl.col(text)).alias("word")).explode("word").drop_nulls("word")
+    listed = documents.select(document, split_words(pl.col("text")).alias("word")).explode("word").drop_nulls("word")
     follows = pl.col(document) == pl.col(document).shift(-1)
     neighbours = listed.with_columns((pl.col("word") + " " + pl.col("word").shift(-1)).alias("word")).filter(
         follows.fill_null(False))
@@ -93,7 +93,6 @@ def mentions(text: str, value: str) -> bool:
 
 
 def _joined(text: str, at: int, edge: str) -> bool:
-    """Whether the character at a place goes on with the word that a value begins or ends with."""
     return 0 <= at < len(text) and text[at].isalnum() and edge.isalnum()
 
 
@@ -107,8 +106,6 @@ _AGAIN = re.compile(r"(.)\1+")
 
 
 class _CharacterKinds(dict[int, str]):
-    """Character -> `A`, `a`, `9` or itself."""
-
     def __missing__(self, code: int) -> str:
         letter = chr(code)
         self[code] = "A" if letter.isupper() else "a" if letter.isalpha() else "9" if letter.isdigit() else letter
@@ -125,7 +122,7 @@ class WordSpan(NamedTuple):
     """As it stands there."""
     shape: str
     features: tuple[str, ...]
-    """Its shape, its number of words, the words beside it, and how many spans of its shape begin before it."""
+    """Its shape, its number of words, the words around it, and how many spans of its shape begin before it."""
 
 
 @lru_cache(maxsize=262144)
@@ -142,7 +139,6 @@ def spans_of(text: str, shapes: frozenset[str]) -> list[WordSpan]:
 
 @lru_cache(maxsize=32768)
 def _spans(text: str, length: int) -> tuple[WordSpan, ...]:
-    """Return the spans of so many words."""
     tokens = _tokens(text)
     words = ["", *(text[start:end].lower() for start, end in tokens), ""]
     shapes = [shape_of(text[start:end]) for start, end in tokens]
