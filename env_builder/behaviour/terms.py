@@ -94,7 +94,6 @@ class Worked:
         self._values: dict[str, list[list[Any]]] = {}
 
     def at(self, position: Position) -> list[list[Scope]]:
-        """Return the scopes of each call's positions."""
         if str(position) not in self._at:
             self._at[str(position)] = [scopes_of(scope, position) for scope in self._scopes]
         return self._at[str(position)]

@@ -32,7 +32,6 @@ class Document(str):
 
     @classmethod
     def of(cls, text: str, value: Any) -> Document:
-        """Return a text whose value is at hand."""
         document = cls(text)
         document._value = value
         return document

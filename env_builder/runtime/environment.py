@@ -16,11 +16,12 @@ from .apps import App, AppState, CompositeApp, Start, load_app
 from .bindings import Binding, binding
 from .canonical import UNWRITABLE, canonical, digest
 from .files import TASKS, rows_of, task_of
-from .grading import RubricGrader
+from .grading import grade, shaped
 from .perturbations import Perturbations
 from .records import Ended, Episode, Grade, Limits, Observation, Result, Task
 from .relabelling import SWITCHES as RELABELLINGS
 from .relabelling import Relabelling
+from .rubrics import ParsedRubric
 from .user import CHARACTERS, ScriptedUser, UserConversation, UserProgress
 
 
@@ -44,7 +45,6 @@ class Memory:
         self._n_calls = 0
 
     def begin(self, start: Any) -> MemoryNode:
-        """Return the node where all episodes with the same start begin."""
         if self._n_calls >= self._most:
             self._starts, self._n_calls = {}, 0
         return self._starts.setdefault(start, MemoryNode())
@@ -135,7 +135,9 @@ class Environment:
         self.apps = tuple(apps)
         self._by_id = {task.task_id: task for task in self.tasks}
         self._app: App = self.apps[0] if len(self.apps) == 1 else CompositeApp(self.apps)
-        self._grader = RubricGrader(rubrics)
+        self._rubrics = rubrics
+        self._parsed: dict[str, ParsedRubric] = {}
+        """By task, parsed once and shared by all forks."""
         self._perturbations = perturbations or Perturbations()
         self._bound: dict[str, Binding] = {}
         self._memory: Memory | None = None
@@ -431,7 +433,8 @@ class Environment:
         task_id, perturbations = self._task.task_id, self._perturbations
         if self._bound or "model" in [row.get("tier") for row in self._journal]:
             return self.grade_journal(task_id, self.journal, perturbations.seed, perturbations.switches, mode, ask)
-        return self._grader.grade(task_id, lambda: self._episode_of(self._state), mode, ask, perturbations.seed)
+        rubric = self._rubric(task_id)
+        return Grade(None) if rubric is None else grade(rubric, self._episode_of(self._state), mode, ask, perturbations.seed)
 
     def grade_journal(
         self, task_id: str, journal: Iterable[dict[str, Any]], seed: int = 0, perturbations: Iterable[str] = (),
@@ -441,16 +444,20 @@ class Environment:
 
         `seed`, `perturbations`: of the rollout, as its runner states them; the journal is not asked.
         """
-        return self._grader.grade(task_id, lambda: self.replay(task_id, journal, seed, perturbations), mode, ask, seed)
+        rubric = self._rubric(task_id)
+        return Grade(None) if rubric is None else grade(
+            rubric, self.replay(task_id, journal, seed, perturbations), mode, ask, seed)
 
     def shaped(
         self, task_id: str, journal: Iterable[dict[str, Any]], seed: int = 0, perturbations: Iterable[str] = (),
         discount: float = 1.0, ask: Callable[[str], str] | None = None,
     ) -> tuple[float, ...] | None:
         """Return the reward of each step of the journal, for training (`grading.shaped`); None if it is unscored."""
-        return self._grader.shaped(
-            task_id, lambda: [twin.episode() for twin in self._replayed(task_id, journal, seed, perturbations)], discount, ask,
-            seed)
+        rubric = self._rubric(task_id)
+        if rubric is None:
+            return None
+        return shaped(rubric, [twin.episode() for twin in self._replayed(task_id, journal, seed, perturbations)], discount, ask,
+                      seed)
 
     def replay(
         self, task_id: str, journal: Iterable[dict[str, Any]], seed: int = 0, perturbations: Iterable[str] = ()
@@ -491,6 +498,12 @@ class Environment:
                 twin.say(content)
             yield twin
 
+    def _rubric(self, task_id: str) -> ParsedRubric | None:
+        """Return the task's rubric; None if it has no verified one here."""
+        if task_id not in self._parsed and task_id in self._rubrics:
+            self._parsed[task_id] = ParsedRubric.read(self._rubrics[task_id])
+        return self._parsed.get(task_id)
+
     def _user_of(self, task: Task) -> ScriptedUser:
         """Return the user of a task, made again where another task of the same id was handed over."""
         cached = self._users.get(task.task_id)
@@ -528,7 +541,6 @@ class Environment:
         self._began = time.monotonic()
 
     def _mark(self) -> None:
-        """Note the state before a step."""
         talk = self._talk
         self._marks.append((self._state.snapshot(), self._node, talk.progress, talk.n_chars))
 

@@ -157,7 +157,6 @@ class McpServer:
                 sink.flush()
 
     def answer(self, line: bytes | None) -> Any:
-        """Return the reply to one line, None if there is none."""
         return self.reply(parse_line(line)) if line is None or line.strip() else None
 
     def reply(self, message: Any) -> Any:

@@ -121,7 +121,6 @@ class Renaming:
         return value
 
     def meant(self, value: Any) -> Any:
-        """Return a JSON value that the agent gives in the environment's own names."""
         return self.shown(value, True)
 
     def _all(self, text: str, back: bool) -> str:

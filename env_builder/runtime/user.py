@@ -446,7 +446,6 @@ class UserConversation:
         """Characters that the agent wrote and was shown."""
 
     def fork(self) -> UserConversation:
-        """Return an independent copy."""
         twin = object.__new__(UserConversation)
         twin._user, twin.progress, twin.n_chars = self._user, self.progress, self.n_chars
         return twin

@@ -238,7 +238,6 @@ class Writing:
         self._order: list[str] = rule["order"]
 
     def named(self, arguments: dict[str, Any]) -> Name | None:
-        """Return the entity that the call names."""
         value = arguments.get(self._argument)
         return (self.kind, str(value)) if isinstance(value, NAMES) else None
 

@@ -186,7 +186,6 @@ class EpisodeView:
 
     @Once
     def squeezed(self) -> str:
-        """Letters and digits of the agent's words."""
         return squeezed(self.words[:LONGEST_TEXT])
 
     @Once
@@ -204,7 +203,6 @@ class EpisodeView:
         return frozenset(names), frozenset(values)
 
     def end(self, loose: IgnoredParts) -> EndState:
-        """Return the end state that was reached."""
         key = loose.key if self._acted else ""
         reached = self._ends.get(key)
         if reached is None:
