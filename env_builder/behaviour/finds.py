@@ -94,14 +94,10 @@ def _row_ways(step: LoggedStep, entity: str, records: ShownRecords) -> set[By]:
 
 
 def _ways(arguments: dict[str, Any], fields: dict[tuple[str, ...], Any]) -> set[By]:
-    names = sorted(arguments)
     options = [
-        [path for path, value in fields.items() if type(value) is type(arguments[name]) and value == arguments[name]]
-        for name in names]
-    ways = product(*options)
-    return {
-        tuple(zip(way, names, strict=True)) for way, _ in zip(ways, range(MAXIMUM_WAYS), strict=False)
-        if len(set(way)) == len(way)}
+        [(path, name) for path, value in fields.items() if type(value) is type(arguments[name]) and value == arguments[name]]
+        for name in sorted(arguments)]
+    return {by for by in islice(product(*options), MAXIMUM_WAYS) if len({path for path, _ in by}) == len(by)}
 
 
 def _hit(step: LoggedStep, entity: str, by: By, records: ShownRecords) -> dict[str, Any] | None:

@@ -113,9 +113,6 @@ _OVER = Result("the episode has ended; reset the environment to begin another", 
 class Environment:
     """One environment with many tasks; an instance plays one episode at a time."""
 
-    _task: Task | None
-    _state: AppState
-    _talk: UserConversation
     _relabelling: Relabelling | None
     _node: MemoryNode | None
     """Where in memory the episode stands; None: it is not remembered."""
@@ -123,7 +120,6 @@ class Environment:
     _marks: list[tuple[Any, MemoryNode | None, UserProgress, int]]
     """How it was before each step of the journal."""
     _ended: Ended | None
-    _began: float
 
     def __init__(
         self, manifest: dict[str, Any], tasks: Iterable[Task], tools: list[dict[str, Any]], apps: Sequence[App],

@@ -1,25 +1,9 @@
-"""What a search finds in a list that is known whole, or that there is nothing: `select`, `unlisted`, `nothing` rules, as data.
+"""What a search finds in a list that is known whole, or that there is nothing: `select` and `nothing` rules.
 
-    select      source      [tool, arguments]: the question whose answer is the whole list
-                ways        [[[operator, path, argument], …], …]: all conditions of one way must hold of an element; the ways
-                            explain all examples alike, and where they select otherwise nothing is said
-                order       null (as listed), "reversed", or [path, descending]
-                limit       null or [argument, "first" or "last"]
-                shows       "list", "one", or [path]: the value there of each element
-                form        of the list (lists.py); null for "one"
-                empty       what is said where nothing is selected; null: not known
-    unlisted    source, path, argument, and a template (texts.py): said where the argument is none of the values at the path of
-                the elements; `is_error`
-    nothing     content, is_error   what the tool says where there is nothing
-                names       the arguments of the questions it was learnt from
-                beyond      arguments with an order (numbers, ISO dates): questions beyond all values at which anything was
-                            found find nothing, where so many questions beyond, no further out than this one, found nothing
-                            that it is no chance (`CHANCE`, as often as questions within the range find nothing)
-                by          sets of arguments that alone decide whether there is anything: where a question with the same
-                            values of one of them found nothing, and none found something, there is nothing
-
-A condition on an argument that is not given, or null, holds. An argument that no condition speaks of makes it silent. A
-`nothing` rule sees what was answered to other questions in the state of the moment; where both kinds were seen, it is silent.
+In: a rule (docs/behaviour.md), arguments, and a list (lists.py) or what other questions to the tool found. Out: the text of
+what is selected, or whether nothing is found. All conditions of one way must hold of an element; a condition on an argument
+that is not given, or null, holds. Where ways select otherwise, or no condition speaks of an argument, there is no answer. A
+`nothing` rule answers only where questions beyond a range, or with the same values, found nothing and none found something.
 """
 
 from __future__ import annotations

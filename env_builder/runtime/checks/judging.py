@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import random
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from typing import Any, NamedTuple
 
 from ..canonical import canonical, digest
@@ -82,10 +83,8 @@ def _scale(choices: list[str], downwards: bool) -> str:
 
 def _name(kind: str, text: str, salt: str) -> str:
     """Return a name that is not in the text."""
-    name, turn = "", 0
-    while not name or name in text:
-        name, turn = f"{kind}-{digest(canonical([kind, salt, turn, digest(text)]))[:20]}", turn + 1
-    return name
+    names = (f"{kind}-{digest(canonical([kind, salt, turn, digest(text)]))[:20]}" for turn in count())
+    return next(name for name in names if name not in text)
 
 
 def record_of(view: EpisodeView) -> str:

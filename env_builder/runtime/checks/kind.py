@@ -140,10 +140,7 @@ class EpisodeView:
             if kind == "call" and isinstance(tool := row.get("tool"), str):
                 calls.append((place, row))
                 if not row.get("is_error") or row.get("tier") == "unknown":
-                    if tool in done:
-                        done[tool].append(place)
-                    else:
-                        done[tool] = [place]
+                    done.setdefault(tool, []).append(place)
             elif kind == "say" and isinstance(text := row.get("content"), str) and text.strip():
                 self.messages.append((place, text))
         self.unknown_writes = [row for row in episode.unknown_writes
