@@ -1,14 +1,8 @@
 """Checks by a language model: `judge`.
 
-In: criteria, and an `ask` that whoever grades passes in; the environment has none, and without one the check is unscored. Each
-of an odd number of votes is a prompt of its own: wording, order of the criteria and the direction of their scales are drawn by
-the seed. What is judged stands behind a fence that it cannot close: every line begins with a bar, and the fence's name is made
-from the text's own digest and is not in it. An answer counts only with the ballot's name, which stands in no journal, so a
-verdict that the journal holds and the model repeats is none. A vote that fails or is malformed is no vote; a side wins with
-more than half of all votes, else the check is unscored, never failed.
-Does not see: whether the model is right. Words may still talk it round: a judge should not be the only gate.
-
-`parameters`, written to a file, load unchanged as the criteria of the verifiers library's RubricJudge.
+In: criteria, and an `ask` that the grader passes in; without one the check is unscored. Out: the decision of more than half of
+all votes, else unscored, never failed; docs/rewards.md describes the prompts, the fence and the ballot. Does not see: whether
+the model is right. Words may still talk it round: a judge should not be the only gate.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Checks by a query over the final world: `sql`.
 
-Sees tables of one episode in SQLite, in memory: `documents` (class, key, value: JSON text or null where removed), what the
-episode changed and, of those that `entities` names, what it left alone; `acts` (tool, arguments), `calls` (place, tool,
-arguments, content, is_error, tier), `words` (place, content, reply). A query only reads: an authorizer allows reading these
-tables and functions that give the same for the same, and nothing else; it stops after `MOST_STEPS` steps of SQLite's machine,
-which counts alike everywhere. Does not see: documents that the episode left alone and `entities` does not name.
+Sees the tables `TABLES` of one episode in SQLite, in memory; of `documents` what the episode changed (null: removed) and what
+`entities` names. A query only reads: an authorizer allows reading these tables and functions that give the same for the same,
+and nothing else; it stops after `MOST_STEPS` steps of SQLite's machine, which counts alike everywhere. Does not see: documents
+that the episode left alone and `entities` does not name.
 """
 
 from __future__ import annotations
