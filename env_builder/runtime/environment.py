@@ -32,11 +32,10 @@ class MemoryNode(dict[tuple[str, str], tuple[Result, Any, "MemoryNode"]]):
 
 
 class Memory:
-    """The calls of all episodes, so that forks of one episode and the rollouts of a group do not compute them again.
+    """The calls of all episodes as a tree, so that forks of one episode and the rollouts of a group do not compute them again.
 
-    An app answers one way from one state, and its state follows from its start and the calls so far. So the calls are kept as
-    a tree: a call that was made from the same node before gives the same answer and leads to the same state (an answer that
-    repeats an argument has its fields in the order of the first caller). Bounded, and dropped whole when it is full.
+    A call that was made from the same node before gives the same answer and leads to the same state (an answer that repeats an
+    argument has its fields in the order of the first caller). Bounded, and dropped whole when it is full.
     """
 
     def __init__(self, most: int) -> None:
@@ -191,12 +190,9 @@ class Environment:
 
         A `Task` instead of an id need not be one of the environment's: a host hands it to an environment in a container.
 
-        `perturbations` switches on, for a task, what tools do in production beside answering, sampled by `seed`: `expiry`,
-        `faults`, `fresh`, `latency`, `pages`, `rebound`, `shuffled`. Without them every seed plays exactly as recorded.
-        `limits`: instead of the task's own.
-        An open episode after an open episode still has what it was taught: of the state that every session begins from, or,
-        where all sessions work on one state, of how it was left (unless `at` goes back in time, or stays while write calls were
-        played that no real tool answered: then only the answers on record count).
+        `perturbations` (`perturbations.SWITCHES`) switches on, for a task, what tools also do in production, sampled by `seed`.
+        Without them every seed plays exactly as recorded. `limits`: instead of the task's own.
+        An open episode after an open episode keeps what it was taught (`App.next_episode`).
         """
         self._perturbations = self._perturbations.switched(seed, () if task_id is None else perturbations)
         if task_id is None:
@@ -217,7 +213,7 @@ class Environment:
                 self._id_forms.append(self._app.id_forms(self.tools))
             self._relabelling = self._perturbations.relabelling(self._id_forms[0])
             for message in opening:
-                message["content"] = self._relabelling.text(message["content"])
+                message["content"] = self._relabelling.renaming.shown(message["content"])
         return Observation(opening, self.tools, self._limits)
 
     def bind(self, tool: str, source: str | Binding) -> None:
@@ -231,25 +227,19 @@ class Environment:
         self._bound, self._node = bound, None
 
     def remember(self, n_calls: int = 1_000_000) -> None:
-        """From now on take calls that were made in the same state before, in any episode or fork, from memory.
-
-        The answers are the same, and faster. `n_calls`: how many are kept, a few KB each; 0: none any more.
-        """
+        """From now on take calls that were made in the same state before, in any episode or fork, from memory: the same
+        answers, faster. `n_calls`: how many are kept, a few KB each; 0: none any more."""
         self._memory = Memory(n_calls) if n_calls else None
         self._node = None
 
     def live(self, ask: Callable[[str], str] | None) -> None:
-        """From now on let a model answer what would be `unknown`: a prompt in, its text out; None: no longer.
-
-        Such answers have the tier `model`; nothing is learnt from them, and the grader replays without a model.
-        """
+        """From now on let a model answer what would be `unknown`: a prompt in, its text out; None: no longer. Such answers have
+        the tier `model`; nothing is learnt from them, and the grader replays without a model."""
         self._ask = ask
 
     def reword(self, ask: Callable[[str], str] | None) -> None:
-        """From now on let a model put the user's words into its own, in every episode; None: the script's words again.
-
-        They count only if they state the same facts, names, yes or no (`user.agrees`); else the script's words are said.
-        """
+        """From now on let a model rephrase the user's words, in every episode; None: the script's words again. Its words count
+        only if they state the same facts, names, yes or no (`user.agrees`)."""
         self._reword = ask
 
     def prompt(self) -> str | None:
@@ -271,7 +261,8 @@ class Environment:
         if result is not None:
             self._talk.n_chars += len(result.content) - len(self._journal[-1]["content"])
             self._journal[-1] = self._journal[-1] | result._asdict()
-            result = result._replace(content=self._relabelling.text(result.content)) if self._relabelling else result
+            result = result._replace(
+                content=self._relabelling.renaming.shown(result.content)) if self._relabelling else result
         return result
 
     def call(self, tool: str, arguments: Any) -> Result:
@@ -314,10 +305,10 @@ class Environment:
             return None
         self._mark()
         if self._relabelling is not None:
-            text = str(self._relabelling.meant(text))
+            text = str(self._relabelling.renaming.meant(text))
         reply = self._talk.reply(text, self._reword)
         self._journal.append({"kind": "say", "content": text, "reply": reply})
-        return self._relabelling.text(reply) if self._relabelling is not None and reply is not None else reply
+        return reply if self._relabelling is None or reply is None else str(self._relabelling.renaming.shown(reply))
 
     def learn(self, tool: str, arguments: dict[str, Any], content: str) -> None:
         """Take in what the real tool answered to the last call of an open episode."""
@@ -388,7 +379,7 @@ class Environment:
 
     def carried(self, steps: Any) -> Any:
         """Return steps that are written in the environment's own names as an agent has to make them in this episode."""
-        return self._relabelling.carried(steps) if self._relabelling else steps
+        return self._relabelling.renaming.shown(steps) if self._relabelling else steps
 
     def difference(self) -> dict[str, Any]:
         """Return what the episode changed (docs/environment.md)."""
@@ -511,7 +502,7 @@ class Environment:
         """Answer an agent that sees other names and orders than the environment's own."""
         self._relabelling = None
         try:
-            meant = relabelling.meant(arguments)
+            meant = relabelling.renaming.meant(arguments)
             return relabelling.shown(tool, meant, self.call(tool, meant))
         finally:
             self._relabelling = relabelling

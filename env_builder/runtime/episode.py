@@ -16,17 +16,7 @@ from .canonical import canonical
 from .clock import after
 from .expressions import DONE, FRESH, LAST, NOW, Scope
 from .numbering import Form, drawn, number_of
-from .programs import (
-    Program,
-    Programs,
-    Ready,
-    answer,
-    completed,
-    open_to_bound,
-    shown_by,
-    unknown,
-    unmoved,
-)
+from .programs import Program, Programs, Ready, answer, completed, open_to_bound, shown_by, unknown, unmoved
 from .records import Result, ToolAnswer
 from .relevance import ids, ids_in, listed_in, may_hold, names, names_in
 from .tables import ROWS, Origin, Table, Wanted, agreed, rows_in
