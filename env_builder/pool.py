@@ -1,4 +1,4 @@
-"""A warm pool: environment processes in containers that were started before anybody asks for them.
+"""A warm pool: environment processes in containers that start before a caller asks for them.
 
 In: an environment whose image is in the engine, how many processes stand ready, how many there may be. Out: processes without
 an episode; `reset` gives the first observation. Every episode has a container of its own, which is removed when its process is

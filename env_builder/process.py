@@ -72,7 +72,7 @@ class FrameDecoder:
 
 
 class SocketTransport:
-    """A connected socket; whoever started the process behind it ends it. `framed`: it is a container's."""
+    """A connected socket; the caller that started the process behind it ends it. `framed`: it is a container's."""
 
     def __init__(self, stream: socket.socket, framed: bool = False) -> None:
         self.socket = stream

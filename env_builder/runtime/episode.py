@@ -143,7 +143,7 @@ class Taught:
             if untouched:
                 self.begun[name] = text
 
-    def begin_anew(self) -> None:
+    def begin_session(self) -> None:
         """Forget what write calls made of entities; what was answered speaks for another session from now on."""
         self.documents = {name: (text, 0) for name, text in self.begun.items()}
         for rows in self.answers.values():
@@ -222,7 +222,7 @@ class EpisodeState:
         twin._taught, twin._taught_is_shared = taught, False
         if from_reset:
             twin._overlay, twin.write_calls, twin._last, twin._naming, twin._now = Overlay(), (), None, NOTHING_NAMED, {}
-            twin._taught.begin_anew()
+            twin._taught.begin_session()
         return twin
 
     def call(self, tool: str, arguments: dict[str, Any], key: str | None = None) -> Result:
@@ -275,7 +275,7 @@ class EpisodeState:
             self._taught.see({self._programs.bare(name): text for name, text in documents}, len(self.write_calls), after == [])
         elif not is_error:
             real_answer = ToolAnswer(content, False, "recorded", documents)
-            self._note_write(program, key, arguments, completed(real_answer, program, key, arguments, self), real=True)
+            self._note_write(program, key, arguments, completed(real_answer, program, arguments, self), real=True)
 
     def take(self, tool: str, arguments: dict[str, Any], content: str, documents: tuple[tuple[Name, str], ...]) -> None:
         """Take on a call that was answered elsewhere, and what it left behind."""
@@ -413,7 +413,7 @@ class EpisodeState:
         return base.matching(wanted) + (taught.matching(wanted) if taught else [])
 
     def _writes_naming(self, words: frozenset[str], since: int = 0) -> list[WriteCall]:
-        """Acts that may name one of the words, in order; all of them where there is none."""
+        """Return the write calls that may name one of the words, in order; all of them where there is none."""
         calls = self.write_calls
         if not words:
             return list(calls[since:])
