@@ -66,7 +66,6 @@ class Channel(asyncio.Protocol):
 
     @property
     def n_waiting(self) -> int:
-        """Return the number of requests without an answer."""
         return len(self._waiting)
 
     async def request(self, method: str, params: dict[str, Any] | None = None, episode: str | None = None) -> dict[str, Any]:
@@ -112,7 +111,6 @@ class Channel(asyncio.Protocol):
             self._stream.write(("\n".join(lines) + "\n").encode())
 
     async def close(self) -> None:
-        """End the process."""
         self._fail(Unavailable("the environment process was closed", self._name))
         if self._watch is not None:
             self._watch.cancel()

@@ -1,4 +1,4 @@
-"""A warm pool: environment processes in containers that were started before anybody asks for them.
+"""A warm pool: environment processes in containers that start before a caller asks for them.
 
 In: an environment whose image is in the engine, how many processes stand ready, how many there may be. Out: processes without
 an episode; `reset` gives the first observation. Every episode has a container of its own, which is removed when its process is
@@ -108,7 +108,6 @@ class Pool:
             return process
 
     def _n_wanted(self) -> int:
-        """Return how many should stand ready now."""
         return max(0, min(self._ready, self._most - len(self._lent) - self._n_ending))
 
     def _refill(self) -> None:
@@ -175,7 +174,6 @@ class _LentTransport:
         self._transport.send(data)
 
     def last_error_line(self) -> str:
-        """Return the last line on stderr."""
         return self._transport.last_error_line() if self._open else ""
 
     def close(self) -> None:

@@ -72,7 +72,7 @@ class FrameDecoder:
 
 
 class SocketTransport:
-    """A connected socket; whoever started the process behind it ends it. `framed`: it is a container's."""
+    """A connected socket; the caller that started the process behind it ends it. `framed`: it is a container's."""
 
     def __init__(self, stream: socket.socket, framed: bool = False) -> None:
         self.socket = stream
@@ -91,12 +91,10 @@ class SocketTransport:
         return cls(stream)
 
     def send(self, data: bytes) -> None:
-        """Write all bytes."""
         self.socket.settimeout(ANSWER_S)
         self.socket.sendall(data)
 
     def receive(self, timeout_s: float) -> bytes:
-        """Return some bytes."""
         self.socket.settimeout(timeout_s)
         try:
             return self.socket.recv(65536)
@@ -104,7 +102,6 @@ class SocketTransport:
             raise TimeoutError(f"no answer within {timeout_s:.0f} s") from error
 
     def decode(self, data: bytes) -> bytes:
-        """Return the bytes without the container's frames."""
         return data if self._frames is None else self._frames.split(data)[0]
 
     def last_error_line(self) -> str:
@@ -112,7 +109,6 @@ class SocketTransport:
         return ""
 
     def close(self) -> None:
-        """Close the socket."""
         self.socket.close()
 
 
@@ -129,7 +125,6 @@ class LocalProcess(SocketTransport):
 
     @property
     def process_id(self) -> int:
-        """Return the process's id."""
         return self._process.pid
 
     def last_error_line(self) -> str:
@@ -216,12 +211,10 @@ class EnvironmentProcess:
         return self
 
     def tools(self) -> list[dict[str, Any]]:
-        """Return the tools' MCP descriptors."""
         tools: list[dict[str, Any]] = self.request("tools/list")["tools"]
         return tools
 
     def call(self, tool: str, arguments: dict[str, Any]) -> CallReply:
-        """Call a tool."""
         return parse_call_result(self.request("tools/call", {"name": tool, "arguments": arguments}))
 
     def prompt(self) -> str | None:
@@ -253,7 +246,6 @@ class EnvironmentProcess:
         return reply
 
     def finish(self) -> str | None:
-        """End the episode."""
         ended: str | None = self.request("traceroom/finish")["ended"]
         return ended
 
@@ -263,7 +255,6 @@ class EnvironmentProcess:
         return rows
 
     def close(self) -> None:
-        """End the process."""
         self.transport.close()
 
     def _replies(self, message: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -126,21 +126,21 @@ class ToolVersion(NamedTuple):
 
 def find_versions(steps: list[LoggedStep], explained: Callable[[list[LoggedStep]], bool] | None = None) -> list[ToolVersion]:
     """Return the versions in order; one where nothing speaks for more. `explained`: does one rule explain these steps?"""
-    timed = sorted((step for step in steps if step.call.called_at), key=_by_time)
+    timed = sorted((step for step in steps if step.call.called_at), key=lambda step: (_when(step), step.call.event_id))
     if len(timed) != len(steps) or len(steps) < 2 * MINIMUM_CALLS:
         return [ToolVersion(None, steps)]
     worked = [step for step in timed if not step.call.failed]
-    starts = [instant(step.call.called_at) or "" for step in _apart(worked)]
+    starts = list(map(_when, _apart(worked)))
     if not starts and explained is not None and not explained(steps):
-        starts = [instant(step.call.called_at) or "" for step in _bend(timed, explained)]
-    begins = [(step, instant(step.call.called_at) or "") for step in steps]
+        starts = list(map(_when, _bend(timed, explained)))
+    begins = [(step, _when(step)) for step in steps]
     return [
         ToolVersion(end, [step for step, at in begins if begin <= at and (end is None or at < end)])
         for begin, end in zip(["", *starts], [*starts, None], strict=True)]
 
 
-def _by_time(step: LoggedStep) -> tuple[str, str]:
-    return instant(step.call.called_at) or "", step.call.event_id
+def _when(step: LoggedStep) -> str:
+    return instant(step.call.called_at) or ""
 
 
 def _apart(worked: list[LoggedStep]) -> list[LoggedStep]:

@@ -118,13 +118,9 @@ class ProgramDraft(_Rule):
 
     def unguarded(self) -> list[dict[str, Any]]:
         """Return the rules as the interpreter takes them, held back by no guard."""
-        return [_open(rule.model_dump(by_alias=True)) for rule in self.rules]
-
-
-def _open(rule: dict[str, Any]) -> dict[str, Any]:
-    if rule["rule"] == "write":
-        return {**rule, "when": None, "also": []}
-    return {**rule, "when": None} if rule["rule"] in ("text", "value") else rule
+        when: dict[str, Any] = {"when": None}
+        open_ = {"write": {**when, "also": []}, "text": when, "value": when, "document": {}}
+        return [rule.model_dump(by_alias=True) | open_[rule.rule] for rule in self.rules]
 
 
 def draft(reply: str) -> ProgramDraft:

@@ -48,7 +48,8 @@ class Sources:
         self.arguments: dict[Question, dict[str, object]] = {}
         contents: dict[Question, dict[str, str]] = defaultdict(dict)
         for step in ordered:
-            if not step.acting and not step.call.failed and not step.after and _long(step.call.content):
+            whole = None if step.acting or step.call.failed or step.after else listing(step.call.content)
+            if whole is not None and len(whole.values) >= MINIMUM_ELEMENTS:
                 question = (step.call.tool, step.call.key)
                 contents[question].setdefault(step.call.session_id, step.call.content)
                 self.arguments[question] = step.call.arguments
@@ -67,13 +68,7 @@ class Sources:
                     lists = {**lists, (step.call.tool, step.call.key): step.call.content}
 
     def moments(self, tool: str) -> list[Moment]:
-        """Return the calls of a tool."""
         return self._moments[tool]
-
-
-def _long(content: str) -> bool:
-    parsed = listing(content)
-    return parsed is not None and len(parsed.values) >= MINIMUM_ELEMENTS
 
 
 def listing(content: str) -> Listing | None:
@@ -204,7 +199,6 @@ class ToolEvidence:
 
     @property
     def effect(self) -> str:
-        """Return the tool's effect."""
         return str(self.documented["effect"])
 
     @property

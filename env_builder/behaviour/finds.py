@@ -60,10 +60,9 @@ def find_rules(steps: list[LoggedStep], records: ShownRecords) -> list[Rule]:
 
 
 def _rule(examples: list[LoggedStep], entity: str, records: ShownRecords) -> Iterator[Rule]:
-    ways = _row_ways if entity.endswith(ROWS) else _record_ways
     common: set[By] | None = None
     for step in examples:
-        here = ways(step, entity, records)
+        here = _ways_of(step, entity, records)
         if here:
             common = here if common is None else common & here
     for by in sorted(common or (), key=lambda by: (sum(len(path) for path, _ in by), by)):
@@ -79,29 +78,18 @@ def _rule(examples: list[LoggedStep], entity: str, records: ShownRecords) -> Ite
                    **template}
 
 
-def _record_ways(step: LoggedStep, entity: str, records: ShownRecords) -> set[By]:
-    """Fields of the record that the answer names, one for each argument, in which the arguments stand."""
-    ways: set[By] = set()
-    for _, document in records.named(entity, step.call.content):
-        ways |= _ways(step.call.arguments, dict(scalars(document)))
-    return ways
-
-
-def _row_ways(step: LoggedStep, entity: str, records: ShownRecords) -> set[By]:
-    """Columns in which the arguments stand together in some row."""
-    rows = records.rows[entity].holding(next(iter(step.call.arguments.values())))
-    return set().union(*(_ways(step.call.arguments, dict(scalars(row))) for row in rows))
+def _ways_of(step: LoggedStep, entity: str, records: ShownRecords) -> set[By]:
+    """Fields, one for each argument, in which the arguments stand: of a record that the answer names, or together in a row."""
+    holders = (records.rows[entity].holding(next(iter(step.call.arguments.values()))) if entity.endswith(ROWS)
+               else [document for _, document in records.named(entity, step.call.content)])
+    return set().union(*(_ways(step.call.arguments, dict(scalars(holder))) for holder in holders))
 
 
 def _ways(arguments: dict[str, Any], fields: dict[tuple[str, ...], Any]) -> set[By]:
-    names = sorted(arguments)
     options = [
-        [path for path, value in fields.items() if type(value) is type(arguments[name]) and value == arguments[name]]
-        for name in names]
-    ways = product(*options)
-    return {
-        tuple(zip(way, names, strict=True)) for way, _ in zip(ways, range(MAXIMUM_WAYS), strict=False)
-        if len(set(way)) == len(way)}
+        [(path, name) for path, value in fields.items() if type(value) is type(arguments[name]) and value == arguments[name]]
+        for name in sorted(arguments)]
+    return {by for by in islice(product(*options), MAXIMUM_WAYS) if len({path for path, _ in by}) == len(by)}
 
 
 def _hit(step: LoggedStep, entity: str, by: By, records: ShownRecords) -> dict[str, Any] | None:

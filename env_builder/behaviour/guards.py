@@ -69,16 +69,11 @@ def _item_fields(given: list[dict[str, Any]], name: str) -> list[list[str]] | No
 
 def _differs(examples: list[WriteExample], failures: list[Failure]) -> Iterator[tuple[str, list[Any]]]:
     """Arguments that failed calls gave as the document had it, and calls that worked never did."""
-    for name, path in sorted({(name, path) for before, given in failures for name, path in _equal(before, given)}, key=str):
+    equal = {(name, path) for before, given in failures for path, leaf in _paths(before, ()) for name, value in given.items()
+             if isinstance(value, str) and value == leaf}
+    for name, path in sorted(equal, key=str):
         if all(differs(example.arguments.get(name), example.before, list(path)) for example in examples):
             yield name, list(path)
-
-
-def _equal(before: dict[str, Any], given: dict[str, Any]) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    for path, leaf in _paths(before, ()):
-        for name, value in given.items():
-            if isinstance(value, str) and value == leaf:
-                yield name, path
 
 
 def _paths(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:

@@ -18,14 +18,13 @@ from env_builder.behaviour.examples import WriteExample
 from env_builder.behaviour.writes import MINIMUM_EXAMPLES, explained
 from env_builder.runtime.programs import ACTING
 from env_builder.runtime.relevance import leaves
-from env_builder.runtime.tables import ROWS
+from env_builder.runtime.tables import ROWS, scalars
 from env_builder.world.documents import Documents, style_of
 from env_builder.world.effects import order_of
 from env_builder.world.replay import LoggedStep
 
 AGAINST = 0.02
 """Share of acts that name a record which was there before, from which the act does not make it."""
-MAXIMUM_DEPTH = 3
 Place = tuple[str, tuple[str, ...]]
 """(class, path in the answer)"""
 
@@ -58,19 +57,12 @@ def make_rule(steps: list[LoggedStep], looks: FirstReads, records: ShownRecords)
 def _named(step: LoggedStep, looks: FirstReads) -> Iterator[tuple[Place, LoggedStep]]:
     """Yield the records that the answer names and nobody gave, with the first read of each."""
     given = {str(leaf) for leaf in leaves(step.call.arguments)}
-    for path, value in _texts(step.call.parsed, ()):
-        for kind in () if value in given else sorted(looks.documents.classes):
-            look = looks.of(step, kind, value)
+    answer = step.call.parsed if isinstance(step.call.parsed, dict) else {}
+    for path, value in scalars(answer, depth=2):
+        for kind in () if isinstance(value, float) or str(value) in given else sorted(looks.documents.classes):
+            look = looks.of(step, kind, str(value))
             if look is not None and look is not step:
                 yield (kind, path), look
-
-
-def _texts(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    if isinstance(value, dict) and len(path) < MAXIMUM_DEPTH:
-        for name, item in value.items():
-            yield from _texts(item, (*path, name))
-    elif isinstance(value, str) or type(value) is int:
-        yield path, str(value)
 
 
 def _rule(place: Place, made: list[tuple[LoggedStep, LoggedStep]], records: ShownRecords, documents: Documents) -> Rule | None:

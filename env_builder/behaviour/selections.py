@@ -21,7 +21,7 @@ from env_builder.runtime.answers import parse
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.lists import STYLES, Listing
 from env_builder.runtime.programs import ACTING
-from env_builder.runtime.selections import OPERATORS, at, holds, selected
+from env_builder.runtime.selections import OPERATORS, at, selected
 from env_builder.runtime.tables import scalars
 from env_builder.runtime.texts import NUMBERS, filled_one_way
 from env_builder.runtime.world import SURE
@@ -173,9 +173,9 @@ def _conditions(name: str, examples: list[SelectionExample]) -> Iterator[tuple[s
             for example in examples if example.arguments.get(name) is not None]
     shown = [value for _, values in mine for value in values]
     paths = sorted(_paths(shown), key=lambda path: (len(path), path))
-    for operator in OPERATORS:
+    for operator, holds in OPERATORS.items():
         for path in ([[]] if operator == "anywhere" else paths):
-            if all(holds(operator, at(value, path), given) for given, values in mine for value in values):
+            if all(holds(at(value, path), given) for given, values in mine for value in values):
                 yield operator, path, name
 
 

@@ -94,7 +94,6 @@ class Worked:
         self._values: dict[str, list[list[Any]]] = {}
 
     def at(self, position: Position) -> list[list[Scope]]:
-        """Return the scopes of each call's positions."""
         if str(position) not in self._at:
             self._at[str(position)] = [scopes_of(scope, position) for scope in self._scopes]
         return self._at[str(position)]
@@ -147,10 +146,10 @@ def expressions(
     yield from (["length", e] for e, value in all_features if isinstance(value, list) and e[0] in ("argument", "before"))
     yield from numbers
     if position is not None:
-        yield from _in_rows(scope, position[0], classes, rows)
+        yield from _in_rows(scope, position[0], rows)
 
 
-def _in_rows(scope: Scope, names: list[str], classes: tuple[str, ...], rows: Mapping[str, Table]) -> Iterator[Expression]:
+def _in_rows(scope: Scope, names: list[str], rows: Mapping[str, Table]) -> Iterator[Expression]:
     """Yield what stands in rows that the values of this position name; a step may be named by an argument."""
     given: dict[tuple[str, ...], str] = {}
     for name in names:

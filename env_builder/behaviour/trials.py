@@ -110,7 +110,7 @@ def tried(calls: list[TrialCall], program: dict[str, Any], rows: Mapping[str, Ta
 
 
 class Before:
-    """What a session knew just before a call, as rules ask for it (`runtime.refusals.State`)."""
+    """What a session knew just before a call, as rules ask for it; `runtime.refusals.State` describes the methods."""
 
     def __init__(self, one: TrialCall, rows: Mapping[str, Table]) -> None:
         self._texts = one.texts
@@ -118,11 +118,9 @@ class Before:
         self._rows = rows
 
     def document(self, name: Name) -> str | None:
-        """JSON text of a record."""
         return self._texts.get(name)
 
     def look(self, entity_class: str, key: str) -> Any:
-        """Return the record, or the row, as JSON value."""
         if entity_class.endswith(ROWS):
             wanted: Wanted = [((column,), value) for column, value in parsed(key).items()]
             return agreed(self._rows[entity_class].matching(wanted)) if entity_class in self._rows else None

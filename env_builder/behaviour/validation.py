@@ -64,7 +64,6 @@ def rules(steps: Mapping[str, list[LoggedStep]], declared: pl.DataFrame) -> dict
 
 
 def _schema(declared: Any) -> Schema:
-    """Return what of a JSON schema is looked at."""
     fields = declared.get("properties") if isinstance(declared, dict) else None
     fields = {name: field for name, field in fields.items() if isinstance(field, dict)} if isinstance(fields, dict) else {}
     required = declared.get("required") if isinstance(declared, dict) else None

@@ -25,14 +25,13 @@ def parse(content: str) -> Any:
 
 
 class Document(str):
-    """The text of a document of the world, which is read once: whoever asks again gets the same value."""
+    """The text of a document of the world, which is parsed once: every caller gets the same value."""
 
     __slots__ = ("_value",)
     _value: Any
 
     @classmethod
     def of(cls, text: str, value: Any) -> Document:
-        """Return a text whose value is at hand."""
         document = cls(text)
         document._value = value
         return document
@@ -43,7 +42,7 @@ class Document(str):
 
     @property
     def value(self) -> Any:
-        """JSON object or list, or None; nobody may change it."""
+        """Return the JSON object or list, or None; callers must not change it."""
         try:
             return self._value
         except AttributeError:
@@ -52,7 +51,7 @@ class Document(str):
 
 
 def parsed(text: str) -> Any:
-    """Return the same, kept: whoever asks again gets the same value, which nobody may change."""
+    """Parse the text, or return the cached value: every caller gets the same one, so none may change it."""
     return text.value if type(text) is Document else _parsed(text)
 
 

@@ -16,11 +16,12 @@ from .apps import App, AppState, CompositeApp, Start, load_app
 from .bindings import Binding, binding
 from .canonical import UNWRITABLE, canonical, digest
 from .files import TASKS, rows_of, task_of
-from .grading import RubricGrader
+from .grading import grade, shaped
 from .perturbations import Perturbations
 from .records import Ended, Episode, Grade, Limits, Observation, Result, Task
 from .relabelling import SWITCHES as RELABELLINGS
 from .relabelling import Relabelling
+from .rubrics import ParsedRubric
 from .user import CHARACTERS, ScriptedUser, UserConversation, UserProgress
 
 
@@ -31,11 +32,10 @@ class MemoryNode(dict[tuple[str, str], tuple[Result, Any, "MemoryNode"]]):
 
 
 class Memory:
-    """The calls of all episodes, so that forks of one episode and the rollouts of a group do not compute them again.
+    """The calls of all episodes as a tree, so that forks of one episode and the rollouts of a group do not compute them again.
 
-    An app answers one way from one state, and its state follows from its start and the calls so far. So the calls are kept as
-    a tree: a call that was made from the same node before gives the same answer and leads to the same state (an answer that
-    repeats an argument has its fields in the order of the first caller). Bounded, and dropped whole when it is full.
+    A call that was made from the same node before gives the same answer and leads to the same state (an answer that repeats an
+    argument has its fields in the order of the first caller). Bounded, and dropped whole when it is full.
     """
 
     def __init__(self, most: int) -> None:
@@ -44,7 +44,6 @@ class Memory:
         self._n_calls = 0
 
     def begin(self, start: Any) -> MemoryNode:
-        """Return the node where all episodes with the same start begin."""
         if self._n_calls >= self._most:
             self._starts, self._n_calls = {}, 0
         return self._starts.setdefault(start, MemoryNode())
@@ -113,9 +112,6 @@ _OVER = Result("the episode has ended; reset the environment to begin another", 
 class Environment:
     """One environment with many tasks; an instance plays one episode at a time."""
 
-    _task: Task | None
-    _state: AppState
-    _talk: UserConversation
     _relabelling: Relabelling | None
     _node: MemoryNode | None
     """Where in memory the episode stands; None: it is not remembered."""
@@ -123,7 +119,6 @@ class Environment:
     _marks: list[tuple[Any, MemoryNode | None, UserProgress, int]]
     """How it was before each step of the journal."""
     _ended: Ended | None
-    _began: float
 
     def __init__(
         self, manifest: dict[str, Any], tasks: Iterable[Task], tools: list[dict[str, Any]], apps: Sequence[App],
@@ -135,7 +130,9 @@ class Environment:
         self.apps = tuple(apps)
         self._by_id = {task.task_id: task for task in self.tasks}
         self._app: App = self.apps[0] if len(self.apps) == 1 else CompositeApp(self.apps)
-        self._grader = RubricGrader(rubrics)
+        self._rubrics = rubrics
+        self._parsed: dict[str, ParsedRubric] = {}
+        """By task, parsed once and shared by all forks."""
         self._perturbations = perturbations or Perturbations()
         self._bound: dict[str, Binding] = {}
         self._memory: Memory | None = None
@@ -193,12 +190,9 @@ class Environment:
 
         A `Task` instead of an id need not be one of the environment's: a host hands it to an environment in a container.
 
-        `perturbations` switches on, for a task, what tools do in production beside answering, sampled by `seed`: `expiry`,
-        `faults`, `fresh`, `latency`, `pages`, `rebound`, `shuffled`. Without them every seed plays exactly as recorded.
-        `limits`: instead of the task's own.
-        An open episode after an open episode still has what it was taught: of the state that every session begins from, or,
-        where all sessions work on one state, of how it was left (unless `at` goes back in time, or stays while write calls were
-        played that no real tool answered: then only the answers on record count).
+        `perturbations` (`perturbations.SWITCHES`) switches on, for a task, what tools also do in production, sampled by `seed`.
+        Without them every seed plays exactly as recorded. `limits`: instead of the task's own.
+        An open episode after an open episode keeps what it was taught (`App.next_episode`).
         """
         self._perturbations = self._perturbations.switched(seed, () if task_id is None else perturbations)
         if task_id is None:
@@ -219,7 +213,7 @@ class Environment:
                 self._id_forms.append(self._app.id_forms(self.tools))
             self._relabelling = self._perturbations.relabelling(self._id_forms[0])
             for message in opening:
-                message["content"] = self._relabelling.text(message["content"])
+                message["content"] = self._relabelling.renaming.shown(message["content"])
         return Observation(opening, self.tools, self._limits)
 
     def bind(self, tool: str, source: str | Binding) -> None:
@@ -233,25 +227,19 @@ class Environment:
         self._bound, self._node = bound, None
 
     def remember(self, n_calls: int = 1_000_000) -> None:
-        """From now on take calls that were made in the same state before, in any episode or fork, from memory.
-
-        The answers are the same, and faster. `n_calls`: how many are kept, a few KB each; 0: none any more.
-        """
+        """From now on take calls that were made in the same state before, in any episode or fork, from memory: the same
+        answers, faster. `n_calls`: how many are kept, a few KB each; 0: none any more."""
         self._memory = Memory(n_calls) if n_calls else None
         self._node = None
 
     def live(self, ask: Callable[[str], str] | None) -> None:
-        """From now on let a model answer what would be `unknown`: a prompt in, its text out; None: no longer.
-
-        Such answers have the tier `model`; nothing is learnt from them, and the grader replays without a model.
-        """
+        """From now on let a model answer what would be `unknown`: a prompt in, its text out; None: no longer. Such answers have
+        the tier `model`; nothing is learnt from them, and the grader replays without a model."""
         self._ask = ask
 
     def reword(self, ask: Callable[[str], str] | None) -> None:
-        """From now on let a model put the user's words into its own, in every episode; None: the script's words again.
-
-        They count only if they state the same facts, names, yes or no (`user.agrees`); else the script's words are said.
-        """
+        """From now on let a model rephrase the user's words, in every episode; None: the script's words again. Its words count
+        only if they state the same facts, names, yes or no (`user.agrees`)."""
         self._reword = ask
 
     def prompt(self) -> str | None:
@@ -273,7 +261,8 @@ class Environment:
         if result is not None:
             self._talk.n_chars += len(result.content) - len(self._journal[-1]["content"])
             self._journal[-1] = self._journal[-1] | result._asdict()
-            result = result._replace(content=self._relabelling.text(result.content)) if self._relabelling else result
+            result = result._replace(
+                content=self._relabelling.renaming.shown(result.content)) if self._relabelling else result
         return result
 
     def call(self, tool: str, arguments: Any) -> Result:
@@ -316,10 +305,10 @@ class Environment:
             return None
         self._mark()
         if self._relabelling is not None:
-            text = str(self._relabelling.meant(text))
+            text = str(self._relabelling.renaming.meant(text))
         reply = self._talk.reply(text, self._reword)
         self._journal.append({"kind": "say", "content": text, "reply": reply})
-        return self._relabelling.text(reply) if self._relabelling is not None and reply is not None else reply
+        return reply if self._relabelling is None or reply is None else str(self._relabelling.renaming.shown(reply))
 
     def learn(self, tool: str, arguments: dict[str, Any], content: str) -> None:
         """Take in what the real tool answered to the last call of an open episode."""
@@ -390,7 +379,7 @@ class Environment:
 
     def carried(self, steps: Any) -> Any:
         """Return steps that are written in the environment's own names as an agent has to make them in this episode."""
-        return self._relabelling.carried(steps) if self._relabelling else steps
+        return self._relabelling.renaming.shown(steps) if self._relabelling else steps
 
     def difference(self) -> dict[str, Any]:
         """Return what the episode changed (docs/environment.md)."""
@@ -431,7 +420,8 @@ class Environment:
         task_id, perturbations = self._task.task_id, self._perturbations
         if self._bound or "model" in [row.get("tier") for row in self._journal]:
             return self.grade_journal(task_id, self.journal, perturbations.seed, perturbations.switches, mode, ask)
-        return self._grader.grade(task_id, lambda: self._episode_of(self._state), mode, ask, perturbations.seed)
+        rubric = self._rubric(task_id)
+        return Grade(None) if rubric is None else grade(rubric, self._episode_of(self._state), mode, ask, perturbations.seed)
 
     def grade_journal(
         self, task_id: str, journal: Iterable[dict[str, Any]], seed: int = 0, perturbations: Iterable[str] = (),
@@ -441,16 +431,20 @@ class Environment:
 
         `seed`, `perturbations`: of the rollout, as its runner states them; the journal is not asked.
         """
-        return self._grader.grade(task_id, lambda: self.replay(task_id, journal, seed, perturbations), mode, ask, seed)
+        rubric = self._rubric(task_id)
+        return Grade(None) if rubric is None else grade(
+            rubric, self.replay(task_id, journal, seed, perturbations), mode, ask, seed)
 
     def shaped(
         self, task_id: str, journal: Iterable[dict[str, Any]], seed: int = 0, perturbations: Iterable[str] = (),
         discount: float = 1.0, ask: Callable[[str], str] | None = None,
     ) -> tuple[float, ...] | None:
         """Return the reward of each step of the journal, for training (`grading.shaped`); None if it is unscored."""
-        return self._grader.shaped(
-            task_id, lambda: [twin.episode() for twin in self._replayed(task_id, journal, seed, perturbations)], discount, ask,
-            seed)
+        rubric = self._rubric(task_id)
+        if rubric is None:
+            return None
+        return shaped(rubric, [twin.episode() for twin in self._replayed(task_id, journal, seed, perturbations)], discount, ask,
+                      seed)
 
     def replay(
         self, task_id: str, journal: Iterable[dict[str, Any]], seed: int = 0, perturbations: Iterable[str] = ()
@@ -491,6 +485,12 @@ class Environment:
                 twin.say(content)
             yield twin
 
+    def _rubric(self, task_id: str) -> ParsedRubric | None:
+        """Return the task's rubric; None if it has no verified one here."""
+        if task_id not in self._parsed and task_id in self._rubrics:
+            self._parsed[task_id] = ParsedRubric.read(self._rubrics[task_id])
+        return self._parsed.get(task_id)
+
     def _user_of(self, task: Task) -> ScriptedUser:
         """Return the user of a task, made again where another task of the same id was handed over."""
         cached = self._users.get(task.task_id)
@@ -502,7 +502,7 @@ class Environment:
         """Answer an agent that sees other names and orders than the environment's own."""
         self._relabelling = None
         try:
-            meant = relabelling.meant(arguments)
+            meant = relabelling.renaming.meant(arguments)
             return relabelling.shown(tool, meant, self.call(tool, meant))
         finally:
             self._relabelling = relabelling
@@ -528,7 +528,6 @@ class Environment:
         self._began = time.monotonic()
 
     def _mark(self) -> None:
-        """Note the state before a step."""
         talk = self._talk
         self._marks.append((self._state.snapshot(), self._node, talk.progress, talk.n_chars))
 

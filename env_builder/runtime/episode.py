@@ -16,17 +16,7 @@ from .canonical import canonical
 from .clock import after
 from .expressions import DONE, FRESH, LAST, NOW, Scope
 from .numbering import Form, drawn, number_of
-from .programs import (
-    Program,
-    Programs,
-    Ready,
-    answer,
-    completed,
-    open_to_bound,
-    shown_by,
-    unknown,
-    unmoved,
-)
+from .programs import Program, Programs, Ready, answer, completed, open_to_bound, shown_by, unknown, unmoved
 from .records import Result, ToolAnswer
 from .relevance import ids, ids_in, listed_in, may_hold, names, names_in
 from .tables import ROWS, Origin, Table, Wanted, agreed, rows_in
@@ -127,7 +117,6 @@ class Taught:
         """Tool -> (arguments, answer) of its calls of this session that worked."""
 
     def copy(self) -> Taught:
-        """Return a copy that is independent from here on."""
         twin = Taught()
         twin.answers = {name: list(rows) for name, rows in self.answers.items()}
         twin.documents, twin.begun = dict(self.documents), dict(self.begun)
@@ -154,7 +143,7 @@ class Taught:
             if untouched:
                 self.begun[name] = text
 
-    def begin_anew(self) -> None:
+    def begin_session(self) -> None:
         """Forget what write calls made of entities; what was answered speaks for another session from now on."""
         self.documents = {name: (text, 0) for name, text in self.begun.items()}
         for rows in self.answers.values():
@@ -177,7 +166,7 @@ SHARED = ("_world", "_programs", "_affixes", "_overlay", "_taught", "_last", "_b
 
 
 class EpisodeState:
-    """The state of one episode."""
+    """The state of one episode; `apps.AppState` and `refusals.State` describe its methods."""
 
     __slots__ = (*SHARED, "_scope", "_taught_is_shared")
 
@@ -204,7 +193,6 @@ class EpisodeState:
         self._naming: Naming = NOTHING_NAMED
 
     def bind(self, bound: dict[str, Binding]) -> None:
-        """Answer these tools by their bindings where no answer is on record."""
         self._bound = bound
         self._programs = Programs(self._programs | {tool: open_to_bound(self._programs[tool]) for tool in bound})
 
@@ -221,11 +209,9 @@ class EpisodeState:
         return twin
 
     def snapshot(self) -> Snapshot:
-        """Return the state as a value that `restore` takes."""
         return self._overlay, self.write_calls, self._naming, self._last, self._n_calls
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Return to an earlier state of this episode."""
         self._overlay, self.write_calls, self._naming, self._last, self._n_calls = snapshot
         self._now = {}
 
@@ -236,11 +222,10 @@ class EpisodeState:
         twin._taught, twin._taught_is_shared = taught, False
         if from_reset:
             twin._overlay, twin.write_calls, twin._last, twin._naming, twin._now = Overlay(), (), None, NOTHING_NAMED, {}
-            twin._taught.begin_anew()
+            twin._taught.begin_session()
         return twin
 
     def call(self, tool: str, arguments: dict[str, Any], key: str | None = None) -> Result:
-        """Answer a call and take on what it changes. `key`: the canonical arguments, where they are at hand."""
         if key is None:
             key = canonical(arguments)
         program = self._programs.get(tool)
@@ -260,7 +245,6 @@ class EpisodeState:
         return tuple.__new__(Result, answered[:3])
 
     def learn(self, tool: str, arguments: dict[str, Any], content: str, passing: bool = False) -> None:
-        """Take in what the real tool answered to a call that was just asked here. `passing`: it failed by itself."""
         self._now = {}
         program = self._programs.get(tool, Ready(UNKNOWN | {"tool": tool})).at(self.view.instant)
         key = canonical(arguments)
@@ -291,7 +275,7 @@ class EpisodeState:
             self._taught.see({self._programs.bare(name): text for name, text in documents}, len(self.write_calls), after == [])
         elif not is_error:
             real_answer = ToolAnswer(content, False, "recorded", documents)
-            self._note_write(program, key, arguments, completed(real_answer, program, key, arguments, self), real=True)
+            self._note_write(program, key, arguments, completed(real_answer, program, arguments, self), real=True)
 
     def take(self, tool: str, arguments: dict[str, Any], content: str, documents: tuple[tuple[Name, str], ...]) -> None:
         """Take on a call that was answered elsewhere, and what it left behind."""
@@ -299,7 +283,6 @@ class EpisodeState:
         self._note_write(self._programs[tool], canonical(arguments), arguments, answered)
 
     def bound(self, tool: str, arguments: dict[str, Any]) -> ToolAnswer | None:
-        """Return what the binding of the tool answers, or None."""
         done = tuple((write.tool, write.key) for write in self.write_calls)
         reply = self._bound[tool](Ask(tool, arguments, self.look, done, self.view.instant)) if tool in self._bound else None
         if reply is None:
@@ -309,11 +292,9 @@ class EpisodeState:
         return ToolAnswer(reply.content, reply.is_error, "bound", reply.documents or shown)
 
     def may_write(self, tool: str) -> bool:
-        """May the tool change the world, as far as anybody knows?"""
         return bool(self._programs.get(tool, UNKNOWN).acting)
 
     def difference(self) -> dict[str, Any]:
-        """Return what the episode changed (docs/environment.md)."""
         documents = {}
         for name, (text, _) in self.changed().items():
             if text != self._at_first(name):
@@ -324,7 +305,6 @@ class EpisodeState:
                 **self._programs.volatile_of(documents)}
 
     def read(self, name: Name) -> tuple[str | None, str | None]:
-        """Return the JSON text of a document at the start and now, None where it is not known."""
         return self._at_first(self._programs.plain(name)[0] if name[0] in self._affixes else name), self.document(name)
 
     def close(self) -> None:
@@ -335,7 +315,6 @@ class EpisodeState:
         return self._overlay.items()
 
     def document(self, name: Name) -> str | None:
-        """JSON text of an entity as the episode has it now, or None where it is not known."""
         words = None
         if name[0] in self._affixes:
             name, words = self._programs.plain(name)
@@ -407,12 +386,10 @@ class EpisodeState:
         return None if on_record is None else max([on_record, *(number for number in own if number is not None)])
 
     def absent(self, entity_class: str, key: str, since: str) -> bool:
-        """Is it known that there is no such entity? `since`: from when all entities of the class are known."""
         here = self.view.instant is not None and self.view.instant >= since
         return here and self.document((entity_class, key)) is None and not any(key in write.names for write in self.write_calls)
 
     def things(self, entity_class: str, wanted: Wanted, stable: bool) -> list[tuple[str, Any]]:
-        """(key, document) of the entities, or the row, that hold these values. `stable`: such values never change."""
         if entity_class.endswith(ROWS):
             row = agreed(self._rows(entity_class, wanted))
             return [] if row is None else [("", row)]
@@ -436,7 +413,7 @@ class EpisodeState:
         return base.matching(wanted) + (taught.matching(wanted) if taught else [])
 
     def _writes_naming(self, words: frozenset[str], since: int = 0) -> list[WriteCall]:
-        """Acts that may name one of the words, in order; all of them where there is none."""
+        """Return the write calls that may name one of the words, in order; all of them where there is none."""
         calls = self.write_calls
         if not words:
             return list(calls[since:])
@@ -446,11 +423,9 @@ class EpisodeState:
         return [self.write_calls[place] for place in self._naming.of(words) if place >= since]
 
     def taught_answers(self, tool: str) -> list[tuple[dict[str, Any], str]]:
-        """(arguments, answer) of the tool's calls that the real one answered in this session."""
         return self._taught.session_answers.get(tool, [])
 
     def answered(self, tool: str, arguments: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
-        """(arguments, answer) of all known questions to the tool; none if a write call of the episode matters to it."""
         if self.after(tool, arguments) != []:
             return []
         taught = (key for who, key in self._taught.answers if who == tool)
@@ -459,12 +434,10 @@ class EpisodeState:
         return [(parsed(key), row["content"]) for key, row in answers if row is not None]
 
     def shown(self, tool: str, arguments: dict[str, Any]) -> str | None:
-        """Return the known answer to the question now, None if it is not on record or fails."""
         row = self.recorded(tool, canonical(arguments), arguments)
         return None if row is None or row["is_error"] else str(row["content"])
 
     def recorded(self, tool: str, key: str, arguments: dict[str, Any]) -> Row | None:
-        """Return the answer on record, after the write calls of this episode that matter to it."""
         if not self.write_calls and self._taught is UNTAUGHT:
             return self._world.answer((tool, key), self.view, [])
         after = self.after(tool, arguments)
@@ -508,7 +481,6 @@ class EpisodeState:
         return None
 
     def examples(self, tool: str, arguments: dict[str, Any]) -> list[tuple[str, str]]:
-        """(canonical arguments, answer) of the nearest calls on record."""
         near = self._world.nearest(tool, canonical(arguments))
         return [(key, self._world.answers[tool, key][0]["content"]) for key in near]
 

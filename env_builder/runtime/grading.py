@@ -8,7 +8,7 @@ that `words.py` finds. The agent's text is searched for facts, never run and nev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -18,35 +18,6 @@ from .rubrics import ParsedRubric
 
 MODES = ("eval", "train")
 """`eval`: in [0, 1]. `train`: in [-1, 1], penalties go below 0."""
-
-
-class RubricGrader:
-    """The rubrics of an environment's tasks, each parsed once, and what episodes are worth by them."""
-
-    def __init__(self, documents: Mapping[str, dict[str, Any]]) -> None:
-        self._documents = documents
-        self._parsed: dict[str, ParsedRubric] = {}
-
-    def rubric(self, task_id: str) -> ParsedRubric | None:
-        """Return the task's rubric; None where it has no verified one here."""
-        if task_id not in self._parsed and task_id in self._documents:
-            self._parsed[task_id] = ParsedRubric.read(self._documents[task_id])
-        return self._parsed.get(task_id)
-
-    def grade(
-        self, task_id: str, episode: Callable[[], Episode], mode: str = "eval", ask: Ask | None = None, seed: int = 0
-    ) -> Grade:
-        """Grade an episode, which is made only where the task has a rubric; else it is unscored."""
-        rubric = self.rubric(task_id)
-        return Grade(None, ()) if rubric is None else grade(rubric, episode(), mode, ask, seed)
-
-    def shaped(
-        self, task_id: str, episodes: Callable[[], Sequence[Episode]], discount: float = 1.0, ask: Ask | None = None,
-        seed: int = 0,
-    ) -> tuple[float, ...] | None:
-        """Reward each step (`shaped` below); None where the task has no rubric, or the episode is unscored."""
-        rubric = self.rubric(task_id)
-        return None if rubric is None else shaped(rubric, episodes(), discount, ask, seed)
 
 
 def grade(

@@ -4,14 +4,8 @@ A form, as data: `notation` is `json` (with the `style` of json.dumps), `python`
 an object: its name and the names of the fields that count its elements, in order ([[name, "list" or "count"], …]).
 Only what comes out again as it was, to the byte, is read. Of YAML that is block lists, whose elements are kept as their text.
 
-A `parts` rule makes an answer of one part for each name that was asked for:
-
-    argument    the list of names
-    notation    how the object is written: `json` with its `style` of json.dumps, or `python`
-    order       `given`: parts stand in the order of the names; `fixed`: always in one order, told by the answers that are known
-
-A name that an answer leaves out has no part. Sees the answers to other questions, in the state of the moment; a name with two
-different parts is not known.
+A `parts` rule (docs/behaviour.md) makes an answer of one part for each name that was asked for. A name that an answer leaves
+out has no part. Sees the answers to other questions, in the state of the moment; a name with two different parts is not known.
 """
 
 from __future__ import annotations

@@ -6,12 +6,8 @@ Both eras of the protocol are supported, as the client's first request decides: 
 `initialize` itself, with `handshake`, and forwards the rest. Specification: https://modelcontextprotocol.io/specification.
 
 The agent's side is `tools/list` and `tools/call`. With `control=True` there is a second side for the host that runs the
-episodes, under the prefix `traceroom/`: reset, say, learn, prompt, supply, finish, state, journal, close, tasks
-(docs/containers.md). Who can call these can end or read any episode: a host between an agent and the environment forwards
-`tools/*` alone, and keeps journal and user to itself.
-
-A server holds one episode without a name, and any number of named episodes over the same world: a request whose `_meta` has
-`traceroom/episode` is about the episode of that name, which `traceroom/reset` begins and `traceroom/close` ends.
+episodes, under the prefix `traceroom/` (docs/containers.md). A client that can call these can end or read any episode: a host
+between an agent and the environment forwards `tools/*` alone, and keeps journal and user to itself.
 
 Sees: one line at a time, up to `MAX_LINE` bytes. Does not see: who sends it; any client of the stream controls its episodes.
 """
@@ -157,7 +153,6 @@ class McpServer:
                 sink.flush()
 
     def answer(self, line: bytes | None) -> Any:
-        """Return the reply to one line, None if there is none."""
         return self.reply(parse_line(line)) if line is None or line.strip() else None
 
     def reply(self, message: Any) -> Any:

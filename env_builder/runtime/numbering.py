@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import random
 import re
-from bisect import bisect_right
-from collections.abc import Iterable
-from itertools import accumulate
 from typing import Any
 
 from .canonical import canonical
@@ -29,21 +26,6 @@ def number_of(name: str, form: Form | None) -> int | None:
 def named(number: int, form: Form | None) -> str | int:
     """Return the name with this number."""
     return number if form is None else f"{form[0]}{number:0{form[1]}}{form[2]}"
-
-
-class Highest:
-    """The highest number as of any instant."""
-
-    def __init__(self, since: Iterable[tuple[str, int]]) -> None:
-        """`since`: (ISO instant from which there is a name, its number)."""
-        ordered = sorted(since)
-        self._instants = [instant for instant, _ in ordered]
-        self._highest = list(accumulate((number for _, number in ordered), max))
-
-    def at(self, instant: str) -> int | None:
-        """None where there is none yet."""
-        place = bisect_right(self._instants, instant)
-        return self._highest[place - 1] if place else None
 
 
 SIGNS = {

@@ -103,7 +103,7 @@ class Perturbations:
     def relabelling(self, ids: frozenset[str]) -> Relabelling:
         """Return what relabels the agent's view; `ids`: forms of the environment's ids."""
         places = {tool: row["shuffled"] for tool, row in self._rows.items() if "shuffled" in row}
-        renaming = Renaming(ids, self.seed) if "rebound" in self.switches else None
+        renaming = Renaming(ids if "rebound" in self.switches else frozenset(), self.seed)
         return Relabelling(self.seed, renaming, places if "shuffled" in self.switches else {})
 
     def _latency_ms(self, step: int, tool: str, arguments: dict[str, Any]) -> float | None:

@@ -201,11 +201,11 @@ def answer(program: Program, key: str, arguments: dict[str, Any], state: State) 
             return None
         if reply is not None:
             whole = is_whole or reply.is_error or not ready.completing
-            return reply if whole else completed(reply, ready, key, arguments, state)
+            return reply if whole else completed(reply, ready, arguments, state)
     return None
 
 
-def completed(reply: ToolAnswer, program: Program, key: str, arguments: dict[str, Any], state: State) -> ToolAnswer:
+def completed(reply: ToolAnswer, program: Program, arguments: dict[str, Any], state: State) -> ToolAnswer:
     """Return a real answer with all the documents that the tool's own program knows it to leave behind."""
     rules = () if reply.is_error else ready(program).completing
     if not rules:

@@ -112,7 +112,6 @@ class Grade(NamedTuple):
 
     @property
     def checks(self) -> tuple[CheckVerdict, ...]:
-        """What each check says."""
         return tuple(
             CheckVerdict(
                 check.check_id, check.kind, check.role, check.weight, result.passed, check.description, result.evidence

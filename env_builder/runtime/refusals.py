@@ -1,38 +1,9 @@
-"""When a tool refuses, and in which words: `refuse`, `check` and `validate` rules, as data.
+"""When a tool refuses, and in which words: `refuse`, `check` and `validate` rules, as data (docs/behaviour.md).
 
-    refuse      class, argument   the entity that the call names
-                messages          [{content, when, document, over}, …]; a message is given where all its conditions hold, the
-                                  scalar fields of the document have values in `document`, and every other message whose
-                                  conditions hold is in `over`
-    validate    required, types, values   arguments that the declared schema demands; argument -> JSON types that it may have
-                                  (integer is a number too); argument -> the values that it may have
-                messages          [{kind, names, pieces, form, numbers}, …]: the wording; `names`: of which
-                                  arguments that was seen, null: of any. `pieces` as of a `text` rule, over `name`, `value`,
-                                  `expected` and `tool`. A null is not judged: it is often as good as nothing
-
-Conditions of `refuse`, over the arguments and the document before (where the call names one):
-
-    ["unlike", argument, shapes]     no known key looks like the argument's value (`shape`)
-    ["absent", argument, instant]    since this instant all entities of the class are known, and the argument names none
-    ["uneven", argument, argument]   two lists of different length
-    ["outside", argument]            a value of the argument stands nowhere in the document
-    ["is", argument, path]           the argument is the value at a path of the document
-    ["not", field, values]           the field has none of the values with which the call was seen to work
-    ["strange", argument, e, path]   the argument is no key of the object at a path of the document that e names
-
-Conditions of `check`, over whatever expressions reach; each holds, does not hold (also where a path leads nowhere in what is
-known), or cannot be told:
-
-    ["less", e, e2]              the number e is below the number e2
-    ["differ", e, e2]            e and e2 are not the same
-    ["among", [e, …], [[v, …], …]]   the values of e … are one of these
-    ["strange", e, e2]           the object e2 has no field e, or the list e2 no element e
-    ["any", [argument, …], skip, condition]
-                                 at some position of these list arguments (in it each is its element there) the condition holds;
-                                 positions at which the expression `skip` has a value count not; null: all count
-
-Where only some of a message's conditions hold, where nothing says which of two comes first, or where arguments break the schema
-in a way whose wording was never seen, nobody knows: no rule answers.
+In: a rule, then the arguments of a call, the document of the entity that it names, and what expressions reach. Out: the
+message, or None where nothing speaks for a refusal. A condition holds, does not hold (also where a path leads nowhere in what
+is known), or cannot be told. `Untold` (no rule answers) is raised where only some of a message's conditions hold, where the
+rule does not say which of two messages comes first, or where arguments break the schema in a way whose wording was never seen.
 """
 
 from __future__ import annotations

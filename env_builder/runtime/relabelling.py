@@ -37,22 +37,10 @@ ANY = "*"
 class Relabelling:
     """One episode's; forks share it."""
 
-    def __init__(self, seed: int, renaming: Renaming | None, places: Mapping[str, Sequence[Sequence[str]]]) -> None:
+    def __init__(self, seed: int, renaming: Renaming, places: Mapping[str, Sequence[Sequence[str]]]) -> None:
         self._seed = seed
-        self._renaming = renaming
+        self.renaming = renaming
         self._places = places
-
-    def text(self, text: str) -> str:
-        """Return a text as the agent sees it."""
-        return str(self._renaming.shown(text)) if self._renaming else text
-
-    def meant(self, value: Any) -> Any:
-        """Return what the agent says or gives, in the environment's own names."""
-        return self._renaming.meant(value) if self._renaming else value
-
-    def carried(self, value: Any) -> Any:
-        """Return a value in the environment's own names as the agent has to give it."""
-        return self._renaming.shown(value) if self._renaming else value
 
     def shown(self, tool: str, arguments: Any, result: Result) -> Result:
         """Return an answer as the agent sees it; the order of lists depends on the seed and the question alone."""
@@ -66,7 +54,7 @@ class Relabelling:
                 if place in wanted:
                     draw.shuffle(items)
             content = json.dumps(value, **style)
-        return result._replace(content=self.text(content))
+        return result._replace(content=self.renaming.shown(content))
 
 
 def lists_in(value: Any) -> list[tuple[tuple[str, ...], list[Any]]]:
@@ -110,6 +98,8 @@ class Renaming:
 
     def shown(self, value: Any, back: bool = False) -> Any:
         """Return a text or JSON value as the agent sees and gives it; `back`: one of the agent's in the environment's names."""
+        if not self._forms:
+            return value
         if isinstance(value, str):
             return self._all(value, back)
         if isinstance(value, list):
@@ -121,7 +111,6 @@ class Renaming:
         return value
 
     def meant(self, value: Any) -> Any:
-        """Return a JSON value that the agent gives in the environment's own names."""
         return self.shown(value, True)
 
     def _all(self, text: str, back: bool) -> str:

@@ -54,7 +54,6 @@ def names(arguments: dict[str, Any]) -> frozenset[str]:
 
 
 def _name(value: Any, words: set[str]) -> None:
-    """Put what may name something into the set: ids, and whole scalars that are no prose."""
     if isinstance(value, str):
         if len(value) <= NAME_LENGTH or _has_digit(value):
             words.add(value)

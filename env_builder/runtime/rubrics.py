@@ -42,7 +42,6 @@ class ParsedCheck(NamedTuple):
     """As `prepare` of its kind gives them."""
 
     def judge(self, view: EpisodeView) -> CheckResult:
-        """Return what the check finds in an episode."""
         return self.rule.judge(self.parameters, view)
 
 

@@ -16,7 +16,7 @@ from .expressions import DONE, NAMES, NoValue, evaluate
 from .lists import Listing, put_together, read
 from .records import Tier, ToolAnswer
 from .refusals import State, asks_of_document, invalid, refusal, refusing
-from .selections import finds_nothing, is_unlisted, selected
+from .selections import at, finds_nothing, selected
 from .tables import Wanted
 from .texts import admits, calculated, filled
 from .world import Name
@@ -29,7 +29,6 @@ Make = Callable[[Rule, str], Run]
 
 
 def _arithmetic(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:
-    """Calculate what the one argument says."""
     formula = arguments.get(rule["argument"])
     return calculated(formula, rule["styles"]) if isinstance(formula, str) and len(arguments) == 1 else None
 
@@ -41,7 +40,6 @@ def _text(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str
 
 
 def _value(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:
-    """Give the value of an expression over the arguments and the entities that they name."""
     if not admits(rule["when"], arguments):
         return None
     try:
@@ -58,21 +56,19 @@ def _nothing(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> 
 
 
 def _whole(rule: Rule, state: State) -> Listing | None:
-    """Return the list that is known whole."""
     content = state.shown(*rule["source"])
     return None if content is None else read(content)
 
 
 def _select(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:
-    """Show what the arguments select from a list that is known whole."""
     whole = _whole(rule, state)
     return None if whole is None else selected(rule, whole, arguments)
 
 
 def _unlisted(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:
-    """Say that the argument is none of those in a list that is known whole."""
     whole = _whole(rule, state) if rule["argument"] in arguments else None
-    return filled(rule, {}, arguments) if whole is not None and is_unlisted(rule, whole, arguments) else None
+    listed = whole is None or arguments[rule["argument"]] in [at(value, rule["path"]) for value in whole.values]
+    return None if listed else filled(rule, {}, arguments)
 
 
 def _find(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:
@@ -91,7 +87,6 @@ def _named(rule: Rule, arguments: dict[str, Any]) -> Name | None:
 
 
 def _document(rule: Rule, tool: str) -> Run:
-    """Show the entity that an argument names."""
     argument, kind, before, after = rule["argument"], rule["class"], rule["before"], rule["after"]
 
     def run(key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
@@ -103,7 +98,6 @@ def _document(rule: Rule, tool: str) -> Run:
 
 
 def _refuse(rule: Rule, tool: str) -> Run:
-    """Say no in the words in which the tool says it."""
     asks, refuse = asks_of_document(rule), refusing(rule)
 
     def run(key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
@@ -159,7 +153,6 @@ def _create(rule: Rule, tool: str) -> Run:
 
 
 def _recorded(rule: Rule, tool: str) -> Run:
-    """Give the answer on record."""
     def run(key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
         row = state.recorded(tool, key, arguments)
         reply: ToolAnswer | None = None if row is None else row["answer"]

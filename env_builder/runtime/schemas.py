@@ -1,7 +1,7 @@
 """A small part of JSON Schema, enough to describe rubrics: one sentence says what is wrong.
 
 Words: `type`, `enum`, `const`, `required`, `properties`, `additionalProperties`, `items`, `minItems`, `maxItems`, `minLength`,
-`minimum`, `maximum`. `$ref` is taken as given: what it stands for is read by whoever meets it. Whatever a full validator takes
+`minimum`, `maximum`. `$ref` is taken as given: its reader resolves it. Whatever a full validator takes
 of such schemas, this one takes too, but for numbers that are not finite.
 """
 

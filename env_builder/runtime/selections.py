@@ -1,25 +1,9 @@
-"""What a search finds in a list that is known whole, or that there is nothing: `select`, `unlisted`, `nothing` rules, as data.
+"""What a search finds in a list that is known whole, or that there is nothing: `select` and `nothing` rules.
 
-    select      source      [tool, arguments]: the question whose answer is the whole list
-                ways        [[[operator, path, argument], …], …]: all conditions of one way must hold of an element; the ways
-                            explain all examples alike, and where they select otherwise nothing is said
-                order       null (as listed), "reversed", or [path, descending]
-                limit       null or [argument, "first" or "last"]
-                shows       "list", "one", or [path]: the value there of each element
-                form        of the list (lists.py); null for "one"
-                empty       what is said where nothing is selected; null: not known
-    unlisted    source, path, argument, and a template (texts.py): said where the argument is none of the values at the path of
-                the elements; `is_error`
-    nothing     content, is_error   what the tool says where there is nothing
-                names       the arguments of the questions it was learnt from
-                beyond      arguments with an order (numbers, ISO dates): questions beyond all values at which anything was
-                            found find nothing, where so many questions beyond, no further out than this one, found nothing
-                            that it is no chance (`CHANCE`, as often as questions within the range find nothing)
-                by          sets of arguments that alone decide whether there is anything: where a question with the same
-                            values of one of them found nothing, and none found something, there is nothing
-
-A condition on an argument that is not given, or null, holds. An argument that no condition speaks of makes it silent. A
-`nothing` rule sees what was answered to other questions in the state of the moment; where both kinds were seen, it is silent.
+In: a rule (docs/behaviour.md), arguments, and a list (lists.py) or what other questions to the tool found. Out: the text of
+what is selected, or whether nothing is found. All conditions of one way must hold of an element; a condition on an argument
+that is not given, or null, holds. Where ways select otherwise, or no condition speaks of an argument, there is no answer. A
+`nothing` rule answers only where questions beyond a range, or with the same values, found nothing and none found something.
 """
 
 from __future__ import annotations
@@ -48,7 +32,7 @@ def finds_nothing(rule: dict[str, Any], arguments: dict[str, Any], outcomes: Ite
         return False
     same = [(given, has_content) for given, has_content in outcomes if sorted(given) == rule["names"]]
     return any(is_beyond(arguments, name, same) for name in rule["beyond"]) or any(
-        is_empty(arguments, names, same) for names in rule["by"])
+        _is_empty(arguments, names, same) for names in rule["by"])
 
 
 def is_beyond(arguments: dict[str, Any], name: str, outcomes: list[Outcome]) -> bool:
@@ -69,7 +53,7 @@ def is_beyond(arguments: dict[str, Any], name: str, outcomes: list[Outcome]) -> 
     return max(above, below) >= LEAST and bool(rate ** max(above, below) < CHANCE)
 
 
-def is_empty(arguments: dict[str, Any], names: list[str], outcomes: list[Outcome]) -> bool:
+def _is_empty(arguments: dict[str, Any], names: list[str], outcomes: list[Outcome]) -> bool:
     """Did questions with the same values of these arguments find nothing, and none of them something?"""
     alike = [has_content for given, has_content in outcomes if all(given[name] == arguments[name] for name in names)]
     return bool(alike) and not any(alike)
@@ -97,8 +81,8 @@ def selected(rule: dict[str, Any], listing: Listing, arguments: dict[str, Any]) 
         if not set(given) <= {name for _, _, name in way} | ({limit[0]} if limit else set()):
             return None
         places = [place for place, value in enumerate(listing.values) if all(
-            holds(kind, at(value, path), given[name]) for kind, path, name in way if name in given)]
-        groups.append(limited(limit, arranged(rule["order"], listing.values, places), given))
+            OPERATORS[kind](at(value, path), given[name]) for kind, path, name in way if name in given)]
+        groups.append(_limited(limit, _arranged(rule["order"], listing.values, places), given))
     if any(places != groups[0] for places in groups):
         return None
     places = groups[0]
@@ -117,12 +101,7 @@ def selected(rule: dict[str, Any], listing: Listing, arguments: dict[str, Any]) 
     return written(rule["form"], values, texts)
 
 
-def is_unlisted(rule: dict[str, Any], listing: Listing, arguments: dict[str, Any]) -> bool:
-    """Is the argument none of the values in the list?"""
-    return arguments[rule["argument"]] not in [at(value, rule["path"]) for value in listing.values]
-
-
-def arranged(order: Any, values: list[Any], places: list[int]) -> list[int]:
+def _arranged(order: Any, values: list[Any], places: list[int]) -> list[int]:
     """Return the places in the order of the rule."""
     if order is None:
         return places
@@ -135,7 +114,7 @@ def arranged(order: Any, values: list[Any], places: list[int]) -> list[int]:
         return places
 
 
-def limited(limit: Any, places: list[int], given: dict[str, Any]) -> list[int]:
+def _limited(limit: Any, places: list[int], given: dict[str, Any]) -> list[int]:
     """Return the first or last so many of them."""
     if limit is None or limit[0] not in given:
         return places
@@ -148,11 +127,6 @@ def at(value: Any, path: Path) -> Any:
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value
-
-
-def holds(kind: str, there: Any, given: Any) -> bool:
-    """Return whether the condition holds of the value there."""
-    return OPERATORS[kind](there, given)
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -54,7 +54,6 @@ class _SocketClient:
 
     @property
     def events(self) -> int:
-        """Return the events to wait for."""
         reading = selectors.EVENT_READ if self._readable and len(self._unsent) < UNREAD else 0
         return reading | (selectors.EVENT_WRITE if self._unsent else 0)
 

@@ -50,7 +50,6 @@ class Table:
             self._rows.append(row)
 
     def copy(self) -> Table:
-        """Return a copy that is independent from here on."""
         twin = Table()
         twin._rows, twin._texts = list(self._rows), set(self._texts)
         twin._places = {name: set(places) for name, places in self._places.items()}

@@ -1,21 +1,14 @@
 """The scripted user of a many-turn task: what its session's user said, when it was said there.
 
-In: the task's opening and `user` row (docs/environment.md), and what the agent says. Out: the user's words, or None.
-
-- An agent that says what the recorded one said hears what that one heard, word for word and in order.
-- Any other is answered by what it asks: the turn whose question had these words; one said before again; a yes to what was
-  wanted and a no to what differs; what comes next in order to a question that names nothing. A turn that nobody had to ask for
-  comes once all before it are said. Wrong facts are corrected by words that were said before; where nothing new is said for too
-  long, the user leaves.
-
-Nothing is invented: every answer is a turn of the script, a part of an earlier one, or one of the `STOCK` words, which hold no
-facts; what the user learnt from the agent alone is said only to an agent that says it. Sees: words, facts, shapes; question
-marks and English words of request, confirmation, yes and no. Does not see: other languages' requests without a question mark,
-irony, what a question means beyond its words. Text is only searched, never run and never a pattern.
+In: the task's opening and `user` row, and what the agent says. Out: the user's words, or None, by the rules of
+docs/environment.md. Nothing is invented: every answer is a turn of the script, a part of an earlier one, or one of the `STOCK`
+words, which hold no facts; what the user learnt from the agent alone is said only to an agent that says it. Sees: words,
+facts, shapes; question marks and English words of request, confirmation, yes and no. Does not see: other languages' requests
+without a question mark, irony, what a question means beyond its words. Text is only searched, never run and never a pattern.
 
 A token is taken for a quarter of the characters that the agent wrote (words, names and arguments of calls) and was shown
-(opening, answers, the user's words), each once. Not counted: what the agent thought, the descriptors of the tools, what a model
-reads again at each step. A caller that runs the model reports its own count (`used`).
+(opening, answers, the user's words), each once. Not counted: what the agent thought, the descriptors of the tools, what a
+model reads again at each step. A caller that runs the model reports its own count (`used`).
 """
 
 from __future__ import annotations
@@ -446,7 +439,6 @@ class UserConversation:
         """Characters that the agent wrote and was shown."""
 
     def fork(self) -> UserConversation:
-        """Return an independent copy."""
         twin = object.__new__(UserConversation)
         twin._user, twin.progress, twin.n_chars = self._user, self.progress, self.n_chars
         return twin

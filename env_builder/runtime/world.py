@@ -8,15 +8,16 @@ absent (None), never defaulted.
 from __future__ import annotations
 
 import json
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any, NamedTuple, TypeVar
 
 from .answers import Document, parse, parsed
 from .files import Later
-from .numbering import Form, Highest, number_of
+from .numbering import Form, number_of
 from .records import ToolAnswer
 from .tables import Origin, Table, rows_in
 
@@ -47,7 +48,8 @@ class World:
         self._tables: dict[str, Table] = {}
         self._implied: dict[str, Table] = {}
         self._keys: dict[str, list[Name]] = defaultdict(list)
-        self._highest: dict[tuple[str, str], Highest] = {}
+        self._highest: dict[tuple[str, str], tuple[list[str], list[int]]] = {}
+        """(class, form) -> instants from which there is a name, and the highest number of a name from each on."""
         for name in self.facts:
             self._keys[name[0]].append(name)
         for tool, arguments in sorted(self.answers):
@@ -108,9 +110,11 @@ class World:
         numbered = (entity_class, str(form))
         if numbered not in self._highest:
             numbers = ((name, number_of(name[1], form)) for name in self._keys[entity_class])
-            self._highest[numbered] = Highest(
-                (min(row["from"] or "" for row in self.facts[name]), n) for name, n in numbers if n is not None)
-        return self._highest[numbered].at(instant)
+            since = sorted((min(row["from"] or "" for row in self.facts[name]), n) for name, n in numbers if n is not None)
+            self._highest[numbered] = [begin for begin, _ in since], list(accumulate((n for _, n in since), max))
+        instants, highest = self._highest[numbered]
+        place = bisect_right(instants, instant)
+        return highest[place - 1] if place else None
 
     def nearest(self, tool: str, arguments: str, n: int = 3) -> list[str]:
         """Arguments on record for the tool that share most values with these; of equals those nearest by alphabet."""
@@ -197,7 +201,6 @@ class Overlay:
         return Overlay(self.items() | new)
 
     def items(self) -> dict[Name, Any]:
-        """All that was changed."""
         merged = dict(self._parent.items()) if self._parent else {}
         return merged | self._own
 

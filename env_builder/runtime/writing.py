@@ -1,21 +1,8 @@
-"""How a `write` or a `create` rule makes a document: when it may answer, what it makes, and what else it changes, as data.
+"""How a `write` or a `create` rule makes a document: when it may answer, what it makes, and what else it changes.
 
-Guards (`when`), on the document before and the arguments:
-
-    names       sets of argument names that were seen to work
-    document    field -> values that were seen to work, for fields that take few
-    arguments   argument -> values that were seen to work, for arguments that take few
-    lengths     field -> lengths that were seen to work, for lists of the document that have few
-    within      arguments whose every value stands somewhere in the document
-    alike       pairs of arguments that are lists of one length
-    differs     (argument, path in the document): the value is not the one there
-    items       argument that is an object or a list of them -> [fields that such always had, all fields that they ever had]
-
-A consequence changes values inside another document: `class` and `key` (expression: which entity), `path` (names, positions, or
-expressions that give them), `by` (expression: what is added to the number there) with `digits` (to which the sum is rounded,
-null: not), `more` (expression: what comes to the end of the list there), or `to` (expression: what is put there); `over`
-(expression of a list, null: none): once for each of its elements, in which `before` is the element. Where the path leads
-nowhere nothing changes. `style`: how the document is written as JSON.
+In: a rule with guards (`when`), fields and consequences (`also`), as docs/behaviour.md describes them; the document before and
+the arguments. Out: the new document, and the texts of other documents. A consequence whose path leads nowhere changes nothing;
+of one whose value is not known the document is unknown from then on.
 """
 
 from __future__ import annotations
@@ -238,7 +225,6 @@ class Writing:
         self._order: list[str] = rule["order"]
 
     def named(self, arguments: dict[str, Any]) -> Name | None:
-        """Return the entity that the call names."""
         value = arguments.get(self._argument)
         return (self.kind, str(value)) if isinstance(value, NAMES) else None
 

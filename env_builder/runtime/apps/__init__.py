@@ -151,6 +151,7 @@ class CompositeApp(App):
         """ValueError: two apps have the same name or answer the same tool."""
         self.name = "+".join(app.name for app in apps)
         self._apps = tuple(apps)
+        self._names = [app.name for app in apps]
         self._app_of: dict[str, int] = {}
         for number, app in enumerate(self._apps):
             for tool in app.answers:
@@ -175,10 +176,6 @@ class CompositeApp(App):
         descriptors = list(tools)
         return frozenset().union(*(
             app.id_forms([tool for tool in descriptors if tool["name"] in app.answers]) for app in self._apps))
-
-    @property
-    def _names(self) -> list[str]:
-        return [app.name for app in self._apps]
 
 
 class CompositeState(AppState):

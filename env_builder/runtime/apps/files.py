@@ -84,7 +84,6 @@ class FilesApp(App):
         return FilesState(self, self._trees[start.instant], start.instant, Overlay())
 
     def content(self, entry: FileEntry) -> bytes:
-        """Return the bytes of a file."""
         return (self._blobs / entry.hash).read_bytes() if entry.content is None else entry.content
 
     def _at(self, instant: str | None) -> Iterator[tuple[str, FileEntry]]:
@@ -107,7 +106,6 @@ class FilesState(AppState):
         self._overlay = overlay
 
     def call(self, tool: str, arguments: dict[str, Any], key: str | None = None) -> Result:
-        """Answer a call; arguments that make no sense are refused and change nothing."""
         name = tool.removeprefix(self._app.prefix)
         if tool not in self._app.answers:
             return Result(f"unknown tool {tool!r}; there are: {', '.join(sorted(self._app.answers))}", True, "unknown")
@@ -149,12 +147,10 @@ class FilesState(AppState):
         return tool in self._app.writes
 
     def entry(self, path: str) -> FileEntry | None:
-        """Return the file at a path now, None where there is none."""
         entry: FileEntry | None = self._overlay.get((FILE, path), self._tree.get(path))
         return entry
 
     def paths(self) -> list[str]:
-        """Return the paths of all files now, sorted."""
         changed = {path: entry is not None for (_, path), entry in self._overlay.items().items()}
         return sorted({path for path in {*self._tree, *changed} if changed.get(path, True)})
 
@@ -239,7 +235,6 @@ class FilesState(AppState):
 
     @staticmethod
     def _text(entry: FileEntry | None) -> str | None:
-        """Return the value of the entity, as canonical JSON."""
         return None if entry is None else canonical({"hash": entry.hash, "mode": entry.mode, "size": entry.size})
 
 

@@ -33,8 +33,8 @@ class RecordsApp(App):
         return EpisodeState(self.world, self.programs, View(start.instant, start.session_ids), start.seed)
 
     def next_episode(self, state: AppState, start: Start, from_reset: bool) -> AppState:
-        """Begin an episode without a task: the real answers stay known, unless the clock goes back, or stays while only
-        simulated answers changed the state."""
+        """Begin an episode without a task: real answers stay known, of the state that every session begins from, or of the
+        end of the episode before (unless the clock goes back, or stays while simulated answers changed the state)."""
         assert isinstance(state, EpisodeState)
         before, at = state.view.instant, start.instant
         goes_on = at is not None and before is not None and (

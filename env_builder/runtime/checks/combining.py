@@ -35,13 +35,11 @@ class CombinedChecks(NamedTuple):
     """Weight that has to hold."""
 
     def holds(self, passed: list[bool]) -> bool:
-        """Whether it holds where these do."""
         if self.how == "veto":
             return not any(passed)
         return self.weight(passed) >= self.bound - 1e-9
 
     def weight(self, passed: list[bool]) -> float:
-        """Weight of those that hold."""
         return sum(check.weight for check, holds in zip(self.nested, passed, strict=True) if holds)
 
 

@@ -318,7 +318,6 @@ class OrderedSteps(NamedTuple):
 
 
 def _places(patterns: list[Pattern], view: EpisodeView) -> list[int]:
-    """Where steps of one of the patterns stand, in order."""
     if len(patterns) == 1:
         return places_of(patterns[0], view)
     return sorted({place for pattern in patterns for place in places_of(pattern, view)})

@@ -1,14 +1,8 @@
 """Checks by a language model: `judge`.
 
-In: criteria, and an `ask` that whoever grades passes in; the environment has none, and without one the check is unscored. Each
-of an odd number of votes is a prompt of its own: wording, order of the criteria and the direction of their scales are drawn by
-the seed. What is judged stands behind a fence that it cannot close: every line begins with a bar, and the fence's name is made
-from the text's own digest and is not in it. An answer counts only with the ballot's name, which stands in no journal, so a
-verdict that the journal holds and the model repeats is none. A vote that fails or is malformed is no vote; a side wins with
-more than half of all votes, else the check is unscored, never failed.
-Does not see: whether the model is right. Words may still talk it round: a judge should not be the only gate.
-
-`parameters`, written to a file, load unchanged as the criteria of the verifiers library's RubricJudge.
+In: criteria, and an `ask` that the grader passes in; without one the check is unscored. Out: the decision of more than half of
+all votes, else unscored, never failed; docs/rewards.md describes the prompts, the fence and the ballot. Does not see: whether
+the model is right. Words may still talk it round: a judge should not be the only gate.
 """
 
 from __future__ import annotations
@@ -16,6 +10,7 @@ from __future__ import annotations
 import json
 import random
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from typing import Any, NamedTuple
 
 from ..canonical import canonical, digest
@@ -82,10 +77,8 @@ def _scale(choices: list[str], downwards: bool) -> str:
 
 def _name(kind: str, text: str, salt: str) -> str:
     """Return a name that is not in the text."""
-    name, turn = "", 0
-    while not name or name in text:
-        name, turn = f"{kind}-{digest(canonical([kind, salt, turn, digest(text)]))[:20]}", turn + 1
-    return name
+    names = (f"{kind}-{digest(canonical([kind, salt, turn, digest(text)]))[:20]}" for turn in count())
+    return next(name for name in names if name not in text)
 
 
 def record_of(view: EpisodeView) -> str:

@@ -140,10 +140,7 @@ class EpisodeView:
             if kind == "call" and isinstance(tool := row.get("tool"), str):
                 calls.append((place, row))
                 if not row.get("is_error") or row.get("tier") == "unknown":
-                    if tool in done:
-                        done[tool].append(place)
-                    else:
-                        done[tool] = [place]
+                    done.setdefault(tool, []).append(place)
             elif kind == "say" and isinstance(text := row.get("content"), str) and text.strip():
                 self.messages.append((place, text))
         self.unknown_writes = [row for row in episode.unknown_writes
@@ -186,7 +183,6 @@ class EpisodeView:
 
     @Once
     def squeezed(self) -> str:
-        """Letters and digits of the agent's words."""
         return squeezed(self.words[:LONGEST_TEXT])
 
     @Once
@@ -204,7 +200,6 @@ class EpisodeView:
         return frozenset(names), frozenset(values)
 
     def end(self, loose: IgnoredParts) -> EndState:
-        """Return the end state that was reached."""
         key = loose.key if self._acted else ""
         reached = self._ends.get(key)
         if reached is None:

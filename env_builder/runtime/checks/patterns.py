@@ -1,14 +1,8 @@
 """Patterns of calls: which steps of a journal a check speaks of.
 
-`{"tool": name, names or null (any), "arguments": {name: value}}` matches calls of the tool whose named arguments are equal (1
-is 1.0, true is not 1); others are free. Beside these: `where` {argument: constraint}, `effect` (`read`, `write`) and `outcome`
-(`done` by default, `failed`, `any`). An argument is a name, or a JSON pointer (RFC 6901) where it begins with a slash.
-`{"say": true}` stands for words of the agent, `{"say": [phrases]}` for words that hold one of them.
-
-A constraint holds where all of its words do: `one_of`, `none_of` (values), `at_least`, `at_most`, `above`, `below` (numbers by
-size, texts by alphabet, so that ISO instants go by time), `type` (a JSON type), `contains` (a part of a text, an element of a
-list), `given` (true, false), `same_as` {`tool`, `at`, `arguments`?}: equal to what stands at the pointer `at` in the answer of
-an earlier call that was done (with `each`: in any element of the list there). Values are compared; nothing is ever a pattern.
+In: patterns as docs/rewards.md describes them, and an episode. Out: the places of the steps that match. An argument is a name,
+or a JSON pointer (RFC 6901) if it begins with a slash. Values are compared (1 is 1.0, true is not 1); nothing is ever a
+pattern.
 """
 
 from __future__ import annotations

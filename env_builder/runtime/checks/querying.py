@@ -1,10 +1,9 @@
 """Checks by a query over the final world: `sql`.
 
-Sees tables of one episode in SQLite, in memory: `documents` (class, key, value: JSON text or null where removed), what the
-episode changed and, of those that `entities` names, what it left alone; `acts` (tool, arguments), `calls` (place, tool,
-arguments, content, is_error, tier), `words` (place, content, reply). A query only reads: an authorizer allows reading these
-tables and functions that give the same for the same, and nothing else; it stops after `MOST_STEPS` steps of SQLite's machine,
-which counts alike everywhere. Does not see: documents that the episode left alone and `entities` does not name.
+Sees the tables `TABLES` of one episode in SQLite, in memory; of `documents` what the episode changed (null: removed) and what
+`entities` names. A query only reads: an authorizer allows reading these tables and functions that give the same for the same,
+and nothing else; it stops after `MOST_STEPS` steps of SQLite's machine, which counts alike everywhere. Does not see: documents
+that the episode left alone and `entities` does not name.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..canonical import written
 from ..schemas import fields
@@ -39,14 +38,6 @@ FICKLE = {
 """Functions that may give something else the next time or on another machine, or that are no matter of a query."""
 
 
-class Query(NamedTuple):
-    """A query and the one value it has to give."""
-
-    query: str
-    equals: Any
-    entities: list[str]
-
-
 def _database() -> sqlite3.Connection:
     database = sqlite3.connect(":memory:", isolation_level=None)
     database.executescript(TABLES)
@@ -70,9 +61,9 @@ def _guard(database: sqlite3.Connection) -> None:
     database.set_authorizer(allowed)
 
 
-def _fill(database: sqlite3.Connection, query: Query, view: EpisodeView) -> None:
+def _fill(database: sqlite3.Connection, entities: list[str], view: EpisodeView) -> None:
     changed = dict(view.episode.difference.get("documents", {}))
-    looked = {name: view.document(name)[1] for name in query.entities if name not in changed}
+    looked = {name: view.document(name)[1] for name in entities if name not in changed}
     documents = {**changed, **{name: value for name, value in looked.items() if value is not None}}
     for name, value in sorted(documents.items()):
         kind, _, key = name.partition("/")
@@ -104,29 +95,28 @@ class SqlCheck(CheckKind):
         "query", query={"type": "string", "minLength": 1}, equals={"type": ["number", "string", "boolean", "null"]},
         entities={"type": "array", "items": {"type": "string"}})
 
-    def prepare(self, parameters: Parameters) -> Query:
-        query = Query(parameters["query"], parameters.get("equals", 1), list(parameters.get("entities", ())))
+    def prepare(self, parameters: Parameters) -> Parameters:
         with closing(_database()) as database:
             try:
-                database.execute(query.query)
+                database.execute(parameters["query"])
             except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
                 raise ValueError(f"SQLite refuses the query ({error})") from error
-        return query
+        return parameters
 
-    def judge(self, query: Query, view: EpisodeView) -> CheckResult:
+    def judge(self, parameters: Parameters, view: EpisodeView) -> CheckResult:
         doubtful = view.leans()
         with closing(_database()) as database:
             database.set_authorizer(None)
             database.set_progress_handler(None, 0)
             try:
-                _fill(database, query, view)
+                _fill(database, parameters.get("entities", []), view)
                 _guard(database)
-                rows = database.execute(query.query).fetchmany(2)
+                rows = database.execute(parameters["query"]).fetchmany(2)
             except (sqlite3.Error, ValueError) as error:
                 return CheckResult(False, {"failed": str(error)[:200]}, doubtful)
         value = rows[0][0] if len(rows) == 1 and len(rows[0]) == 1 else None
         shown = value if isinstance(value, int | float | str | None) else "a blob"
-        wanted = query.equals  # SQLite has no boolean: true is 1
+        wanted = parameters.get("equals", 1)  # SQLite has no boolean: true is 1
         equal = type(value) in (int, float) and value == wanted if isinstance(wanted, int | float) else bool(value == wanted)
         passed = len(rows) == 1 and len(rows[0]) == 1 and not isinstance(value, bytes) and equal
         return CheckResult(passed, {"value": shown[:200] if isinstance(shown, str) else shown, "rows": len(rows)}, doubtful)

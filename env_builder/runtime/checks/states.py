@@ -17,7 +17,7 @@ from ..canonical import digest
 from ..ends import EndState, beyond, end_state, same, unreached
 from ..schemas import fields, mapping
 from .kind import CheckKind, CheckResult, EpisodeView, IgnoredParts, Parameters, Row, Schema, clip
-from .patterns import ABSENT, PATTERN, Pattern, found_at, pattern_of, places_of
+from .patterns import ABSENT, PATTERN, found_at, pattern_of, places_of
 
 TEXTS: Schema = {"type": "array", "items": {"type": "string"}}
 LOOSE: dict[str, Schema] = {
@@ -160,27 +160,15 @@ def file_text(text: str | None, at: str) -> str | None:
     return text_at if isinstance(text_at, str) else None
 
 
-class ProcessLimits(NamedTuple):
-    """A command's result, and what may have changed before it."""
-
-    call: Pattern | None
-    result: list[tuple[str, Any]]
-    stale: bool
-    untouched: tuple[str, ...]
-    documents: int | None
-    lines: int | None
-    at: str
-
-
 def _written_after(place: int, view: EpisodeView) -> bool:
     """Did a call that may write come after: then the result speaks of another world."""
     return any(at > place and row["tool"] in view.episode.writes and row["tool"] != view.episode.journal[place]["tool"]
                and not row.get("is_error") for at, row in view.calls)
 
 
-def _came_out(row: Row, result: list[tuple[str, Any]], view: EpisodeView) -> bool:
+def _came_out(row: Row, result: dict[str, Any], view: EpisodeView) -> bool:
     answer = view.answer(row)
-    named = all((value_at := found_at(answer, at)) is not ABSENT and same(value_at, value) for at, value in result)
+    named = all((value_at := found_at(answer, at)) is not ABSENT and same(value_at, value) for at, value in result.items())
     return named and row.get("tier") != "unknown" and (bool(result) or not row.get("is_error"))
 
 
@@ -237,28 +225,27 @@ class ProcessCheck(CheckKind):
         lines_at_most=COUNT, at=TEXT)
     stops = "path"
 
-    def prepare(self, parameters: Parameters) -> ProcessLimits:
+    def prepare(self, parameters: Parameters) -> Parameters:
         if not any(name in parameters for name in ("call", "untouched", "documents_at_most", "lines_at_most")):
             raise ValueError("a process names no call and no bound on what may change")
-        result = list(parameters.get("result", {}).items())
-        call = pattern_of({**parameters["call"], "outcome": "any"}) if "call" in parameters else None
-        return ProcessLimits(call, result, parameters.get("stale", False), tuple(parameters.get("untouched", ())),
-                       parameters.get("documents_at_most"), parameters.get("lines_at_most"), parameters.get("at", ""))
+        call = {"call": pattern_of({**parameters["call"], "outcome": "any"})} if "call" in parameters else {}
+        return parameters | call
 
-    def judge(self, process: ProcessLimits, view: EpisodeView) -> CheckResult:
+    def judge(self, parameters: Parameters, view: EpisodeView) -> CheckResult:
         changed = sorted(view.episode.difference.get("documents", {}))
         evidence: dict[str, Any] = {}
         passed = True
-        if process.call is not None:
-            ran = places_of(process.call, view)
+        if "call" in parameters:
+            ran = places_of(parameters["call"], view)
             evidence["ran"] = len(ran)
             evidence["stale"] = bool(ran) and _written_after(ran[-1], view)
-            evidence["result"] = bool(ran) and _came_out(view.episode.journal[ran[-1]], process.result, view)
-            passed = evidence["result"] and (process.stale or not evidence["stale"])
-        touched = [name for name in changed if name.startswith(process.untouched)] if process.untouched else []
+            evidence["result"] = bool(ran) and _came_out(
+                view.episode.journal[ran[-1]], parameters.get("result", {}), view)
+            passed = evidence["result"] and (parameters.get("stale", False) or not evidence["stale"])
+        touched = [name for name in changed if name.startswith(tuple(parameters.get("untouched", ())))]
         evidence["touched"] = clip(touched)
-        passed = passed and not touched and (process.documents is None or len(changed) <= process.documents)
-        if process.lines is not None:
-            evidence["lines"] = sum(_lines(*view.document(name), process.at) for name in changed)
-            passed = passed and evidence["lines"] <= process.lines
+        passed = passed and not touched and len(changed) <= parameters.get("documents_at_most", len(changed))
+        if "lines_at_most" in parameters:
+            evidence["lines"] = sum(_lines(*view.document(name), parameters.get("at", "")) for name in changed)
+            passed = passed and evidence["lines"] <= parameters["lines_at_most"]
         return CheckResult(passed, evidence, view.leans())

@@ -66,7 +66,7 @@ ANSWER = '{"rows": [{"n": "b", "at": [1, 2]}, {"n": "a", "at": [3, 4]}, {"n": "c
 def test_lists_come_in_an_order_of_the_seed_and_the_question() -> None:
     orders = set()
     for seed in range(20):
-        relabelling = Relabelling(seed, None, {"look": [["rows"]]})
+        relabelling = Relabelling(seed, Renaming(frozenset(), seed), {"look": [["rows"]]})
         shown = relabelling.shown("look", {"q": 1}, Result(ANSWER, False, "recorded")).content
         assert shown == relabelling.shown("look", {"q": 1}, Result(ANSWER, False, "recorded")).content
         parsed = json.loads(shown)
@@ -76,7 +76,8 @@ def test_lists_come_in_an_order_of_the_seed_and_the_question() -> None:
         assert relabelling.shown("look", {}, Result(ANSWER, True, "recorded")).content == ANSWER
     assert len(orders) > 3
     strange = Result(ANSWER + " ", False, "induced")
-    assert Relabelling(1, None, {"look": [["rows"]]}).shown("look", {}, strange) == strange, "bytes of no known style stay"
+    relabelling = Relabelling(1, Renaming(frozenset(), 1), {"look": [["rows"]]})
+    assert relabelling.shown("look", {}, strange) == strange, "bytes of no known style stay"
 
 
 def test_ids_among_commas_are_ids() -> None:
