@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warehouse import records
-from warehouse.catalogs import DuckDBFile
 from warehouse.errors import Missing, NotAWarehouse, SchemaTooNew, SchemaTooOld, StoreError
 from warehouse.schema import layout
 from warehouse.store import SCHEMA_VERSION, Store, published_path
@@ -64,8 +64,7 @@ def test_every_table_has_a_record(path: Path) -> None:
 @settings(max_examples=25, deadline=None)
 @given(ids=st.lists(st.text("abc", min_size=1, max_size=2), max_size=8), again=st.lists(st.text("abc", min_size=1, max_size=2)))
 def test_appending_adds_each_key_once(ids: list[str], again: list[str]) -> None:
-    with Store(DuckDBFile(Path(":memory:")), Path("memory"), write=True) as store:
-        store._prepare()
+    with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "w.duckdb") as store:
         assert store.append_new("core.feedback", feedback(*dict.fromkeys(ids))) == len(set(ids))
         assert store.append_new("core.feedback", feedback(*dict.fromkeys(again), value="new")) == len(set(again) - set(ids))
         kept = dict(store.read("select feedback_id, value from core.feedback").iter_rows())
