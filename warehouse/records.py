@@ -362,9 +362,7 @@ class SignalWorth(Record):
 
 Split = Literal["train", "validation", "held_out"]
 SPLITS: tuple[str, ...] = get_args(Split)
-"""The sides of a split, from the earliest to the latest."""
-
-
+"""The splits, from the earliest to the latest."""
 DifficultyBand = Literal["rarely", "sometimes", "often", "mostly"]
 """Rates of success below 20 %, 50 %, 80 %, and above: what goes well sometimes teaches most."""
 
@@ -657,24 +655,15 @@ _POLARS: dict[object, pl.DataType] = {
 }
 
 
+@cache
 def frame_schema(record: type[Record]) -> dict[str, pl.DataType]:
     """Columns of a frame of many `record`s, in field order."""
-    return dict(_frame_schema(record))
-
-
-@cache
-def _frame_schema(record: type[Record]) -> dict[str, pl.DataType]:
     return {name: _column(hint) for name, hint in get_type_hints(record).items() if name in record.model_fields}
 
 
 def empty(record: type[Record]) -> pl.DataFrame:
     """Return a frame of no `record`s."""
-    return _empty(record).clone()
-
-
-@cache
-def _empty(record: type[Record]) -> pl.DataFrame:
-    return pl.DataFrame(schema=_frame_schema(record))
+    return pl.DataFrame(schema=frame_schema(record))
 
 
 def frame(record: type[Record], rows: list[Any]) -> pl.DataFrame:

@@ -172,21 +172,21 @@ class Replayer:
         self._environment: Environment | None = None
 
     def play(self, path: Path, task_id: str, way: TaskTrajectory) -> tuple[list[Row], Row]:
-        """(messages that the task opens with, {"steps", "grade", "end", "is_same_room"}).
-
-        Raises EnvironmentBroken, InputError."""
+        """(messages that the task opens with, {"steps", "grade", "end", "is_same_room"}). Raises EnvironmentBroken,
+        InputError."""
         with self._lock:
             digest = (path / "manifest.json").read_text("utf-8")
             if self._key != (str(path), digest):
                 self._environment = load(path, None)
                 self._key = str(path), digest
             assert self._environment is not None
-            room = Room(self._environment, task_id, 0)
+            environment, observation = self._environment, self._environment.reset(task_id, seed=0)
             rolled = way.about.get("content_digest")
             if way.is_rollout:   # its moves are in the room's own names, so nothing stands between them and the room
-                room.environment = self._environment.replaying(task_id, way.about["seed"], way.about["perturbations"])
-            return room.observation.messages, {
-                **_played(room, way.moves), "is_same_room": rolled in (None, json.loads(digest)["content_digest"])}
+                environment = environment.replaying(task_id, way.about["seed"], way.about["perturbations"])
+            return observation.messages, {
+                **_played(Room(environment, observation), way.moves),
+                "is_same_room": rolled in (None, json.loads(digest)["content_digest"])}
 
 
 def _played(room: Room, moves: Sequence[Move]) -> Row:
@@ -217,7 +217,6 @@ def _moved(before: Row, after: Row, look: Look | None) -> list[Row]:
 
 def compared_steps(way: TaskTrajectory, play: Row) -> Iterator[Row]:
     """Yield the steps of a play beside what was answered where they were first made: `differs` where both are not the same.
-
     `shown`: what to compare with another trajectory: a rollout's answer then, else what the environment answers."""
     for place, step in enumerate(play["steps"]):
         answer = way.answers[place] if place < len(way.answers) else None

@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 
 from extractors.formats.correction import ROLES
 from pipelines.inspection import views
+from warehouse.catalogs import published_path
 from warehouse.errors import Missing
-from warehouse.store import Store, published_path
+from warehouse.store import Store
 
 Row = dict[str, Any]
 Value = TypeVar("Value")
@@ -38,7 +39,6 @@ class Library(views.RowSource):
         """Rows of a query on the published warehouse. Raises Missing where nothing is published yet."""
         with self._lock:
             return self._opened().read(sql, **parameters).to_dicts()
-
 
     def once(self, name: str, make: Callable[[], Value]) -> Value:
         """Return what `make` gives, kept until another warehouse is published."""

@@ -40,9 +40,7 @@ _OF_SESSIONS = ("core.sessions", "core.turns", "core.feedback")
 
 def cut(environment: Path, splits: Collection[str], configuration: str | None = None) -> Kit:
     """Make the kit of a published environment with the tasks of these splits alone; of all splits, it is the published one.
-
-    `configuration`: the file that its run was given. Raises Missing, EnvironmentBroken where no task of these splits holds.
-    """
+    `configuration`: the file that its run was given. Raises Missing, EnvironmentBroken where no task of these splits holds."""
     out = environment.parent.parent
     whole = kit_of(environment, out / "rewards" / environment.name)
     if set(splits) >= set(SPLITS):

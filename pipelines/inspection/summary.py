@@ -64,8 +64,13 @@ def funnel(settings: Settings) -> list[dict[str, Any]]:
         return _in_order(store.read("select stage, kept, reason, n from mart.funnel").to_dicts())
 
 
+def place_of(stage: str) -> int:
+    """Return the place of a stage in `ORDER`."""
+    return ORDER.index(stage) if stage in ORDER else len(ORDER)
+
+
 def _in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(rows, key=lambda row: ORDER.index(row["stage"]) if row["stage"] in ORDER else len(ORDER))
+    return sorted(rows, key=lambda row: place_of(row["stage"]))
 
 
 def families(settings: Settings) -> list[dict[str, Any]]:

@@ -173,10 +173,8 @@ class Registry:
         return None if content is None else dict(json.loads(content))
 
     def put(self, manifest: dict[str, Any], files: dict[str, Source], now: float | None = None) -> str:
-        """Store a release: `files` by their path in it. Gives its id; what is there already is not written again.
-
-        `manifest` gets the digest of the list of files. Raises ReleaseBroken where a file changes while it is read.
-        """
+        """Store a release: `files` by their path in it. Gives its id; what is there already is not written again. `manifest`
+        gets the digest of the list of files. Raises ReleaseBroken where a file changes while it is read."""
         now = time.time() if now is None else now
         listed = [ReleaseFile(path, file.sha256, file.n_bytes) for path, file in sorted(files.items())]
         lines = "".join(canonical(each._asdict()) + "\n" for each in listed).encode()
@@ -203,10 +201,8 @@ class Registry:
         there[name] = Entry(each.n_bytes, now)
 
     def promote(self, release: str, expected: str | None, why: str, by: str | None = None) -> None:
-        """Make `release` the current one, where `expected` still is.
-
-        Raises Overtaken where another writer was first, ReleaseBroken where it was withdrawn or is not whole.
-        """
+        """Make `release` the current one, where `expected` still is. Raises Overtaken where another writer was first,
+        ReleaseBroken where it was withdrawn or is not whole."""
         self._must_stand(release)
         if release == expected == self.current():
             return

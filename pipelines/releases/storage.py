@@ -87,10 +87,8 @@ class Storage(Protocol):
 
 
 def open_storage(address: str) -> Storage:
-    """Storage at a path, `s3://bucket/prefix`, `gs://bucket/prefix` or `az://container/prefix`.
-
-    Raises InputError, Unavailable (the extra is not installed).
-    """
+    """Storage at a path, `s3://bucket/prefix`, `gs://bucket/prefix` or `az://container/prefix`. Raises InputError, Unavailable
+    (the extra is not installed)."""
     if not is_url(address):
         return FolderStorage(Path(address))
     if address.partition("://")[0] not in _KEYS:
@@ -289,10 +287,8 @@ class ObjectStorage:
 
     @contextlib.contextmanager
     def _errors_as_os(self) -> Iterator[None]:
-        """Translate obstore's errors into OSError; FileExistsError: the condition of a write does not hold.
-
-        Raises InputError where no keys of the store are set.
-        """
+        """Translate obstore's errors into OSError; FileExistsError: the condition of a write does not hold. Raises InputError
+        where no keys of the store are set."""
         errors = self._obstore.exceptions
         try:
             yield

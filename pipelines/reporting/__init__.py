@@ -17,9 +17,8 @@ NAME = "index.html"
 
 
 def report(store: Store, folder: Path, out: Path | None = None) -> Path:
-    """Write the page on `store` into `folder`, and give its path.
-
-    `out`: the folder that a run wrote, with `rewards/` and `environments/`; None: the one that the warehouse lies in."""
+    """Write the page on `store` into `folder`, and give its path. `out`: the folder that a run wrote, with `rewards/` and
+    `environments/`; None: the one that the warehouse lies in."""
     from pipelines.inspection.views import StoreSource, identity, totals
     from pipelines.reporting import sections
     from pipelines.reporting.parts import page

@@ -58,9 +58,8 @@ def _colour(colours: Mapping[str, str]) -> Any:
 
 
 def shares(rows: Sequence[Row], colours: Mapping[str, str], width: int) -> Chart:
-    """Draw bars of one length, cut by kind: rows of {"name", "kind", "share": 0 … 1, "told", "says"}, names in order.
-
-    `told` of a name's first row is written at the end of its bar."""
+    """Draw bars of one length, cut by kind: rows of {"name", "kind", "share": 0 … 1, "told", "says"}, names in order. `told` of
+    a name's first row is written at the end of its bar."""
     order, ends = {kind: place for place, kind in enumerate(colours)}, 1.42 if width >= WIDE else 1.8
     parts, y = [{**row, "place": order[row["kind"]]} for row in _apart(rows, width)], _bars(width)
     x = altair.X("share:Q", stack="zero", scale=altair.Scale(domain=[0, ends], nice=False), axis=altair.Axis(
@@ -78,9 +77,8 @@ def _labelled(bars: Chart, y: Any, ends: Sequence[Row]) -> Chart:
 
 
 def amounts(rows: Sequence[Row], width: int, colour: str = GOOD, below: str = BAD, form: str = "~s") -> Chart:
-    """Draw bars from 0: rows of {"name", "n", "told", "says"}, in order; what is below 0 has another colour.
-
-    `form`: of the axis' numbers, as d3 writes it."""
+    """Draw bars from 0: rows of {"name", "n", "told", "says"}, in order; what is below 0 has another colour. `form`: of the
+    axis' numbers, as d3 writes it."""
     parts, y = _apart(rows, width), _bars(width)
     most, least = max([row["n"] for row in rows] + [0]), min([row["n"] for row in rows] + [0])
     room = (most - least or 1) * (0.3 if width >= WIDE else 0.5)

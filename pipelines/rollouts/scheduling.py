@@ -40,12 +40,10 @@ class Failed(NamedTuple):
 async def rollouts(
     orders: Sequence[Order], backend: Backend, kept: Kept, deadline_s: float | None = None
 ) -> AsyncIterator[Episode | Group | Failed]:
-    """Play what is not stored yet, as many at once as the backend has seats, and yield each episode as it ends.
-
-    A group closes when its episodes have all ended, or `deadline_s` seconds after its first one began with those that have
-    ended by then; the others are yielded when they end, and those that have not begun are dropped.
-    Raises Unavailable after `GIVE_UP` failures in a row.
-    """
+    """Play what is not stored yet, as many at once as the backend has seats, and yield each episode as it ends. A group closes
+    when its episodes have all ended, or `deadline_s` seconds after its first one began with those that have ended by then; the
+    others are yielded when they end, and those that have not begun are dropped. Raises Unavailable after `GIVE_UP` failures in
+    a row."""
     groups = Gathering(orders, kept.groups, deadline_s)
     for order in orders:
         if order.episode_id in kept.episodes:

@@ -99,11 +99,8 @@ def unchanged(settings: Settings) -> Ran | None:
 
 
 def plan(settings: Settings) -> dict[str, Any]:
-    """{"files": {"new", "known", "n_bytes", "rejected": {reason: n}}, "reads": [paths],
-    "stages": [{"stage", "would", "why"}]}.
-
-    Raises InputError for what the settings name and is not there. Writes nothing, and takes no lock.
-    """
+    """{"files": {"new", "known", "n_bytes", "rejected": {reason: n}}, "reads": [paths], "stages": [{"stage", "would", "why"}]}.
+    Raises InputError for what the settings name and is not there. Writes nothing, and takes no lock."""
     files, rejected = discovered(settings)
     try:
         with Store.published(settings.warehouse) as store:
