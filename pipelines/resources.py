@@ -1,6 +1,6 @@
 """What the assets are given: their settings, and access to the language model.
 
-The model is an argument: `ask_from_environment()` is None if nobody configured an endpoint, and every stage works without it.
+The model is an argument: `ask_from_environment()` is None if no endpoint is configured, and every stage works without it.
 Replies are stored under OUT/answers, one file per prompt, by model and prompt: the same log gives the same programs and names
 again, and no prompt is sent twice.
 """

@@ -137,7 +137,7 @@ class Catalog(ABC):
 
     @abstractmethod
     def compact(self) -> None:
-        """Rewrite everything, so that no byte is left of what was deleted; nobody may have it open."""
+        """Rewrite everything, so that no byte is left of what was deleted; no process may have it open."""
 
     @abstractmethod
     def published(self) -> Catalog:

@@ -1,4 +1,4 @@
-"""One writer at a time: the lock beside the warehouse.
+"""One writer at a time: the lock next to the warehouse.
 
 `<warehouse>.lock` is an advisory file lock of the operating system, released when its holder dies, even by SIGKILL;
 `<warehouse>.holder.json` describes the holder to people. Readers take no lock: they open the published copy. A process that

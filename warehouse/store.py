@@ -1,11 +1,11 @@
 """The one door to the warehouse: frames in, frames out, one transaction per unit of commit.
 
 Where its tables lie is a catalog's business (warehouse/catalogs.py): a DuckDB file, or a DuckLake. Instants are UTC on both
-sides. Rows of a table are told apart by its key (warehouse/schema.sql).
+sides. Rows of a table are distinguished by its key (warehouse/schema.sql).
 
 **Older warehouses.** What was read from logs (`KEPT`) cannot be computed again without them: where its columns are not
 today's the warehouse is refused. Everything else is computed from it: where a column is not today's, the table is
-dropped, made anew, and the next run fills it.
+dropped and created again, and the next run fills it.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class Store:
             self._within = False
 
     def again(self, work: Callable[[], T], in_transaction: bool = True) -> T:
-        """Return what `work` gives, done in one transaction; begun anew where another writer changed the same rows meanwhile.
+        """Return what `work` gives, done in one transaction; repeated where another writer changed the same rows meanwhile.
         Raises Busy where others always come first. Within a transaction `work` is a part of it."""
         for number in range(_TRIES - 1 if self._catalog.has_many_writers and not self._within else 0):
             with contextlib.suppress(Busy), self.transaction() if in_transaction else contextlib.nullcontext():
@@ -192,7 +192,7 @@ class Store:
     @contextlib.contextmanager
     def holding(self, memory: str, n_threads: int | None = None) -> Iterator[None]:
         """Let DuckDB use so many threads (None: as before), and hold no more than so much (`512MB`) in memory; what is beyond
-        goes to a folder beside the warehouse. More threads than cores that are free make each insertion slower: they wait on
+        goes to a folder next to the warehouse. More threads than cores that are free make each insertion slower: they wait on
         their turn awake."""
         before = self.read("select current_setting('memory_limit') as memory, current_setting('threads') as threads").row(0)
         self._limit(memory, n_threads)
@@ -213,7 +213,7 @@ class Store:
             self.again(lambda: self._catalog.publish(self._connection), in_transaction=False)
 
     def compact(self) -> None:
-        """Write the warehouse anew, so that nothing is left of rows that were deleted: not within a transaction."""
+        """Rewrite the warehouse, so that nothing is left of rows that were deleted: not within a transaction."""
         with _errors_as_ours(self._place):
             self._catalog.close(self._connection)
             self._catalog.compact()
@@ -321,7 +321,7 @@ class Store:
 
 @contextlib.contextmanager
 def _errors_as_ours(place: str, table: str = "") -> Iterator[None]:
-    """DuckDB's own errors, said as ours; a query that a signal cut short is the signal again."""
+    """Translate DuckDB's errors into ours; a query that a signal cut short is the signal again."""
     try:
         yield
     except duckdb.Error as error:

@@ -95,7 +95,7 @@ class Library(views.RowSource):
 
 
 def _offsets(path: Path, key: str) -> dict[str, int]:
-    """Value of `key` -> where the line begins that has it first; a line that is still being written is none."""
+    """Value of `key` -> where the line begins that has it first; a line that is still being written does not count."""
     places: dict[str, int] = {}
     mark, at = f'"{key}":"'.encode(), 0
     with path.open("rb") as file:

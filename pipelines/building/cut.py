@@ -116,7 +116,7 @@ def _fill(own: Store, store: Store, service: str, without: pl.DataFrame) -> None
 
 
 def _elsewhere(changes: pl.DataFrame, sessions: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
-    """Row changes that none of the sessions made, as far as can be told: those of another time (with a minute for what is
+    """Row changes that none of the sessions made, as far as is known: those of another time (with a minute for what is
     written late), or of a row whose key none of them names."""
     times = sessions.select("started_at", pl.col("ended_at") + pl.duration(minutes=1)).drop_nulls().sort("started_at")
     if changes.is_empty() or times.is_empty():

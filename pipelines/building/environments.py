@@ -201,7 +201,7 @@ def _with(whole: Bundle, task_ids: list[str]) -> Bundle:
 
 
 def _bundle(store: Store, service: str, name: str, memoize: Memoize, covered: bool = True) -> Bundle:
-    """Everything of a service: all its tasks, with the variants beside them or in the place of those that they solve, and the
+    """Everything of a service: all its tasks, with the variants next to them or in the place of those that they solve, and the
     rubrics of those that have one. `covered`: with what can be answered (that takes longest, and is in no digest)."""
     turns, tools, facts, recorded, behaviours, logged, rubrics, made = (
         store.table(table, "service = $service", service=service) for table in _TABLES)

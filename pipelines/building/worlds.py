@@ -71,7 +71,7 @@ def configured_starts(store: Store, settings: Settings) -> tuple[list[str], dict
 
 
 def behaviours(world: InducedWorld, tools: pl.DataFrame, settings: Settings) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """(behaviours of all tools, decisions). Raises InputError where a program of the folder is none, or half a model is
+    """(behaviours of all tools, decisions). Raises InputError where a file of the folder is no program, or half a model is
     configured."""
     config = settings.configured.behaviour
     induced, decisions = corrections.corrected(induce(world, tools), world, programs(config.programs))

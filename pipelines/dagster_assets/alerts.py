@@ -175,7 +175,7 @@ _SHOWN = 8
     minimum_interval_seconds=30, default_status=dg.DefaultSensorStatus.RUNNING,
     description="Tells people by log, webhook and e-mail what failed and what is late (docs/production.md).")
 def alerts(context: dg.SensorEvaluationContext) -> dg.SensorResult:
-    """Hands every new alert to every hook; keeps for the next look what could not be delivered."""
+    """Hands every new alert to every hook; keeps for the next tick what could not be delivered."""
     hooks = configured_hooks()
     state: dict[str, Any] = json.loads(context.cursor) if context.cursor else {}
     graph = context.repository_def.asset_graph if context.repository_def else None
@@ -242,7 +242,7 @@ def failed_runs(instance: dg.DagsterInstance, state: dict[str, Any]) -> Iterator
 
 
 def broken_checks(instance: dg.DagsterInstance, state: dict[str, Any], keys: Iterable[dg.AssetCheckKey]) -> Iterator[Alert]:
-    """One alert for each run in which checks did not hold, with how many rows break each; a check is told once a run."""
+    """One alert for each run in which checks did not hold, with how many rows break each; a check is reported once a run."""
     reported: dict[str, str] = state.get("reported_checks", {})
     latest = instance.event_log_storage.get_latest_asset_check_execution_by_key(list(keys))
     broken = {key: record for key, record in latest.items() if record.status.value == "FAILED"}

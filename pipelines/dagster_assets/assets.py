@@ -30,11 +30,13 @@ import polars as pl
 import yaml  # type: ignore[import-untyped]  # Dagster brings it, without stubs
 
 from pipelines.dagster_assets.pictures import markdown, metadata_of, metadata_of_check, shown_bars
+from pipelines.inspection.views import StoreSource, stages, totals
 from pipelines.quality.gates import GATES
 from pipelines.quality.rules import RULES, WARNINGS, offenders
 from pipelines.releases.registry import collect
 from pipelines.releases.releasing import refusal, registry_of
 from pipelines.releases.releasing import release as make
+from pipelines.reporting import report as write_report
 from pipelines.resources import SettingsResource
 from pipelines.running.faults import passes, retried
 from pipelines.running.stage import Report, Stage, carry_out
@@ -203,6 +205,24 @@ def _make_absolute(section: dict[str, Any], home: Path) -> bool:
     return changed
 
 
+@dg.asset(
+    name="report", group_name="report", deps=[key_of("mart.decisions")], partitions_def=days, pool=POOL, kinds={"html"},
+    backfill_policy=dg.BackfillPolicy.single_run(), owners=owners(), freshness_policy=made_by())
+def report(context: dg.AssetExecutionContext, settings: SettingsResource) -> dg.MaterializeResult[None]:
+    """One page on what was made of the logs: OUT/report/index.html."""
+    current = settings.settings()
+    with Store.published(current.warehouse) as store:
+        source = StoreSource(store)
+        page, listed, counts = write_report(store, current.report), stages(source), totals(source)
+    rows = pl.DataFrame([{"stage": row["stage"], "kept": row["kept"], "rejected": row["n_rejected"]} for row in listed],
+                        schema={"stage": pl.String, "kept": pl.Int64, "rejected": pl.Int64})
+    return dg.MaterializeResult(metadata={
+        "page": dg.MetadataValue.path(str(page.absolute())), "bytes": dg.MetadataValue.int(page.stat().st_size),
+        "picture": shown_bars("what each stage kept", [(row["stage"], row["kept"], True) for row in listed]),
+        "funnel": dg.MetadataValue.md(markdown(rows)),
+        **{name: dg.MetadataValue.int(n) for name, n in counts.items() if isinstance(n, int)}})
+
+
 RELEASE = dg.AssetKey(["release"])
 _JUDGING = [gate for gate in GATES if gate.name not in {rule.name for rule in RULES}]
 
@@ -217,7 +237,7 @@ _JUDGING = [gate for gate in GATES if gate.name not in {rule.name for rule in RU
 def release(
     context: dg.AssetExecutionContext, settings: SettingsResource
 ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
-    """Put what the run built into the registry, and promote it where nobody has to approve."""
+    """Put what the run built into the registry, and promote it where no approval is configured."""
     run_settings = settings.settings()
     try:
         registry = registry_of(run_settings)

@@ -1,11 +1,11 @@
 """The job over all assets, and the nightly schedule: the newest day's partition in one run.
 
-The schedule and the sensor of the inbox are off until somebody switches them on; TRACEROOM_AUTOMATION=on switches them on from
-the start, for a deployment that nobody clicks in.
+The schedule and the sensor of the inbox are off until a person switches them on; TRACEROOM_AUTOMATION=on switches them on from
+the start, for a deployment without a person at its pages.
 
 New files in the inbox (TRACEROOM_INBOX: folders and prefixes of object stores) ask for a run.
 
-What is new is told by content: the run's key is a digest over the contents of all files, so the same files under other
+What is new depends on content: the run's key is a digest over the contents of all files, so the same files under other
 names, or written again, ask for nothing. The cursor keeps path, size and time of change with the digest of each file,
 so that a file is read again only where they changed. A file still being written asks again when it is done.
 Of an object nothing is read: what the store says of its content (the entity tag) stands for it."""

@@ -1,4 +1,4 @@
-"""What the warehouse and the folders beside it hold, for people and for `--json`: read from the published copy."""
+"""What the warehouse and the folders next to it hold, for people and for `--json`: read from the published copy."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _opened(content: bytes) -> bytes:
 
 
 def out_of(path: str) -> Settings:
-    """Return settings that name a folder that a run wrote. Raises InputError where it is none."""
+    """Return settings that name a folder that a run wrote. Raises InputError where it is a file."""
     settings = Settings(logs=(), out=str(Path(path)))
     settings.must_be_folder()
     return settings

@@ -1,6 +1,6 @@
 """Gates before a release: what must not be published, each with the rows that speak against it.
 
-The rules of pipelines/quality/rules.py say whether the warehouse is complete; nobody can release while one is broken. The
+The rules of pipelines/quality/rules.py say whether the warehouse is complete; a release is impossible while one is broken. The
 gates here are judgements over a whole build, and a person may accept one by name. Sees: the warehouse, OUT, and the
 promoted release. Does not see: whether a bar is the right one for a service; `[release]` of the configuration sets it."""
 
@@ -145,7 +145,7 @@ def _leaking(build: Build) -> pl.DataFrame:
 
 
 def _disclosing(build: Build, secret: bool, name: str) -> pl.DataFrame:
-    """Files that hold such things; what ships with every room is ours."""
+    """Files that hold secrets or personal data; what ships with every environment is ours."""
     files = [(path, each.path) for path, each in build.unjudged(name).items() if "/runtime/" not in path]
     nobodys = frozenset[str]() if secret else privacy.pseudonyms_in(build.store)
     return pl.DataFrame(disclosed(files, secret, nobodys), infer_schema_length=None)

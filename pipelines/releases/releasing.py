@@ -246,7 +246,7 @@ def _config_digest(settings: Settings) -> str:
 
 
 def _figures(store: Store, settings: Settings) -> dict[str, float | int]:
-    """Name -> number, of the whole build; what cannot be told is not among them."""
+    """Name -> number, of the whole build; what is unknown is not among them."""
     figures: dict[str, Any] = store.read(_FIGURES).row(0, named=True)
     calls = answered = 0.0
     for name in store.table("mart.environments")["environment"]:
