@@ -14,8 +14,8 @@ from env_builder import bundle, rooms
 from env_builder.behaviour import induce
 from env_builder.runtime import Environment
 from env_builder.runtime.canonical import canonical
-from env_builder.world import ServiceWorld
-from pipelines.building.worlds import world_of
+from env_builder.world import ServiceWorld, build
+from pipelines.building.worlds import configured_starts
 from pipelines.running.stage import carry_out
 from pipelines.settings import Settings
 from pipelines.stages import STAGES
@@ -28,9 +28,11 @@ def few_examples(out: Path, copy: Path, n: int) -> Path:
     """Return the rooms of a run with each tool's program induced anew from n of its calls; the world stays as it is."""
     settings = Settings(logs=(), out=str(out))
     with Store.open(settings.warehouse, write=False) as store:
-        world = world_of(store, settings)
+        sessions, turns, tools, changes = (
+            store.table(f"core.{name}") for name in ("sessions", "turns", "tools", "row_changes"))
+        world = build(sessions, turns, tools, configured_starts(store, settings)[1], changes)
         cut = world._replace(services={name: _cut(service, n) for name, service in world.services.items()})
-        behaviours = induce(cut, store.table("core.tools"))
+        behaviours = induce(cut, tools)
     for manifest in sorted(out.glob("*/*/manifest.json")):
         room = copy / manifest.parent.relative_to(out)
         shutil.copytree(manifest.parent, room)

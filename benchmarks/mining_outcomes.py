@@ -41,10 +41,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks import asked, scoring  # noqa: E402 (a script of its own, from anywhere)
+from env_builder.world import build  # noqa: E402
 from extractors.outcomes import judge  # noqa: E402
 from extractors.outcomes.rates import distribution, prior_of, rate_of  # noqa: E402
 from extractors.tasks import goals_of  # noqa: E402
-from pipelines.building.worlds import world_of  # noqa: E402
+from pipelines.building.worlds import configured_starts  # noqa: E402
 from pipelines.running.stage import carry_out  # noqa: E402
 from pipelines.settings import Settings  # noqa: E402
 from pipelines.stages import STAGES  # noqa: E402
@@ -138,7 +139,8 @@ def prepared(data: Path | tuple[Path, ...], without: tuple[str, ...] = (), like:
             tables = [store.table(f"core.{name}") for name in ("sessions", "turns", "feedback", "row_changes")]
             if like:
                 return Made(*tables, like.effects, like.starts_from, goals_of(*tables[:2], like.effects, like.starts_from))
-            world = world_of(store, settings)
+            starts = configured_starts(store, settings)[1]
+            world = build(*tables[:2], store.table("core.tools"), starts, tables[3])
             rows = [(name, tool, program["effect"]) for name, service in sorted(world.services.items())
                     for tool, program in sorted(service.programs.items())]
             effects = pl.DataFrame(rows, schema=["service", "tool", "effect"], orient="row")

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import typer
 from typer.core import TyperCommand
 
-from pipelines.commands import acting, building, exporting, forgetting, inspecting, releasing, rolling
+from pipelines.commands import acting, building, forgetting, inspecting, releasing, rolling
 from pipelines.screen import say
 from warehouse.errors import TraceroomError
 
@@ -34,7 +34,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("serve", acting.serve, f"{_ENVIRONMENT} --port 8765 --journals journals.jsonl"),
     ("rollout", rolling.rollout, f"{_ENVIRONMENT} --policy openai:MODEL@http://127.0.0.1:8000/v1 --group 8"),
     ("evaluate", rolling.evaluate, f"{_ENVIRONMENT} --policy script:policy.py --log out/rollouts/main"),
-    ("export", exporting.export, f"datasets {_ENVIRONMENT} --to data --form dpo --split train"),
+    ("export", building.export, f"datasets {_ENVIRONMENT} --to data --form dpo --split train"),
     ("release", releasing.release, "--out out --why 'more feedback'"),
     ("releases", releasing.releases, "--out out --pin paper=3f0c"),
     ("diff", releasing.diff, "paper current --out out"),

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dagster import Definitions
 
 from pipelines.dagster_assets.alerts import alerts
-from pipelines.dagster_assets.assets import assets, checks, release
+from pipelines.dagster_assets.assets import assets, checks, release, report
 from pipelines.dagster_assets.automation import everything, inbox, nightly
-from pipelines.reporting.asset import report
 from pipelines.resources import SettingsResource
 
 defs = Definitions(

@@ -10,13 +10,14 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from env_builder import verify
 from env_builder.audit import DEEP
 from env_builder.runtime import Environment
 from env_builder.runtime.bindings import kinds
-from env_builder.runtime.records import Grade
+from env_builder.runtime.files import rows_of
+from env_builder.runtime.records import Grade, Observation
 from env_builder.runtime.trajectory import DRAWN, OWN
 from env_builder.runtime.trajectory import journal as journal_of
 from extractors import configuration
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
 def bindings(environment: Path, options: Iterable[str], config: str | None) -> dict[str, str]:
     """Tool -> source: those of the configuration whose tool is in this environment; `options` (TOOL=SOURCE) override them.
     Raises InputError (no source, an unknown kind) and Missing (no such tool)."""
-    with (environment / "tools.jsonl").open(encoding="utf-8") as lines:
-        tools = {json.loads(line)["name"] for line in lines}
+    tools = {tool["name"] for tool in rows_of(environment / "tools.jsonl")}
     configured = configuration.load(config).bindings if config else {}
     sources = {tool: source for tool, source in configured.items() if tool in tools}
     for option in options:
@@ -77,18 +77,11 @@ _LIKE_A_CALL = re.compile(r"\S+(?: \S+)?\s*\{.*\}")
 _MOVE_HINT = 'write {"tool": "…", "arguments": {…}} or {"say": "…"}'
 
 
-class Room:
+class Room(NamedTuple):
     """An environment in which a task has begun."""
 
-    def __init__(self, environment: Environment, task_id: str, seed: int, perturbations: Sequence[str] = ()) -> None:
-        self.environment = environment
-        self.observation = environment.reset(task_id, seed=seed, perturbations=perturbations)
-        self.tools: list[dict[str, Any]] = self.observation.tools
-
-    @property
-    def ended(self) -> str | None:
-        """None, "terminated" or "truncated"."""
-        return self.environment.ended
+    environment: Environment
+    observation: Observation
 
 
 def begin(
@@ -103,7 +96,7 @@ def begin(
         for tool, source in (bindings or {}).items():
             environment.bind(tool, source)
         environment.live(ask)
-        return Room(environment, task_id, seed, perturbations)
+        return Room(environment, environment.reset(task_id, seed=seed, perturbations=perturbations))
     except (KeyError, ValueError, ImportError, AttributeError, OSError) as error:
         reason = error if isinstance(error, OSError) or not error.args else error.args[0]
         raise InputError(f"cannot start the environment: {reason}", str(path), "see docs/environment.md") from error
@@ -165,7 +158,7 @@ def played(room: Room, moves: Iterable[Move]) -> Iterator[dict[str, Any]]:
             result = room.environment.call(move["tool"], move["arguments"])
             yield {"kind": "call", **move, "content": result.content, "is_error": result.is_error, "tier": result.tier,
                    **{name: value for name, value in room.environment.journal[-1].items() if name in DRAWN}}
-        if room.ended:
+        if room.environment.ended:
             return
     room.environment.finish()
 
@@ -223,9 +216,6 @@ def verified(path: Path, rewards: Path | None, deep: bool = False) -> dict[str, 
     rewards = rewards or path.parent.parent / "rewards" / path.name
     verification = verify.verify(path, rewards, depth=DEEP if deep else None)
     return {
-        "n_tasks": verification.decisions.height,
-        "tasks": verification.task_ids,
-        "decisions": verification.decisions.to_dicts(),
-        "plays": verification.plays.to_dicts(),
-        "audit": verification.report.totals,
-    }
+        "n_tasks": verification.decisions.height, "tasks": verification.task_ids,
+        "decisions": verification.decisions.to_dicts(), "plays": verification.plays.to_dicts(),
+        "audit": verification.report.totals}

@@ -1,6 +1,6 @@
 """What the assets are given: their settings, and access to the language model.
 
-The model is an argument: `ask_from_environment()` is None if nobody configured an endpoint, and every stage works without it.
+The model is an argument: `ask_from_environment()` is None if no endpoint is configured, and every stage works without it.
 Replies are stored under OUT/answers, one file per prompt, by model and prompt: the same log gives the same programs and names
 again, and no prompt is sent twice.
 """
@@ -37,11 +37,9 @@ class SettingsResource(ConfigurableResource[Settings]):
 
 def ask_from_environment() -> Ask | None:
     """Connect to any OpenAI-compatible endpoint: TRACEROOM_MODEL names the model, TRACEROOM_MODEL_URL the endpoint
-    (`http://127.0.0.1:8000/v1`), TRACEROOM_MODEL_KEY the key if it needs one. None if no model is named.
-
-    The temperature is 0. The client itself retries twice on a lost connection, 429 and 5xx.
-    Raises `InputError` if half of it is configured; `ask` raises `Unavailable`.
-    """
+    (`http://127.0.0.1:8000/v1`), TRACEROOM_MODEL_KEY the key if it needs one. None if no model is named. The temperature is 0.
+    The client itself retries twice on a lost connection, 429 and 5xx. Raises `InputError` if half of it is configured; `ask`
+    raises `Unavailable`."""
     model, url = os.environ.get("TRACEROOM_MODEL"), os.environ.get("TRACEROOM_MODEL_URL")
     if not model and not url:
         return None
@@ -69,10 +67,8 @@ def chat(
 ) -> Chat:
     """Return `ask` for conversations with the endpoint at `url`: (messages, function tools) -> the next message {"content",
     "reasoning", "calls": [{"id", "name", "arguments": text}], "model", "usage": counts as ATIF's metrics name them, or None}.
-
-    The client itself retries on a lost connection, 429 and 5xx. `ask` raises `InputError` if the endpoint rejects
-    the request (status 400), `Unavailable` if it does not answer.
-    """
+    The client itself retries on a lost connection, 429 and 5xx. `ask` raises `InputError` if the endpoint rejects the request
+    (status 400), `Unavailable` if it does not answer."""
     import openai  # a second of import that a run without a model need not pay
 
     client = openai.OpenAI(base_url=url, api_key=key, timeout=timeout_s, max_retries=max_retries)

@@ -5,6 +5,7 @@ One frozen record for the command line, the Dagster assets and the tests; it tra
 
 from __future__ import annotations
 
+import getpass
 import glob
 import json
 import os
@@ -89,7 +90,7 @@ class Settings(BaseModel):
         if self.configuration is None:
             return _read_configuration(None)
         path = Path(self.configuration)
-        try:  # folders that it names by default are beside it, and count once they exist
+        try:  # folders that it names by default are next to it, and count once they exist
             return _read_configuration(self.configuration, path.stat().st_mtime_ns, path.absolute().parent.stat().st_mtime_ns)
         except OSError:
             return _read_configuration(self.configuration)
@@ -192,6 +193,14 @@ def _texts(folder: str | None, key: str, section: str, pattern: str) -> dict[str
 def model_name() -> str:
     """Return the name of the configured model, empty if there is none."""
     return os.environ.get("TRACEROOM_MODEL", "")
+
+
+def account_name(otherwise: str) -> str:
+    """Return the name of this machine's user, `otherwise` if the user has none (in a container)."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return otherwise
 
 
 def inboxes() -> tuple[str, ...]:

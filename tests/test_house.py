@@ -260,7 +260,8 @@ def test_files_are_called_after_what_they_hold() -> None:
 def test_the_schema_is_the_records(tmp_path: Path) -> None:
     """Every table holds one record: the same columns, in the same order, of the same types."""
     from warehouse import records
-    from warehouse.store import Store, schema_text
+    from warehouse.schema import schema_text
+    from warehouse.store import Store
 
     schemas = {
         name: dict(records.frame_schema(record)) for name, record in vars(records).items()

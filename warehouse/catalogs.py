@@ -64,10 +64,8 @@ def url_of(path: Path) -> str | None:
 
 
 def record_url(path: Path, url: str) -> None:
-    """Let a lake replace the file at `path`, once it has opened.
-
-    Raises InputError where the folder has another warehouse, StoreError where the lake does not open.
-    """
+    """Let a lake replace the file at `path`, once it has opened. Raises InputError where the folder has another warehouse,
+    StoreError where the lake does not open."""
     lake, named_url = DuckLake.named(url, path), url_of(path)
     if named_url == url:
         return
@@ -139,7 +137,7 @@ class Catalog(ABC):
 
     @abstractmethod
     def compact(self) -> None:
-        """Rewrite everything, so that no byte is left of what was deleted; nobody may have it open."""
+        """Rewrite everything, so that no byte is left of what was deleted; no process may have it open."""
 
     @abstractmethod
     def published(self) -> Catalog:

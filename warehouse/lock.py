@@ -1,4 +1,4 @@
-"""One writer at a time: the lock beside the warehouse.
+"""One writer at a time: the lock next to the warehouse.
 
 `<warehouse>.lock` is an advisory file lock of the operating system, released when its holder dies, even by SIGKILL;
 `<warehouse>.holder.json` describes the holder to people. Readers take no lock: they open the published copy. A process that
@@ -26,10 +26,8 @@ _FIRST_WAIT_S = 1.0
 def writing(
     warehouse: Path, what: str, waiting: Callable[[str], None] | None = None, timeout_s: float = 6 * 3600
 ) -> Iterator[None]:
-    """Hold the warehouse for writing, as `what` (`a run over logs/`).
-
-    While another run holds it, `waiting` gets its description once, and we wait for at most `timeout_s` seconds: then `Busy`.
-    """
+    """Hold the warehouse for writing, as `what` (`a run over logs/`). While another run holds it, `waiting` gets its
+    description once, and we wait for at most `timeout_s` seconds: then `Busy`."""
     warehouse.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(f"{warehouse}.lock", is_singleton=True)
     outermost = not lock.is_locked

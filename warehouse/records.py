@@ -26,7 +26,7 @@ def recompute(arguments: object, make: Callable[[], Any]) -> Any:
 
 
 class Record(BaseModel):
-    """Base of all records: frozen, and a field that nobody declared is an error."""
+    """Base of all records: frozen, and an undeclared field is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -56,7 +56,7 @@ class File(Record):
     """UTC day (YYYY-MM-DD) of its earliest record, None where nothing carries a time."""
     read_at: datetime
     settled: bool
-    """Its records were told apart from equal ones of other chunks (`pipelines.ingestion.settle`)."""
+    """Its records were distinguished from equal ones of other chunks (`pipelines.ingestion.settle`)."""
 
 
 class FileLocation(Record):
@@ -254,7 +254,7 @@ class Turn(Record):
 
 
 class Feedback(Record):
-    """What somebody said of a session afterwards (`core.feedback`)."""
+    """What a person said of a session afterwards (`core.feedback`)."""
 
     feedback_id: str
     session_id: str
@@ -315,7 +315,7 @@ class Service(Record):
     starts_from: Literal["reset", "shared"]
     """reset: every session begins from the same world; shared: all work on one."""
     votes: str
-    """JSON object: how many looks spoke for each; {} where the configuration says it."""
+    """JSON object: how many observations speak for each; {} where the configuration says it."""
 
 
 class Leakage(Record):
@@ -362,9 +362,7 @@ class SignalWorth(Record):
 
 Split = Literal["train", "validation", "held_out"]
 SPLITS: tuple[str, ...] = get_args(Split)
-"""The sides of a split, from the earliest to the latest."""
-
-
+"""The splits, from the earliest to the latest."""
 DifficultyBand = Literal["rarely", "sometimes", "often", "mostly"]
 """Rates of success below 20 %, 50 %, 80 %, and above: what goes well sometimes teaches most."""
 
@@ -375,7 +373,7 @@ class Task(Record):
     task_id: str
     service: str
     family: str
-    """Id of the group of tasks that ask for the same kind of thing."""
+    """Id of the group of tasks that ask for the same kind of work."""
     slots: str
     """JSON object slot name -> value: what sets this instance apart in its family."""
     goal: str
@@ -384,7 +382,7 @@ class Task(Record):
     """Sessions that the task begins together with, as in the log, sorted."""
     segment_of: str | None
     derived_from: str | None
-    """Task whose known-good way solves this one, which has no known success of its own (`mart.variants`)."""
+    """Task whose known-good trajectory solves this one, which has no known success of its own (`mart.variants`)."""
     starts_at: datetime | None
     """Instant of the world that the task begins in; None: the world has no clock."""
     good_session_ids: list[str]
@@ -398,7 +396,7 @@ class Task(Record):
     rate_high: float | None = None
     """Where the rate lies with 90 %."""
     difficulty_band: DifficultyBand | None = None
-    """In which band the rate likely lies; None: it can't be told."""
+    """In which band the rate likely lies; None: it is unknown."""
     call_sequences: str = "[]"
     """JSON list of {calls, n_good, n_sessions}: the distinct sequences of calls it was done by."""
     late_arguments: str = "[]"
@@ -411,7 +409,7 @@ class Task(Record):
 
 
 class Family(Record):
-    """A group of tasks that ask for the same kind of thing (`mart.families`)."""
+    """A group of tasks that ask for the same kind of work (`mart.families`)."""
 
     family: str
     service: str
@@ -437,7 +435,7 @@ class Family(Record):
 
 
 class Goal(Record):
-    """One thing that a session was for, and the stretch of it that it took (`mart.goals`)."""
+    """One aim of a session, and the stretch of it that it took (`mart.goals`)."""
 
     goal_id: str
     session_id: str
@@ -451,7 +449,7 @@ class Goal(Record):
     kind: str
     """Id of the kind of request: a family of one goal."""
     asks: str
-    """What names the kind: the tool that does such things, empty where they change nothing, or words of others like it."""
+    """What names the kind: the tool that does it, empty where they change nothing, or words of others like it."""
     family: str
     """Id of the family of all the session's goals."""
     goal: str
@@ -497,7 +495,7 @@ class Fact(Record):
     fact_id: str
     service: str
     entity_class: str
-    """Name of the class of things, made from the tools that speak of it."""
+    """Name of the class of entities, made from the tools that speak of it."""
     key: str
     value: str
     """JSON text of the document as the tool showed it."""
@@ -546,7 +544,7 @@ class Behaviour(Record):
     n_against: int
     fidelity: float | None
     """Of its logged calls that a program from the other half of the sessions answers: share exact.
-    None: no program, or rules that search things or rows, which are not measured so."""
+    None: no program, or rules that search entities or rows, which are not measured so."""
     abstains: float | None
     """Share of these calls that the program does not answer. None: no program."""
 
@@ -580,7 +578,7 @@ class Rubric(Record):
 
 
 class Variant(Record):
-    """A task whose solution nobody logged (`mart.variants`): played along the way of good sessions."""
+    """A task whose solution nobody logged (`mart.variants`): solved by trajectories of good sessions."""
 
     task_id: str
     """Of a failure: the task's own (`mart.tasks`)."""
@@ -593,9 +591,9 @@ class Variant(Record):
     starts_at: datetime | None
     split: Split
     derived_from: str
-    """Task whose known-good way solves it."""
+    """Task whose known-good trajectory solves it."""
     made_from: Literal["failure", "rebinding"]
-    """failure: sessions that went wrong; rebinding: the words and the way of another task, about other things."""
+    """failure: sessions that went wrong; rebinding: the words and the trajectory of another task, about other records."""
     opening: str
     """JSON list of {"role", "content"}."""
     script: str
@@ -636,7 +634,7 @@ class Dataset(Record):
 
 
 class Decision(Record):
-    """What became of one thing at one stage (`mart.decisions`): nothing vanishes."""
+    """What became of one entity at one stage (`mart.decisions`): nothing vanishes."""
 
     stage: str
     """extract, sessions, world, outcomes, tasks, rewards, variants, verify, environments, image, datasets."""
@@ -657,24 +655,15 @@ _POLARS: dict[object, pl.DataType] = {
 }
 
 
+@cache
 def frame_schema(record: type[Record]) -> dict[str, pl.DataType]:
     """Columns of a frame of many `record`s, in field order."""
-    return dict(_frame_schema(record))
-
-
-@cache
-def _frame_schema(record: type[Record]) -> dict[str, pl.DataType]:
     return {name: _column(hint) for name, hint in get_type_hints(record).items() if name in record.model_fields}
 
 
 def empty(record: type[Record]) -> pl.DataFrame:
     """Return a frame of no `record`s."""
-    return _empty(record).clone()
-
-
-@cache
-def _empty(record: type[Record]) -> pl.DataFrame:
-    return pl.DataFrame(schema=_frame_schema(record))
+    return pl.DataFrame(schema=frame_schema(record))
 
 
 def frame(record: type[Record], rows: list[Any]) -> pl.DataFrame:

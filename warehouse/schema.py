@@ -17,7 +17,7 @@ RENAMED_TABLES = {"raw.places": "raw.locations", "mart.verdicts": "mart.decision
 RENAMED_COLUMNS = (("raw.files", "piece", "chunk"), ("raw.records", "left_as", "reject_reason"))
 """What tables of version 2 that are kept were called: (table by its new name, old column, new column)."""
 RECOMPUTED = ("raw.stages", "raw.partitions", "raw.audits", "raw.cache")
-"""What says that something is computed already: emptied by a migration."""
+"""What records that a stage is computed already: emptied by a migration."""
 DROPPED = ("raw.parts", "raw.kept")
 """Tables of version 2 whose content is computed again."""
 _WITHOUT_INDEX = {"raw.records": ("record_id", "file_id", "byte_offset"), "core.events": ("event_id", "file_id"),

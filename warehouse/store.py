@@ -1,11 +1,11 @@
 """The one door to the warehouse: frames in, frames out, one transaction per unit of commit.
 
 Where its tables lie is a catalog's business (warehouse/catalogs.py): a DuckDB file, or a DuckLake. Instants are UTC on both
-sides. Rows of a table are told apart by its key (warehouse/schema.sql).
+sides. Rows of a table are distinguished by its key (warehouse/schema.sql).
 
 **Older warehouses.** What was read from logs (`KEPT`) cannot be computed again without them: where its columns are not
 today's the warehouse is refused. Everything else is computed from it: where a column is not today's, the table is
-dropped, made anew, and the next run fills it.
+dropped and created again, and the next run fills it.
 """
 
 from __future__ import annotations
@@ -16,45 +16,20 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Self, TypeVar
 
 import duckdb
 import polars as pl
 from pyarrow import parquet
 
+from warehouse import schema
 from warehouse.catalogs import Catalog, catalog_of, published_path
 from warehouse.errors import Busy, NotAWarehouse, SchemaTooNew, SchemaTooOld, StoreError
-from warehouse.schema import (
-    DROPPED,
-    KEPT,
-    RECOMPUTED,
-    RENAMED_COLUMNS,
-    RENAMED_TABLES,
-    SCHEMA_VERSION,
-    columns_of,
-    fingerprint,
-    layout,
-    schema_text,
-)
 
 # DuckDB reads frames through Arrow, which writes a line to stderr about each whose memory is not aligned, or aligns it.
 os.environ.setdefault("ACERO_ALIGNMENT_HANDLING", "reallocate")
 
-__all__ = ["SCHEMA_VERSION", "Store", "published_path", "schema_text"]
-
-_WORLD_AT = """
-    with held as (
-        select *, coalesce(valid_from, timestamptz '-infinity') as since from mart.facts
-        where service = $service and session_id is null),
-    things as (select distinct entity_class, key, cast($instant as timestamptz) as instant from held)
-    select held.entity_class, held.key, value, derivation, valid_from, valid_to, observed_at, event_id
-    from things asof join held
-        on things.entity_class = held.entity_class and things.key = held.key and things.instant >= held.since
-    where valid_to is null or instant < valid_to order by all
-"""
 _VERSIONS = """
     with named as (select {by} as service, md5_number(to_json(row)::varchar) as n from {rows} as row)
     select service, count(*), sum((n >> 64)::hugeint)::varchar, sum((n & 18446744073709551615::uhugeint)::hugeint)::varchar
@@ -86,10 +61,8 @@ class Store:
 
     @classmethod
     def open(cls, path: Path, write: bool = True) -> Store:
-        """Open the warehouse at `path`, making it where it is not there yet and `write` is on.
-
-        To write, hold `warehouse.lock.writing`. Raises Missing, NotAWarehouse, SchemaTooOld, SchemaTooNew.
-        """
+        """Open the warehouse at `path`, making it where it is not there yet and `write` is on. To write, hold
+        `warehouse.lock.writing`. Raises Missing, NotAWarehouse, SchemaTooOld, SchemaTooNew."""
         return cls._opened(catalog_of(path), path, write)
 
     @classmethod
@@ -132,13 +105,11 @@ class Store:
         return int(self.read(f"select count(*) as n from {table}").item())
 
     def version(self, table: str) -> str:
-        """Digest of the table's rows, whatever their order: two tables have the same one where they hold the same rows.
-
-        How many rows there are, and the sums of both halves of their MD5s (hashes of a multiset, Bellare and Micciancio 1997):
-        one pass, constant memory. It tells changes apart, it is no signature. What was read from logs (`KEPT`) is as many rows
-        as there are logs: there it is the digest of the ledger, whose chunks are named by their content.
-        """
-        if table in KEPT:
+        """Digest of the table's rows, whatever their order: two tables have the same one where they hold the same rows. How
+        many rows there are, and the sums of both halves of their MD5s (hashes of a multiset, Bellare and Micciancio 1997): one
+        pass, constant memory. It tells changes apart, it is no signature. What was read from logs (`KEPT`) is as many rows as
+        there are logs: there it is the digest of the ledger, whose chunks are named by their content."""
+        if table in schema.KEPT:
             chunks = self.read("select file_id from raw.files order by file_id")["file_id"]
             return hashlib.sha256("\n".join(chunks).encode()).hexdigest()
         return self.versions(table, "''").get("", "")
@@ -150,18 +121,9 @@ class Store:
             service: hashlib.sha256(":".join(map(str, digests)).encode()).hexdigest() for service, *digests in rows_of_versions
         }
 
-    def world_at(self, service: str, instant: datetime) -> pl.DataFrame:
-        """Return what is known of a service's world as of an instant (UTC): one row a thing, with `derivation`: how it is
-        known.
-
-        An ASOF JOIN of every thing with the fact that began last before the instant; where that had ended by then, nothing is
-        known of the thing. What one session alone saw is not in it.
-        """
-        return self.read(_WORLD_AT, service=service, instant=instant)
-
     def key(self, table: str) -> tuple[str, ...]:
         """Columns of the table's primary key."""
-        return layout().keys[table]
+        return schema.layout().keys[table]
 
     def replace(self, table: str, frame: pl.DataFrame, where: str = "true", **parameters: object) -> int:
         """Put `frame` in the place of the table's rows `where`; gives the rows written."""
@@ -218,10 +180,8 @@ class Store:
             self._within = False
 
     def again(self, work: Callable[[], T], in_transaction: bool = True) -> T:
-        """Return what `work` gives, done in one transaction; begun anew where another writer changed the same rows meanwhile.
-
-        Raises Busy where others always come first. Within a transaction `work` is a part of it.
-        """
+        """Return what `work` gives, done in one transaction; repeated where another writer changed the same rows meanwhile.
+        Raises Busy where others always come first. Within a transaction `work` is a part of it."""
         for number in range(_TRIES - 1 if self._catalog.has_many_writers and not self._within else 0):
             with contextlib.suppress(Busy), self.transaction() if in_transaction else contextlib.nullcontext():
                 return work()
@@ -232,9 +192,8 @@ class Store:
     @contextlib.contextmanager
     def holding(self, memory: str, n_threads: int | None = None) -> Iterator[None]:
         """Let DuckDB use so many threads (None: as before), and hold no more than so much (`512MB`) in memory; what is beyond
-        goes to a folder beside the warehouse. More threads than cores that are free make each insertion slower: they wait on
-        their turn awake.
-        """
+        goes to a folder next to the warehouse. More threads than cores that are free make each insertion slower: they wait on
+        their turn awake."""
         before = self.read("select current_setting('memory_limit') as memory, current_setting('threads') as threads").row(0)
         self._limit(memory, n_threads)
         try:
@@ -254,7 +213,7 @@ class Store:
             self.again(lambda: self._catalog.publish(self._connection), in_transaction=False)
 
     def compact(self) -> None:
-        """Write the warehouse anew, so that nothing is left of rows that were deleted: not within a transaction."""
+        """Rewrite the warehouse, so that nothing is left of rows that were deleted: not within a transaction."""
         with _errors_as_ours(self._place):
             self._catalog.close(self._connection)
             self._catalog.compact()
@@ -270,13 +229,13 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _insert(self, table: str, frame: pl.DataFrame, are_new: bool = False) -> int:
         if frame.is_empty():
             return 0
-        columns = layout().names(table)
+        columns = schema.layout().names(table)
         if absent := [name for name in columns if name not in frame.columns]:
             raise StoreError(f"the frame has no column {absent[0]!r}", table, "give it all columns of its record")
         used_columns = tuple(
@@ -298,7 +257,8 @@ class Store:
 
     def _prepare(self) -> None:
         self._settle()
-        there = {table: tuple(column.name for column in columns) for table, columns in columns_of(self._connection).items()}
+        columns_of = schema.columns_of(self._connection)
+        there = {table: tuple(column.name for column in columns) for table, columns in columns_of.items()}
         if there and "raw.schema_version" not in there:
             raise NotAWarehouse("this DuckDB file is no warehouse of Traceroom", self._place, "choose another --out")
         if not there:
@@ -310,20 +270,20 @@ class Store:
             return
         signature = self._connection.execute("select version, fingerprint from raw.schema_version").fetchone()
         version, signed = signature if signature else (0, "")
-        if version > SCHEMA_VERSION:
+        if version > schema.SCHEMA_VERSION:
             raise SchemaTooNew(
-                f"the warehouse has schema {version}, and this Traceroom knows up to {SCHEMA_VERSION}", self._place,
+                f"the warehouse has schema {version}, and this Traceroom knows up to {schema.SCHEMA_VERSION}", self._place,
                 "upgrade Traceroom, or run into another --out")
-        if signed != fingerprint():
+        if signed != schema.fingerprint():
             self._migrate(there, version)
 
     def _migrate(self, there: dict[str, tuple[str, ...]], version: int) -> None:
-        there = {RENAMED_TABLES.get(table, table): columns for table, columns in there.items()}
-        for table, old, new in RENAMED_COLUMNS:
+        there = {schema.RENAMED_TABLES.get(table, table): columns for table, columns in there.items()}
+        for table, old, new in schema.RENAMED_COLUMNS:
             there |= {table: tuple(new if name == old else name for name in there[table])} if table in there else {}
-        changed = [
-            name for name in layout().columns if there.get(name) != layout().names(name) and name != "raw.schema_version"]
-        if lost := [name for name in changed if name in KEPT and name in there]:
+        layout = schema.layout()
+        changed = [name for name in layout.columns if there.get(name) != layout.names(name) and name != "raw.schema_version"]
+        if lost := [name for name in changed if name in schema.KEPT and name in there]:
             raise SchemaTooOld(
                 f"the warehouse (schema {version}) keeps {lost[0]} in an older layout, and logs cannot be made up",
                 self._place, "run into a new --out: the same logs give the same ids")
@@ -334,34 +294,34 @@ class Store:
                     "bring it up to date with: traceroom run --out DIR")
             return
         with self.transaction():
-            for view in layout().views:
+            for view in layout.views:
                 self._connection.execute(f"drop view if exists {view}")
             self._rename()
-            for name in [*(name for name in changed if name in there), *DROPPED, "raw.schema_version"]:
+            for name in [*(name for name in changed if name in there), *schema.DROPPED, "raw.schema_version"]:
                 self._connection.execute(f"drop table if exists {name}")
             self._catalog.create(self._connection)
-            for name in RECOMPUTED:
+            for name in schema.RECOMPUTED:
                 self._connection.execute(f"delete from {name}")
             self._sign()
 
     def _rename(self) -> None:
         """Give what is kept of an older warehouse today's names."""
-        there = columns_of(self._connection)
-        for old, new in RENAMED_TABLES.items():
+        there = schema.columns_of(self._connection)
+        for old, new in schema.RENAMED_TABLES.items():
             if old in there:
                 self._connection.execute(f"alter table {old} rename to {new.partition('.')[2]}")
                 there[new] = there.pop(old)
-        for table, old, new in RENAMED_COLUMNS:
+        for table, old, new in schema.RENAMED_COLUMNS:
             if any(column.name == old for column in there.get(table, ())):
                 self._connection.execute(f"alter table {table} rename column {old} to {new}")
 
     def _sign(self) -> None:
-        self._connection.execute("insert into raw.schema_version values (?, ?)", [SCHEMA_VERSION, fingerprint()])
+        self._connection.execute("insert into raw.schema_version values (?, ?)", [schema.SCHEMA_VERSION, schema.fingerprint()])
 
 
 @contextlib.contextmanager
 def _errors_as_ours(place: str, table: str = "") -> Iterator[None]:
-    """DuckDB's own errors, said as ours; a query that a signal cut short is the signal again."""
+    """Translate DuckDB's errors into ours; a query that a signal cut short is the signal again."""
     try:
         yield
     except duckdb.Error as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ from starlette.types import ASGIApp
 from pipelines.browser import corrections, shown
 from pipelines.browser.guard import COOKIE, ENTER, FIELD, HEADERS, STYLE, AccessGuard, Guarded
 from pipelines.browser.pages import PAGES, Browser
+from pipelines.settings import account_name
 from warehouse.errors import InputError, Missing, TraceroomError
 
 Row = dict[str, Any]
@@ -65,14 +65,7 @@ def _page(guard: AccessGuard, request: Request, template: str, status: int = 200
     return shown.page(
         template, status, **values, may_write=may_write, here=here, path=request.url.path, form_field=FIELD,
         form_token=guard.form_token(request.cookies) if may_write else "",
-        author=request.cookies.get(AUTHOR, "") or ("" if guard.exposed else _user()))
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return ""
+        author=request.cookies.get(AUTHOR, "") or ("" if guard.exposed else account_name("")))
 
 
 def _entered(guard: AccessGuard) -> Endpoint:

@@ -18,9 +18,9 @@ Before = Callable[[tuple[str, str], datetime | None], str | None]
 MOST = 40
 """Differences of a document that are shown."""
 MOST_ROWS = 20
-"""Row changes beside a call."""
+"""Row changes that a call shows."""
 _AT_ONCE = timedelta(seconds=2)
-"""How long after a call a row may change and stand beside it, where its answer has no time."""
+"""How long after a call a row may change and count as changed by it, where its answer has no time."""
 
 
 def changes_of_calls(library: Library, service: str, turns: list[Row]) -> dict[str, Row]:
@@ -58,7 +58,7 @@ def changes_of_calls(library: Library, service: str, turns: list[Row]) -> dict[s
 
 
 def _values_before(library: Library, service: str, entities: set[tuple[str, str]]) -> Before:
-    """Return a look-up of what was known of an entity as of an instant, whoever saw it."""
+    """Return a function that reads what any session knew of an entity as of an instant."""
     rows = library.rows(
         "select entity_class, key, value, valid_from, valid_to from mart.facts where service = $service "
         "and session_id is null and key in (select unnest($keys)) order by valid_from nulls first, fact_id",

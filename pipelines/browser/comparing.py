@@ -30,7 +30,7 @@ KINDS = {"same": "the same", "words": "other words", "answer": "other answer", "
 
 
 class Line(NamedTuple):
-    """A step of one trajectory beside a step of the other."""
+    """A step of one trajectory next to a step of the other."""
 
     place: int
     first: Row | None
@@ -124,8 +124,8 @@ def _does(step: Row | None) -> str:
 
 
 def ends(one: Row, other: Row) -> list[Row]:
-    """Return what the two plays leave otherwise: {"key", "moves", "first", "second"} of each document, and acts that leave
-    none."""
+    """Return what the two plays leave otherwise: {"key", "moves", "first", "second"} of each document, and write calls
+    that leave none."""
     ours, theirs, rows = one["end"]["documents"], other["end"]["documents"], list[Row]()
     for key in sorted(ours.keys() | theirs.keys()):
         begun = (ours.get(key) or theirs[key])["begun"]
@@ -133,9 +133,9 @@ def ends(one: Row, other: Row) -> list[Row]:
         if first != second:
             rows.append({"key": key, "moves": list(differences(first, second))[:MOST],
                           "only": None if key in ours and key in theirs else 0 if key in ours else 1})
-    acts = [Counter(map(canonical, play["end"]["write_calls"])) for play in (one, other)]
+    calls = [Counter(map(canonical, play["end"]["write_calls"])) for play in (one, other)]
     return rows + [
-        {"key": act, "moves": [], "only": side} for side in (0, 1) for act in (acts[side] - acts[1 - side]).elements()]
+        {"key": call, "moves": [], "only": side} for side in (0, 1) for call in (calls[side] - calls[1 - side]).elements()]
 
 
 def grade(way: TaskTrajectory, play: Row) -> Row | None:
@@ -172,21 +172,21 @@ class Replayer:
         self._environment: Environment | None = None
 
     def play(self, path: Path, task_id: str, way: TaskTrajectory) -> tuple[list[Row], Row]:
-        """(messages that the task opens with, {"steps", "grade", "end", "is_same_room"}).
-
-        Raises EnvironmentBroken, InputError."""
+        """(messages that the task opens with, {"steps", "grade", "end", "is_same_room"}). Raises EnvironmentBroken,
+        InputError."""
         with self._lock:
             digest = (path / "manifest.json").read_text("utf-8")
             if self._key != (str(path), digest):
                 self._environment = load(path, None)
                 self._key = str(path), digest
             assert self._environment is not None
-            room = Room(self._environment, task_id, 0)
+            environment, observation = self._environment, self._environment.reset(task_id, seed=0)
             rolled = way.about.get("content_digest")
             if way.is_rollout:   # its moves are in the room's own names, so nothing stands between them and the room
-                room.environment = self._environment.replaying(task_id, way.about["seed"], way.about["perturbations"])
-            return room.observation.messages, {
-                **_played(room, way.moves), "is_same_room": rolled in (None, json.loads(digest)["content_digest"])}
+                environment = environment.replaying(task_id, way.about["seed"], way.about["perturbations"])
+            return observation.messages, {
+                **_played(Room(environment, observation), way.moves),
+                "is_same_room": rolled in (None, json.loads(digest)["content_digest"])}
 
 
 def _played(room: Room, moves: Sequence[Move]) -> Row:
@@ -203,7 +203,7 @@ def _played(room: Room, moves: Sequence[Move]) -> Row:
 
 
 def _moved(before: Row, after: Row, look: Look | None) -> list[Row]:
-    """Return what a step changed of the room's difference: its documents, and acts that leave none."""
+    """Return what a step changed of the room's difference: its documents, and write calls that leave none."""
     rows = []
     for name, value in after.get("documents", {}).items():
         if value != before.get("documents", {}).get(name):
@@ -211,13 +211,12 @@ def _moved(before: Row, after: Row, look: Look | None) -> list[Row]:
             one, other = loaded(before.get("documents", {}).get(name, begun)), loaded(value)
             moves = list(differences(one, other))[:MOST] if one is not None else []
             rows.append({"key": name, "moves": moves, "after": value if isinstance(value, str) else canonical(value)})
-    acts = Counter(map(canonical, after.get("write_calls", []))) - Counter(map(canonical, before.get("write_calls", [])))
-    return [*rows, *({"key": "an act that leaves no document", "moves": [], "after": act} for act in acts.elements())]
+    calls = Counter(map(canonical, after.get("write_calls", []))) - Counter(map(canonical, before.get("write_calls", [])))
+    return [*rows, *({"key": "an act that leaves no document", "moves": [], "after": call} for call in calls.elements())]
 
 
 def compared_steps(way: TaskTrajectory, play: Row) -> Iterator[Row]:
-    """Yield the steps of a play beside what was answered where they were first made: `differs` where both are not the same.
-
+    """Yield the steps of a play with what was answered where they were first made: `differs` where both are not the same.
     `shown`: what to compare with another trajectory: a rollout's answer then, else what the environment answers."""
     for place, step in enumerate(play["steps"]):
         answer = way.answers[place] if place < len(way.answers) else None

@@ -137,7 +137,7 @@ def host_of(headers: Headers) -> str:
 
 
 def is_of_this_machine(host: str) -> bool:
-    """Tell whether a name or address means this machine, whoever asks for it."""
+    """Tell whether a name or address means this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 
 from extractors.formats.correction import ROLES
 from pipelines.inspection import views
+from warehouse.catalogs import published_path
 from warehouse.errors import Missing
-from warehouse.store import Store, published_path
+from warehouse.store import Store
 
 Row = dict[str, Any]
 Value = TypeVar("Value")
@@ -38,7 +39,6 @@ class Library(views.RowSource):
         """Rows of a query on the published warehouse. Raises Missing where nothing is published yet."""
         with self._lock:
             return self._opened().read(sql, **parameters).to_dicts()
-
 
     def once(self, name: str, make: Callable[[], Value]) -> Value:
         """Return what `make` gives, kept until another warehouse is published."""
@@ -95,7 +95,7 @@ class Library(views.RowSource):
 
 
 def _offsets(path: Path, key: str) -> dict[str, int]:
-    """Value of `key` -> where the line begins that has it first; a line that is still being written is none."""
+    """Value of `key` -> where the line begins that has it first; a line that is still being written does not count."""
     places: dict[str, int] = {}
     mark, at = f'"{key}":"'.encode(), 0
     with path.open("rb") as file:

@@ -58,7 +58,7 @@ class Browser:
                 "query": query, "going": list(views.GOING)}
 
     def session(self, query: QueryParams) -> Row:
-        """One session as a conversation, with what changed beside each call."""
+        """One session as a conversation, with what each call changed."""
         row = views.session(self.library, _id(query))
         begin = _whole(query.get("from", "0"))
         rows = views.turns(self.library, row["session_id"], begin)

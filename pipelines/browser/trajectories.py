@@ -151,7 +151,7 @@ def rolled_out(library: Library) -> list[Row]:
 
 
 def policies_by_task(library: Library, name: str, after: str | None = None) -> Paged:
-    """Return a page of (policy, task) of a room, what succeeds least first: how often, and an episode to look at."""
+    """Return a page of (policy, task) of a room, what succeeds least first: how often, and an episode to inspect."""
     folder = library.out / ROLLOUTS / name
     episodes = _episodes(library, folder)
     rows = sorted(known_difficulty(folder) if (folder / DIFFICULTY).is_file() else [],

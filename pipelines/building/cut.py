@@ -40,9 +40,7 @@ _OF_SESSIONS = ("core.sessions", "core.turns", "core.feedback")
 
 def cut(environment: Path, splits: Collection[str], configuration: str | None = None) -> Kit:
     """Make the kit of a published environment with the tasks of these splits alone; of all splits, it is the published one.
-
-    `configuration`: the file that its run was given. Raises Missing, EnvironmentBroken where no task of these splits holds.
-    """
+    `configuration`: the file that its run was given. Raises Missing, EnvironmentBroken where no task of these splits holds."""
     out = environment.parent.parent
     whole = kit_of(environment, out / "rewards" / environment.name)
     if set(splits) >= set(SPLITS):
@@ -118,7 +116,7 @@ def _fill(own: Store, store: Store, service: str, without: pl.DataFrame) -> None
 
 
 def _elsewhere(changes: pl.DataFrame, sessions: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
-    """Row changes that none of the sessions made, as far as can be told: those of another time (with a minute for what is
+    """Row changes that none of the sessions made, as far as is known: those of another time (with a minute for what is
     written late), or of a row whose key none of them names."""
     times = sessions.select("started_at", pl.col("ended_at") + pl.duration(minutes=1)).drop_nulls().sort("started_at")
     if changes.is_empty() or times.is_empty():

@@ -38,7 +38,7 @@ def starts_of(store: Store) -> dict[str, str]:
 
 
 def corrections_of_kind(store: Store, kind: str) -> pl.DataFrame:
-    """Read the rows of `core.corrections` on outcomes, families or checks that nobody took back."""
+    """Read the rows of `core.corrections` on outcomes, families or checks that were not taken back."""
     return store.read(
         "select * from core.corrections where stands and kind = $kind and value != 'null' order by correction_id", kind=kind)
 

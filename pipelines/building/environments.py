@@ -25,6 +25,7 @@ from env_builder.bundle import MANIFEST, Bundle
 from env_builder.coverage import coverage
 from env_builder.perturbations import perturbations
 from pipelines import progress
+from pipelines.building.decisions import starts_of
 from pipelines.privacy import guard as privacy
 from pipelines.running.cache import Partitions, memoized, partitions_of, record_partitions, replace_stale
 from pipelines.running.code import code_digest
@@ -82,7 +83,7 @@ def environments(store: Store, settings: Settings) -> Counts:
 def _partitions(store: Store, names: dict[str, str], settings: Settings) -> Partitions:
     """Services whose environment is as it would be made today, with the image that is asked for, and all others."""
     image_settings = {name: settings.value_of(name) for name in ("image", "base_image", "[audit]")}
-    starts, policy = _starts(store), privacy.stated(store)
+    starts, policy = starts_of(store), privacy.stated(store)
     inputs = {service: [name, starts.get(service), policy, image_settings] for service, name in names.items()}
     partitions = partitions_of(store, STAGE, code_digest(__name__), inputs, (*_TABLES, _OUTCOMES))
     rows = _published(store)
@@ -129,10 +130,6 @@ def _names(store: Store) -> dict[str, str]:
 def _published(store: Store) -> dict[str, dict[str, Any]]:
     """Service -> row of `mart.environments`."""
     return {row["service"]: row for row in store.table("mart.environments").to_dicts()}
-
-
-def _starts(store: Store) -> dict[str, str]:
-    return dict(store.read("select service, starts_from from mart.services").iter_rows())
 
 
 def _of_service(
@@ -204,7 +201,7 @@ def _with(whole: Bundle, task_ids: list[str]) -> Bundle:
 
 
 def _bundle(store: Store, service: str, name: str, memoize: Memoize, covered: bool = True) -> Bundle:
-    """Everything of a service: all its tasks, with the variants beside them or in the place of those that they solve, and the
+    """Everything of a service: all its tasks, with the variants next to them or in the place of those that they solve, and the
     rubrics of those that have one. `covered`: with what can be answered (that takes longest, and is in no digest)."""
     turns, tools, facts, recorded, behaviours, logged, rubrics, made = (
         store.table(table, "service = $service", service=service) for table in _TABLES)
@@ -218,7 +215,7 @@ def _bundle(store: Store, service: str, name: str, memoize: Memoize, covered: bo
         pl.concat([each.filter(others), made], how="diagonal").select(each.columns).sort("task_id")
         for each in (logged, users.scripts(logged, turns, memoize)))
     return Bundle(
-        name, service, _starts(store).get(service, "shared"), rows, tools, tasks, scripts, rubrics,
+        name, service, starts_of(store).get(service, "shared"), rows, tools, tasks, scripts, rubrics,
         longest if isinstance(longest, int) else 0, coverage(rows, logged, turns) if covered else {},
         perturbations(turns, {row["tool"]: row["effect"] for row in rows.programs}),
         users.sessions_of(logged.join(rubrics, on="task_id", how="semi"), turns, outcomes), users.longest(turns),

@@ -55,7 +55,7 @@ class Wanted(NamedTuple):
     pad_to: int = 0
     licence: str = UNKNOWN
     environment: Path | None = None
-    """Of rollouts: the environment that they are of; None: `OUT/environments/NAME` beside `OUT/rollouts/NAME`."""
+    """Of rollouts: the environment that they are of; None: `OUT/environments/NAME` next to `OUT/rollouts/NAME`."""
     configuration: str | None = None
     """The file that the run was given, for an environment that is made again (`pipelines/building/cut.py`)."""
 
@@ -141,7 +141,7 @@ def _is_run(place: Path) -> bool:
 
 
 def _sources(place: Path, scratch: Path, wanted: Wanted) -> Iterator[DatasetSource]:
-    """Yield the tables of each environment of a folder. Raises Missing where it is none."""
+    """Yield the tables of each environment of a folder. Raises Missing where the folder has no environment."""
     if (place / TRAJECTORIES).is_file():
         environment = wanted.environment or place.parent.parent / "environments" / place.name
         task_rows(environment)

@@ -21,11 +21,9 @@ from warehouse.store import Store
 
 
 def rewards(store: Store, settings: Settings) -> Counts:
-    """Mine a rubric for each task from what good and bad sessions changed, each played in its own environment.
-
-    A file of a person's checks may be called by a family's name. Raises InputError where one cannot be read, or half a model is
-    configured.
-    """
+    """Mine a rubric for each task from what good and bad sessions changed, each played in its own environment. A file of a
+    person's checks may be called by a family's name. Raises InputError where one cannot be read, or half a model is
+    configured."""
     config, effects = settings.configured, effects_of(store)
     sessions, turns = store.table("core.sessions"), without(store.table("core.turns"), effects)
     tasks, outcomes = store.table("mart.tasks"), store.table("mart.outcomes")

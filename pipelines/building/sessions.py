@@ -37,10 +37,8 @@ def sessions(store: Store, settings: Settings) -> Counts:
 
 
 def selected(made: AssembledSessions, settings: Settings) -> AssembledSessions:
-    """Take the sessions that the settings choose: the newest ones, where there is a limit.
-
-    Raises Missing for a service that is not there, and InputError for a day that all sessions are older than.
-    """
+    """Take the sessions that the settings choose: the newest ones, where there is a limit. Raises Missing for a service that is
+    not there, and InputError for a day that all sessions are older than."""
     if settings.since is None and not settings.services and settings.limit is None:
         return made
     services = made.sessions["service"].unique().to_list()

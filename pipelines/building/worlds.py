@@ -12,6 +12,7 @@ import polars as pl
 
 from env_builder.behaviour import asked, corrections, induce
 from env_builder.world import InducedWorld, build
+from pipelines.building.decisions import replace_decisions
 from pipelines.resources import asking
 from pipelines.running.cache import partitions_of, record_partitions, replace_stale
 from pipelines.running.code import code_digest
@@ -24,25 +25,9 @@ from warehouse.store import Store
 Start = Literal["reset", "shared"]
 
 
-def world_of(store: Store, settings: Settings) -> InducedWorld:
-    """Rebuild the world of the sessions in the warehouse."""
-    return _world(store, *configured_starts(store, settings), store.table("core.tools"), store.table("core.row_changes"))
-
-
-def _world(
-    store: Store, services: list[str], starts: dict[str, Start], tools: pl.DataFrame, row_changes: pl.DataFrame
-) -> InducedWorld:
-    """World of these services; what is found of one depends on no other."""
-    sessions, turns = (
-        store.table(table, "list_contains($services, service)", services=services) for table in ("core.sessions", "core.turns"))
-    return build(sessions, turns, tools, starts, row_changes)
-
-
 def worlds(store: Store, settings: Settings) -> Counts:
-    """Fill the tables of the stage `world`: recompute services of which something changed, keep all others.
-
-    A file of programs may speak of any service: where there are some, or a model is asked, all are made together.
-    """
+    """Fill the tables of the stage `world`: recompute services of which something changed, keep all others. A file of programs
+    may speak of any service: where there are some, or a model is asked, all are made together."""
     tools, row_changes, config = store.table("core.tools"), store.table("core.row_changes"), settings.configured.behaviour
     services, starts = configured_starts(store, settings)
     changes = store.version("core.row_changes")
@@ -56,7 +41,9 @@ def worlds(store: Store, settings: Settings) -> Counts:
             "mart.behaviours": [empty(Behaviour)]}
     decisions: dict[str, pl.DataFrame] = {}
     for name, group in groups:
-        built = _world(store, group, starts, tools, row_changes)
+        sessions, turns = (  # what is found of one service depends on no other
+            store.table(f"core.{each}", "list_contains($services, service)", services=group) for each in ("sessions", "turns"))
+        built = build(sessions, turns, tools, starts, row_changes)
         induced, tried = behaviours(built, tools, settings)
         rows = [{"service": service, "starts_from": each.starts_from, "votes": json.dumps(each.votes, sort_keys=True)}
                 for service, each in sorted(built.services.items())]
@@ -65,8 +52,7 @@ def worlds(store: Store, settings: Settings) -> Counts:
         decisions[name] = pl.concat([built.decisions, tried])
     recorded = record_partitions(store, "world", partitions, decisions)
     for stage in ("world", "behaviour"):
-        own = recorded.filter(pl.col("stage") == stage).unique(["stage", "subject", "reason"])
-        store.replace("mart.decisions", own, "stage = $stage", stage=stage)
+        replace_decisions(store, stage, recorded.filter(pl.col("stage") == stage))
     n_rows = {table: replace_stale(store, table, partitions, pl.concat(frames)) for table, frames in made.items()}
     return {f"n_{name}": n_rows[f"mart.{name}"] for name in ("facts", "recorded", "behaviours")}
 
@@ -85,7 +71,7 @@ def configured_starts(store: Store, settings: Settings) -> tuple[list[str], dict
 
 
 def behaviours(world: InducedWorld, tools: pl.DataFrame, settings: Settings) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """(behaviours of all tools, decisions). Raises InputError where a program of the folder is none, or half a model is
+    """(behaviours of all tools, decisions). Raises InputError where a file of the folder is no program, or half a model is
     configured."""
     config = settings.configured.behaviour
     induced, decisions = corrections.corrected(induce(world, tools), world, programs(config.programs))

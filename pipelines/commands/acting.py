@@ -39,7 +39,7 @@ def play(
         if message["role"] not in ("system", "developer"):
             say(f"[bold cyan]{escape(message['role'])}[/] {escape(message['content'])}")
     limits = room.observation.limits
-    say(f"[dim]{len(room.tools)} tools" + (f", {limits.steps} steps at most" if limits else "") + "[/]\n")
+    say(f"[dim]{len(room.observation.tools)} tools" + (f", {limits.steps} steps at most" if limits else "") + "[/]\n")
     steps = []
     for step in playing.played(room, playing.scripted(script) if script else _type_moves(room)):
         steps.append(step)
@@ -47,7 +47,8 @@ def play(
     grade = playing.graded(room, mode, model)
     _show_grade(grade)
     if json:
-        data({"environment": str(environment), "task_id": task_id, "steps": steps, "ended": room.ended, "grade": grade})
+        ended = room.environment.ended
+        data({"environment": str(environment), "task_id": task_id, "steps": steps, "ended": ended, "grade": grade})
 
 
 def _find_task(environment: Path, beginning: str) -> str:
@@ -64,7 +65,8 @@ def _type_moves(room: Any) -> Iterator[dict[str, Any]]:
     from pipelines import playing
 
     say('[dim]TOOL {"argument": …} calls a tool · any other text goes to the user · /tools · /finish[/]')
-    names = {tool["name"] for tool in room.tools}
+    tools = room.observation.tools
+    names = {tool["name"] for tool in tools}
     while True:
         try:
             line = typer.prompt("", prompt_suffix="> ", err=True).strip()
@@ -74,7 +76,7 @@ def _type_moves(room: Any) -> Iterator[dict[str, Any]]:
             return
         if line == "/tools":
             table("Tools", [
-                {"tool": tool["name"], "does": (tool.get("description") or "").split("\n")[0]} for tool in room.tools])
+                {"tool": tool["name"], "does": (tool.get("description") or "").split("\n")[0]} for tool in tools])
             continue
         try:
             yield playing.typed(line, names)

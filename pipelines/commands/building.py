@@ -1,17 +1,20 @@
-"""Commands that make something: `run`, `base-image`."""
+"""Commands that make something: `run`, `base-image`, `export`."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 from rich.markup import escape
 
-from pipelines.commands.options import Json, Out
+from pipelines.commands.options import Json, Out, RunConfig
 from pipelines.screen import bars, console, data, many, say, table, tell_changes
 from pipelines.settings import Settings
-from warehouse.errors import GateFailed
+from warehouse.errors import GateFailed, InputError
+
+Many = list[str] | None
 
 
 def run(
@@ -143,3 +146,55 @@ def base_image(
     say(f"[bold]{escape(name or LOCAL_BASE)}[/] is {image_id}; runs use it if the default base image is missing")
     if json:
         data({"name": name or LOCAL_BASE, "image_id": image_id})
+
+
+def export(
+    name: Annotated[str, typer.Argument(help="Exporter, or `datasets` for every dataset format; a wrong name lists them.")],
+    place: Annotated[Path, typer.Argument(help="OUT/environments/NAME; for datasets also OUT, or a folder of rollouts.")],
+    to: Annotated[Path, typer.Option("--to", help="Folder to write to.")] = Path("exported"),
+    split: Annotated[Many, typer.Option(
+        help="Split: train, validation or held_out. May be repeated. Default: all for a dataset; train and validation for an "
+             "environment.", show_default=False)] = None,
+    form: Annotated[Many, typer.Option(
+        help="For `datasets`: write only this format. May be repeated.", show_default=False)] = None,
+    family: Annotated[Many, typer.Option(
+        help="Family of tasks: its name, or the beginning of its id. May be repeated.", show_default=False)] = None,
+    band: Annotated[Many, typer.Option(
+        "--difficulty", help="How often the task succeeds: rarely, sometimes, often, mostly. May be repeated.",
+        show_default=False)] = None,
+    outcome: Annotated[str | None, typer.Option(
+        help="Interval LOW:HIGH of the reward or probability of success; either may be omitted.", show_default=False)] = None,
+    tier: Annotated[Many, typer.Option(
+        help="Allowed tier of the answers in a rollout's episode. May be repeated.", show_default=False)] = None,
+    policy: Annotated[Many, typer.Option(
+        help="Agent or policy that played the episode, as the log names it. May be repeated.", show_default=False)] = None,
+    duplicates: Annotated[bool, typer.Option("--duplicates", help="Keep episodes with identical steps.")] = False,
+    discount: Annotated[float, typer.Option(help="Discount of the reward for each earlier action, for returns.")] = 1.0,
+    pad: Annotated[int, typer.Option(help="Pad each episode to this many steps, if the format supports it.", min=0)] = 0,
+    licence: Annotated[str, typer.Option(help="Licence to state on the dataset card.")] = "unknown",
+    environment: Annotated[Path | None, typer.Option(
+        help="Environment of rollouts that are stored elsewhere.", show_default=False)] = None,
+    config: RunConfig = None, json: Json = False,
+) -> None:
+    """Export results in the format of another program: tasks and episodes as datasets, or the environment itself."""
+    from env_builder.exports.selection import Selection
+    from pipelines.building import export as exporting
+
+    low, colon, high = (outcome or ":").partition(":")
+    try:
+        least, most = (float(bound) if bound else None for bound in (low, high))
+    except ValueError:
+        colon, least, most = "", None, None
+    if not colon:
+        raise InputError(f"invalid interval {outcome!r} (expected LOW:HIGH)", "--outcome", "for example --outcome 0.8:1")
+    selection = Selection(tuple(split or ()), tuple(family or ()), tuple(band or ()), least, most, tuple(tier or ()),
+                          tuple(policy or ()), duplicates)
+    wanted = exporting.Wanted(selection, tuple(form or ()), discount, pad, licence, environment, config)
+    with bars():
+        written = exporting.export(name, place, to, wanted)
+    for path in written.paths:
+        say(f"[bold]{escape(str(path))}[/]")
+    rejected = written.decisions.unique(["subject", "reason"]).group_by("reason").len("n").sort("reason").to_dicts()
+    table("Rejected", rejected, right=("n",))
+    if json:
+        data({"exporter": name, "paths": [str(path) for path in written.paths], "left": rejected})

@@ -33,19 +33,7 @@ from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from dagster import (
-    AssetCheckKey,
-    AssetCheckSeverity,
-    AssetKey,
-    DagsterEventType,
-    DagsterInstance,
-    DagsterRunStatus,
-    DefaultSensorStatus,
-    RunsFilter,
-    SensorEvaluationContext,
-    SensorResult,
-    sensor,
-)
+import dagster as dg
 
 from pipelines.screen import many
 from warehouse.errors import InputError, Unavailable
@@ -183,11 +171,11 @@ MOST_TRIES, MOST_WAITING = 2880, 200
 _SHOWN = 8
 
 
-@sensor(
-    minimum_interval_seconds=30, default_status=DefaultSensorStatus.RUNNING,
+@dg.sensor(
+    minimum_interval_seconds=30, default_status=dg.DefaultSensorStatus.RUNNING,
     description="Tells people by log, webhook and e-mail what failed and what is late (docs/production.md).")
-def alerts(context: SensorEvaluationContext) -> SensorResult:
-    """Hands every new alert to every hook; keeps for the next look what could not be delivered."""
+def alerts(context: dg.SensorEvaluationContext) -> dg.SensorResult:
+    """Hands every new alert to every hook; keeps for the next tick what could not be delivered."""
     hooks = configured_hooks()
     state: dict[str, Any] = json.loads(context.cursor) if context.cursor else {}
     graph = context.repository_def.asset_graph if context.repository_def else None
@@ -196,12 +184,14 @@ def alerts(context: SensorEvaluationContext) -> SensorResult:
         *broken_checks(context.instance, state, sorted(graph.asset_check_keys) if graph else ()),
         *late_tables(context.instance, state, sorted(graph.materializable_asset_keys) if graph else ())]
     sent = _deliver(hooks, state, new_alerts, context)
-    return SensorResult(
+    return dg.SensorResult(
         skip_reason=f"{len(new_alerts)} new alerts; {sent} deliveries, {len(state['waiting'])} wait to be tried again",
         cursor=json.dumps(state, sort_keys=True))
 
 
-def _deliver(hooks: dict[str, Hook], state: dict[str, Any], new_alerts: list[Alert], context: SensorEvaluationContext) -> int:
+def _deliver(
+    hooks: dict[str, Hook], state: dict[str, Any], new_alerts: list[Alert], context: dg.SensorEvaluationContext
+) -> int:
     """Send alerts; gives how many deliveries succeeded. Those to be retried are in `state["waiting"]`."""
     due = [(name, Alert(kind, level, sentence, tuple(names), *rest), tries)
            for name, (kind, level, sentence, names, *rest), tries in state.get("waiting", []) if name in hooks]
@@ -225,12 +215,12 @@ def _deliver(hooks: dict[str, Hook], state: dict[str, Any], new_alerts: list[Ale
     return len(due) - len(waiting)
 
 
-def failed_runs(instance: DagsterInstance, state: dict[str, Any]) -> Iterator[Alert]:
+def failed_runs(instance: dg.DagsterInstance, state: dict[str, Any]) -> Iterator[Alert]:
     """One alert for each run that failed and is not started again by itself."""
     now = datetime.now(UTC)
     since = datetime.fromisoformat(state["runs_since"]) if "runs_since" in state else now - FIRST_LOOK
     reported: dict[str, str] = state.get("reported_runs", {})
-    records = instance.get_run_records(RunsFilter(statuses=[DagsterRunStatus.FAILURE], updated_after=since - OVERLAP))
+    records = instance.get_run_records(dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE], updated_after=since - OVERLAP))
     for record in sorted(records, key=lambda record: (record.update_timestamp, record.storage_id)):
         run, ended = record.dagster_run, record.update_timestamp.replace(tzinfo=UTC)
         since = max(since, ended)
@@ -238,7 +228,7 @@ def failed_runs(instance: DagsterInstance, state: dict[str, Any]) -> Iterator[Al
             continue
         reported[run.run_id] = ended.isoformat()
         failed = set()   # each with the name of its error: never its text, which may hold what a log says
-        for entry in instance.all_logs(run.run_id, of_type=DagsterEventType.STEP_FAILURE):
+        for entry in instance.all_logs(run.run_id, of_type=dg.DagsterEventType.STEP_FAILURE):
             if entry.dagster_event and (error := entry.dagster_event.step_failure_data.error):
                 while error.cause and error.cls_name in ("Failure", "RetryRequested", "DagsterExecutionStepExecutionError"):
                     error = error.cause
@@ -251,18 +241,18 @@ def failed_runs(instance: DagsterInstance, state: dict[str, Any]) -> Iterator[Al
     state["reported_runs"] = {run_id: at for run_id, at in reported.items() if datetime.fromisoformat(at) > since - 2 * OVERLAP}
 
 
-def broken_checks(instance: DagsterInstance, state: dict[str, Any], keys: Iterable[AssetCheckKey]) -> Iterator[Alert]:
-    """One alert for each run in which checks did not hold, with how many rows break each; a check is told once a run."""
+def broken_checks(instance: dg.DagsterInstance, state: dict[str, Any], keys: Iterable[dg.AssetCheckKey]) -> Iterator[Alert]:
+    """One alert for each run in which checks did not hold, with how many rows break each; a check is reported once a run."""
     reported: dict[str, str] = state.get("reported_checks", {})
     latest = instance.event_log_storage.get_latest_asset_check_execution_by_key(list(keys))
     broken = {key: record for key, record in latest.items() if record.status.value == "FAILED"}
-    by_run: dict[str, list[AssetCheckKey]] = {}
+    by_run: dict[str, list[dg.AssetCheckKey]] = {}
     for key, record in sorted(broken.items()):
         if reported.get(key.to_user_string()) != record.run_id:
             by_run.setdefault(record.run_id, []).append(key)
     for run_id, names in by_run.items():
         evaluations = [broken[key].evaluation for key in names]
-        is_error = any(each and each.severity is AssetCheckSeverity.ERROR for each in evaluations)
+        is_error = any(each and each.severity is dg.AssetCheckSeverity.ERROR for each in evaluations)
         listed = [f"{key.name} on {key.asset_key.to_user_string()} ({_offenders(each)} rows)"
                   for key, each in zip(names, evaluations, strict=True)]
         at = datetime.fromtimestamp(max(broken[key].create_timestamp for key in names), UTC).isoformat(timespec="seconds")
@@ -276,7 +266,7 @@ def _offenders(evaluation: Any) -> str:
     return str(value) if isinstance(value, int) else "?"
 
 
-def late_tables(instance: DagsterInstance, state: dict[str, Any], keys: Iterable[AssetKey]) -> Iterator[Alert]:
+def late_tables(instance: dg.DagsterInstance, state: dict[str, Any], keys: Iterable[dg.AssetKey]) -> Iterator[Alert]:
     """Yield an alert when tables become older than their freshness policy lets them be, and one when all are fresh again."""
     records = instance.get_freshness_state_records(list(keys))
     late = {key.to_user_string(): record for key, record in records.items() if record.freshness_state.value == "FAIL"}

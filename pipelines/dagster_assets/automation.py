@@ -1,11 +1,11 @@
 """The job over all assets, and the nightly schedule: the newest day's partition in one run.
 
-The schedule and the sensor of the inbox are off until somebody switches them on; TRACEROOM_AUTOMATION=on switches them on from
-the start, for a deployment that nobody clicks in.
+The schedule and the sensor of the inbox are off until a person switches them on; TRACEROOM_AUTOMATION=on switches them on from
+the start, for a deployment without a person at its pages.
 
 New files in the inbox (TRACEROOM_INBOX: folders and prefixes of object stores) ask for a run.
 
-What is new is told by content: the run's key is a digest over the contents of all files, so the same files under other
+What is new depends on content: the run's key is a digest over the contents of all files, so the same files under other
 names, or written again, ask for nothing. The cursor keeps path, size and time of change with the digest of each file,
 so that a file is read again only where they changed. A file still being written asks again when it is done.
 Of an object nothing is read: what the store says of its content (the entity tag) stands for it."""
@@ -18,18 +18,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from dagster import (
-    AssetSelection,
-    DefaultScheduleStatus,
-    DefaultSensorStatus,
-    RunRequest,
-    SensorEvaluationContext,
-    SensorResult,
-    SkipReason,
-    build_schedule_from_partitioned_job,
-    define_asset_job,
-    sensor,
-)
+import dagster as dg
 
 from extractors import objects
 from extractors.inventory import NEVER_READ
@@ -38,41 +27,38 @@ from pipelines.settings import inboxes
 from warehouse.errors import InputError
 
 AUTOMATIC = os.environ.get("TRACEROOM_AUTOMATION") == "on"
-everything = define_asset_job(
-    "everything", selection=AssetSelection.all(), description="Logs in, environments out.",
+everything = dg.define_asset_job(
+    "everything", selection=dg.AssetSelection.all(), description="Logs in, environments out.",
     run_tags={"traceroom/asked_by": "hand", **run_tags()})
-nightly = build_schedule_from_partitioned_job(
+nightly = dg.build_schedule_from_partitioned_job(
     everything, name="nightly", hour_of_day=2, minute_of_hour=30, tags={"traceroom/asked_by": "nightly", **run_tags()},
-    default_status=DefaultScheduleStatus.RUNNING if AUTOMATIC else DefaultScheduleStatus.STOPPED,
+    default_status=dg.DefaultScheduleStatus.RUNNING if AUTOMATIC else dg.DefaultScheduleStatus.STOPPED,
     description="At 02:30 UTC: the newest day, and every file that came late for an older one.")
-
-
-_BLOCK = 1 << 20
 FileMarks = dict[str, list[str]]
 """Place -> a mark that changes when it is written, and a digest of its content."""
 
 
-@sensor(job=everything, minimum_interval_seconds=60,
-        default_status=DefaultSensorStatus.RUNNING if AUTOMATIC else DefaultSensorStatus.STOPPED)
-def inbox(context: SensorEvaluationContext) -> SensorResult | SkipReason:
+@dg.sensor(job=everything, minimum_interval_seconds=60,
+        default_status=dg.DefaultSensorStatus.RUNNING if AUTOMATIC else dg.DefaultSensorStatus.STOPPED)
+def inbox(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
     """Asks for a run of today's partition when the inbox holds content that it did not hold before."""
     before_marks: FileMarks = json.loads(context.cursor) if context.cursor else {}
     marks: FileMarks = {}
     for place in inboxes():
         if not objects.is_url(place) and not Path(place).is_dir():
-            return SkipReason(f"{place} is no folder: make it, or set TRACEROOM_INBOX to the one that logs arrive in")
+            return dg.SkipReason(f"{place} is no folder: make it, or set TRACEROOM_INBOX to the one that logs arrive in")
         try:
             marks.update(_of_store(place) if objects.is_url(place) else _of_folder(place, before_marks))
         except InputError as error:
-            return SkipReason(str(error))
+            return dg.SkipReason(str(error))
     contents, before = {digest for _, digest in marks.values()}, {digest for _, digest in before_marks.values()}
     cursor, new = json.dumps(marks, sort_keys=True), len(contents - before)
     if not new:
-        return SensorResult(skip_reason=f"nothing new among {len(marks)} files in {', '.join(inboxes())}", cursor=cursor)
+        return dg.SensorResult(skip_reason=f"nothing new among {len(marks)} files in {', '.join(inboxes())}", cursor=cursor)
     key = hashlib.sha256("\n".join(sorted(contents)).encode()).hexdigest()
     tags = {"traceroom/asked_by": "inbox", "traceroom/new_files": str(new), **run_tags()}
-    return SensorResult(
-        run_requests=[RunRequest(run_key=key, partition_key=days.get_last_partition_key(), tags=tags)], cursor=cursor)
+    return dg.SensorResult(
+        run_requests=[dg.RunRequest(run_key=key, partition_key=days.get_last_partition_key(), tags=tags)], cursor=cursor)
 
 
 def _never(name: str) -> bool:
@@ -96,8 +82,5 @@ def _of_store(address: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
     with path.open("rb") as stream:
-        while block := stream.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,6 +1,6 @@
 """A person's data in a warehouse: their events, and the sessions, tasks and services that came from them.
 
-Theirs is every session whose identity they are; every session that contains one of their values, whoever speaks there, as a
+Theirs is every session whose identity they are; every session that contains one of their values, by any speaker, as a
 whole: without these events the rest would not be true; and of data outside of sessions (row changes, business events, log
 lines) each event that contains one of their values. Lineage is by ids: session ids (aliases too), ids of events, ids of tasks.
 Does not see what `identifiers` does not.

@@ -1,7 +1,7 @@
 """Forget a person, from beginning to end; if it is killed, the same call completes it.
 
 The order ensures that: the person's hashes are stored first; releases and directories are deleted while the tables still tell
-what came from the person; the tables are changed in one transaction; then the warehouse is written anew, so that no byte of
+what came from the person; the tables are changed in one transaction; then the warehouse is rewritten, so that no byte of
 deleted rows remains. Each step finds out by itself what is left to do.
 """
 

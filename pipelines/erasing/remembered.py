@@ -69,7 +69,7 @@ def rows_of(key: bytes, person: Identifiers, theirs: Theirs) -> pl.DataFrame:
 
 
 def remembered(store: Store) -> Remembered | None:
-    """Return who was forgotten, None if nobody was. Raises InputError if the key is not the one of then."""
+    """Return who was forgotten, None if no one was. Raises InputError if the key is not the one of then."""
     rows = store.read(f"select * from {TABLE}")
     return Remembered(key_of(), rows) if rows.height else None
 
@@ -196,7 +196,7 @@ def erase_sessions(store: Store, key: bytes, sessions: pl.DataFrame) -> None:
 
 
 def without_events(store: Store, records: pl.DataFrame, gone: list[str]) -> pl.DataFrame:
-    """Return the records that have no event beside the `gone` ones."""
+    """Return the records that have no event but the `gone` ones."""
     kept = store.read("select distinct record_id from core.events where record_id in (select unnest($records)) "
                       "and event_id not in (select unnest($gone))", records=records["record_id"].to_list(), gone=gone)
     return records.join(kept, on="record_id", how="anti")

@@ -71,7 +71,7 @@ class Readers:
     def __exit__(self, *_: object) -> None:
         gc.enable()
         if self.engine is not None:
-            self.engine.executor.shutdown(cancel_futures=True)   # waits: a worker that is told only at exit never ends
+            self.engine.executor.shutdown(cancel_futures=True)   # waits: a worker that is stopped only at exit never ends
         shutil.rmtree(self._folder, ignore_errors=True)
 
 

@@ -70,10 +70,9 @@ _Want = tuple[str, str, int, int, list[dict[str, Any]]]
 
 def unknowns(store: Store, out: Path) -> list[dict[str, Any]]:
     """{"service", "field", "log", "unit", "n", "of", "gain", "why", "tools": [{"tool", "n", "log"}]}, the largest gain first.
-
     `out`: folder of the run. `field`: kind of record or field; `log`: what of it; `n` of the service's `of` (answers of the
-    room that were asked for, calls, sessions: `unit`) are unknown for want of it; `gain`: that share, times the service's
-    share of all sessions, 0 where nothing unknown becomes an answer; `tools`: whose they are, most first."""
+    room that were asked for, calls, sessions: `unit`) are unknown for want of it; `gain`: that share, times the service's share
+    of all sessions, 0 where nothing unknown becomes an answer; `tools`: whose they are, most first."""
     weight = dict(store.read(
         "select service, count(*) / sum(count(*)) over () from core.sessions group by service").iter_rows())
     rows = [

@@ -1,4 +1,4 @@
-"""What the warehouse and the folders beside it hold, for people and for `--json`: read from the published copy."""
+"""What the warehouse and the folders next to it hold, for people and for `--json`: read from the published copy."""
 
 from __future__ import annotations
 
@@ -64,8 +64,13 @@ def funnel(settings: Settings) -> list[dict[str, Any]]:
         return _in_order(store.read("select stage, kept, reason, n from mart.funnel").to_dicts())
 
 
+def place_of(stage: str) -> int:
+    """Return the place of a stage in `ORDER`."""
+    return ORDER.index(stage) if stage in ORDER else len(ORDER)
+
+
 def _in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(rows, key=lambda row: ORDER.index(row["stage"]) if row["stage"] in ORDER else len(ORDER))
+    return sorted(rows, key=lambda row: place_of(row["stage"]))
 
 
 def families(settings: Settings) -> list[dict[str, Any]]:
@@ -102,7 +107,7 @@ def _opened(content: bytes) -> bytes:
 
 
 def out_of(path: str) -> Settings:
-    """Return settings that name a folder that a run wrote. Raises InputError where it is none."""
+    """Return settings that name a folder that a run wrote. Raises InputError where it is a file."""
     settings = Settings(logs=(), out=str(Path(path)))
     settings.must_be_folder()
     return settings

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 from extractors.outcomes.feedback import CORRECTION
 from extractors.outcomes.signals import registered
-from pipelines.inspection.summary import ORDER
+from pipelines.inspection.summary import place_of
 from warehouse.errors import InputError, Missing
 from warehouse.store import Store
 
@@ -41,8 +41,6 @@ _SPANS = ("hour", 3), ("day", 64), ("week", 448), ("month", 1900)
 _STARTED = f"coalesce(started_at, timestamptz '{datetime(1, 1, 1, tzinfo=UTC):%Y-%m-%d} 00:00:00+00')"
 _PUBLISHED = "exists (select 1 from mart.decisions where stage = 'verify' and subject = task_id and kept) as is_published"
 _DECISIONS = "select stage, kept, reason, detail from mart.decisions where subject = $id order by stage, reason"
-
-
 LISTS = {
     "reasons": ("stage, reason, count(*) as n, arg_min(detail, subject) as example",
                 "mart.decisions where not kept and stage != 'drift' group by stage, reason", "n desc, stage, reason"),
@@ -133,11 +131,11 @@ def begins(after: str | None, n_parts: int) -> list[Any]:
     return key
 
 
-def paged(rows: Sequence[Row], columns: Sequence[str], size: int = SIZE) -> Paged:
+def paged(rows: Sequence[Row], columns: Sequence[str]) -> Paged:
     """Return a page of rows, of which one more than a page was asked for; `columns`: the key."""
-    if len(rows) <= size:
+    if len(rows) <= SIZE:
         return Paged(list(rows), None)
-    shown = list(rows[:size])
+    shown = list(rows[:SIZE])
     key = [part if isinstance(part := shown[-1][name], str | int | float) else str(part) for name in columns]
     return Paged(shown, base64.urlsafe_b64encode(json.dumps(key).encode()).decode())
 
@@ -194,9 +192,8 @@ def totals(source: RowSource) -> Row:
 
 def funnel(source: RowSource) -> list[Row]:
     """Return {"stage", "kept", "reason", "n"} in the order that a session goes through the stages, without drift."""
-    order = {stage: place for place, stage in enumerate(ORDER)}
     rows = source.rows("select stage, kept, reason, n from mart.funnel where stage != 'drift'")
-    return sorted(rows, key=lambda row: (order.get(row["stage"], len(order)), row["stage"], not row["kept"]))
+    return sorted(rows, key=lambda row: (place_of(row["stage"]), row["stage"], not row["kept"]))
 
 
 def stages(source: RowSource) -> list[Row]:
@@ -207,8 +204,7 @@ def stages(source: RowSource) -> list[Row]:
             own = by_stage.setdefault(row["stage"], {"stage": row["stage"], "kept": 0, "n_rejected": 0, "why": []})
             own["kept" if row["kept"] else "n_rejected"] += row["n"]
             own["why"] += [] if row["kept"] else [f"{row['reason']} {row['n']}"]
-    order = {stage: place for place, stage in enumerate(ORDER)}
-    return sorted(by_stage.values(), key=lambda row: (order.get(row["stage"], len(order)), row["stage"]))
+    return sorted(by_stage.values(), key=lambda row: (place_of(row["stage"]), row["stage"]))
 
 
 def overview(source: RowSource) -> Row:
@@ -238,7 +234,6 @@ def families(source: RowSource, service: str = "", words: str = "", after: str |
         ("n_sessions", "family"))
 
 
-
 def family(source: RowSource, name: str) -> Row:
     """Return a family, or a kind of request that is no family by itself. Raises Missing."""
     row = source.row(
@@ -262,9 +257,8 @@ def tasks(source: RowSource, family: str = "", service: str = "", after: str | N
 
 def sessions(source: RowSource, service: str = "", family: str = "", going: str = "", words: str = "",
              after: str | None = None) -> Paged:
-    """Return a page of sessions, newest first, with goal, family and outcome.
-
-    `words`: of the goal, or the beginning of a session's id. Raises InputError if `going` is none of `GOING`."""
+    """Return a page of sessions, newest first, with goal, family and outcome. `words`: of the goal, or the beginning of a
+    session's id. Raises InputError if `going` is none of `GOING`."""
     if going and going not in GOING:
         raise InputError(f"invalid outcome {going!r}", hint=f"choose one of: {', '.join(GOING)}")
     of_goals = "session_id in (select session_id from mart.goals where"

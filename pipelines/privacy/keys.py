@@ -2,7 +2,7 @@
 
 In: the environment. Out: 32 bytes, from TRACEROOM_KEY, else from the file that TRACEROOM_KEY_FILE names, else from the file
 `traceroom/key` in the user's configuration folder, which is created if there is none. It is never stored beside the data:
-whoever has the key can tell whom a pseudonym stands for, and whoever loses it gets other pseudonyms from the same logs. Its
+who has the key can tell whom a pseudonym stands for, and who loses it gets other pseudonyms from the same logs. Its
 text states the scheme of its pseudonyms, so warehouses keep theirs: `traceroom-key-2:` before the secret for FF1, nothing for
 the first.
 
@@ -48,7 +48,7 @@ class OwnerKey(NamedTuple):
 def owner_key(environ: Mapping[str, str], notify: Callable[[str], None]) -> OwnerKey:
     """Read the owner's key, or make one; `notify` gets a sentence about a key that is made. Raises InputError where the key is
     too short, or its file cannot be read or made."""
-    if given := environ.get(KEY):   # empty: as containers get what nobody set
+    if given := environ.get(KEY):   # empty: as containers get what is not set
         return _derived(given.strip(), KEY)
     if named := environ.get(KEY_FILE):
         return _derived(_read(Path(named)), named)

@@ -1,6 +1,6 @@
 """Gates before a release: what must not be published, each with the rows that speak against it.
 
-The rules of pipelines/quality/rules.py say whether the warehouse is complete; nobody can release while one is broken. The
+The rules of pipelines/quality/rules.py say whether the warehouse is complete; a release is impossible while one is broken. The
 gates here are judgements over a whole build, and a person may accept one by name. Sees: the warehouse, OUT, and the
 promoted release. Does not see: whether a bar is the right one for a service; `[release]` of the configuration sets it."""
 
@@ -11,11 +11,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
+from env_builder.runtime.files import rows_of
 from pipelines.privacy import guard as privacy
 from pipelines.quality import rules
 from pipelines.releases.disclosing import disclosed
@@ -114,8 +114,8 @@ def _unaudited(build: Build) -> pl.DataFrame:
     for name in build.store.table("mart.environments")["environment"]:
         folder = build.settings.rewards / name
         passes = json.loads((folder / "audit.json").read_text("utf-8"))["passes_above"]
-        audits = {row["task_id"]: row["plays"] for row in _lines(folder / "audit.jsonl")}
-        for task in (row["task_id"] for row in _lines(build.settings.environments / name / "tasks.jsonl")):
+        audits = {row["task_id"]: row["plays"] for row in rows_of(folder / "audit.jsonl")}
+        for task in (row["task_id"] for row in rows_of(build.settings.environments / name / "tasks.jsonl")):
             plays = audits.get(task, [])
             if not any(play["kind"] == "solution" for play in plays):
                 rows.append({"environment": name, "task_id": task, "player": "solution", "reward": None, "should": "pass"})
@@ -145,7 +145,7 @@ def _leaking(build: Build) -> pl.DataFrame:
 
 
 def _disclosing(build: Build, secret: bool, name: str) -> pl.DataFrame:
-    """Files that hold such things; what ships with every room is ours."""
+    """Files that hold secrets or personal data; what ships with every environment is ours."""
     files = [(path, each.path) for path, each in build.unjudged(name).items() if "/runtime/" not in path]
     nobodys = frozenset[str]() if secret else privacy.pseudonyms_in(build.store)
     return pl.DataFrame(disclosed(files, secret, nobodys), infer_schema_length=None)
@@ -166,11 +166,6 @@ def _changing(build: Build) -> pl.DataFrame:
     rows = [{"environment": name, "published": digest, "again": again.get(name)}
             for name, digest in published if again.get(name) != digest]
     return pl.DataFrame(rows, schema={"environment": pl.String, "published": pl.String, "again": pl.String})
-
-
-def _lines(path: Path) -> Iterable[dict[str, Any]]:
-    with path.open(encoding="utf-8") as lines:
-        yield from map(json.loads, lines)
 
 
 _SECRETS, _PERSONAL, _DIGESTS = "no_secret_is_published", "no_personal_data_is_published", "digests_are_reproducible"

@@ -117,7 +117,7 @@ WARNINGS: tuple[Rule, ...] = (
     Rule(
         "logs_did_not_change", "core.turns", "What the logs are made of (tools, arguments, fields, columns) is what it was.",
         "select detail from mart.decisions where stage = 'drift' order by detail"),)
-"""What people should look at where it does not hold; nothing is held up."""
+"""What people should check where it does not hold; it blocks nothing."""
 
 
 def offenders(store: Store, rule: Rule) -> pl.DataFrame:

@@ -39,10 +39,8 @@ class _Side(NamedTuple):
 
 
 def diff(registry: Registry, before: str, after: str) -> dict[str, Any]:
-    """{"from", "to", "inputs", "tasks": {"came", "gone", "moved"}, "figures", "tools", "families", "parts"}.
-
-    Each figure is {"name", "before", "after", "why"}. Raises Missing, ReleaseBroken.
-    """
+    """{"from", "to", "inputs", "tasks": {"came", "gone", "moved"}, "figures", "tools", "families", "parts"}. Each figure is
+    {"name", "before", "after", "why"}. Raises Missing, ReleaseBroken."""
     old, new = _side(registry, before), _side(registry, after)
     inputs = _inputs(old, new)
     tasks = _tasks(old, new)

@@ -2,7 +2,7 @@
 
     objects/ab/abcd…        each content once, by its sha256, for all releases
     <id>/manifest.json      what the release is; its sha256 is the id
-    <id>/files.jsonl        {"path", "sha256", "n_bytes"} of every file; in a folder the files are beside it, as links
+    <id>/files.jsonl        {"path", "sha256", "n_bytes"} of every file; in a folder the files are next to it, as links
     <id>/withdrawn.json     only of a yanked one: {"format", "release", "at", "by", "why"}, and the content is gone
     current                 id of the promoted release
     promotions.jsonl        {"at", "by", "from", "to", "why"} a line, oldest first
@@ -18,7 +18,6 @@ names, for a writer that is about to name them. A yanked release keeps its manif
 
 from __future__ import annotations
 
-import getpass
 import hashlib
 import json
 import tempfile
@@ -29,7 +28,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from env_builder.runtime.canonical import canonical, digest
-from pipelines.releases.storage import Entry, Storage, open_storage
+from pipelines.releases.storage import Entry, open_storage
+from pipelines.settings import account_name
 from warehouse.errors import MOST, InputError, Missing, Overtaken, ReleaseBroken
 
 FORMAT = "traceroom-release/1"
@@ -39,7 +39,7 @@ GRACE_S = 7 * 24 * 3600.0
 KEEP = 10
 """Promoted releases that are kept, the promoted one among them."""
 DAYS = 7.0
-"""How long something that nobody names is kept."""
+"""Days for which what no release or pin names is kept."""
 _CURRENT, _LOG, _PINS, _OBJECTS = "current", "promotions.jsonl", "pins.json", "objects"
 _MANIFEST, _FILES, _TOMBSTONE = "manifest.json", "files.jsonl", "withdrawn.json"
 
@@ -91,7 +91,7 @@ class Registry:
     """The releases at an address: a folder, or an `s3://`, `gs://` or `az://` prefix."""
 
     def __init__(self, address: str) -> None:
-        self.storage: Storage = open_storage(address)
+        self.storage = open_storage(address)
         self.where = self.storage.address
 
     def current(self) -> str | None:
@@ -168,15 +168,13 @@ class Registry:
         return [json.loads(line) for line in content.splitlines()]
 
     def tombstone(self, release: str) -> dict[str, Any] | None:
-        """Who withdrew a release and why, None where nobody did."""
+        """Who withdrew a release and why, None where it was not withdrawn."""
         content = self.storage.read(f"{release}/{_TOMBSTONE}")
         return None if content is None else dict(json.loads(content))
 
     def put(self, manifest: dict[str, Any], files: dict[str, Source], now: float | None = None) -> str:
-        """Store a release: `files` by their path in it. Gives its id; what is there already is not written again.
-
-        `manifest` gets the digest of the list of files. Raises ReleaseBroken where a file changes while it is read.
-        """
+        """Store a release: `files` by their path in it. Gives its id; what is there already is not written again. `manifest`
+        gets the digest of the list of files. Raises ReleaseBroken where a file changes while it is read."""
         now = time.time() if now is None else now
         listed = [ReleaseFile(path, file.sha256, file.n_bytes) for path, file in sorted(files.items())]
         lines = "".join(canonical(each._asdict()) + "\n" for each in listed).encode()
@@ -203,10 +201,8 @@ class Registry:
         there[name] = Entry(each.n_bytes, now)
 
     def promote(self, release: str, expected: str | None, why: str, by: str | None = None) -> None:
-        """Make `release` the current one, where `expected` still is.
-
-        Raises Overtaken where another writer was first, ReleaseBroken where it was withdrawn or is not whole.
-        """
+        """Make `release` the current one, where `expected` still is. Raises Overtaken where another writer was first,
+        ReleaseBroken where it was withdrawn or is not whole."""
         self._must_stand(release)
         if release == expected == self.current():
             return
@@ -228,8 +224,8 @@ class Registry:
                 self._log_promotion(release, None, f"withdrawn: {why}", by)
             else:
                 raise Overtaken("another release was promoted meanwhile", self.where, "run traceroom yank again")
-        tombstone = {"format": WITHDRAWN, "release": release, "at": _now(), "by": by or _who(), "why": why, "instead": instead,
-                "manifest": digest(self.storage.read(f"{release}/{_MANIFEST}") or b"")}
+        tombstone = {"format": WITHDRAWN, "release": release, "at": _now(), "by": by or account_name("somebody"), "why": why,
+                     "instead": instead, "manifest": digest(self.storage.read(f"{release}/{_MANIFEST}") or b"")}
         name = f"{release}/{_TOMBSTONE}"
         if self.storage.read(name) is None:
             self.storage.swap(name, None, canonical(tombstone).encode())
@@ -317,7 +313,7 @@ class Registry:
 
     def _log_promotion(self, before: str | None, release: str | None, why: str, by: str | None) -> None:
         """Add a line to the log; a promotion whose line was lost (its process was killed) gets one now."""
-        row = {"at": _now(), "by": by or _who(), "from": before, "to": release, "why": why}
+        row = {"at": _now(), "by": by or account_name("somebody"), "from": before, "to": release, "why": why}
         while True:
             log = self.storage.read(_LOG)
             rows = [json.loads(line) for line in (log or b"").splitlines()]
@@ -345,13 +341,6 @@ def object_of(sha256: str) -> str:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _who() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):   # a container's user without a name
-        return "somebody"
 
 
 def _now() -> str:

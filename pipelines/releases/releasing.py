@@ -84,9 +84,7 @@ def release(
 
 def approve(registry: Registry, name: str, why: str, by: str | None = None) -> tuple[str, str | None]:
     """Promote a release that waits, or return to one that was promoted before; gives it and the one that was promoted till now.
-
-    Raises Missing, ReleaseBroken, Overtaken (another one was promoted since it was made).
-    """
+    Raises Missing, ReleaseBroken, Overtaken (another one was promoted since it was made)."""
     release, before = registry.named(name), registry.current()
     was_promoted = {row["to"] for row in registry.promotions()}
     made_after = registry.manifest(release)["predecessor"]
@@ -146,10 +144,8 @@ class Draft(NamedTuple):
 
 
 def make(store: Store, settings: Settings, predecessor: str | None, scratch: Path) -> Draft:
-    """Draft the release of what OUT holds; `scratch` is an empty folder that must live until it was put.
-
-    Raises EnvironmentBroken where OUT is not what the warehouse says: a run was killed, or somebody changed it.
-    """
+    """Draft the release of what OUT holds; `scratch` is an empty folder that must live until it was put. Raises
+    EnvironmentBroken where OUT is not what the warehouse says: a run was killed, or somebody changed it."""
     rows = store.table("mart.environments").to_dicts()
     sealed = all(_sealed(settings.rewards / row["environment"]) == row["rewards_digest"] for row in rows)
     if not (sealed and bundling.hold(store, settings) and exporting.hold(store, settings)):
@@ -250,7 +246,7 @@ def _config_digest(settings: Settings) -> str:
 
 
 def _figures(store: Store, settings: Settings) -> dict[str, float | int]:
-    """Name -> number, of the whole build; what cannot be told is not among them."""
+    """Name -> number, of the whole build; what is unknown is not among them."""
     figures: dict[str, Any] = store.read(_FIGURES).row(0, named=True)
     calls = answered = 0.0
     for name in store.table("mart.environments")["environment"]:

@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from filelock import FileLock
 
@@ -46,51 +46,9 @@ class Entry(NamedTuple):
     """Seconds since 1970: when it was last written, or last confirmed by a writer that needed it."""
 
 
-class Storage(Protocol):
-    """Names (with slashes) and their bytes."""
-
-    address: str
-    """Path or URL, for messages."""
-
-    def read(self, name: str) -> bytes | None:
-        """Content of a name, None where nothing is stored."""
-
-    def swap(self, name: str, before: bytes | None, after: bytes) -> bool:
-        """Replace `before` (None: nothing) with `after`; False where something else is stored."""
-
-    def names(self, prefix: str) -> dict[str, Entry]:
-        """Everything below the folder `prefix` ('' all), sorted by name."""
-
-    def upload(self, name: str, path: Path) -> None:
-        """Store a file's bytes under a name: whole, or not at all."""
-
-    def download(self, name: str, path: Path) -> None:
-        """Copy the bytes of a name into a new file. Raises OSError."""
-
-    def keep(self, name: str, entry: Entry, path: Path, grace_s: float, now: float) -> None:
-        """Mark a name as needed, so that no collection removes it as forgotten; `path` has the same bytes."""
-
-    def lay_out(self, name: str, files: dict[str, str], own: dict[str, bytes]) -> None:
-        """Make the folder `name` with `own` files; of `files` (path in it -> name) as far as the storage has links for them."""
-
-    def has_copy(self, name: str, target: str) -> bool:
-        """Whether the file `name` of a folder that was laid out has the bytes of `target`."""
-
-    def remove(self, names: Iterable[str]) -> None:
-        """Remove names; missing ones are ignored."""
-
-    def remove_folder(self, name: str) -> None:
-        """Remove a folder with all that is in it: first it is not there, then its space is free."""
-
-    def lock(self) -> AbstractContextManager[object]:
-        """Keep other writers and collectors away, as far as the storage can."""
-
-
-def open_storage(address: str) -> Storage:
-    """Storage at a path, `s3://bucket/prefix`, `gs://bucket/prefix` or `az://container/prefix`.
-
-    Raises InputError, Unavailable (the extra is not installed).
-    """
+def open_storage(address: str) -> FolderStorage | ObjectStorage:
+    """Storage at a path, `s3://bucket/prefix`, `gs://bucket/prefix` or `az://container/prefix`. Raises InputError, Unavailable
+    (the extra is not installed)."""
     if not is_url(address):
         return FolderStorage(Path(address))
     if address.partition("://")[0] not in _KEYS:
@@ -100,19 +58,22 @@ def open_storage(address: str) -> Storage:
 
 
 class FolderStorage:
-    """A folder; equal bytes are one file with several names in it (hard links, where the file system has them)."""
+    """A folder: names (with slashes) and their bytes; equal bytes are one file (hard links, where the file system has them)."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.address = str(path)
+        """For messages."""
 
     def read(self, name: str) -> bytes | None:
+        """Content of a name, None where nothing is stored."""
         try:
             return (self.path / name).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def swap(self, name: str, before: bytes | None, after: bytes) -> bool:
+        """Replace `before` (None: nothing) with `after`; False where something else is stored."""
         target = self.path / name
         target.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(self.path / _SWAP):
@@ -126,6 +87,7 @@ class FolderStorage:
         return True
 
     def names(self, prefix: str) -> dict[str, Entry]:
+        """Everything below the folder `prefix` ('' all), sorted by name."""
         sizes = {}
         for path in sorted((self.path / prefix).rglob("*")):
             name = path.relative_to(self.path).as_posix()
@@ -136,6 +98,7 @@ class FolderStorage:
         return sizes
 
     def upload(self, name: str, path: Path) -> None:
+        """Store a file's bytes under a name: whole, or not at all."""
         target = self.path / name
         target.parent.mkdir(parents=True, exist_ok=True)   # of the registry, that its own user alone may enter
         with self._draft() as draft:
@@ -145,12 +108,15 @@ class FolderStorage:
             draft.replace(target)
 
     def download(self, name: str, path: Path) -> None:
+        """Copy the bytes of a name into a new file. Raises OSError."""
         shutil.copyfile(self.path / name, path)
 
     def keep(self, name: str, entry: Entry, path: Path, grace_s: float, now: float) -> None:
+        """Mark a name as needed, so that no collection removes it as forgotten; `path` has the same bytes."""
         os.utime(self.path / name)
 
     def lay_out(self, name: str, files: dict[str, str], own: dict[str, bytes]) -> None:
+        """Make the folder `name` with `own` files; of `files` (path in it -> name) as far as the storage has links for them."""
         draft = Path(tempfile.mkdtemp(prefix=DRAFT, dir=self.path))
         try:
             for path, target in files.items():
@@ -170,14 +136,17 @@ class FolderStorage:
         _settled(self.path)
 
     def has_copy(self, name: str, target: str) -> bool:
+        """Whether the file `name` of a folder that was laid out has the bytes of `target`."""
         one, other = self.path / name, self.path / target
         return one.is_file() and (one.samefile(other) or one.read_bytes() == other.read_bytes())
 
     def remove(self, names: Iterable[str]) -> None:
+        """Remove names; missing ones are ignored."""
         for name in names:
             (self.path / name).unlink(missing_ok=True)
 
     def remove_folder(self, name: str) -> None:
+        """Remove a folder with all that is in it: first it is not there, then its space is free."""
         gone = self.path / f"{DRAFT}.{name.replace('/', '.')}"
         shutil.rmtree(gone, ignore_errors=True)
         with contextlib.suppress(FileNotFoundError):
@@ -289,10 +258,8 @@ class ObjectStorage:
 
     @contextlib.contextmanager
     def _errors_as_os(self) -> Iterator[None]:
-        """Translate obstore's errors into OSError; FileExistsError: the condition of a write does not hold.
-
-        Raises InputError where no keys of the store are set.
-        """
+        """Translate obstore's errors into OSError; FileExistsError: the condition of a write does not hold. Raises InputError
+        where no keys of the store are set."""
         errors = self._obstore.exceptions
         try:
             yield

@@ -4,7 +4,7 @@
 only ones that its policy (CSP, by their hashes) lets run, so whatever a log says is text. It is as long for a hundred thousand
 sessions as for a thousand: rows are aggregated in SQL (`inspection.views`). Light and dark follow the reader.
 
-What it sees: the warehouse, and the manifests and audits that lie beside it. What it does not see: whether a number is good
+What it sees: the warehouse, and the manifests and audits next to it. What it does not see: whether a number is good
 enough; the gates say that (docs/pipeline.md)."""
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ NAME = "index.html"
 
 
 def report(store: Store, folder: Path, out: Path | None = None) -> Path:
-    """Write the page on `store` into `folder`, and give its path.
-
-    `out`: the folder that a run wrote, with `rewards/` and `environments/`; None: the one that the warehouse lies in."""
+    """Write the page on `store` into `folder`, and give its path. `out`: the folder that a run wrote, with `rewards/` and
+    `environments/`; None: the one that the warehouse lies in."""
     from pipelines.inspection.views import StoreSource, identity, totals
     from pipelines.reporting import sections
     from pipelines.reporting.parts import page

@@ -58,9 +58,8 @@ def _colour(colours: Mapping[str, str]) -> Any:
 
 
 def shares(rows: Sequence[Row], colours: Mapping[str, str], width: int) -> Chart:
-    """Draw bars of one length, cut by kind: rows of {"name", "kind", "share": 0 … 1, "told", "says"}, names in order.
-
-    `told` of a name's first row is written at the end of its bar."""
+    """Draw bars of one length, cut by kind: rows of {"name", "kind", "share": 0 … 1, "told", "says"}, names in order. `told` of
+    a name's first row is written at the end of its bar."""
     order, ends = {kind: place for place, kind in enumerate(colours)}, 1.42 if width >= WIDE else 1.8
     parts, y = [{**row, "place": order[row["kind"]]} for row in _apart(rows, width)], _bars(width)
     x = altair.X("share:Q", stack="zero", scale=altair.Scale(domain=[0, ends], nice=False), axis=altair.Axis(
@@ -77,10 +76,9 @@ def _labelled(bars: Chart, y: Any, ends: Sequence[Row]) -> Chart:
     return altair.layer(bars, text).properties(height=_BAR * len(ends))
 
 
-def amounts(rows: Sequence[Row], width: int, colour: str = GOOD, below: str = BAD, form: str = "~s") -> Chart:
-    """Draw bars from 0: rows of {"name", "n", "told", "says"}, in order; what is below 0 has another colour.
-
-    `form`: of the axis' numbers, as d3 writes it."""
+def amounts(rows: Sequence[Row], width: int, colour: str = GOOD, form: str = "~s") -> Chart:
+    """Draw bars from 0: rows of {"name", "n", "told", "says"}, in order; what is below 0 has another colour. `form`: of the
+    axis' numbers, as d3 writes it."""
     parts, y = _apart(rows, width), _bars(width)
     most, least = max([row["n"] for row in rows] + [0]), min([row["n"] for row in rows] + [0])
     room = (most - least or 1) * (0.3 if width >= WIDE else 0.5)
@@ -88,11 +86,11 @@ def amounts(rows: Sequence[Row], width: int, colour: str = GOOD, below: str = BA
         title=None, tickCount=4, format=form, domain=False, ticks=False, grid=False))
     bars = altair.Chart(_data([{**row, "kind": "below" if row["n"] < 0 else "above"} for row in parts])).mark_bar(
         height=14).encode(x=x, y=y, description="says:N", color=altair.Color(
-            "kind:N", legend=None, scale=altair.Scale(domain=["above", "below"], range=[colour, below])))
+            "kind:N", legend=None, scale=altair.Scale(domain=["above", "below"], range=[colour, BAD])))
     return _labelled(bars, y, [{**row, "at": max(row["n"], 0)} for row in parts])
 
 
-def stacks(rows: Sequence[Row], colours: Mapping[str, str], order: Sequence[str], width: int) -> Chart:
+def stacks(rows: Sequence[Row], colours: Mapping[str, str], order: Sequence[str]) -> Chart:
     """Draw columns by kind: rows of {"name", "kind", "n", "says"}."""
     place = {kind: number for number, kind in enumerate(colours)}
     return altair.Chart(_data([{**row, "place": place[row["kind"]]} for row in rows])).mark_bar(size=46).encode(

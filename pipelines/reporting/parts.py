@@ -73,10 +73,9 @@ def figure(name: str, title: str, description: str, draw: Callable[[int], Any], 
     return Figure(name, title, description, (wide, narrow), table)
 
 
-def table(caption: str, rows: Sequence[Row], right: Sequence[str] = (), besides: int = 0,
-          columns: Sequence[str] = ()) -> ReportTable:
+def table(caption: str, rows: Sequence[Row], right: Sequence[str] = (), besides: int = 0) -> ReportTable:
     """Return a table of dicts with the same keys, which are its headings; values are texts, or numbers to be written."""
-    headings = tuple(columns or (rows[0] if rows else ()))
+    headings = tuple(rows[0]) if rows else ()
     note = f"And {besides:,} more: traceroom show lists them." if besides > 0 else ""
     return ReportTable(
         caption, headings, [tuple(_cell(row[name]) for name in headings) for row in rows], frozenset(right), note)

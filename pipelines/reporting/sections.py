@@ -207,7 +207,7 @@ def difficulty(source: RowSource) -> Section:
     drawn = figure(
         "difficulty-chart", "Tasks by how often they succeed", "A column for each band, cut by split.",
         lambda width: charts.stacks(
-            parts, {split.replace("_", " "): KINDS[place] for place, split in enumerate(splits)}, list(BANDS), width),
+            parts, {split.replace("_", " "): KINDS[place] for place, split in enumerate(splits)}, list(BANDS)),
         table("Tasks by band and split", [
             {"band": band, **{split.replace("_", " "): by_split[split] for split in splits}, "all": sum(by_split.values())}
             for band, by_split in counts.items()], (*(split.replace("_", " ") for split in splits), "all")))

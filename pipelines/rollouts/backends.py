@@ -1,4 +1,4 @@
-"""Where episodes are played: `Backend`, with `Local` for this machine and `Cluster` for Ray.
+"""Where episodes are played: `Local` on this machine, `Cluster` on Ray. Both play up to `n_seats` orders at once.
 
 `Cluster` has the same players, as actors (pipelines/running/engines/ray_tasks.py). If a worker dies, another one plays its
 order; an episode counts once it has come back, so none is there twice. RAY_ADDRESS names the cluster; without it, one is
@@ -13,7 +13,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from env_builder.image import image_of
 from env_builder.pool import Pool
@@ -27,19 +27,6 @@ from warehouse.errors import TraceroomError, Unavailable
 READY = 4
 """Containers that are kept ready, at most."""
 Row = dict[str, Any]
-
-
-class Backend(Protocol):
-    """Plays orders side by side."""
-
-    n_seats: int
-    """Episodes at once."""
-
-    async def play(self, order: Order) -> Row:
-        """Return the episode's trajectory; Unavailable where it could not be played."""
-
-    def close(self) -> None:
-        """End everything that was begun."""
 
 
 class Local:
@@ -61,7 +48,7 @@ class Local:
             self._pool = Pool(Path(job.environment), min(n_seats, READY), 2 * n_seats)
 
     async def play(self, order: Order) -> Row:
-        """Return the episode's trajectory."""
+        """Return the episode's trajectory. Raises Unavailable if it could not be played."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._play, order)
 
     def close(self) -> None:

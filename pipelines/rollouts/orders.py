@@ -30,7 +30,7 @@ class Job(NamedTuple):
     environment: str
     """OUT/environments/NAME."""
     rewards: str | None
-    """The rewards folder; None: beside the environment."""
+    """The rewards folder; None: next to the environment."""
     policy: str
     """As the command names it: `oracle`, `openai:MODEL@URL` …"""
     on: str = "process"

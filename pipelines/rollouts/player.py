@@ -81,7 +81,7 @@ class Player:
         self._stopped = False
 
     def stop(self) -> None:
-        """Take no further turn: nobody waits for the episode. From any thread."""
+        """Take no further turn: no caller waits for the episode. From any thread."""
         self._stopped = True
 
     def play(self, order: Order) -> Row:

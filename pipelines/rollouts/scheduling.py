@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, NamedTuple
 
-from pipelines.rollouts.backends import Backend
+from pipelines.rollouts.backends import Cluster, Local
 from pipelines.rollouts.kept import Kept, summary
 from pipelines.rollouts.orders import Gathering, Group, Order
 from warehouse.errors import TraceroomError, Unavailable
@@ -38,14 +38,12 @@ class Failed(NamedTuple):
 
 
 async def rollouts(
-    orders: Sequence[Order], backend: Backend, kept: Kept, deadline_s: float | None = None
+    orders: Sequence[Order], backend: Local | Cluster, kept: Kept, deadline_s: float | None = None
 ) -> AsyncIterator[Episode | Group | Failed]:
-    """Play what is not stored yet, as many at once as the backend has seats, and yield each episode as it ends.
-
-    A group closes when its episodes have all ended, or `deadline_s` seconds after its first one began with those that have
-    ended by then; the others are yielded when they end, and those that have not begun are dropped.
-    Raises Unavailable after `GIVE_UP` failures in a row.
-    """
+    """Play what is not stored yet, as many at once as the backend has seats, and yield each episode as it ends. A group closes
+    when its episodes have all ended, or `deadline_s` seconds after its first one began with those that have ended by then; the
+    others are yielded when they end, and those that have not begun are dropped. Raises Unavailable after `GIVE_UP` failures in
+    a row."""
     groups = Gathering(orders, kept.groups, deadline_s)
     for order in orders:
         if order.episode_id in kept.episodes:

@@ -72,10 +72,8 @@ class Partitions(NamedTuple):
 
 
 def partitions_of(store: Store, stage: str, code: str, inputs: Mapping[str, object], rows: Iterable[str]) -> Partitions:
-    """Compare each service's partition of a stage with what it would be made from today.
-
-    `inputs`: service -> JSON of what else it is made from; `rows`: tables with a column `service`, or queries in parentheses.
-    """
+    """Compare each service's partition of a stage with what it would be made from today. `inputs`: service -> JSON of what else
+    it is made from; `rows`: tables with a column `service`, or queries in parentheses."""
     versions = [store.versions(each) for each in rows]
     wanted = {service: digest_of([stage, service, code, each, [digests.get(service) for digests in versions]])
               for service, each in sorted(inputs.items())}

@@ -1,7 +1,7 @@
 """The digest of the code that a stage runs: what other code computed is computed again.
 
 In: modules. Out: a digest over their sources, those of every module of ours that they import (inside functions too), of the
-entry points and modules that they name in strings, and of the data files beside them. The graph of imports is cached in the
+entry points and modules that they name in strings, and of the data files next to them. The graph of imports is cached in the
 user's cache folder under the digest of all sources. Does not see: changes in other packages.
 """
 
@@ -22,7 +22,7 @@ from pathlib import Path
 PACKAGES = ("extractors", "env_builder", "warehouse", "pipelines")
 _DATA = (".sql", ".toml", ".json", ".txt", ".jinja", ".js", ".css")
 _COPIED = "env_builder.runtime"
-"""A package that goes into every environment as it is: whoever imports a part of it depends on all of it."""
+"""A package that goes into every environment as it is: a module that imports a part of it depends on all of it."""
 Graph = dict[str, list[str]]
 """Path of a source -> paths of the sources that it depends on."""
 

@@ -38,10 +38,8 @@ def waits() -> tuple[float, ...]:
 
 
 def retried(step: Callable[[], T], notify: Callable[[str], None]) -> T:
-    """Do a step, again after each of `waits()` while its fault may pass; `notify` gets a sentence before each retry.
-
-    Raises TraceroomError.
-    """
+    """Do a step, again after each of `waits()` while its fault may pass; `notify` gets a sentence before each retry. Raises
+    TraceroomError."""
     for pause in (*waits(), None):
         try:
             return step()

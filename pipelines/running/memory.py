@@ -1,6 +1,6 @@
 """How much memory a stage may hold: TRACEROOM_MEMORY, for this process and its workers together.
 
-A stage gives DuckDB a part of it (the rest goes to a folder beside the warehouse) and starts no more workers than fit. Where
+A stage gives DuckDB a part of it (the rest goes to a folder next to the warehouse) and starts no more workers than fit. Where
 its own work grows past the limit, the stage ends with an error before the machine ends it, and what was committed stays.
 Sees: resident sets of processes (psutil). Does not see: what one call outside Python takes before it comes back.
 """
@@ -33,7 +33,7 @@ _SIGNAL = getattr(signal, "SIGUSR2", signal.SIGINT)
 
 
 def limit() -> int | None:
-    """Bytes that a stage may hold; None where nobody says. Raises InputError."""
+    """Bytes that a stage may hold; None where none is set. Raises InputError."""
     text = os.environ.get(VARIABLE, "").strip()
     if not text:
         return None
@@ -50,7 +50,7 @@ def of_duckdb(most: int) -> str:
 
 
 def n_fitting(n: int) -> int:
-    """How many of `n` workers fit beside this process: each is taken to become as large as this one is now, and this one, which
+    """How many of `n` workers fit: each is taken to become as large as this process is now, and this one, which
     works as well, twice that."""
     limit_bytes = limit()
     own = resident(os.getpid())

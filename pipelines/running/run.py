@@ -4,7 +4,7 @@ There is one way to run a stage, `carry_out` with retries on faults that may pas
 Where DAGSTER_HOME is set, each stage's tables and checks are recorded on that instance as well.
 
 `unchanged` answers a second run over the same logs from the published copy, without a lock. It says so only where every file is
-in the ledger, every stage is up to date and its outputs stand; in any doubt the run goes its whole way. `plan` says what a run
+in the ledger, every stage is up to date and its outputs stand; in any doubt the run does everything. `plan` says what a run
 would read and compute, and why; it sees names, sizes and times of logs, and not what new files hold.
 """
 
@@ -99,11 +99,8 @@ def unchanged(settings: Settings) -> Ran | None:
 
 
 def plan(settings: Settings) -> dict[str, Any]:
-    """{"files": {"new", "known", "n_bytes", "rejected": {reason: n}}, "reads": [paths],
-    "stages": [{"stage", "would", "why"}]}.
-
-    Raises InputError for what the settings name and is not there. Writes nothing, and takes no lock.
-    """
+    """{"files": {"new", "known", "n_bytes", "rejected": {reason: n}}, "reads": [paths], "stages": [{"stage", "would", "why"}]}.
+    Raises InputError for what the settings name and is not there. Writes nothing, and takes no lock."""
     files, rejected = discovered(settings)
     try:
         with Store.published(settings.warehouse) as store:

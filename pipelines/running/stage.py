@@ -106,7 +106,7 @@ class TableSample(NamedTuple):
 
 SAMPLE_ROWS = 5
 _SELDOM = (100_000, 50, 100)
-"""New objects, and rounds of the youngest and the middle ones, after which the interpreter looks for circles."""
+"""New objects, and rounds of the youngest and the middle ones, after which the interpreter searches for cycles."""
 _FROM = ("the code", "what it stands on", "what was configured")
 _WINGS = ("extractors", "env_builder")
 

@@ -47,7 +47,7 @@ IDLE_S = 1800.0
 LIMIT = 2048
 """Episodes at once."""
 STOP_S = 5
-"""Seconds that calls have to end after the server is told to stop."""
+"""Seconds that calls have to end after the server is asked to stop."""
 MAX_WAITING = 2048
 """Requests that may wait at once."""
 MAX_OF_ONE = 16
@@ -63,7 +63,7 @@ SESSION, VERSION = b"mcp-session-id", b"mcp-protocol-version"
 
 
 class HttpReply(NamedTuple):
-    """A status, a JSON body (None: empty), and headers beside its type."""
+    """A status, a JSON body (None: empty), and headers besides its type."""
 
     status: int
     body: dict[str, Any] | None
@@ -230,7 +230,7 @@ class McpApplication:
         return JSONResponse({"status": "ok", "episodes": len(sessions), "limit": sessions.limit, "lost": sessions.n_lost})
 
     async def _episode(self, request: Request) -> Response:
-        """Answer what an agent does beside tool calls."""
+        """Answer what an agent does besides tool calls."""
         session: AgentSession | None = request.scope["traceroom.session"]
         if session is None:
             return JSONResponse({"error": "no such session, or it has expired; begin one with initialize"}, 400)

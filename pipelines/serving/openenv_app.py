@@ -153,7 +153,7 @@ async def _stop_when_alone(server: uvicorn.Server, channel: Channel) -> None:
 
 
 async def serve(settings: dict[str, Any]) -> bool:
-    """Serve until told to stop, then store every journal; True if the environment process was lost before."""
+    """Serve until asked to stop, then store every journal; True if the environment process was lost before."""
     inherited = socket.socket(fileno=settings["process_fd"])
     channel = await Channel.over(SocketTransport(inherited, settings["framed"]), settings["name"])
     host = ChannelHost(channel, settings)

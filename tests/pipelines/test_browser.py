@@ -23,7 +23,8 @@ from pipelines.browser.guard import POLICY, AccessGuard
 from pipelines.browser.shown import visible
 from pipelines.serving.listening import listen
 from warehouse import records
-from warehouse.store import Store, published_path
+from warehouse.catalogs import published_path
+from warehouse.store import Store
 
 pytestmark = pytest.mark.xdist_group("browser")
 TOKEN = "a token that somebody chose"

@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warehouse import records
+from warehouse.catalogs import published_path
 from warehouse.errors import Missing, NotAWarehouse, SchemaTooNew, SchemaTooOld, StoreError
-from warehouse.schema import layout
-from warehouse.store import SCHEMA_VERSION, Store, published_path
+from warehouse.schema import SCHEMA_VERSION, layout
+from warehouse.store import Store
 
 TABLES = {
     "raw.files": records.File, "raw.locations": records.FileLocation, "raw.records": records.RawRecord,

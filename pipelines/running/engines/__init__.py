@@ -1,4 +1,4 @@
-"""Engines: shards are done in this process, in processes beside it, or as tasks on a Ray cluster.
+"""Engines: shards are done in this process, in other local processes, or as tasks on a Ray cluster.
 
 A shard is a chunk of a log file to read, a reading to pseudonymise, or some of the tasks to audit: a plain function of our
 wings with plain arguments, submitted to an `Executor`. Results are taken in the order of the shards (`Turns`), so the engine
@@ -31,11 +31,11 @@ from warehouse.errors import InputError, Missing, Unavailable
 
 ENGINES = ("process", "processes", "ray")
 ENOUGH_TASKS = 300
-"""Tasks to audit from which on a process beside this one pays: it takes seconds to start."""
+"""Tasks to audit from which on another process pays: it takes seconds to start."""
 
 
 class Engine(NamedTuple):
-    """Workers beside this process."""
+    """Workers in other processes."""
 
     executor: Executor
     n_workers: int
@@ -51,7 +51,7 @@ def refuse_unknown() -> None:
 
 
 def n_workers() -> int:
-    """How many workers there are to be beside this process; 0: it does all by itself. Raises Missing, InputError."""
+    """Return the number of workers in other processes; 0: this one does all. Raises Missing, InputError."""
     name, wanted = _name(), _configured_workers()
     if name == "process":
         return 0
@@ -128,7 +128,7 @@ _QUEUE = 3
 _WAITING = 3 << 24
 """Bytes of them for each worker."""
 _FED = 1 << 22
-"""Bytes of small shards that a worker has before it, beside the one that it does."""
+"""Bytes of small shards that a worker has before it, besides the one that it does."""
 T = TypeVar("T")
 R = TypeVar("R")
 T_in = TypeVar("T_in", contravariant=True)
@@ -174,7 +174,7 @@ class Turns(Generic[T, R]):
         self._work, self._engine = work, engine
         self._n_beside = engine.n_workers if engine else 0
         self._doing, self._taking = [0.0], [0.0]
-        """Seconds for each shard: of the workers, and of whoever takes it from here."""
+        """Seconds for each shard: of the workers, and of the caller that takes it."""
 
     def of(self, shards: Iterable[T]) -> Iterator[tuple[T, R]]:
         """Yield the result of each shard, in order. Errors: `Unavailable` where a worker was ended; else what the work

@@ -14,11 +14,11 @@ from dagster import AssetKey, materialize
 
 from pipelines.dagster_assets.assets import days
 from pipelines.dagster_assets.assets import release as release_asset
+from pipelines.dagster_assets.assets import report as report_asset
 from pipelines.quality import gates
 from pipelines.releases.disclosing import disclosed
 from pipelines.releases.registry import Registry, source
 from pipelines.releases.releasing import make, refusal, registry_of, release
-from pipelines.reporting.asset import report as report_asset
 from pipelines.resources import SettingsResource
 from pipelines.settings import Settings
 from tests.pipelines.conftest import quiet

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.releases.registry import Registry
-from pipelines.releases.storage import ObjectStorage, Storage, open_storage
+from pipelines.releases.storage import FolderStorage, ObjectStorage, open_storage
 from tests.pipelines.releases.clouds import serving_clouds
 from tests.pipelines.releases.conftest import put
 from warehouse.errors import InputError, Unavailable
@@ -46,11 +46,11 @@ def address(
 
 
 @pytest.fixture
-def storage(address: str) -> Storage:
+def storage(address: str) -> FolderStorage | ObjectStorage:
     return open_storage(address)
 
 
-def test_swap_creates_only_where_nothing_is_and_replaces_only_what_was_read(storage: Storage) -> None:
+def test_swap_creates_only_where_nothing_is_and_replaces_only_what_was_read(storage: FolderStorage | ObjectStorage) -> None:
     assert storage.read("current") is None
     assert not storage.swap("current", b"first", b"second")
     assert storage.swap("current", None, b"first")
@@ -78,7 +78,7 @@ def test_of_many_writers_one_creates_and_no_replacement_is_lost(address: str) ->
 
 
 @pytest.mark.parametrize("address", [pytest.param("s3", marks=pytest.mark.slow), "gs", "az"], indirect=True)
-def test_a_writer_that_comes_between_reading_and_writing_wins(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_that_comes_between_reading_and_writing_wins(storage: ObjectStorage, monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(storage, ObjectStorage)
     storage.swap("current", None, b"first")
     for before in (b"first", None):
@@ -91,7 +91,7 @@ def test_a_writer_that_comes_between_reading_and_writing_wins(storage: Storage, 
         assert storage.read(name) == b"another's"
 
 
-def test_objects_are_listed_downloaded_and_removed(storage: Storage, tmp_path: Path) -> None:
+def test_objects_are_listed_downloaded_and_removed(storage: FolderStorage | ObjectStorage, tmp_path: Path) -> None:
     (tmp_path / "content").write_bytes(b"x" * 70_000)
     with storage.lock():
         for name in ("objects/ab/abc", "objects/cd/cde"):
