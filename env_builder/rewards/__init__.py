@@ -11,11 +11,13 @@ from typing import NamedTuple
 
 import polars as pl
 
-from env_builder.rewards.checks import CERTAIN, agreed, checks_of, fooled_by, nothing_to_reward
+from env_builder.rewards.checks import CERTAIN, NO_LOOKS, agreed, checks_of, fooled_by, nothing_to_reward
 from env_builder.rewards.conduct import RewardCase, habit_checks, habits
 from env_builder.rewards.loose import FreeText, free_text, tools_by_service
 from env_builder.rewards.persons import Corrections, StatedCheck, corrected, first_that_passes, gates, merged
 from env_builder.rewards.policies import Ask, Proposed, read_policies
+from env_builder.rewards.preparation import Preparation, preparation_checks, preparations
+from env_builder.rewards.questions import Questions
 from env_builder.rewards.witness import Witness, witnesses
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.users import solutions
@@ -48,8 +50,8 @@ def mine(
     """Return a rubric for every task of `tasks` that has a good session whose end state is known.
 
     `differences`: (session_id, difference: canonical JSON of {"documents", "write_calls"}, null where the room cannot tell);
-    `effects`: (service, tool, effect); `stated`: what persons add, by the family's id; `ask`: a model that reads policies;
-    `corrections`: what persons say of the checks that come of it.
+    `effects`: (service, tool, effect, presumed); `stated`: what persons add, by the family's id; `ask`: a model that reads
+    policies; `corrections`: what persons say of the checks that come of it.
     Rows in = rubrics + decisions that are not kept (decisions on policies and persons' families are beside these).
     """
     named = tasks.select(pl.concat_list("session_ids", "good_session_ids").alias("session_id")).explode("session_id")
@@ -60,21 +62,27 @@ def mine(
     rated = sessions.select("session_id", "service").join(outcomes, on="session_id")
     share = rated.group_by("service").agg(certain.fill_null(False).mean().alias("share"))
     free, decided = free_text(turns, tasks, effects), set(share.filter(pl.col("share") > MOST)["service"])
+    looks = tools_by_service(effects.filter((pl.col("effect") != "read") & (pl.col("presumed") == "read")))
+    questions = _questions(tasks, by_session)
     cases, decisions = [], []
     columns = ("task_id", "service", "family", "session_ids", "good_session_ids")
     for task_id, service, family, task_sessions, good_ids in tasks.select(columns).iter_rows():
         clear = [by_session[name] for name in good_ids if name in by_session and by_session[name].difference is not None]
-        good = agreed(clear, free.get(service, NO_FREE_TEXT))
-        decision = _why(task_id, good_ids, clear, good, free.get(service, NO_FREE_TEXT), service in decided)
+        text = free.get(service, NO_FREE_TEXT)
+        good = agreed(clear, text)
+        answer = questions.answer(family, good[0]) if good else []
+        is_idle = bool(good) and nothing_to_reward(good, text, answer, looks.get(service, NO_LOOKS))
+        decision = _why(task_id, good_ids, clear, good, is_idle, service in decided)
         good = good if decision.kept else []
         others = (by_session[name] for name in sorted(task_sessions) if name in by_session)
         bad = [one for one in others if one not in good and one.probability is not None and one.probability < BAD_BELOW]
-        cases.append(RewardCase(task_id, service, family, good, bad))
+        cases.append(RewardCase(task_id, service, family, good, bad, answer))
         decisions.append(decision)
     writes = tools_by_service(effects.filter(pl.col("effect") != "read"))
     policies = read_policies(cases, turns, writes, ask) if ask else Proposed([], [])
-    acts = tools_by_service(effects.filter(pl.col("effect") == "write"))
-    mined = _rubrics(cases, free, [*stated, *policies.stated], writes, acts, tasks, turns, corrections or {})
+    tools = ServiceTools(
+        free, writes, tools_by_service(effects.filter(pl.col("effect") == "write")), looks, _preparations(cases, effects))
+    mined = _rubrics(cases, tools, [*stated, *policies.stated], tasks, turns, corrections or {})
     families = sorted({case.family for case in cases})
     gone = {each.by["file"]: each.family for each in stated if each.family not in families}
     named_families = ", ".join(families[:MOST_FAMILIES])
@@ -84,23 +92,59 @@ def mine(
     return Rewards(frame(Rubric, mined).sort("task_id"), every.sort("subject"))
 
 
+def _questions(tasks: pl.DataFrame, by_session: dict[str, Witness]) -> Questions:
+    """Learn what questions ask for from the sessions that are not known to be bad."""
+    by_family: dict[str, list[Witness]] = {}
+    for family, names in tasks.select("family", "session_ids").iter_rows():
+        own = (by_session[name] for name in names if name in by_session)
+        by_family.setdefault(family, []).extend(
+            one for one in own if one.probability is None or one.probability >= BAD_BELOW)
+    return Questions(by_family)
+
+
+def _preparations(cases: list[RewardCase], effects: pl.DataFrame) -> dict[str, list[Preparation]]:
+    """Return by service what good sessions do before they act."""
+    reading = tools_by_service(effects.filter(pl.col("presumed") == "read"))
+    good: dict[str, dict[str, Witness]] = {}
+    for case in cases:
+        good.setdefault(case.service, {}).update((one.session_id, one) for one in case.good)
+    found = {}
+    for service, by_id in good.items():
+        reads = reading.get(service, NO_LOOKS)
+        acting = frozenset(step.tool for one in by_id.values() for step in one.steps if step.acts) - reads
+        found[service] = preparations([one for _, one in sorted(by_id.items())], acting, reads)
+    return found
+
+
+class ServiceTools(NamedTuple):
+    """What is known of the tools of each service, by service."""
+
+    free: dict[str, FreeText]
+    writes: dict[str, frozenset[str]]
+    """Tools that may change something."""
+    acting: dict[str, frozenset[str]]
+    """Those that are known to."""
+    looks: dict[str, frozenset[str]]
+    """Those that are presumed to read."""
+    preparations: dict[str, list[Preparation]]
+
+
 def _rubrics(
-    cases: list[RewardCase], free: dict[str, FreeText], stated: list[StatedCheck], writes: dict[str, frozenset[str]],
-    acts: dict[str, frozenset[str]], tasks: pl.DataFrame, turns: pl.DataFrame, corrections: Corrections,
+    cases: list[RewardCase], tools: ServiceTools, stated: list[StatedCheck], tasks: pl.DataFrame, turns: pl.DataFrame,
+    corrections: Corrections,
 ) -> list[Rubric]:
     family_habits, by_task, best = habits(cases), {}, {}
     spoken: dict[str, list[StatedCheck]] = {}  # by the family or the service
     for each in stated:
         spoken.setdefault(each.family, []).append(each)
     for case in cases:
-        text, acting = free.get(case.service, NO_FREE_TEXT), writes.get(case.service, frozenset())
+        text, acting = tools.free.get(case.service, NO_FREE_TEXT), tools.writes.get(case.service, frozenset())
         own = [each for each in (*spoken.get(case.family, ()), *spoken.get(case.service, ()))
                if case.task_id in (each.check.tasks or (case.task_id,))]
         checks: list[Check] = []
         if case.good:
             fooled = fooled_by(case.good, case.bad, text)
-            checks = [*checks_of(case.good, case.bad, fooled, text, acts.get(case.service, ())),
-                      *habit_checks(case, family_habits)]
+            checks = [*_own_checks(case, fooled, tools), *habit_checks(case, family_habits)]
             checks = corrected(case.task_id, merged(checks, own, case.good, case.bad, acting), corrections)
             by_task[case.task_id] = case.service, checks
         required = [*own, *gates(case.task_id, checks, corrections)]
@@ -115,16 +159,25 @@ def _rubrics(
     return rubrics
 
 
+def _own_checks(case: RewardCase, fooled: list[Witness], tools: ServiceTools) -> list[Check]:
+    """Return the checks of a case by its own sessions, and by what comes before its service's tools act."""
+    service = case.service
+    own = checks_of(case.good, case.bad, fooled, tools.free.get(service, NO_FREE_TEXT), tools.acting.get(service, ()),
+                    case.answer, tools.looks.get(service, NO_LOOKS))
+    return [*own, *preparation_checks(case.good, tools.preparations.get(service, ()))]
+
+
 def _why(
-    task_id: str, good_ids: list[str], clear: list[Witness], good: list[Witness], free: FreeText, decided: bool
+    task_id: str, good_ids: list[str], clear: list[Witness], good: list[Witness], is_idle: bool, decided: bool
 ) -> Decision:
-    """Return what became of a task: `clear` are its good sessions whose end is known, `good` those that agree."""
+    """Return what became of a task: `clear` are its good sessions whose end is known, `good` those that agree, `is_idle`: these
+    give nothing to reward."""
     if decided and len(good) == 1 and (good[0].probability or 0.0) < CERTAIN:  # its signals contradict
         detail = (f"{good[0].session_id} alone says what is right, and whether it went well is in doubt "
                   f"({good[0].probability or 0.0:.2f}) where most sessions are certain; add an expert's word.")
         return _decision(task_id, False, "doubtful_success", detail)
-    if good and nothing_to_reward(good, free):
-        detail = f"{good[0].session_id} changed nothing and told nobody anything: any look around would be worth as much."
+    if is_idle:
+        detail = f"{good[0].session_id} changed, declined and told nothing: any look around would be worth as much."
         return _decision(task_id, False, "nothing_to_reward", detail)
     if good:
         return _decision(task_id, True, "rubric_mined", f"{len(good)} of {len(good_ids)} good sessions propose.")

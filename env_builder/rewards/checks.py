@@ -33,6 +33,8 @@ CERTAIN = 0.9
 LIKELY = 0.6
 """Probability from which an end that others contradict is taken for the right one."""
 
+NO_LOOKS = frozenset[str]()
+
 Ends = list[tuple[Difference, list[Witness]]]
 """Different end states, each with who reached it."""
 
@@ -62,10 +64,28 @@ def _alone(ends: list[list[Witness]]) -> list[list[Witness]]:
     return [who for who, own in zip(ends, odds, strict=True) if own >= LIKELY * (1 + sum(odds))]
 
 
-def nothing_to_reward(good: list[Witness], free: FreeText) -> bool:
-    """Did the good sessions change nothing and say nothing? Then any look around would be worth as much."""
-    ends = _ends(good, _loose(good, free))
-    return all(witnessed.changes_nothing(end, _loose(good, free)) for end, _ in ends) and not any(one.words for one in good)
+def nothing_to_reward(good: list[Witness], free: FreeText, answer: list[Fact], looks: frozenset[str]) -> bool:
+    """Return whether the good sessions changed nothing, and neither told anything nor declined after a look.
+
+    Then a look around, or an apology and a hand-over at once, would earn as much. `answer`: facts that their question asks for;
+    `looks`: tools whose calls, though they may write, change nothing known.
+    """
+    parameters = _loose(good, free)
+    idle = all(_is_idle(end, parameters, looks) for end, _ in _ends(good, parameters))
+    declined = any(one.declined for one in good) and bool(_looks(good))
+    return idle and not (answer or declined or any(one.reported for one in good))
+
+
+def _looks(good: list[Witness]) -> list[dict[str, Any]]:
+    """Return patterns of what most good sessions looked up."""
+    looked_up = _common(good, lambda one: one.looked_up)
+    return [{"tool": tool, "arguments": json.loads(text)} for tool, text in looked_up]
+
+
+def _is_idle(end: Difference, parameters: dict[str, Any], looks: frozenset[str]) -> bool:
+    """Return whether an end holds nothing but calls of tools that are presumed to read."""
+    calls = [[tool, text] for tool, text in end.get("write_calls", ()) if tool not in looks]
+    return witnessed.changes_nothing({**end, "write_calls": calls}, parameters)
 
 
 def fooled_by(good: list[Witness], bad: list[Witness], free: FreeText) -> list[Witness]:
@@ -77,17 +97,20 @@ def fooled_by(good: list[Witness], bad: list[Witness], free: FreeText) -> list[W
 
 
 def checks_of(
-    good: list[Witness], bad: list[Witness], fooled: list[Witness], free: FreeText, acting: Iterable[str] = ()
+    good: list[Witness], bad: list[Witness], fooled: list[Witness], free: FreeText, acting: Iterable[str] = (),
+    answer: list[Fact] | None = None, looks: frozenset[str] = NO_LOOKS,
 ) -> list[Check]:
     """Return the checks of a task by its own sessions. `good` is not empty, and each of them has a difference.
 
-    `acting`: tools that are known to change the world.
+    `acting`: tools that are known to change the world; `answer`, `looks`: see `nothing_to_reward`.
     """
     parameters = _loose([*good, *bad], free)
     ends = _ends(good, parameters)
-    idle = [witnessed.changes_nothing(end, parameters) for end, _ in ends]
-    checks = _end_checks(ends, good, fooled, parameters, all(idle))
-    checks += _fact_checks(good, fooled, any(idle))
+    unchanged = [witnessed.changes_nothing(end, parameters) for end, _ in ends]
+    idle = [_is_idle(end, parameters, looks) for end, _ in ends]
+    checks = _end_checks(ends, good, fooled, parameters, all(unchanged))
+    checks += _answer_check(good, fooled, answer) if answer and all(idle) else _fact_checks(good, fooled, any(idle))
+    checks += _stance_checks(good, fooled, all(idle))
     tools = sorted(set(acting).difference(free.ignored_tools))
     if all(idle) and tools:
         # A call of which nobody knows whether it would be refused is none to try: good sessions that tried something were
@@ -132,6 +155,28 @@ def _end_checks(
     ]
 
 
+def _answer_check(good: list[Witness], fooled: list[Witness], answer: list[Fact]) -> list[Check]:
+    """Return the gate that the user gets all of the answer to the question."""
+    parameters = {"facts": [{"type": kind, "value": value} for kind, value in answer]}
+    description = f"The user is told the answer to the question: {len(answer)} facts that tools gave."
+    supporting = [one for one in good if one.reported.intersection(answer)] or good[:1]
+    return [check("said", "gate", description, parameters, supporting, fooled, lambda one: one.stating(answer))]
+
+
+def _stance_checks(good: list[Witness], fooled: list[Witness], idle: bool) -> list[Check]:
+    """Return the gate on declining: where all good sessions declined the agent must, where nothing changed and none did it must
+    not; and where nothing changed, it must not say that something was done, unless good sessions did."""
+    declined = {one.declined for one in good if one.words}
+    if len(declined) != 1 or not (idle or declined == {True}):
+        return []
+    (wanted,) = declined
+    parameters: dict[str, Any] = {"wanted": wanted}
+    if idle and not any(one.claimed for one in good):
+        parameters["claims"] = False
+    description = "The agent declines the request in words." if wanted else "The agent does not decline."
+    return [check("declined", "gate", description, parameters, good, fooled, attrgetter("ended"))]
+
+
 def _fact_checks(good: list[Witness], fooled: list[Witness], idle: bool) -> list[Check]:
     """Facts the user has to be told: a gate where only they tell good from bad or from idle, else a diagnostic."""
     if fooled:
@@ -161,14 +206,12 @@ def _idle_checks(good: list[Witness], free: FreeText) -> list[Check]:
     silent = [one for one in good if not one.words]
     description = "The agent tells the user something."
     checks = [check("spoke", "gate", description, {"at_least": 1}, spoke, silent, attrgetter("ended"))] if good[0].words else []
-    looked_up = _common(good, lambda one: one.looked_up)
-    patterns = [{"tool": tool, "arguments": json.loads(text)} for tool, text in looked_up]
     handed = sorted({call.tool for one in good for call in one.calls if call.tool in free.ignored_tools and not call.failed})
-    calls = patterns[:MOST_ITEMS] + [{"tool": tool, "arguments": {}} for tool in handed]
+    calls = _looks(good)[:MOST_ITEMS] or [{"tool": tool, "arguments": {}} for tool in handed]
     if calls:
         supporting = [one for one in good if any(_is(pattern, call) for call in one.calls for pattern in calls)]
         contrary = [one for one in good if one not in supporting]
-        description = f"One of {len(calls)} things that good sessions looked up or handed over is."
+        description = f"One of {len(calls)} records that good sessions looked up is; without such, a hand-over."
         role: Role = "gate" if good[0] in supporting and len(contrary) <= len(supporting) else "diagnostic"
         checks.append(check("call", role, description, {"calls": calls, "at_least": 1}, supporting, contrary, _makers(calls)))
     return checks

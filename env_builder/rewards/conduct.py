@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from env_builder.rewards.witness import SAY, Witness, WitnessStep, check
 from env_builder.runtime.canonical import canonical
+from env_builder.runtime.words import Fact
 from warehouse.records import Check
 
 FEWEST = 5
@@ -263,6 +264,8 @@ class RewardCase(NamedTuple):
     good: list[Witness]
     """Those that agree on what is right, best first."""
     bad: list[Witness]
+    answer: list[Fact]
+    """Facts that answer the user's question."""
 
 
 class Habits(NamedTuple):

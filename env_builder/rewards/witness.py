@@ -18,6 +18,7 @@ import polars as pl
 from env_builder.rewards.loose import tools_by_service
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.ends import end_state, unreached
+from env_builder.runtime.stances import claims, declines
 from env_builder.runtime.words import Fact, facts_in, number_forms
 from env_builder.world.calls import LoggedCall, calls_of
 from warehouse.records import Check, Memoize, recompute
@@ -99,6 +100,21 @@ class Witness:
     def ended(self) -> list[str]:
         """Event id of its last words, empty where there are none."""
         return [event_id for event_id, _ in self.words[-1:]]
+
+    @cached_property
+    def given_before(self) -> list[str]:
+        """Return what the user and the instructions said: what the agent need not learn from a tool."""
+        return [text for kind, role, text, _, _ in self._rows if kind == "message" and role != "assistant" and text]
+
+    @cached_property
+    def declined(self) -> bool:
+        """Did the agent decline something in words?"""
+        return any(declines(text) for _, text in self.words)
+
+    @cached_property
+    def claimed(self) -> bool:
+        """Did the agent assert that something was done?"""
+        return any(claims(text) for _, text in self.words)
 
     @cached_property
     def changes(self) -> list[str]:

@@ -200,7 +200,7 @@ def _rewarded(made: list[Made], tables: VariantTables, memoize: Memoize) -> tupl
     all_sessions = pl.concat([tables.sessions, played])
     mined = mine(
         tasks, all_sessions, pl.concat([tables.turns, turns]), pl.concat([tables.outcomes, frame(Outcome, chances)]), ends,
-        tables.behaviours.select("service", "tool", "effect"), memoize=memoize)
+        _effects(tables.behaviours), memoize=memoize)
     words = {row["task_id"]: row for row in scripts(tasks, turns, memoize).to_dicts()}
     rubrics = {row["task_id"]: row for row in mined.rubrics.to_dicts()}
     task_of = dict(tables.tasks.explode("good_session_ids").drop_nulls("good_session_ids").select(
@@ -224,3 +224,9 @@ def _variant(made: Made, session_id: str, rubric: Row, words: Row, task_of: Mapp
 
 def _decision(subject: str, kept: bool, reason: str, detail: str) -> Decision:
     return Decision(stage=STAGE, subject=subject, kept=kept, reason=reason, detail=detail)
+
+
+def _effects(behaviours: pl.DataFrame) -> pl.DataFrame:
+    """(service, tool, effect, presumed): the effects of tools, and those by which they are simulated."""
+    simulated = pl.coalesce(pl.col("program").str.json_path_match("$.presumed"), "effect").alias("presumed")
+    return behaviours.select("service", "tool", "effect", simulated)

@@ -65,8 +65,9 @@ class Desk:
                 self.differences, schema={"session_id": pl.String(), "difference": pl.String()}, orient="row"
             ),
             pl.DataFrame(
-                [("main", "look", "read"), ("main", "open", "write"), ("main", "escalate", "unknown")],
-                schema=["service", "tool", "effect"], orient="row",
+                [("main", "look", "read", "read"), ("main", "open", "write", "write"),
+                 ("main", "escalate", "unknown", "unknown")],
+                schema=["service", "tool", "effect", "presumed"], orient="row",
             ),
             said, ask,
         )
@@ -149,7 +150,7 @@ def test_an_idle_task_gets_explicit_gates_and_doing_nothing_is_worth_nothing() -
     desk = Desk()
     desk.session("good", 0.9, CLOSED, ASK, LOOK, ("agent", "The fee would be 12.50, and owner ab-123 says no."))
     rubric = desk.rubric()
-    assert kinds(rubric) == ["call", "honeypot", "must_not_write", "said", "spoke"]
+    assert kinds(rubric) == ["call", "declined", "honeypot", "must_not_write", "said", "spoke"]
     assert reward(rubric, CLOSED, LOOK, ("agent", "No: AB-123 refuses.")) == 1.0
     assert reward(rubric, CLOSED) == reward(rubric, CLOSED, LOOK) == 0.0
     assert reward(rubric, CLOSED, ("agent", "No: AB-123 refuses.")) == 0.0, "it looked nothing up"
@@ -193,13 +194,22 @@ def test_a_bad_session_with_the_right_end_makes_what_it_left_unsaid_a_gate() -> 
 def test_free_text_of_a_hand_over_is_no_part_of_the_end() -> None:
     end = {"documents": {}, "write_calls": [["escalate", json.dumps(HAND[1])]]}
     desk = Desk()
-    desk.session("good", 0.9, end, ASK, HAND, ("agent", "Somebody will call you back."))
+    sorry: Step = ("agent", "I'm sorry, I can't do that. Somebody will call you back.")
+    desk.session("good", 0.9, end, ASK, LOOK, HAND, sorry)
     other: Step = ("escalate", {"text": "Door."}, "ok")
     rubric = desk.rubric()
     ended = {"documents": {}, "write_calls": [["escalate", '{"text":"Door."}']]}
-    assert kinds(rubric) == ["call", "honeypot", "must_not_write", "spoke"]
-    assert reward(rubric, ended, other, ("agent", "Wait.")) == 1.0
-    assert reward(rubric, CLOSED, ("agent", "Wait.")) == 0.0
+    assert kinds(rubric) == ["call", "declined", "honeypot", "must_not_write", "spoke"]
+    assert reward(rubric, ended, LOOK, other, sorry) == 1.0
+    assert reward(rubric, CLOSED, LOOK, ("agent", "Wait.")) == 0.0
+    assert reward(rubric, ended, other, sorry) == 0.0, "nothing was looked up"
+
+
+def test_a_hand_over_at_once_is_no_task() -> None:
+    end = {"documents": {}, "write_calls": [["escalate", json.dumps(HAND[1])]]}
+    desk = Desk()
+    desk.session("good", 0.9, end, ASK, HAND, ("agent", "I'm sorry, I can't help you. Somebody will call you back."))
+    assert desk.mined().decisions.select("kept", "reason").rows() == [(False, "nothing_to_reward")]
 
 
 def test_requests_without_words_are_rewarded_for_what_they_change_and_for_nothing_else() -> None:

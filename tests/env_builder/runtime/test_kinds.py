@@ -34,6 +34,7 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
     "said": [{"facts": [{"type": "number", "value": "12.50"}, {"type": "words", "value": "two keys"}], "at_least": 1}],
     "not_said": [{"facts": [{"type": "id", "value": "AB-1234"}]}],
     "spoke": [{"at_least": 2}],
+    "declined": [{"wanted": True}, {"wanted": False, "claims": False}],
     "promised": [{"claims": ["has been sent"], "calls": [{"tool": "send"}], "unless": ["not"], "before": True}],
     "call": [{"calls": [LOOK], "at_least": 1}, {"calls": [{"tool": "look", "where": {
         "n": {"one_of": [1, 2], "at_least": 1, "type": "integer"}, "/a/b": {"same_as": {"tool": "list", "at": "/0/id"}},

@@ -45,7 +45,8 @@ def test_words_of_a_change_veto_the_proof(tool: str, description: str) -> None:
 
 @pytest.mark.parametrize(("name", "description", "changes"), [
     ("cancelBooking", "", True), ("get_update_history", "", False), ("order_status", "", False), ("order_pizza", "", True),
-    ("patient_record", "Shows a record.", False), ("lookup", "Deletes expired entries too.", True), ("sweep", "Removes old files.", True),
+    ("patient_record", "Shows a record.", False),
+    ("lookup", "Deletes expired entries too.", True), ("sweep", "Removes old files.", True),
     ("peek", "Every peek is logged.", True), ("refunds", "", True)])
 def test_reads_english_names_and_descriptions(name: str, description: str, changes: bool) -> None:
     assert tells_of_a_change(name, description) is changes

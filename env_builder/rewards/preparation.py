@@ -1,0 +1,77 @@
+"""What the agents of a service do before they change anything: they ask the user, and they look something up.
+
+In: good sessions of a service, and its tools that read or are presumed to. Out: `Preparation`s: a kind of step that nearly all
+good sessions take before the first call of a tool that acts. A task whose good sessions keep one gets it as a gate (`order`,
+precedence): skipping the check of who is asking is wrong even where the end is right.
+
+Sees: words, and which tools were called. Does not see: what was asked, and whether the answer fitted.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from env_builder.rewards.witness import SAY, Witness, check
+from warehouse.records import Check
+
+FEWEST = 10
+"""Good sessions that acted, from which one can say what comes first."""
+NEARLY_ALL = 0.95
+"""Share of them that takes the step first."""
+NAMED = 3
+"""Sessions that a check names; `support` counts them all."""
+
+
+class Preparation(NamedTuple):
+    """A step that comes before a tool acts."""
+
+    tool: str
+    """The tool that acts."""
+    first: tuple[str, ...]
+    """Tools any of which comes before it; `SAY`: words of the agent."""
+    supporting: list[Witness]
+
+    def kept_by(self, one: Witness) -> bool | None:
+        """Did the session take the step first? None: it never called the tool."""
+        places = one.places.get(self.tool)
+        return None if not places else any(one.places.get(step, places)[0] < places[0] for step in self.first)
+
+    def check(self, good: list[Witness]) -> Check:
+        """Return the gate."""
+        patterns: list[dict[str, Any]] = [{"say": True} if step == SAY else {"tool": step} for step in self.first]
+        parameters = {"template": "precedence", "first": patterns, "second": [{"tool": self.tool}]}
+        names = " or ".join("speaking" if step == SAY else step for step in self.first)
+        own = [one for one in self.supporting if one in good]
+        others = [one for one in self.supporting if one not in good]
+        made = check("order", "gate", f"{names} comes before {self.tool}.", parameters, [*own, *others][:NAMED], [],
+                     lambda one: [step.event_id for step in one.steps if step.tool in (*self.first, self.tool)])
+        return made.model_copy(update={"provenance": made.provenance | {"support": len(self.supporting)}})
+
+
+def preparations(good: Iterable[Witness], acting: frozenset[str], reading: frozenset[str]) -> list[Preparation]:
+    """Return what comes before each tool of `acting`. `reading`: tools that read, or are presumed to."""
+    by_tool: dict[str, list[Witness]] = defaultdict(list)
+    for one in good:
+        for tool in acting & one.places.keys():
+            by_tool[tool].append(one)
+    found = []
+    for tool, sessions in sorted(by_tool.items()):
+        looks = tuple(sorted(reading - {tool}))
+        single: list[tuple[str, ...]] = [(look,) for look in looks if _share(sessions, tool, (look,)) >= NEARLY_ALL]
+        for first in ((SAY,), *(single or [looks])):
+            if len(sessions) >= FEWEST and first and _share(sessions, tool, first) >= NEARLY_ALL:
+                supporting = [one for one in sessions if Preparation(tool, first, []).kept_by(one)]
+                found.append(Preparation(tool, first, supporting))
+    return found
+
+
+def _share(sessions: list[Witness], tool: str, first: tuple[str, ...]) -> float:
+    return sum(bool(Preparation(tool, first, []).kept_by(one)) for one in sessions) / len(sessions)
+
+
+def preparation_checks(good: list[Witness], found: Iterable[Preparation]) -> list[Check]:
+    """Return the gates of a task whose agreeing good sessions are `good`: what all of them, who called the tool, did first."""
+    return [each.check(good) for each in found
+            if any(each.kept_by(one) for one in good) and not any(each.kept_by(one) is False for one in good)]

@@ -1,0 +1,169 @@
+"""What a question asks for: the fields of tools' answers that the sessions of a family tell the user.
+
+In: witnesses by family. Out: for a session, the facts that answer its question (`Questions.answer`). A *field* is a tool and a
+place in its answer: a path of names (lists count as one place) where the answer is a JSON or Python object, else the n-th fact
+of the text. A field belongs to the answer if `MOST_TELL` of at least `FEWEST` sessions that are not known to be bad tell its
+value after the tool gave it, and nobody had named it before. So the expected words come from what the tools answered in the
+session itself; the agents of the family only show which field was asked for.
+
+Sees: numbers, dates and ids anywhere; words where a field takes few values ("delivered"). Does not see: what the agent worked
+out (a sum, a count), a field that agents leave out as often as they tell it, and names, whose values rarely recur.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from env_builder.rewards.witness import SAY, Witness
+from env_builder.runtime.words import Fact, facts_in, forms_of, heard_in
+from env_builder.world.calls import LoggedCall
+
+FEWEST = 4
+"""Sessions in which a field was answered, from which one can say whether it is told."""
+MOST_TELL = 0.7
+"""Share of them that tell it, from which it belongs to the answer."""
+MOST_FACTS = 12
+"""Facts of one answer."""
+FEW_VALUES = 0.5
+"""Distinct values of a field, as a share of its sessions, up to which its words are states and no names."""
+LONGEST_WORDS = 4
+_STATE = re.compile(r"[^\W\d_]{3,}(?:[ _-][^\W\d_]{2,})*")
+
+Field = tuple[str, str]
+"""(tool, place in its answer)."""
+Told = dict[Field, tuple[frozenset[Fact], bool]]
+"""Field -> (facts of its value, were they all told?)."""
+
+
+class FieldUse(NamedTuple):
+    """How a family's sessions treat a field."""
+
+    n_sessions: int
+    n_told: int
+    values: frozenset[Fact]
+
+    @property
+    def belongs(self) -> bool:
+        """Do most sessions tell it?"""
+        return self.n_sessions >= FEWEST and self.n_told >= MOST_TELL * self.n_sessions
+
+
+class Questions:
+    """Which fields each family's sessions tell."""
+
+    def __init__(self, by_family: dict[str, list[Witness]]) -> None:
+        """`by_family`: sessions of each family that are not known to be bad."""
+        self._told: dict[str, Told] = {}
+        self._asked: dict[str, frozenset[Field]] = {}
+        for family, sessions in sorted(by_family.items()):
+            self._asked[family] = self._fields_of(sessions)
+
+    def answer(self, family: str, session: Witness) -> list[Fact]:
+        """Return the facts that answer the session's question, sorted; empty if nothing, or not all of it, was told there."""
+        told = self._told_in(session)
+        wanted = [told[field] for field in sorted(self._asked.get(family, frozenset()) & told.keys())]
+        facts = sorted(frozenset[Fact]().union(*(facts for facts, is_told in wanted if is_told)))
+        return facts[:MOST_FACTS]
+
+    def _fields_of(self, sessions: list[Witness]) -> frozenset[Field]:
+        n_sessions, n_told = Counter[Field](), Counter[Field]()
+        values: dict[Field, set[Fact]] = defaultdict(set)
+        for session in sessions:
+            for field, (facts, is_told) in self._told_in(session).items():
+                n_sessions[field] += 1
+                n_told[field] += is_told
+                values[field] |= facts
+        uses = {field: FieldUse(n, n_told[field], frozenset(values[field])) for field, n in n_sessions.items()}
+        return frozenset(field for field, use in uses.items() if use.belongs and _tells_a_state(use))
+
+    def _told_in(self, session: Witness) -> Told:
+        if session.session_id not in self._told:
+            self._told[session.session_id] = _told(session)
+        return self._told[session.session_id]
+
+
+def _tells_a_state(use: FieldUse) -> bool:
+    """Return whether words of the field are states, which recur, and no names; numbers, dates and ids always count."""
+    return all(kind != "words" for kind, _ in use.values) or len(use.values) <= max(2, FEW_VALUES * use.n_sessions)
+
+
+def _told(session: Witness) -> Told:
+    """Return the fields that the session's answers gave, each with whether the agent told it afterwards."""
+    given = frozenset[Fact]().union(*(_forms(heard_in(text)) for text in session.given_before))
+    own = " ".join(" ".join(session.given_before).casefold().split())
+    told: Told = {}
+    for call in session.calls:
+        if call.failed:
+            continue
+        words = "\n".join(step.text for step in session.steps if step.tool == SAY and step.position > call.position)
+        heard, plain = heard_in(words), f" {' '.join(words.casefold().split())} "
+        for place, facts in _fields(call):
+            new = frozenset(fact for fact in facts if not (fact[1] in own if fact[0] == "words" else forms_of(fact) & given))
+            if new:
+                is_told = all(fact[1] in plain if fact[0] == "words" else forms_of(fact) & heard for fact in new)
+                told[call.tool, place] = (new, bool(is_told))
+    return told
+
+
+def _forms(facts: frozenset[Fact]) -> frozenset[Fact]:
+    return facts.union(*(forms_of(fact) for fact in facts if fact[0] != "day"))
+
+
+def _fields(call: LoggedCall) -> Iterator[tuple[str, list[Fact]]]:
+    """Yield (place, facts) of a call's answer."""
+    value = _object(call)
+    if value is None:
+        for number, fact in enumerate(_in_order(call.content)):
+            yield f"#{number}", [fact]
+        return
+    by_path: dict[str, list[Fact]] = defaultdict(list)
+    for path, leaf in _leaves(value, ""):
+        by_path[path] += _facts_of(leaf)
+    for path, facts in by_path.items():
+        if facts:
+            yield path, facts
+
+
+def _object(call: LoggedCall) -> Any:
+    """Return the answer as an object or a list, also in Python's notation; None if it is text."""
+    if isinstance(call.parsed, dict | list):
+        return call.parsed
+    if call.content[:1] in "{[(":
+        try:
+            value = ast.literal_eval(call.content)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return None
+        return value if isinstance(value, dict | list | tuple) else None
+    return None
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _leaves(inner, f"{path}/{name}")
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _leaves(inner, f"{path}/")
+    else:
+        yield path, value
+
+
+def _facts_of(leaf: Any) -> list[Fact]:
+    if isinstance(leaf, bool) or leaf is None:
+        return []
+    text = str(leaf)
+    facts = sorted(facts_in(text))
+    if facts:
+        return facts[:1] if isinstance(leaf, int | float) else facts
+    is_state = isinstance(leaf, str) and len(text.split()) <= LONGEST_WORDS and _STATE.fullmatch(text)
+    return [("words", " ".join(text.casefold().replace("_", " ").split()))] if is_state else []
+
+
+def _in_order(text: str) -> Iterable[Fact]:
+    """Facts of a text, word after word."""
+    for word in text.split()[:200]:
+        yield from sorted(facts_in(word))
