@@ -115,6 +115,29 @@ def sessions_of(tasks: pl.DataFrame, turns: pl.DataFrame, outcomes: pl.DataFrame
         "task_id", "session_id", "probability", "steps").sort("task_id", "session_id")
 
 
+def led_by_solution(tasks: pl.DataFrame, turns: pl.DataFrame, rubrics: pl.DataFrame) -> pl.DataFrame:
+    """Return `tasks` with the session that gives the known solution as the first of the good ones.
+
+    The task's opening and its user come from that session then: another good session may have been asked for something else, or
+    have said more. `rubrics`: (task_id, solution).
+    """
+    several = tasks.filter(pl.col("good_session_ids").list.len() > 1).join(
+        rubrics.select("task_id", "solution"), on="task_id").select("task_id", "good_session_ids", "starts_at", "segment_of",
+                                                                    "solution")
+    each = several.explode("good_session_ids").rename({"good_session_ids": "session_id"})
+    one = pl.concat_list("session_id")
+    alone = each.select(
+        pl.concat_str("task_id", "session_id", separator=" ").alias("task_id"), one.alias("session_ids"),
+        one.alias("good_session_ids"), "starts_at", "segment_of")
+    wanted = each.with_columns(pl.concat_str("task_id", "session_id", separator=" ").alias("both"))
+    giving = wanted.join(solutions(alone, turns).rename({"task_id": "both", "solution": "steps"}), on="both").filter(
+        pl.col("steps") == pl.col("solution")).group_by("task_id").agg(pl.col("session_id").min().alias("first"))
+    order = dict(giving.iter_rows())
+    good = [[order[task_id], *(name for name in names if name != order[task_id])] if task_id in order else names
+            for task_id, names in tasks.select("task_id", "good_session_ids").iter_rows()]
+    return tasks.with_columns(pl.Series("good_session_ids", good, dtype=pl.List(pl.String())))
+
+
 def longest(turns: pl.DataFrame) -> int:
     """Tokens that the longest session takes, as the runtime estimates them (`runtime/user.py`)."""
     signs = pl.sum_horizontal(pl.col("tool", "arguments", "content").str.len_chars().fill_null(0))

@@ -5,9 +5,9 @@ Input: sessions and turns. Output: one row a session that asked for something (`
 Sees messages of role user; for runs of requests without messages, texts for people inside the arguments. Likeness is that of
 shared words, weighted by rarity; names of entities (words with digits) count more. If most sessions begin with words that
 others used to the letter, apart from numbers and names (scripts, buttons, forms), only the first words count and must be nearly
-equal; otherwise people paraphrase, and all their words count. All sums are of whole numbers, so thread order cannot change a
-result. Does not see: synonyms, negation, a goal in entirely different words; two goals of one person in nearly the same words
-are taken for one."""
+equal. If most sessions ask in sentences of others among other words, these sentences decide (`phrases.py`); otherwise people
+paraphrase, and all their words count. All sums are of whole numbers, so thread order cannot change a result. Does not see:
+synonyms, negation, a goal in entirely different words; two goals of one person in nearly the same words are taken for one."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from collections import defaultdict
 
 import polars as pl
 
+from extractors.tasks.phrases import requests_by_phrase
 from extractors.tasks.words import document_words, is_identifier, masked
 from warehouse.records import Decision, frame
 
@@ -170,7 +171,17 @@ def same_request(requests: pl.DataFrame) -> pl.DataFrame:
 
 def _in_service(requests: pl.DataFrame) -> pl.DataFrame:
     templates = requests.select(masked(pl.col("goal").str.strip_chars()))["goal"]
-    scripted = templates.is_duplicated().sum() / requests.height > _SCRIPTED
+    share = templates.is_duplicated().sum() / requests.height
+    phrased = requests_by_phrase(requests.filter(pl.col("spoken"))) or {}
+    if len(phrased) < share * requests.height or not phrased:  # whole openings of others say more than sentences in them
+        return _by_words(requests, scripted=share > _SCRIPTED)
+    asked = pl.DataFrame({"session_id": list(phrased), "request": list(phrased.values())})
+    others = requests.join(asked, on="session_id", how="anti")
+    return pl.concat([asked, *([_by_words(others, scripted=False)] if others.height else [])])
+
+
+def _by_words(requests: pl.DataFrame, scripted: bool) -> pl.DataFrame:
+    """Group requests by the likeness of their words."""
     text = "goal" if scripted else "said"
     documents = (
         requests.group_by(pl.col(text).str.strip_chars().alias("text"))

@@ -209,6 +209,7 @@ def _bundle(store: Store, service: str, name: str, memoize: Memoize, covered: bo
     outcomes = store.table("mart.outcomes", "session_id in (select session_id from core.sessions where service = $service)",
                            service=service)
     rubrics = pl.concat([rubrics, made.select(rubrics.columns)]).sort("task_id")
+    logged = users.led_by_solution(logged, turns, rubrics)
     rows = rooms.rows_of(service, facts, recorded, behaviours)
     longest = turns.group_by("session_id").len()["len"].max()
     others = ~pl.col("task_id").is_in(made["task_id"].implode())

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from env_builder.users import scripts, solutions
+from env_builder.users import led_by_solution, scripts, solutions
 from warehouse.records import Task, Turn, frame
 
 START = datetime(2026, 3, 2, tzinfo=UTC)
@@ -147,3 +147,14 @@ def test_messages_without_words_are_no_turns_of_the_user() -> None:
              turn(4, "assistant", "d"), turn(5, "user", None), turn(6, "assistant", None), turn(7, "user", "e")]  # fmt: skip
     opening, user_turns, _ = script(turns)
     assert [each["content"] for each in opening] == ["a"] and user_turns == ["c", "e"]
+
+
+def test_the_session_of_the_known_solution_leads() -> None:
+    turns = [turn(0, "user", "Open door 7", "a"), turn(1, "assistant", "It is open.", "a"),
+             turn(0, "user", "Open door 8", "b"), turn(1, "assistant", "Door 8 is open.", "b")]
+    tasks = frame(Task, [task(sessions=("a", "b"), good=("a", "b"))])
+    rubrics = pl.DataFrame({"task_id": tasks["task_id"], "solution": ['[{"say":"Door 8 is open."}]']})
+    led = led_by_solution(tasks, frame(Turn, turns), rubrics)
+    assert led["good_session_ids"].to_list() == [["b", "a"]]
+    other = rubrics.with_columns(pl.lit("[]").alias("solution"))
+    assert led_by_solution(tasks, frame(Turn, turns), other)["good_session_ids"].to_list() == [["a", "b"]]
