@@ -61,7 +61,7 @@ STAGES: tuple[Stage, ...] = (
         "environments", "Write, verify and publish an environment for each service, and its image where an engine answers.",
         (StageTable("mart.environments", (("services", "service"),)),),
         ("sessions", "world", "outcomes", "tasks", "rewards", "variants"),
-        "pipelines.building.environments:environments", ("image", "base_image", "[audit]"),
+        "pipelines.building.environments:environments", ("image", "base_image", "[audit]", "[gates]"),
         outputs=("environments", "rewards", "unverified"), intact="pipelines.building.environments:hold"),
     Stage(
         "datasets", "Write the files of every exporter that runs by default, one per split.",
