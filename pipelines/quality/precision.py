@@ -27,8 +27,8 @@ UNANCHORED = 8.0
 """Sessions that a mean estimate is taken to rest on if nobody reviewed any."""
 _ROUNDS = 60
 _PLACES = 4
-_REWARDED = ("select task_id, service, checks from mart.rubrics where task_id not in (select task_id from mart.variants) "
-             "union all select task_id, service, checks from mart.variants")
+_REWARDED = ("select task_id, service, checks, false as generated from mart.rubrics where task_id not in (select task_id from "
+             "mart.variants) union all select task_id, service, checks, true as generated from mart.variants")
 
 
 class RewardEstimate(NamedTuple):
@@ -39,7 +39,7 @@ class RewardEstimate(NamedTuple):
     probability: float | None
     """Probability that the end is right; None: nothing speaks of it."""
     session_ids: tuple[str, ...]
-    """Sessions that support it, sorted; a review of one settles the task."""
+    """Sessions that support it, sorted; a review of one settles the task. None if its solution was generated."""
     is_right: bool | None
     """What reviewers settled; None: nobody reviewed one of its sessions."""
 
@@ -63,8 +63,8 @@ def reward_estimates(store: Store, service: str | None = None) -> dict[str, Rewa
     chances = dict(store.read("select session_id, probability from mart.outcomes").iter_rows())
     rows = store.read(f"select * from ({_REWARDED}) where $service is null or service = $service order by task_id",
                       service=service).iter_rows()
-    return {task_id: _estimate(task_id, of_service, json.loads(checks), chances, settled)
-            for task_id, of_service, checks in rows}
+    return {task_id: _estimate(task_id, of_service, json.loads(checks), {} if generated else chances, settled)
+            for task_id, of_service, checks, generated in rows}
 
 
 def _estimate(task_id: str, service: str, checks: list[dict[str, Any]], chances: Mapping[str, float | None],
@@ -85,32 +85,37 @@ def stated_precision(published: Iterable[RewardEstimate], reviewed: pl.DataFrame
     the same services.
 
     Rewards that a review settled are known. Of the others, random reviews measure the share; those found wrong count although
-    the next run no longer publishes them.
+    the next run no longer publishes them. Rewards of generated solutions cannot be drawn, and are estimated.
     """
     every = list(published)
     if not every:
         return None
-    unknown = [0.0 if each.probability is None else each.probability for each in every if each.is_right is None]
-    n_known = len(every) - len(unknown)
-    mean = sum(unknown) / len(unknown) if unknown else 1.0
+    unknown = [each for each in every if each.is_right is None and each.session_ids]
+    generated = [each for each in every if each.is_right is None and not each.session_ids]
     settled = settled_sessions(reviewed)
     drawn = sorted(set(reviewed.filter("is_sampled")["session_id"]))
-    n_right = sum(settled.get(name) is True for name in drawn)
+    n_right, estimated = sum(settled.get(name) is True for name in drawn), _estimated(unknown, len(settled))
+    basis = "the mean probability of the known solutions' sessions"
+    basis += f" and {len(settled)} reviews that are no random sample" if settled else ""
+    measured = estimated
     if drawn:
         low, high = clopper_pearson(n_right, len(drawn))
-        middle = (n_right + UNANCHORED * mean) / (len(drawn) + UNANCHORED)
+        middle = (n_right + UNANCHORED * estimated[1]) / (len(drawn) + UNANCHORED)
+        measured = low, min(max(middle, low), high), high
         basis = f"{len(drawn)} random reviews" if len(drawn) > 1 else "1 random review"
-    else:
-        n = UNANCHORED + len(settled)
-        low, high = wilson(mean * n, n)
-        middle = mean
-        basis = "the mean probability of the known solutions' sessions"
-        basis += f" and {len(settled)} reviews that are no random sample" if settled else ""
+    n_known = len(every) - len(unknown) - len(generated)
+    low, middle, high = (
+        round((n_known + one * len(unknown) + other * len(generated)) / len(every), _PLACES)
+        for one, other in zip(measured, _estimated(generated, len(settled)), strict=True))
+    return Precision(low, high, middle, len(drawn), basis)
 
-    def of_all(share: float) -> float:
-        return round((n_known + share * len(unknown)) / len(every), _PLACES)
 
-    return Precision(of_all(low), of_all(high), of_all(min(max(middle, low), high)), len(drawn), basis)
+def _estimated(rewards: list[RewardEstimate], n_anchors: int) -> tuple[float, float, float]:
+    """Return the mean of the estimates between the bounds of its interval."""
+    mean = sum(each.probability or 0.0 for each in rewards) / len(rewards) if rewards else 1.0
+    n = UNANCHORED + n_anchors
+    low, high = wilson(mean * n, n)
+    return low, mean, high
 
 
 def precision_of(store: Store, task_ids: Iterable[str], estimates: Mapping[str, RewardEstimate],

@@ -69,9 +69,10 @@ def export_queue(path: Path, form: FileFormat, cases: Iterable[tuple[QueueItem, 
 
 
 def _exported(item: QueueItem, case: Case, reviewer: str) -> Row:
+    """Return the line of a case, without the estimate, which would sway the reviewer."""
     return {
         "session_id": item.session_id, "right": None, "reason": "", "reviewer": reviewer, "service": item.service,
-        "task_id": item.task_id, "sampled": item.is_sampled, "probability": item.probability, "n_tasks": item.n_tasks,
+        "task_id": item.task_id, "sampled": item.is_sampled,
         "why": item.why, "request": "\n\n".join(case.request), "policy": "\n\n".join(case.policy), "steps": case.steps,
         "end": case.end, "last_words": case.last_words}
 

@@ -90,3 +90,12 @@ def test_the_stated_lower_bound_holds_for_random_samples_of_a_known_population()
         truth = sum(right[int(each.task_id[1:])] for each in published) / len(published)
         n_held += stated.low <= truth <= stated.high
     assert n_held / n_tries >= 0.93
+
+
+def test_rewards_of_generated_solutions_are_estimated_beside_a_sample_of_the_others() -> None:
+    generated = [RewardEstimate(f"g{n}", "desk", 0.5, (), None) for n in range(100)]
+    sample = reviews(*(review(n) for n in range(500, 530)))
+    stated = stated_precision([*(reward(n) for n in range(100)), *generated], sample)
+    alone = stated_precision(generated, sample)
+    assert stated is not None and alone is not None and alone.estimate == 0.5
+    assert stated.low == pytest.approx((clopper_pearson(30, 30)[0] + alone.low) / 2, abs=1e-4)
