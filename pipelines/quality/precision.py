@@ -18,6 +18,7 @@ import polars as pl
 
 from env_builder.audit import wilson
 from extractors.reviews import settled_sessions
+from pipelines.screen import many
 from warehouse.store import Store
 
 END_KINDS = ("state", "must_not_write")
@@ -25,6 +26,10 @@ END_KINDS = ("state", "must_not_write")
 CONFIDENCE = 0.95
 UNANCHORED = 8.0
 """Sessions that a mean estimate is taken to rest on if nobody reviewed any."""
+CALLED_GOOD = 0.5
+"""Probability without any feedback from which on a reviewed session counts as an anchor of the estimates."""
+ANCHOR = 0.5
+"""Sessions that a reviewed one counts for, as it was chosen and not drawn."""
 _ROUNDS = 60
 _PLACES = 4
 _REWARDED = ("select task_id, service, checks, false as generated from mart.rubrics where task_id not in (select task_id from "
@@ -80,23 +85,25 @@ def _estimate(task_id: str, service: str, checks: list[dict[str, Any]], chances:
     return RewardEstimate(task_id, service, sum(known) / len(known) if known else None, session_ids, is_right)
 
 
-def stated_precision(published: Iterable[RewardEstimate], reviewed: pl.DataFrame) -> Precision | None:
+def stated_precision(published: Iterable[RewardEstimate], reviewed: pl.DataFrame,
+                     anchors: Iterable[bool] = ()) -> Precision | None:
     """State the precision of published rewards; None if nothing is published. `reviewed`: frame of `Review` on sessions of
-    the same services.
+    the same services. `anchors`: whether each reviewed session that the signals alone call good is right; only these say
+    something of the estimates of published rewards.
 
     Rewards that a review settled are known. Of the others, random reviews measure the share; those found wrong count although
     the next run no longer publishes them. Rewards of generated solutions cannot be drawn, and are estimated.
     """
-    every = list(published)
+    every, judged = list(published), list(anchors)
     if not every:
         return None
     unknown = [each for each in every if each.is_right is None and each.session_ids]
     generated = [each for each in every if each.is_right is None and not each.session_ids]
     settled = settled_sessions(reviewed)
     drawn = sorted(set(reviewed.filter("is_sampled")["session_id"]))
-    n_right, estimated = sum(settled.get(name) is True for name in drawn), _estimated(unknown, len(settled))
+    n_right, estimated = sum(settled.get(name) is True for name in drawn), _estimated(unknown, judged)
     basis = "the mean probability of the known solutions' sessions"
-    basis += f" and {len(settled)} reviews that are no random sample" if settled else ""
+    basis += f", and {many(len(judged), 'review')} that are no random sample" if judged else ""
     measured = estimated
     if drawn:
         low, high = clopper_pearson(n_right, len(drawn))
@@ -106,16 +113,17 @@ def stated_precision(published: Iterable[RewardEstimate], reviewed: pl.DataFrame
     n_known = len(every) - len(unknown) - len(generated)
     low, middle, high = (
         round((n_known + one * len(unknown) + other * len(generated)) / len(every), _PLACES)
-        for one, other in zip(measured, _estimated(generated, len(settled)), strict=True))
+        for one, other in zip(measured, _estimated(generated, judged), strict=True))
     return Precision(low, high, middle, len(drawn), basis)
 
 
-def _estimated(rewards: list[RewardEstimate], n_anchors: int) -> tuple[float, float, float]:
-    """Return the mean of the estimates between the bounds of its interval."""
+def _estimated(rewards: list[RewardEstimate], anchors: list[bool]) -> tuple[float, float, float]:
+    """Return the mean of the estimates, drawn towards the anchors, between the bounds of its interval."""
     mean = sum(each.probability or 0.0 for each in rewards) / len(rewards) if rewards else 1.0
-    n = UNANCHORED + n_anchors
-    low, high = wilson(mean * n, n)
-    return low, mean, high
+    n = UNANCHORED + ANCHOR * len(anchors)
+    n_right = UNANCHORED * mean + ANCHOR * sum(anchors)
+    low, high = wilson(n_right, n)
+    return low, n_right / n, high
 
 
 def precision_of(store: Store, task_ids: Iterable[str], estimates: Mapping[str, RewardEstimate],
@@ -124,7 +132,9 @@ def precision_of(store: Store, task_ids: Iterable[str], estimates: Mapping[str, 
     reviewed = store.read(
         "select r.* from core.reviews r join core.sessions using (session_id) where $service is null or service = $service "
         "order by review_id", service=service)
-    return stated_precision([estimates[name] for name in task_ids if name in estimates], reviewed)
+    blind = dict(store.read("select session_id, blind from mart.outcomes where blind is not null").iter_rows())
+    anchors = [right for name, right in settled_sessions(reviewed).items() if blind.get(name, 0.0) >= CALLED_GOOD]
+    return stated_precision([estimates[name] for name in task_ids if name in estimates], reviewed, anchors)
 
 
 def published_precision(store: Store) -> tuple[Precision | None, int]:

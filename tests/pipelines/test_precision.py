@@ -49,9 +49,12 @@ def test_without_reviews_the_statement_is_an_estimate_with_a_wide_interval() -> 
     assert stated is not None and (stated.estimate, stated.n_reviews) == (0.8, 0)
     assert stated.low < 0.55 and stated.high > 0.9
     assert sentence_on(stated, 200).startswith("Not reviewed: of the 200 published rewards an estimated 80 % are right (95 %")
-    anchored = stated_precision([reward(n) for n in range(200)], reviews(*(review(n, sampled=False) for n in range(300, 340))))
+    anchors = [True] * 64 + [False] * 16
+    anchored = stated_precision([reward(n) for n in range(200)], reviews(review(340, sampled=False)), anchors)
     assert anchored is not None and stated.low < anchored.low < 0.8 < anchored.high < stated.high
-    assert "40 reviews that are no random sample" in anchored.basis
+    assert "80 reviews that are no random sample" in anchored.basis
+    worse = stated_precision([reward(n) for n in range(200)], reviews(), [False] * 16)
+    assert worse is not None and worse.estimate == pytest.approx(0.4)
 
 
 def test_random_reviews_bound_the_share_whatever_the_estimates_say() -> None:
