@@ -166,11 +166,11 @@ def renew(directory: Path) -> None:
     directory.mkdir(mode=0o700, parents=True)
 
 
-def set_image(environment: Path, image: dict[str, Any]) -> None:
-    """Note in the manifest what became of the image."""
+def note(environment: Path, **about: Any) -> None:
+    """Note in the manifest what does not change the environment: its image, the precision of its rewards."""
     manifest = json.loads((environment / MANIFEST).read_text("utf-8"))
-    if manifest["image"] != image:
-        write_json(environment / MANIFEST, manifest | {"image": image})
+    if any(manifest.get(name) != value for name, value in about.items()):
+        write_json(environment / MANIFEST, manifest | about)
 
 
 def write_records(folder: Path, rows: Rows) -> None:

@@ -83,8 +83,15 @@ class SessionRules(_Section):
     """A pause of one identity longer than this begins a new session."""
 
 
+MIN_PRECISION = 0.65
+"""Default of `[gates] min_precision`."""
+
+
 class Gates(_Section):
     """What must hold for something to go on."""
+
+    min_precision: float = Field(default=MIN_PRECISION, ge=0, le=1)
+    """Least estimated probability that the end which a reward pays for is right; a task below it is not published."""
 
     min_probability: float = Field(default=0.5, ge=0, le=1)
     """Least probability of success of a session that counts as good."""

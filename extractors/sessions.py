@@ -4,6 +4,7 @@ Input: frames of `core.events` and `raw.declarations`, in any order. Output: ses
 corrections, tools and decisions. Links hold within their source over any number of files; an alias without a link stays the
 session's id. Of a session in two formats the richer one is taken and gets times and errors from the other. Feedback belongs to
 the session that it names, else to that of the call or message whose id it names. Of corrections the latest on a subject stands.
+Reviews are `extractors.reviews`.
 Business events make sessions if they show a routine; reasoning, other business events and log lines stay in the events. Does
 not see that two ids are one visit if no link says so."""
 
@@ -18,6 +19,7 @@ import polars as pl
 
 from extractors import routes
 from extractors.content import object_of
+from extractors.reviews import reviews
 from extractors.threads import Columns, Run, Thread, Weaver, pairs, take, turns_of
 from extractors.tools import tools_of
 from warehouse.records import Correction, Decision, Declaration, Feedback, RowChange, Session, Turn, empty, frame, frame_schema
@@ -36,6 +38,7 @@ class AssembledSessions:
     feedback: pl.DataFrame
     row_changes: pl.DataFrame
     corrections: pl.DataFrame
+    reviews: pl.DataFrame
     tools: pl.DataFrame
     decisions: pl.DataFrame
 
@@ -62,9 +65,10 @@ def assemble(events: pl.DataFrame, declarations: pl.DataFrame | None = None, gap
     tools, uncalled = tools_of(turns, empty(Declaration) if declarations is None else declarations)
     feedback, lost = opinions(events, sessions)
     corrected, gone = corrections(events, sessions)
+    reviewed, unsettled = reviews(events, sessions)
     detail = pl.format("session {} of service {}: {} messages, {} calls.", "session_id", "service", "n_messages", "n_calls")
     kept = _decided(sessions, "session_id", True, pl.lit("assembled"), detail)
-    decisions = pl.concat([frame(Decision, woven.decisions), uncalled, lost, gone, kept])
+    decisions = pl.concat([frame(Decision, woven.decisions), uncalled, lost, gone, unsettled, kept])
     decisions = decisions.unique(["stage", "subject", "reason"], keep="first").sort("subject", "reason")
     changes = events.filter(pl.col("kind") == "row_change").sort("happened_at", "position", "event_id")
     images = [object_of(value) for value in changes.get_column("value")]
@@ -72,7 +76,8 @@ def assemble(events: pl.DataFrame, declarations: pl.DataFrame | None = None, gap
                              dtype=pl.String()) for side in ("before", "after")}
     changes = changes.with_columns(change_id="event_id", table_name="tool", operation="name", key="arguments", **sides)
     return AssembledSessions(
-        sessions, turns, feedback, changes.select(list(frame_schema(RowChange))), corrected, tools, decisions)
+        sessions, turns, feedback, changes.select(list(frame_schema(RowChange))), corrected, reviewed,
+        tools, decisions)
 
 
 def _decided(rows: pl.DataFrame, subject: str, kept: bool, reason: pl.Expr, detail: pl.Expr) -> pl.DataFrame:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import typer
 from typer.core import TyperCommand
 
-from pipelines.commands import acting, building, forgetting, inspecting, releasing, rolling
+from pipelines.commands import acting, building, forgetting, inspecting, releasing, reviewing, rolling
 from pipelines.screen import say
 from warehouse.errors import TraceroomError
 
@@ -25,6 +25,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("show", inspecting.show, "--out out --rejected --stage rewards"),
     ("ui", inspecting.ui, "--out out"),
     ("report", inspecting.report, "--out out"),
+    ("review", reviewing.review, "out --limit 10 --export cases.jsonl"),
     ("coverage", inspecting.coverage, "--out out"),
     ("sniff", inspecting.sniff, "/var/log/agents/today.jsonl"),
     ("tasks", inspecting.tasks, _ENVIRONMENT),

@@ -79,6 +79,8 @@ class Settings(BaseModel):
     """Folder of the datasets."""
     corrections = OutPath("corrections")
     """Folder of people's corrections (docs/browser.md): read with the logs."""
+    reviews = OutPath("reviews.jsonl")
+    """File of people's reviews (docs/reviews.md): read with the logs."""
     releases = OutPath("releases")
     """Folder of the releases, if the configuration names no other registry."""
     report = OutPath("report")

@@ -18,12 +18,13 @@ STAGES: tuple[Stage, ...] = (
          StageTable("core.events", (("events", "event_id"),))),
         (), "pipelines.ingestion.ingest:ingest", always=True),
     Stage(
-        "sessions", "Assemble events into sessions, turns, feedback, row changes and tools; report what changed in the logs.",
+        "sessions", "Assemble events into sessions, turns, feedback, reviews and tools; report what changed in the logs.",
         (StageTable("core.sessions", (_SESSION,)),
          StageTable("core.turns", (_SESSION, ("events", "turn_id"), ("events", "result_id"))),
          StageTable("core.feedback", (_SESSION, ("events", "feedback_id"))),
          StageTable("core.row_changes", (("events", "change_id"),)),
-         StageTable("core.corrections", (("sessions", "subject"), ("events", "correction_id"))), StageTable("core.tools")),
+         StageTable("core.corrections", (("sessions", "subject"), ("events", "correction_id"))),
+         StageTable("core.reviews", (_SESSION, ("events", "review_id"))), StageTable("core.tools")),
         ("extract",), "pipelines.building.sessions:sessions", ("[sources]", "[sessions]", "since", "services", "limit")),
     Stage(
         "world", "Rebuild the world over time, the answers that tools gave, and the program of each tool.",
@@ -60,7 +61,7 @@ STAGES: tuple[Stage, ...] = (
         "environments", "Write, verify and publish an environment for each service, and its image where an engine answers.",
         (StageTable("mart.environments", (("services", "service"),)),),
         ("sessions", "world", "outcomes", "tasks", "rewards", "variants"),
-        "pipelines.building.environments:environments", ("image", "base_image", "[audit]"),
+        "pipelines.building.environments:environments", ("image", "base_image", "[audit]", "[gates]"),
         outputs=("environments", "rewards", "unverified"), intact="pipelines.building.environments:hold"),
     Stage(
         "datasets", "Write the files of every exporter that runs by default, one per split.",

@@ -150,7 +150,7 @@ class Forgotten(Record):
 
 EventKind = Literal[
     "message", "reasoning", "call", "result", "request", "feedback", "outcome", "row_change", "business", "log", "link",
-    "correction"]
+    "correction", "review"]
 
 
 class Event(Record):
@@ -178,7 +178,7 @@ class Event(Record):
     """Text of a message, a result or a comment; parts are joined; None means not captured."""
     call_id: str | None
     """Id of the call; of a request: its own id; of a row change: its transaction; of feedback: the call, message or span that
-    it is on (None: the session); of a correction: the id of what it corrects."""
+    it is on (None: the session); of a correction: the id of what it corrects; of a review: the task."""
     tool: str | None
     """Of a call or result: the tool's name. Of a request: the method and raw path. Of a row change: the table. Of a business
     event: its name. Of a log line: its template. Of a correction: the kind of what it corrects."""
@@ -190,11 +190,13 @@ class Event(Record):
     requestor: str | None
     """Who called the tool: assistant or user. Of a request: id of the agent's tool call that made it, where stated."""
     name: str | None
-    """Of feedback and outcomes: what was asked or measured. Of a correction: who says so. Of a row change: the operation
-    (create, update, delete, snapshot). Of all others: identity of the user, clerk or connection, where one is stated."""
+    """Of feedback and outcomes: what was asked or measured. Of a correction or review: who says so. Of a row change: the
+    operation (create, update, delete, snapshot). Of all others: identity of the user, clerk or connection, where one is
+    stated."""
     value: str | None
-    """Of feedback and outcomes: the answer as logged. Of a correction: JSON of what is right. Of a link: the alias. Of a row
-    change: JSON {"before": …, "after": …}. Of a request: JSON {"status": …, "body": …}."""
+    """Of feedback and outcomes: the answer as logged. Of a correction: JSON of what is right. Of a review: JSON {"right": …,
+    "sampled": …}. Of a link: the alias. Of a row change: JSON {"before": …, "after": …}. Of a request: JSON {"status": …,
+    "body": …}."""
     latency_ms: float | None
     model: str | None
     usage: str | None
@@ -278,6 +280,23 @@ class Correction(Record):
     """JSON text: `good` or `bad`; a name; {"accepted", "role", "weight", "says"}; null: as built."""
     stands: bool
     """No later one speaks of the same, and the session is there."""
+
+
+class Review(Record):
+    """A person's answer to "is this session's work right?" (`core.reviews`)."""
+
+    review_id: str
+    session_id: str
+    happened_at: datetime | None
+    reviewer: str
+    is_right: bool
+    reason: str
+    task_id: str | None
+    """Task that the session was reviewed for, where stated."""
+    is_sampled: bool
+    """The session was drawn at random from the published tasks."""
+    stands: bool
+    """It counts: the session is in a log, the reviewer gave no later review of it, and the reviewers agree."""
 
 
 class RowChange(Record):

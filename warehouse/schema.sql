@@ -78,6 +78,10 @@ create table if not exists core.feedback (
 create table if not exists core.corrections (
     correction_id varchar primary key, happened_at timestamptz not null, author varchar not null, why varchar not null,
     kind varchar not null, subject varchar not null, value varchar not null, stands boolean not null);
+create table if not exists core.reviews (
+    review_id varchar primary key, session_id varchar not null, happened_at timestamptz, reviewer varchar not null,
+    is_right boolean not null, reason varchar not null, task_id varchar, is_sampled boolean not null,
+    stands boolean not null);
 create table if not exists core.row_changes (
     change_id varchar primary key, source varchar not null, happened_at timestamptz, table_name varchar not null,
     operation varchar not null, key varchar, before varchar, after varchar);

@@ -287,7 +287,7 @@ Z = 1.959964
 """Standard normal quantile of 95 %."""
 
 
-def wilson(k: int, n: int) -> tuple[float, float]:
+def wilson(k: float, n: float) -> tuple[float, float]:
     """Return the 95 % interval of a share of which k of n were seen; (0, 1) where nothing was.
 
     Source: Wilson 1927, Probable inference, the law of succession, and statistical inference.

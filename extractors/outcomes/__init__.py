@@ -18,10 +18,10 @@ import polars as pl
 from extractors.outcomes.calibration import calibrated, interval, nearly_sure
 from extractors.outcomes.combining import Combined, combine
 from extractors.outcomes.evidence import VOTES, Evidence, gather
-from extractors.outcomes.feedback import CORRECTION, from_feedback, going, words_of
+from extractors.outcomes.feedback import CORRECTION, REVIEW, from_feedback, going, verdicts_of, words_of
 from extractors.outcomes.manner import amount, manner
 from extractors.outcomes.signals import Signal, registered
-from warehouse.records import Correction, Decision, Outcome, SignalWorth, empty, frame, frame_schema
+from warehouse.records import Correction, Decision, Outcome, Review, SignalWorth, empty, frame, frame_schema
 
 _NO_EFFECTS = {"service": pl.String(), "tool": pl.String(), "effect": pl.String()}
 _JUDGED = ("probability", "low", "high", "blind")
@@ -43,13 +43,15 @@ class Outcomes(NamedTuple):
 
 def judge(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, effects: pl.DataFrame | None = None,
           starts_from: Mapping[str, str] | None = None, reviews: Iterable[str] = (), goals: pl.DataFrame | None = None,
-          row_changes: pl.DataFrame | None = None, corrections: pl.DataFrame | None = None) -> Outcomes:
+          row_changes: pl.DataFrame | None = None, corrections: pl.DataFrame | None = None,
+          reviewed_sessions: pl.DataFrame | None = None) -> Outcomes:
     """Judge every session. One that no signal speaks of, learnt ones aside, has no probability but a decision that says why.
 
     `effects`: frame of service, tool, effect; without it nothing is known to write, and signals about writes abstain.
     `starts_from`: service -> `reset` or `shared`; only sessions of a `reset` service are compared by their end state.
     `goals`: frame of `Goal`; without it, what was asked is not held against what was done. `row_changes`: frame of `RowChange`.
     `reviews`: names of feedback in which people who looked at a session say how it went; it counts as known.
+    `reviewed_sessions`: frame of `Review`; those on which reviewers agree are known, and a calibration, like `reviews`.
     `corrections`: frame of `Correction` of outcomes, one a session, each over all else that is said of the session."""
     if sessions.is_empty():
         return Outcomes(empty(Outcome), empty(Decision), empty(SignalWorth))
@@ -57,6 +59,8 @@ def judge(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, e
     reviewing = pl.col("name").is_in(sorted(reviews))
     evidence = gather(sessions, turns, feedback.filter(~reviewing), doing, starts_from or {}, goals, row_changes)
     reviewed = going(from_feedback(evidence._replace(feedback=feedback.filter(reviewing))).filter(pl.col("vote") != 0))
+    settled = verdicts_of(empty(Review) if reviewed_sessions is None else reviewed_sessions, sessions)
+    reviewed |= going(settled)
     corrected = words_of(empty(Correction) if corrections is None else corrections, sessions)
     known_outcomes = reviewed | going(corrected)
     signals = registered()
@@ -70,7 +74,8 @@ def judge(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, e
     combined = combine(votes, services, {**signals, **later}, known_outcomes)
     published = _published(combined, reviewed, going(corrected))
     judged = pl.when(pl.col("session_id").is_in({*spoken_of, *known_outcomes})).then(pl.col(_JUDGED)).name.keep()
-    outcomes = _outcomes(sessions, pl.concat([votes, _named(CORRECTION, corrected)]), published.with_columns(judged))
+    persons = _named(CORRECTION, corrected), _named(REVIEW, settled)
+    outcomes = _outcomes(sessions, pl.concat([votes, *persons]), published.with_columns(judged))
     unjudged = outcomes.filter(pl.col("probability").is_null())["session_id"].to_list()
     nothing = "session {} has no turns and no feedback; look for the log that holds them"
     silent = "no signal speaks of session {}, so its success is not guessed; rate or review some sessions of its service"

@@ -67,6 +67,21 @@ def words_of(corrections: pl.DataFrame, sessions: pl.DataFrame) -> pl.DataFrame:
     return votes(rows, pl.when(good).then(1.0).otherwise(-1.0), description, pl.col("events"))
 
 
+REVIEW = "review"
+"""Name of the votes of reviews on which all reviewers of a session agree; known like a correction."""
+
+
+def verdicts_of(reviewed: pl.DataFrame, sessions: pl.DataFrame) -> pl.DataFrame:
+    """Return one vote for each session whose reviewers agree. `reviewed`: frame of `Review`."""
+    standing = reviewed.filter("stands").join(sessions, on="session_id", how="semi").sort("session_id", "review_id")
+    answer = pl.when("is_right").then(pl.lit("right")).otherwise(pl.lit("wrong"))
+    why = pl.when(pl.col("reason") == "").then(pl.lit("")).otherwise(pl.format(": {}", "reason"))
+    rows = standing.with_columns(pl.format("{} reviewed it as {}{}", "reviewer", answer, why).alias("said")).group_by(
+        "session_id", maintain_order=True).agg(
+        pl.col("is_right").first(), pl.col("said").str.join("; "), pl.col("review_id").alias("events"))
+    return votes(rows, pl.when("is_right").then(1.0).otherwise(-1.0), pl.col("said"), pl.col("events"))
+
+
 def going(words: pl.DataFrame) -> dict[str, bool]:
     """Session -> did it go well?"""
     return dict(words.select("session_id", pl.col("vote") > 0).iter_rows())

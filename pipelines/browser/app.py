@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from pipelines.browser import corrections, shown
+from pipelines.browser import corrections, reviews, shown
 from pipelines.browser.guard import COOKIE, ENTER, FIELD, HEADERS, STYLE, AccessGuard, Guarded
 from pipelines.browser.pages import PAGES, Browser
 from pipelines.settings import account_name
@@ -40,7 +40,8 @@ def application(out: Path, guard: AccessGuard) -> ASGIApp:
     routes = [Route(path, _endpoint(browser, guard, work), methods=["GET"]) for path, work in PAGES.items()]
     routes += [
         Route(ENTER, _entered(guard), methods=["GET", "POST"]), Route(STYLE, _style, methods=["GET"]),
-        Route("/correct", _corrected(browser, guard), methods=["POST"])]
+        Route("/correct", _corrected(browser, guard), methods=["POST"]),
+        Route("/review", _reviewed(browser, guard), methods=["POST"])]
     return Guarded(Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: _nothing}), guard)
 
 
@@ -50,7 +51,8 @@ Endpoint = Callable[[Request], Any]
 def _endpoint(browser: Browser, guard: AccessGuard, work: Callable[[Browser, QueryParams], Row | Response]) -> Endpoint:
     def made(request: Request) -> Response:
         try:
-            answer = work(browser, request.query_params)
+            own = (request.cookies.get(AUTHOR, ""),) if work is Browser.reviewed else ()
+            answer = work(browser, request.query_params, *own)
             return answer if isinstance(answer, Response) else _page(guard, request, **answer)
         except TraceroomError as error:
             status = 404 if isinstance(error, Missing) else 400 if isinstance(error, InputError) else 500
@@ -91,12 +93,29 @@ def _corrected(browser: Browser, guard: AccessGuard) -> Endpoint:
             line = await run_in_threadpool(corrections.correct, browser.corrections, form, datetime.now(UTC))
         except InputError as error:
             return _page(guard, request, "error", 400, message=str(error))
-        answer = RedirectResponse(f"{_own(form.get('back', '/'))}#corrected", 303)
-        answer.set_cookie(AUTHOR, _ascii(line["by"]), max_age=YEAR_S, httponly=True, samesite="strict",
-                          secure=request.url.scheme == "https")
-        return answer
+        return _signed(request, f"{_own(form.get('back', '/'))}#corrected", line["by"])
 
     return corrected
+
+
+def _reviewed(browser: Browser, guard: AccessGuard) -> Endpoint:
+    async def reviewed(request: Request) -> Response:
+        form = request.state.form
+        try:
+            review = await run_in_threadpool(reviews.answer, browser.reviews, form, datetime.now(UTC))
+        except InputError as error:
+            return _page(guard, request, "error", 400, message=str(error))
+        return _signed(request, _own(form.get("back", "/reviews")), review["reviewer"])
+
+    return reviewed
+
+
+def _signed(request: Request, back: str, author: str) -> Response:
+    """Go back, and keep who wrote."""
+    answer = RedirectResponse(back, 303)
+    answer.set_cookie(AUTHOR, _ascii(author), max_age=YEAR_S, httponly=True, samesite="strict",
+                      secure=request.url.scheme == "https")
+    return answer
 
 
 def _ascii(name: str) -> str:

@@ -13,7 +13,7 @@ from starlette.datastructures import QueryParams
 from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response
 
 from extractors.formats.correction import ROLES
-from pipelines.browser import changes, comparing, corrections, shown, trajectories
+from pipelines.browser import changes, comparing, corrections, reviews, shown, trajectories
 from pipelines.browser.comparing import Replayer, compared_steps
 from pipelines.browser.library import Library, audit_of, checks_of, evidence, find_environment, find_task
 from pipelines.inspection import views
@@ -33,6 +33,7 @@ class Browser:
         self.library = Library(out)
         self.replayer = Replayer()
         self.corrections = out / "corrections"
+        self.reviews = out / "reviews.jsonl"
         self._report: tempfile.TemporaryDirectory[str] | None = None
 
     def overview(self, query: QueryParams) -> Row:
@@ -146,6 +147,11 @@ class Browser:
         return {"template": "corrections", "page": corrections.corrections(self.library, query.get("after")), "query": query,
                 "waiting": corrections.waiting(self.library, self.corrections)}
 
+    def reviewed(self, query: QueryParams, reviewer: str = "") -> Row:
+        """Show the next session to review, whole on one screen."""
+        at, n_sampled, seed = (_whole(query.get(name, "0")) for name in ("at", "sample", "seed"))
+        return {"template": "reviews", **reviews.review_page(self.library, self.reviews, reviewer, at, n_sampled, seed)}
+
     def text(self, query: QueryParams) -> Response:
         """Return the whole of a message or an answer, as plain text."""
         row = self.library.row("select content, arguments_raw from core.turns where turn_id = $id", id=_id(query))
@@ -188,7 +194,7 @@ PAGES: Mapping[str, Callable[[Browser, QueryParams], Row | Response]] = {
     "/session": Browser.session, "/tasks": Browser.tasks, "/task": Browser.task, "/environment": Browser.environment,
     "/replay": Browser.replay, "/compare": Browser.compare, "/rollouts": Browser.rollouts,
     "/unknowns": Browser.unknowns, "/rejected": Browser.rejected, "/corrections": Browser.corrected, "/text": Browser.text,
-    "/event": Browser.event, "/report": Browser.report}
+    "/event": Browser.event, "/reviews": Browser.reviewed, "/report": Browser.report}
 
 
 def _id(query: QueryParams) -> str:

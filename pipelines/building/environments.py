@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from env_builder.runtime.programs import presumed_effect
 from pipelines import progress
 from pipelines.building.decisions import starts_of
 from pipelines.privacy import guard as privacy
+from pipelines.quality.precision import RewardEstimate, precision_of, reward_estimates
 from pipelines.running.cache import Partitions, memoized, partitions_of, record_partitions, replace_stale
 from pipelines.running.code import code_digest
 from pipelines.running.engines import auditors
@@ -42,6 +43,9 @@ _TABLES = ("core.turns", "core.tools", "mart.facts", "mart.recorded", "mart.beha
            "mart.variants")
 _OUTCOMES = "(select service, session_id, probability from mart.outcomes join core.sessions using (session_id))"
 """What an environment is made of, with the service that a row belongs to."""
+_REVIEWS = "(select service, r.* from core.reviews r join core.sessions using (session_id))"
+BELOW = "below_min_precision"
+"""Reason of a task that verified, and whose reward is not likely enough right."""
 
 
 def environments(store: Store, settings: Settings) -> Counts:
@@ -83,10 +87,10 @@ def environments(store: Store, settings: Settings) -> Counts:
 
 def _partitions(store: Store, names: dict[str, str], settings: Settings) -> Partitions:
     """Services whose environment is as it would be made today, with the image that is asked for, and all others."""
-    image_settings = {name: settings.value_of(name) for name in ("image", "base_image", "[audit]")}
+    image_settings = {name: settings.value_of(name) for name in ("image", "base_image", "[audit]", "[gates]")}
     starts, policy = starts_of(store), privacy.stated(store)
     inputs = {service: [name, starts.get(service), policy, image_settings] for service, name in names.items()}
-    partitions = partitions_of(store, STAGE, code_digest(__name__), inputs, (*_TABLES, _OUTCOMES))
+    partitions = partitions_of(store, STAGE, code_digest(__name__), inputs, (*_TABLES, _OUTCOMES, _REVIEWS))
     rows = _published(store)
 
     def lacks(service: str) -> bool:
@@ -149,6 +153,8 @@ def _of_service(
         verification = verify.verify(
             room, rewards, depth=Depth(mutants=audit.mutants, bad_below=audit.bad_below, good_from=audit.good_from),
             executor=engine and engine.executor, n_beside=engine.n_workers if engine else 0, kept=kept)
+    estimates = reward_estimates(store, service)
+    verification = precise(verification, estimates, settings.configured.gates.min_precision)
     _write_unverified(store, whole, verification.task_ids, room, settings, memoize)
     if not verification.task_ids:
         reason = f"None of {draft.tasks.height} tasks of {service} holds; see stage verify"
@@ -160,9 +166,10 @@ def _of_service(
     stands = bundle.stands(place, digests.content_digest)  # only the reward changed: environment and image stay as they are
     made = image.build(room, settings.base_image) if settings.image else image.ImageResult(None, None, "--no-image was given")
     move(rewards, settings.rewards / name)
-    bundle.set_image(
-        place if stands else room,
-        {"base": made.base, "image_id": made.image_id} if made.image_id else _no_image(made.skip_reason or ""))
+    precision = precision_of(store, verification.task_ids, estimates, service)
+    bundle.note(
+        place if stands else room, precision=precision and precision._asdict(),
+        image={"base": made.base, "image_id": made.image_id} if made.image_id else _no_image(made.skip_reason or ""))
     if not stands:
         move(room, place)
     row = EnvironmentRow(
@@ -174,6 +181,23 @@ def _of_service(
         _decision("image", name, made.image_id is not None, "built" if made.image_id else "no_image",
                   made.image_id or made.skip_reason or "")]
     return row, pl.concat([verification.decisions, *decisions]), verification.audits
+
+
+def precise(verification: verify.Verified, estimates: Mapping[str, RewardEstimate], least: float) -> verify.Verified:
+    """Reject the verified tasks whose reward is right with a smaller probability than `least`."""
+    below = {name: chance for name in verification.task_ids
+             if (chance := (estimates[name].probability or 0.0) if name in estimates else 0.0) < least}
+    detail = "It verified, and its reward is right with an estimated probability of {:.2f}, below min_precision ({}); {}."
+    decisions = []
+    for name, chance in below.items():
+        sessions = estimates[name].session_ids if name in estimates else ()
+        hint = f"review session {sessions[0]}" if sessions else "review sessions of its family"
+        decisions.append(Decision(stage="verify", subject=name, kept=False, reason=BELOW,
+                                  detail=detail.format(chance, least, hint)))
+    kept = verification.decisions.filter(~pl.col("subject").is_in(list(below)))
+    return verification._replace(
+        task_ids=[name for name in verification.task_ids if name not in below],
+        decisions=pl.concat([kept, frame(Decision, decisions)]).sort("subject"))
 
 
 def _write_unverified(

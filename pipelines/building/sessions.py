@@ -1,4 +1,4 @@
-"""The stage `sessions`: events become sessions, turns, feedback, row changes and tools; a run may build from a selection.
+"""The stage `sessions`: events become sessions, turns, feedback, reviews, row changes and tools; a run may select.
 
 A selection (since a day, of services, so many) leaves the ledger as it is: every other session gets a decision, and another
 run selects otherwise without reading anything again.
@@ -28,7 +28,8 @@ def sessions(store: Store, settings: Settings) -> Counts:
     made = selected(assemble(events, store.table("raw.declarations"), settings.configured.sessions.gap_minutes), settings)
     tables = {
         "core.sessions": made.sessions, "core.turns": made.turns, "core.feedback": made.feedback,
-        "core.row_changes": made.row_changes, "core.corrections": made.corrections, "core.tools": made.tools}
+        "core.row_changes": made.row_changes, "core.corrections": made.corrections, "core.reviews": made.reviews,
+        "core.tools": made.tools}
     counts = {f"n_{name.split('.')[1]}": store.replace(name, frame) for name, frame in tables.items()}
     replace_decisions(store, "sessions", made.decisions)
     changes = drift(events, made.turns)
@@ -66,6 +67,7 @@ def selected(made: AssembledSessions, settings: Settings) -> AssembledSessions:
     counted = tools.drop("n_calls").join(calls, on=["service", "tool"], how="left", maintain_order="left")
     return replace(
         made, sessions=made.sessions.filter(is_kept), turns=turns, feedback=made.feedback.filter(is_kept),
+        reviews=made.reviews.filter(is_kept),
         tools=counted.with_columns(pl.col("n_calls").fill_null(0)).select(tools.columns),
         decisions=pl.concat([before, frame(Decision, decisions)]))
 

@@ -48,7 +48,8 @@ def outcomes(store: Store, settings: Settings) -> Counts:
     judged = judge(
         store.table("core.sessions"), store.table("core.turns"), store.table("core.feedback"), effects_of(store),
         starts_of(store), settings.configured.outcomes.reviews, store.table("mart.goals"),
-        store.table("core.row_changes"), corrections_of_kind(store, "outcome"))
+        store.table("core.row_changes"), corrections_of_kind(store, "outcome"),
+        store.table("core.reviews"))
     rated = judged.outcomes.drop_nulls("probability")["session_id"]
     replace_decisions(store, "outcomes", all_of(rated, judged.decisions, "outcomes", "judged", "Has a probability of success."))
     store.replace("mart.signals", judged.worth)

@@ -132,6 +132,8 @@ def _tell(made: dict[str, Any]) -> None:
         say(f"  {command} tasks {path}")
         say(f"  {command} play {path} TASK            play a task yourself, and see your grade")
         say(f"  {command} serve {path}                serve it to an agent over MCP")
+    say(f"  {command} review {out}     list the sessions whose review helps most\n")
+    say(escape(made["statement"]))
 
 
 def base_image(

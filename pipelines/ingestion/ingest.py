@@ -17,6 +17,7 @@ import polars as pl
 from extractors import configuration, inventory
 from extractors.chunks import RejectedFile, opened
 from extractors.formats.correction import NAME as CORRECTION
+from extractors.formats.review import NAME as REVIEW
 from extractors.inventory import SourceFile
 from pipelines import progress
 from pipelines.erasing.remembered import TABLE as FORGOTTEN
@@ -114,16 +115,17 @@ def _replace_decisions(store: Store, files: list[SourceFile], new: list[SourceFi
 
 def discovered(settings: Settings) -> tuple[list[SourceFile], pl.DataFrame]:
     """Find the files that the settings name (else the configuration's sources), and decisions on the rejected ones. People's
-    corrections of the run's results are read with the logs, whatever the configuration says. Raises InputError for a path that
-    does not exist."""
+    corrections and reviews of the run's results are read with the logs, whatever the configuration says. Raises InputError for
+    a path that does not exist."""
     files, rejected = _logs(settings)
-    if not settings.corrections.is_dir():
-        return files, rejected
-    corrections, rejected_corrections = inventory.discover([settings.corrections])
-    source = configuration.Source(name=settings.corrections.name, format=CORRECTION)
-    own = [replace(file, relative=f"{source.name}/{file.relative}", source=source) for file in corrections]
-    paths = {file.place for file in own}
-    return [*(file for file in files if file.place not in paths), *own], pl.concat([rejected, rejected_corrections])
+    for place, log_format in ((settings.corrections, CORRECTION), (settings.reviews, REVIEW)):
+        if place.exists():
+            found, not_found = inventory.discover([place])
+            source = configuration.Source(name=place.stem, format=log_format)
+            own = [replace(file, relative=f"{source.name}/{file.relative}", source=source) for file in found]
+            paths = {file.place for file in own}
+            files, rejected = [*(file for file in files if file.place not in paths), *own], pl.concat([rejected, not_found])
+    return files, rejected
 
 
 def _logs(settings: Settings) -> tuple[list[SourceFile], pl.DataFrame]:

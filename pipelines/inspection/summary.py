@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from pipelines.quality.precision import published_precision, sentence_on
 from pipelines.settings import Settings
 from warehouse.catalogs import catalog_of
 from warehouse.store import Store
@@ -28,6 +29,7 @@ def summary(settings: Settings) -> dict[str, Any]:
         rows = store.read(
             "select split_part(path, '/', 2) as folder, kind, sum(n_rows)::bigint as n_rows from mart.datasets "
             "where split is not null group by all order by folder, kind desc")
+        precision, n_rewards = published_precision(store)
         return {
             "out": settings.out, "warehouse": str(catalog_of(settings.warehouse)), "n_files": store.count("raw.files"),
             "n_records": store.count("raw.records"), "n_sessions": store.count("core.sessions"),
@@ -35,6 +37,7 @@ def summary(settings: Settings) -> dict[str, Any]:
             "n_tools": store.count("core.tools"), "n_tasks": store.count("mart.tasks"),
             "n_published": published.get("task", 0) + published.get("failure", 0),
             "n_from_failures": published.get("failure", 0), "n_generated": published.get("rebinding", 0),
+            "precision": precision and precision._asdict(), "statement": sentence_on(precision, n_rewards),
             "environments": environments,
             "datasets": sorted(str(path) for path in settings.datasets.rglob("*") if path.is_file()),
             "dataset_rows": [{**row, "folder": str(settings.datasets / row["folder"])} for row in rows.to_dicts()],

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
-from extractors.outcomes.feedback import CORRECTION
+from extractors.outcomes.feedback import CORRECTION, REVIEW
 from extractors.outcomes.signals import registered
 from pipelines.inspection.summary import place_of
 from warehouse.errors import InputError, Missing
@@ -304,7 +304,7 @@ def votes(source: RowSource, service: str, outcome: Row | None) -> list[Row]:
         "' without words')", service=service)}
     groups = {name: signal.group for name, signal in registered().items()}
     rows = [{**vote, "worth": worth.get((groups.get(vote["name"], vote["name"]), "for" if vote["vote"] > 0 else "against")),
-             "is_person": vote["name"] == CORRECTION} for vote in (json.loads(outcome["signals"]) if outcome else [])]
+             "is_person": vote["name"] in (CORRECTION, REVIEW)} for vote in (json.loads(outcome["signals"]) if outcome else [])]
     return sorted(rows, key=lambda vote: (not vote["is_person"], -abs(vote["vote"]), vote["name"]))
 
 

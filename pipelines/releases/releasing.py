@@ -22,6 +22,7 @@ from pipelines.building import datasets as exporting
 from pipelines.building import environments as bundling
 from pipelines.privacy import guard as privacy
 from pipelines.quality.gates import GATES, Build, Judged, judge
+from pipelines.quality.precision import published_precision
 from pipelines.releases.registry import Registry, Source, source
 from pipelines.reporting import report
 from pipelines.running.code import code_digest
@@ -163,6 +164,7 @@ def make(store: Store, settings: Settings, predecessor: str | None, scratch: Pat
             lines.writelines(canonical(row) + "\n" for row in store.read(query).to_dicts())
         files[f"about/{name}.jsonl"] = source(path)
     names = store.read("select distinct service from core.sessions order by service")["service"].to_list()
+    precision, _ = published_precision(store)
     manifest = {
         "service": names[0] if len(names) == 1 else "all",
         "built_from": digest("\n".join(store.read("select file_id from raw.files order by file_id")["file_id"])),
@@ -171,6 +173,7 @@ def make(store: Store, settings: Settings, predecessor: str | None, scratch: Pat
         "privacy": privacy.stated(store),
         "predecessor": predecessor,
         "figures": _figures(store, settings),
+        "precision": precision and precision._asdict(),
         "parts": [{"kind": kind, "name": folder.partition("/")[2] or folder, "digest": digest(_lines(sources)),
                    "n_files": len(sources), "bytes": sum(each.n_bytes for each in sources.values())}
                   for (kind, folder), sources in sorted(parts.items())],

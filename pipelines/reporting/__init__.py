@@ -20,15 +20,17 @@ def report(store: Store, folder: Path, out: Path | None = None) -> Path:
     """Write the page on `store` into `folder`, and give its path. `out`: the folder that a run wrote, with `rewards/` and
     `environments/`; None: the one that the warehouse lies in."""
     from pipelines.inspection.views import StoreSource, identity, totals
+    from pipelines.quality.precision import published_precision, sentence_on
     from pipelines.reporting import sections
     from pipelines.reporting.parts import page
 
     source = StoreSource(store)
+    statement = sentence_on(*published_precision(store))
     run_folder = out or store.path.parent
     parts = [
         sections.funnel(source), sections.families(source), sections.outcomes(source), sections.difficulty(source),
         sections.fidelity(source), sections.audits(source, run_folder), sections.splits(source), sections.drift(source),
-        sections.rejected(source), sections.unknowns(source, run_folder), sections.built(source)]
+        sections.rejected(source), sections.unknowns(source, run_folder), sections.built(source, statement)]
     text = page(identity(source), totals(source), parts)
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / NAME

@@ -401,8 +401,8 @@ def _tiers(coverages: list[tuple[str, Any]]) -> Figure | None:
             {"tool": name, **{tier: counts.get(tier, 0) for tier in there}} for name, counts in rows], tuple(there)))
 
 
-def built(source: RowSource) -> Section:
-    """List the environments and the files to train on."""
+def built(source: RowSource, statement: str) -> Section:
+    """List the environments and the files to train on. `statement`: what the published rewards rest on."""
     built, files = views.listed(source, "environments"), views.listed(source, "datasets")
     listed = [table("Environments", [
         {"environment": row["environment"], "service": row["service"], "tasks": row["n_tasks"], "tools": row["n_tools"],
@@ -416,7 +416,7 @@ def built(source: RowSource) -> Section:
             ("rows", "bytes"), files.besides))
     n_tasks = sum(row["n_tasks"] for row in built.rows)
     return Section("built", "What was built", f"{many(built.n, 'environment')} with {many(n_tasks, 'task')}, and "
-                   f"{many(files.n, 'dataset file')}.", (), tuple(listed))
+                   f"{many(files.n, 'dataset file')}. {statement}", (), tuple(listed))
 
 
 def _documents_of(folder: Path, names: list[str], within: tuple[str, str]) -> list[tuple[str, Row]]:

@@ -90,7 +90,8 @@ def addresses(out: Path) -> list[str]:
     """One of each kind of page."""
     task = known(out, "select subject from mart.decisions where stage = 'verify' and kept order by all")
     session = known(out, "select session_id from core.sessions order by all")
-    return ["/", "/families", "/sessions", "/tasks", "/rollouts", "/unknowns", "/rejected", "/corrections", "/enter",
+    return ["/", "/families", "/sessions", "/tasks", "/rollouts", "/unknowns", "/rejected", "/corrections", "/reviews",
+            "/reviews?sample=3&seed=1", "/enter",
             f"/family?id={known(out, 'select family from mart.families order by all')}", f"/session?id={session}",
             f"/sessions?going=good&words={session[:4]}", f"/task?id={task}", f"/replay?id={task}&step=1", f"/replay?id={task}",
             f"/compare?id={task}&with=solution",

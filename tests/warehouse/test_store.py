@@ -26,6 +26,7 @@ TABLES = {
     "raw.declarations": records.Declaration, "raw.forgotten": records.Forgotten,
     "core.events": records.Event, "core.sessions": records.Session, "core.turns": records.Turn,
     "core.feedback": records.Feedback, "core.row_changes": records.RowChange, "core.corrections": records.Correction,
+    "core.reviews": records.Review,
     "core.tools": records.Tool,
     "mart.services": records.Service, "mart.leakage": records.Leakage, "mart.outcomes": records.Outcome,
     "mart.signals": records.SignalWorth,

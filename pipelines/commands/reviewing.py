@@ -1,0 +1,98 @@
+"""The command `review`: the queue of sessions to review, a random sample, and their files."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.markup import escape
+
+from pipelines.commands.options import Json
+from pipelines.screen import data, many, say, table
+from pipelines.settings import Settings, account_name
+
+_LONGEST_GOAL = 60
+
+
+def review(
+    out: Annotated[str, typer.Argument(help="Output folder of the run.")] = "out",
+    limit: Annotated[int, typer.Option(help="Number of sessions in the queue.", min=1)] = 30,
+    sample: Annotated[int | None, typer.Option(
+        help="Draw this many published tasks at random instead: their reviews measure the precision of the release.",
+        show_default=False, min=1)] = None,
+    seed: Annotated[int, typer.Option(help="Random seed of --sample.")] = 0,
+    service: Annotated[str | None, typer.Option(help="Review only this service.", show_default=False)] = None,
+    export: Annotated[Path | None, typer.Option(
+        "--export", help="Write the cases to this file, to be answered elsewhere.", show_default=False)] = None,
+    imported: Annotated[Path | None, typer.Option(
+        "--import", help="Read answers from this file into OUT/reviews.jsonl; the next run uses them.",
+        show_default=False)] = None,
+    form: Annotated[Literal["jsonl", "label-studio"], typer.Option("--format", help="Format of --export.")] = "jsonl",
+    reviewer: Annotated[str | None, typer.Option(
+        help="Reviewer of answers that name none. Default: this machine's user.", show_default=False)] = None,
+    json: Json = False,
+) -> None:
+    """Show which sessions to review: those whose answer makes most tasks publishable come first.
+
+    The next run reads the reviews in OUT/reviews.jsonl. Answer in the browser (traceroom ui), or in a file.
+    """
+    from pipelines.inspection.summary import out_of
+
+    settings = out_of(out)
+    if imported is not None:
+        _import(settings, imported, reviewer or account_name("reviewer"), json)
+        return
+    _show(settings, limit, sample, seed, service, export, form, reviewer or "", json)
+
+
+def _import(settings: Settings, path: Path, reviewer: str, json: bool) -> None:
+    from pipelines.reviewing.files import import_reviews
+
+    result = import_reviews(path, settings.reviews, reviewer, datetime.now(UTC))
+    say(f"[bold]{many(result.n_new, 'review')}[/] added to {escape(str(settings.reviews))}; {result.n_known:,} were there, "
+        f"{many(result.n_unanswered, 'case')} without an answer")
+    table("Rejected", result.rejected, right=("line",))
+    say("The next run uses them: traceroom run LOGS --out " + escape(settings.out))
+    if json:
+        data(result._asdict())
+
+
+def _show(settings: Settings, limit: int, n_sampled: int | None, seed: int, service: str | None, export: Path | None,
+          form: Literal["jsonl", "label-studio"], reviewer: str, json: bool) -> None:
+    from extractors.reviews import agreement_of
+    from pipelines.inspection.views import StoreSource
+    from pipelines.quality.precision import published_precision, sentence_on
+    from pipelines.reviewing.cases import case_of
+    from pipelines.reviewing.files import export_queue
+    from pipelines.reviewing.queue import queue, sample
+    from warehouse.store import Store
+
+    with Store.published(settings.warehouse) as store:
+        items = queue(store, limit, service) if n_sampled is None else sample(store, n_sampled, seed, service)
+        paths = export_queue(
+            export, form, ((item, case_of(StoreSource(store), item.session_id)) for item in items), reviewer) if export else []
+        reviews = store.table("core.reviews")
+        agreement, statement = agreement_of(reviews), sentence_on(*published_precision(store))
+    title = "Queue" if n_sampled is None else f"Random sample, seed {seed}"
+    table(f"{title}: {many(len(items), 'session')} to review", [_row(item._asdict()) for item in items],
+          right=("probability", "tasks"))
+    for path in paths:
+        say(f"[bold]{escape(str(path))}[/]")
+    say(f"{many(reviews.height, 'review')} so far" + (
+        f"; reviewers agree on {agreement.share:.0%} of {many(agreement.n_pairs, 'pair')}"
+        + (f" (kappa {agreement.kappa:.2f})" if agreement.kappa is not None else "") if agreement.share is not None else ""))
+    say(escape(statement))
+    if json:
+        data({"queue": [item._asdict() for item in items], "n_reviews": reviews.height, "agreement": agreement._asdict(),
+              "statement": statement, "paths": [str(path) for path in paths]})
+
+
+def _row(item: dict[str, Any]) -> dict[str, Any]:
+    chance = item["probability"]
+    goal = " ".join(item["goal"].split())
+    return {"session": item["session_id"], "service": item["service"],
+            "goal": goal if len(goal) <= _LONGEST_GOAL else f"{goal[:_LONGEST_GOAL - 1]}…",
+            "probability": "–" if chance is None else f"{chance:.2f}", "tasks": f"{item['n_tasks']:.1f}",
+            "why": item["why"] + (" (sampled)" if item["is_sampled"] else "")}
