@@ -65,15 +65,15 @@ def _alone(ends: list[list[Witness]]) -> list[list[Witness]]:
 
 
 def nothing_to_reward(good: list[Witness], free: FreeText, answer: list[Fact], looks: frozenset[str]) -> bool:
-    """Return whether the good sessions changed nothing, and neither told anything nor declined after a look.
+    """Return whether the good sessions changed nothing, and neither all told a fact nor all declined after a look.
 
     Then a look around, or an apology and a hand-over at once, would earn as much. `answer`: facts that their question asks for;
     `looks`: tools whose calls, though they may write, change nothing known.
     """
     parameters = _loose(good, free)
     idle = all(_is_idle(end, parameters, looks) for end, _ in _ends(good, parameters))
-    declined = any(one.declined for one in good) and bool(_looks(good))
-    return idle and not (answer or declined or any(one.reported for one in good))
+    declined = all(one.declined for one in good) and bool(_looks(good))
+    return idle and not (answer or declined or any(each.role == "gate" for each in _fact_checks(good, [], True)))
 
 
 def _looks(good: list[Witness]) -> list[dict[str, Any]]:
