@@ -8,17 +8,20 @@ Does not see: what a program inside the room's container can do (`tests/env_buil
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from env_builder.audit import Audited, AuditReport, Depth, Failure, RecordedSession, Subject, audit, report
+from env_builder.audit.battery import USUAL, ignored_by
 from env_builder.audit.kept import Watched, again, given_to_all, key_of, written
-from env_builder.audit.plays import GradedPlay
+from env_builder.audit.plays import GradedPlay, presumed_reads
+from env_builder.runtime import Environment
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.files import TASKS, rows_of
 from env_builder.runtime.rubrics import ParsedRubric
@@ -54,6 +57,8 @@ class _TaskRows(NamedTuple):
     """As JSON: read, they take ten times as much."""
     solutions: dict[str, list[dict[str, Any]]]
     sessions: dict[str, list[RecordedSession]]
+    usual_writes: dict[str, list[str]]
+    """Tools with which the task's family usually writes; of tasks whose solution makes no write call."""
 
 
 def verify(
@@ -105,14 +110,15 @@ def _keys(environment: Watched, directory: Path, side: _TaskRows, task_ids: list
     rows = {row["task_id"]: row for row in rows_of(directory / TASKS)}
     given = given_to_all(environment.tools, rows_of(directory / "behaviour.jsonl"))
     return {
-        name: key_of(given, rows[name], json.loads(side.rubrics[name]), side.solutions[name], side.sessions.get(name, []),
-                     depth)
+        name: key_of(given, rows[name] | {"usual_writes": side.usual_writes.get(name, [])}, json.loads(side.rubrics[name]),
+                     side.solutions[name], side.sessions.get(name, []), depth)
         for name in task_ids if name in side.rubrics and name in side.solutions}
 
 
 def _load(directory: str | Path, rewards: str | Path) -> tuple[Watched, _TaskRows]:
     try:
-        return Watched.load_room(directory), _side(Path(rewards))
+        environment = Watched.load_room(directory)
+        return environment, _side(Path(rewards), environment)
     except (OSError, ValueError) as error:
         raise EnvironmentBroken(str(error), str(directory), "build it again with traceroom run") from error
 
@@ -132,8 +138,9 @@ def _audited(environment: Watched, side: _TaskRows, task_ids: list[str], depth: 
             continue
         task, sessions = tasks[task_id], side.sessions.get(task_id, [])
         notes = environment.watch(task)
-        subject = Subject(environment, task, ParsedRubric.read(json.loads(side.rubrics[task_id])), side.solutions[task_id],
-                          sessions)
+        document = json.loads(side.rubrics[task_id])
+        targets = ignored_by(document)._replace(usual_writes=side.usual_writes.get(task_id, ()))
+        subject = Subject(environment, task, ParsedRubric.read(document), side.solutions[task_id], sessions, targets)
         audited = audit(subject, environment.values, depth)
         audits[task_id] = audited, written(audited, notes.written(environment.sources(task)))
     return audits
@@ -144,11 +151,27 @@ def _decision(task_id: str, failure: Failure | None, plays: list[GradedPlay]) ->
     return Decision(stage="verify", subject=task_id, kept=failure is None, reason=why.reason, detail=why.detail)
 
 
-def _side(rewards: Path) -> _TaskRows:
+def _side(rewards: Path, environment: Environment) -> _TaskRows:
     sessions: dict[str, list[RecordedSession]] = defaultdict(list)
     if (rewards / "sessions.jsonl").exists():
         for row in rows_of(rewards / "sessions.jsonl"):
             sessions[row["task_id"]].append(RecordedSession(row["session_id"], row["probability"], row["steps"]))
+    solutions = {row["task_id"]: row["steps"] for row in rows_of(rewards / "solutions.jsonl")}
     return _TaskRows(
-        {row["task_id"]: canonical(row) for row in rows_of(rewards / "rubrics.jsonl")},
-        {row["task_id"]: row["steps"] for row in rows_of(rewards / "solutions.jsonl")}, sessions)
+        {row["task_id"]: canonical(row) for row in rows_of(rewards / "rubrics.jsonl")}, solutions, sessions,
+        _usual_writes(environment, solutions, sessions))
+
+
+def _usual_writes(
+    environment: Environment, solutions: Mapping[str, list[dict[str, Any]]], sessions: Mapping[str, list[RecordedSession]],
+) -> dict[str, list[str]]:
+    """Return the tools with which other sessions of its family write, of each task whose solution makes no write call."""
+    writing = environment.writes - presumed_reads(environment)
+    by_family: dict[str, Counter[str]] = defaultdict(Counter)
+    for task in environment.tasks:
+        recorded = (step for one in sessions.get(task.task_id, ()) for step in one.steps)
+        by_family[task.family].update(
+            step["tool"] for step in chain(solutions.get(task.task_id, ()), recorded) if step.get("tool") in writing)
+    return {
+        task.task_id: [tool for tool, _ in sorted(by_family[task.family].items(), key=lambda item: (-item[1], item[0]))][:USUAL]
+        for task in environment.tasks if not any(step.get("tool") in writing for step in solutions.get(task.task_id, ()))}

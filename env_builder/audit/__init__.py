@@ -5,7 +5,7 @@ right reward does with it, and the first reason not to publish the task; and the
 audit.jsonl ({"task_id", "rubric_id", "reason", "plays": [{"player", "kind", "reward", "should", "description"}]}) and
 audit.json: how often what should fail got through (`false_accept`), and how often what should pass did not (`false_reject`), of
 all tasks that were tried and of those that hold, with Wilson's 95 % interval.
-Sees: what each player of `attackers.py` gets; sessions whose probability of success is as good as certain.
+Sees: what each player of `attackers.py` and `battery.py` gets; sessions whose probability of success is as good as certain.
 Does not see: whether a session really went well: a probability is no proof, so what lies between `bad_below` and
 `good_from` is shown and does not decide, but all that get through together must be likelier good than bad.
 """
@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from env_builder.audit.attackers import Attackers, Maker
+from env_builder.audit.battery import Battery, Targets
 from env_builder.audit.plays import PASSES, GradedPlay, Journal, Replayed, Row, journal_of
 from env_builder.audit.values import Plausible
 from env_builder.runtime import Environment
@@ -84,10 +85,24 @@ class Subject(NamedTuple):
     rubric: ParsedRubric
     solution: list[dict[str, Any]]
     sessions: Sequence[RecordedSession]
+    targets: Targets = Targets()
 
 
 def audit(subject: Subject, values: Plausible, depth: Depth) -> Audited:
     """Play against one task. `values`: what stands on record in its room, gathered once for all tasks."""
+    plays, solved = _solved(subject)
+    if isinstance(solved, Failure):
+        return Audited(solved, plays)
+    plays += _sessions(subject, solved, depth)
+    maker = Maker(solved, values)
+    plays += _attackers(subject, Attackers(solved, values, maker), solved, depth)
+    plays += _battery(subject, Battery(solved, values, subject.targets), solved, depth)
+    plays += _mutants(subject, maker, solved, depth)
+    return Audited(judged(plays, subject.sessions), plays)
+
+
+def _solved(subject: Subject) -> tuple[list[GradedPlay], Replayed | Failure]:
+    """Play the known solution: its play, and its replay or why nothing more is played."""
     environment = subject.environment
     environment.reset(subject.task.task_id, seed=0)
     for row in journal_of(subject.solution):
@@ -102,14 +117,8 @@ def audit(subject: Subject, values: Plausible, depth: Depth) -> Audited:
     again = grade(subject.rubric, solved.episode)
     differs = _differs(journal, solved.journal, got, again)
     if differs:
-        return Audited(Failure("not_deterministic", differs), plays)
-    if got.reward != 1.0:
-        return Audited(Failure("solution_fails", _why(journal, got)), plays)
-    plays += _sessions(subject, solved, depth)
-    maker = Maker(solved, values)
-    plays += _attackers(subject, Attackers(solved, values, maker), solved, depth)
-    plays += _mutants(subject, maker, solved, depth)
-    return Audited(judged(plays, subject.sessions), plays)
+        return plays, Failure("not_deterministic", differs)
+    return plays, solved if got.reward == 1.0 else Failure("solution_fails", _why(journal, got))
 
 
 def in_order(sessions: Iterable[RecordedSession]) -> list[RecordedSession]:
@@ -171,9 +180,8 @@ def _attackers(subject: Subject, attackers: Attackers, solved: Replayed, depth: 
     for attack in attackers.idle():
         got = grade(subject.rubric, solved.play(attack.rows))
         if attack.name == "silent":
-            ends = [check for check in got.checks if kind_of(check.kind).stops == "end" and check.role == "gate"]
-            stopped = any(check.passed is False for check in ends)
-            refuses = any(kind_of(check.kind).demands_no_change for check in ends)
+            stopped = _is_stopped(got)
+            refuses = any(check.role == "gate" and kind_of(check.kind).demands_no_change for check in got.checks)
         yield GradedPlay(attack.name, "attacker", got.reward, "fail")
     if depth.every or not stopped:
         for attack in attackers.looking(depth.looks):
@@ -189,6 +197,22 @@ def _attackers(subject: Subject, attackers: Attackers, solved: Replayed, depth: 
             against = any(check.role == "gate" and check.passed is False and kind_of(check.kind).stops == "path"
                           for check in got.checks)
             yield GradedPlay(attack.name, "attacker", got.reward, "fail" if against else None)
+
+
+def _battery(subject: Subject, battery: Battery, solved: Replayed, depth: Depth) -> Iterator[GradedPlay]:
+    """Each attack that decides; unless each is wanted, those without a write call only if doing nothing gets to the end."""
+    stopped = _is_stopped(grade(subject.rubric, solved.play([])))
+    for attack in battery.attacks():
+        is_idle = not any(row["kind"] == "call" and row["tool"] in solved.writes for row in attack.rows)
+        if depth.every or not (attack.excuse or (stopped and is_idle)):
+            _, reward = _graded(subject, solved, attack.rows)
+            description = attack.description + (f": {attack.excuse}" if attack.excuse else "")
+            yield GradedPlay(attack.name, "attacker", reward, None if attack.excuse else "fail", description)
+
+
+def _is_stopped(got: Grade) -> bool:
+    """Return whether a gate on the end state fails."""
+    return any(check.passed is False for check in got.checks if check.role == "gate" and kind_of(check.kind).stops == "end")
 
 
 def _mutants(subject: Subject, maker: Maker, solved: Replayed, depth: Depth) -> Iterator[GradedPlay]:

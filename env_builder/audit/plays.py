@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from env_builder.runtime import Environment
+from env_builder.runtime.apps.records import RecordsApp
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.ends import EndState, end_state, unreached
 from env_builder.runtime.records import Episode, Task
@@ -59,6 +60,12 @@ def journal_of(steps: Iterable[Mapping[str, Any]]) -> list[Row]:
     return [say(step["say"]) if "say" in step else call(step["tool"], step["arguments"]) for step in steps]
 
 
+def presumed_reads(environment: Environment) -> frozenset[str]:
+    """Return the tools that look like reads, without proof."""
+    return frozenset(tool for app in environment.apps if isinstance(app, RecordsApp)
+                     for tool, program in app.programs.items() if program.get("presumed") == "read")
+
+
 class Replayed:
     """The known solution, played as the grader plays it, and the room as it stood before each of its acts."""
 
@@ -66,6 +73,8 @@ class Replayed:
         self.environment = environment
         self.task = task
         self.writes = environment.writes
+        self.presumed = presumed_reads(environment)
+        """Those of `writes` that look like reads, without proof."""
         twin = environment.replaying(task.task_id)
         self._forks: list[tuple[int, Environment]] = [(0, twin.fork())]
         for row in journal:
@@ -83,9 +92,18 @@ class Replayed:
 
     @property
     def acts(self) -> list[int]:
-        """Places in the journal of the acts that worked."""
+        """Places in the journal of the write calls that worked; presumed reads are none."""
         return [place for place, row in enumerate(self.journal)
-                if row["kind"] == "call" and row["tool"] in self.writes and not row["is_error"]]
+                if row["kind"] == "call" and not self.reads(row["tool"]) and not row["is_error"]]
+
+    def reads(self, tool: str) -> bool:
+        """Return whether the tool is proven or presumed to read only."""
+        return tool not in self.writes or tool in self.presumed
+
+    @property
+    def known_good(self) -> Sequence[Episode]:
+        """Return the episodes of other sessions that are known to be good."""
+        return self._right[1:]
 
     def before(self, place: int) -> tuple[int, Environment]:
         """(where it stands, the room there): the last one kept at or before this place of the journal; a fork."""
