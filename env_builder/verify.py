@@ -17,13 +17,25 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from env_builder.audit import Audited, AuditReport, Depth, Failure, RecordedSession, Subject, audit, report
+from env_builder.audit import (
+    Audited,
+    AuditReport,
+    Depth,
+    Failure,
+    GradedAttack,
+    RecordedSession,
+    Subject,
+    audit,
+    play_battery,
+    report,
+)
 from env_builder.audit.battery import USUAL, ignored_by
 from env_builder.audit.kept import Watched, again, given_to_all, key_of, written
 from env_builder.audit.plays import GradedPlay, presumed_reads
 from env_builder.runtime import Environment
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.files import TASKS, rows_of
+from env_builder.runtime.records import Task
 from env_builder.runtime.rubrics import ParsedRubric
 from warehouse.errors import EnvironmentBroken, Missing
 from warehouse.records import Decision, frame
@@ -76,10 +88,7 @@ def verify(
     depth = depth or Depth()
     environment, side = _load(directory, rewards)
     tasks = {task.task_id: task for task in environment.tasks}
-    ordered_ids = sorted(tasks if task_ids is None else set(task_ids))
-    for task_id in ordered_ids:
-        if task_id not in tasks:
-            raise Missing.named("task", task_id, tasks)
+    ordered_ids = _ordered_ids(tasks, task_ids)
     keys = {} if kept is None else _keys(environment, Path(directory), side, ordered_ids, depth)
     stands = {task_id: kept[key] for task_id, key in keys.items() if kept and key in kept}
     still_valid = {task_id: valid for task_id, text in stands.items() if (
@@ -101,6 +110,26 @@ def verify(
     return Verified(
         [task_id for task_id, audited in audited_tasks.items() if audited.failure is None], frame(Decision, decisions),
         pl.DataFrame(plays, schema=PLAYS, orient="row"), report(audited_tasks, rubric_ids, depth), audits)
+
+
+def attack(
+    directory: str | Path, rewards: str | Path, task_ids: Iterable[str] | None = None
+) -> dict[str, list[GradedAttack] | Failure]:
+    """Play the whole battery against tasks (all by default); by task id, what came of each attack or why none was played.
+    Raises what `verify` does."""
+    environment, side = _load(directory, rewards)
+    tasks = {task.task_id: task for task in environment.tasks}
+    subjects = ((task_id, _subject(environment, side, tasks[task_id])) for task_id in _ordered_ids(tasks, task_ids))
+    return {task_id: play_battery(subject, environment.values) if subject else NO_RUBRIC for task_id, subject in subjects}
+
+
+def _ordered_ids(tasks: Mapping[str, Task], task_ids: Iterable[str] | None) -> list[str]:
+    """Return the ids of the tasks to play, sorted. Raises Missing."""
+    ordered_ids = sorted(tasks if task_ids is None else set(task_ids))
+    for task_id in ordered_ids:
+        if task_id not in tasks:
+            raise Missing.named("task", task_id, tasks)
+    return ordered_ids
 
 
 def _keys(environment: Watched, directory: Path, side: _TaskRows, task_ids: list[str], depth: Depth) -> dict[str, str]:
@@ -133,17 +162,26 @@ def _audited(environment: Watched, side: _TaskRows, task_ids: list[str], depth: 
     tasks = {task.task_id: task for task in environment.tasks}
     audits: dict[str, tuple[Audited, str]] = {}
     for task_id in task_ids:
-        if task_id not in side.rubrics or task_id not in side.solutions:
+        task = tasks[task_id]
+        subject = _subject(environment, side, task)
+        if subject is None:
             audits[task_id] = Audited(NO_RUBRIC, []), ""
             continue
-        task, sessions = tasks[task_id], side.sessions.get(task_id, [])
         notes = environment.watch(task)
-        document = json.loads(side.rubrics[task_id])
-        targets = ignored_by(document)._replace(usual_writes=side.usual_writes.get(task_id, ()))
-        subject = Subject(environment, task, ParsedRubric.read(document), side.solutions[task_id], sessions, targets)
         audited = audit(subject, environment.values, depth)
         audits[task_id] = audited, written(audited, notes.written(environment.sources(task)))
     return audits
+
+
+def _subject(environment: Environment, side: _TaskRows, task: Task) -> Subject | None:
+    """Return the task with all that is tried on it, None if it has no rubric."""
+    task_id = task.task_id
+    if task_id not in side.rubrics or task_id not in side.solutions:
+        return None
+    document = json.loads(side.rubrics[task_id])
+    targets = ignored_by(document)._replace(usual_writes=side.usual_writes.get(task_id, ()))
+    sessions = side.sessions.get(task_id, [])
+    return Subject(environment, task, ParsedRubric.read(document), side.solutions[task_id], sessions, targets)
 
 
 def _decision(task_id: str, failure: Failure | None, plays: list[GradedPlay]) -> Decision:

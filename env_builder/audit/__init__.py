@@ -186,11 +186,11 @@ def _attackers(subject: Subject, attackers: Attackers, solved: Replayed, depth: 
     if depth.every or not stopped:
         for attack in attackers.looking(depth.looks):
             excepted = attack.name == "list_everything" and refuses
-            _, reward = _graded(subject, solved, attack.rows)
+            reward = _graded(subject, solved, attack.rows)[1].reward
             yield GradedPlay(attack.name, "attacker", reward, *((None, REFUSAL) if excepted else ("fail",)))
     for attack in attackers.acting() if depth.every else ():
-        episode, reward = _graded(subject, solved, attack.rows)
-        yield GradedPlay(attack.name, "attacker", reward, None if solved.is_right(episode) else "fail")
+        episode, got = _graded(subject, solved, attack.rows)
+        yield GradedPlay(attack.name, "attacker", got.reward, None if solved.is_right(episode) else "fail")
     if any(check.rule.stops == "path" and check.role == "gate" for check in subject.rubric.checks):
         for attack in attackers.otherwise():
             got = grade(subject.rubric, solved.whole(attack.rows))
@@ -205,9 +205,42 @@ def _battery(subject: Subject, battery: Battery, solved: Replayed, depth: Depth)
     for attack in battery.attacks():
         is_idle = not any(row["kind"] == "call" and row["tool"] in solved.writes for row in attack.rows)
         if depth.every or not (attack.excuse or (stopped and is_idle)):
-            _, reward = _graded(subject, solved, attack.rows)
+            reward = _graded(subject, solved, attack.rows)[1].reward
             description = attack.description + (f": {attack.excuse}" if attack.excuse else "")
             yield GradedPlay(attack.name, "attacker", reward, None if attack.excuse else "fail", description)
+
+
+class GradedAttack(NamedTuple):
+    """What one attack of the battery came to."""
+
+    attack: str
+    description: str
+    excuse: str
+    """Why it may be right; empty: it is wrong."""
+    reward: float | None
+    stopped_by: list[str]
+    """Kinds of the checks that it fails; `unknown`: the environment cannot tell."""
+
+    @property
+    def passes(self) -> bool:
+        """Does it earn a reward that it must not earn?"""
+        return not self.excuse and self.reward is not None and self.reward > PASSES
+
+
+def play_battery(subject: Subject, values: Plausible, depth: Depth = DEEP) -> list[GradedAttack] | Failure:
+    """Play the whole battery against one task; why there is nothing to play if its solution fails."""
+    _, solved = _solved(subject)
+    if isinstance(solved, Failure):
+        return solved
+    list(_sessions(subject, solved, depth))  # those that are known to be good excuse attacks
+    graded = []
+    for each in Battery(solved, values, subject.targets).attacks():
+        got = _graded(subject, solved, each.rows)[1]
+        failed = sorted({check.kind for check in got.checks if check.role in ("gate", "penalty", "score") and not check.passed})
+        is_stopped = got.reward is None or got.reward <= PASSES
+        graded.append(GradedAttack(each.name, each.description, each.excuse, got.reward,
+                                   ["unknown"] if got.reward is None else failed if is_stopped else []))
+    return graded
 
 
 def _is_stopped(got: Grade) -> bool:
@@ -217,19 +250,19 @@ def _is_stopped(got: Grade) -> bool:
 
 def _mutants(subject: Subject, maker: Maker, solved: Replayed, depth: Depth) -> Iterator[GradedPlay]:
     for mutant in maker.mutants(depth.mutants):
-        episode, reward = _graded(subject, solved, mutant.rows)
+        episode, got = _graded(subject, solved, mutant.rows)
         description = f"{mutant.place}: {mutant.description}".removesuffix(": ")
-        yield GradedPlay(mutant.operator, "mutant", reward, None if solved.is_right(episode) else "fail", description)
+        yield GradedPlay(mutant.operator, "mutant", got.reward, None if solved.is_right(episode) else "fail", description)
 
 
-def _graded(subject: Subject, solved: Replayed, rows: Journal) -> tuple[Episode, float | None]:
-    """Episode and reward; who gets through is played once more, every step of it."""
+def _graded(subject: Subject, solved: Replayed, rows: Journal) -> tuple[Episode, Grade]:
+    """Episode and grade; who gets through is played once more, every step of it."""
     episode = solved.play(rows)
-    reward = grade(subject.rubric, episode).reward
-    if reward is not None and reward > PASSES:
+    got = grade(subject.rubric, episode)
+    if got.reward is not None and got.reward > PASSES:
         episode = solved.whole(rows)
-        reward = grade(subject.rubric, episode).reward
-    return episode, reward
+        got = grade(subject.rubric, episode)
+    return episode, got
 
 
 def _why(journal: list[Row], got: Grade) -> str:
