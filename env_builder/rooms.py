@@ -85,7 +85,7 @@ def _played(empty: EpisodeState, view: View, calls: list[Row]) -> str | None:
         if call["arguments"] is None or call["content"] is None:
             continue
         result = room.call(call["tool"], json.loads(call["arguments"]))
-        if result.content != call["content"] and room.may_write(call["tool"]):
+        if result.content != call["content"] and room.is_simulated_write(call["tool"]):
             return None
     return canonical(room.difference())
 

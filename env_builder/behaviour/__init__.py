@@ -24,6 +24,7 @@ from env_builder.behaviour import trials, validation, writes
 from env_builder.behaviour.evidence import FirstReads, Induced, ServiceEvidence, ShownRecords, Sources, ToolEvidence
 from env_builder.behaviour.registry import INDUCERS
 from env_builder.runtime.canonical import canonical
+from env_builder.runtime.programs import presumed_effect
 from env_builder.runtime.relevance import leaves
 from env_builder.runtime.tables import Table
 from env_builder.world import InducedWorld, ServiceWorld
@@ -60,7 +61,7 @@ def row_tables(service: ServiceWorld) -> dict[str, Table]:
 def _behaviour(service: ServiceWorld, tool: str, steps: list[LoggedStep], evidence: ServiceEvidence) -> dict[str, Any]:
     """Return the program of a tool; of one that changed, the rules of its last version, with its earlier versions."""
     documented = service.programs[tool]
-    writes = documented["rules"] and documented["effect"] not in ("read", "pure")
+    writes = documented["rules"] and presumed_effect(documented) not in ("read", "pure")
     explained = partial(_explained, service, tool) if writes else None
     cuts = find_versions(steps, explained)
     earlier = [_induced(service, tool, part.steps, evidence) for part in cuts[:-1]]

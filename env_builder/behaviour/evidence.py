@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from env_builder.behaviour.guards import few_values
 from env_builder.runtime.answers import parsed
 from env_builder.runtime.lists import Listing, read
+from env_builder.runtime.programs import presumed_effect
 from env_builder.runtime.tables import Table, scalars
 from env_builder.runtime.world import SURE
 from env_builder.world import ServiceWorld
@@ -199,7 +200,7 @@ class ToolEvidence:
 
     @property
     def effect(self) -> str:
-        return str(self.documented["effect"])
+        return presumed_effect(self.documented)
 
     @property
     def document_tool(self) -> DocumentTool | None:

@@ -93,8 +93,9 @@ class Naming(NamedTuple):
 NOTHING_NAMED = Naming({}, 0)
 FEW = 16
 """Write calls that are gone through one by one; of more an index is made."""
-Snapshot = tuple[Overlay, tuple[WriteCall, ...], Naming, LastCall | None, int]
-"""All of an episode's state that a call changes: overlay, write calls, naming, the last call, and the number of calls."""
+Snapshot = tuple[Overlay, tuple[WriteCall, ...], Naming, LastCall | None, int, tuple[tuple[str, str], ...]]
+"""All of an episode's state that a call changes: overlay, write calls, naming, the last call, the number of calls, and the
+possible writes."""
 
 
 class Taught:
@@ -161,7 +162,7 @@ DERIVED = frozenset((DONE, FRESH, LAST, NOW))
 ONLY_KEEPS = {"keeps"}
 """All relations between the write calls and a tool, where none of them ever matters to it."""
 SHARED = ("_world", "_programs", "_affixes", "_overlay", "_taught", "_last", "_bound", "_seed", "_n_calls", "view", "_begun",
-          "_now", "write_calls", "_naming")
+          "_now", "write_calls", "_naming", "_possible_writes")
 """What a fork copies by reference: nothing of it is changed in place."""
 
 
@@ -191,6 +192,8 @@ class EpisodeState:
         """Scope of the expressions that were evaluated last in this call."""
         self.write_calls: tuple[WriteCall, ...] = ()
         self._naming: Naming = NOTHING_NAMED
+        self._possible_writes: tuple[tuple[str, str], ...] = ()
+        """(tool, canonical arguments) of answered calls that are simulated as reads without proof that they are."""
 
     def bind(self, bound: dict[str, Binding]) -> None:
         self._bound = bound
@@ -209,10 +212,10 @@ class EpisodeState:
         return twin
 
     def snapshot(self) -> Snapshot:
-        return self._overlay, self.write_calls, self._naming, self._last, self._n_calls
+        return self._overlay, self.write_calls, self._naming, self._last, self._n_calls, self._possible_writes
 
     def restore(self, snapshot: Snapshot) -> None:
-        self._overlay, self.write_calls, self._naming, self._last, self._n_calls = snapshot
+        self._overlay, self.write_calls, self._naming, self._last, self._n_calls, self._possible_writes = snapshot
         self._now = {}
 
     def next_episode(self, view: View, from_reset: bool) -> EpisodeState:
@@ -222,6 +225,7 @@ class EpisodeState:
         twin._taught, twin._taught_is_shared = taught, False
         if from_reset:
             twin._overlay, twin.write_calls, twin._last, twin._naming, twin._now = Overlay(), (), None, NOTHING_NAMED, {}
+            twin._possible_writes = ()
             twin._taught.begin_session()
         return twin
 
@@ -240,8 +244,11 @@ class EpisodeState:
         if answered is None:
             self._note_write(program, key, arguments, None, unmoved(program, arguments, self))
             return Result(unknown(program, key, self._seed is not None), True, "unknown")
-        if not answered.is_error and (program.acting or answered.documents):
-            self._note_write(program, key, arguments, answered)
+        if not answered.is_error:
+            if program.acting or answered.documents:
+                self._note_write(program, key, arguments, answered)
+            elif program.is_possible_write:
+                self._possible_writes += ((tool, key),)
         return tuple.__new__(Result, answered[:3])
 
     def learn(self, tool: str, arguments: dict[str, Any], content: str, passing: bool = False) -> None:
@@ -288,10 +295,15 @@ class EpisodeState:
         if reply is None:
             return None
         reply = Reply(reply) if isinstance(reply, str) else reply
-        shown = shown_by(self._programs[tool], arguments, reply.content) if self.may_write(tool) and not reply.is_error else ()
+        shows = self.is_simulated_write(tool) and not reply.is_error
+        shown = shown_by(self._programs[tool], arguments, reply.content) if shows else ()
         return ToolAnswer(reply.content, reply.is_error, "bound", reply.documents or shown)
 
     def may_write(self, tool: str) -> bool:
+        return bool(self._programs.get(tool, UNKNOWN).is_possible_write)
+
+    def is_simulated_write(self, tool: str) -> bool:
+        """Return whether calls of the tool change this state."""
         return bool(self._programs.get(tool, UNKNOWN).acting)
 
     def difference(self) -> dict[str, Any]:
@@ -299,7 +311,8 @@ class EpisodeState:
         for name, (text, _) in self.changed().items():
             if text != self._at_first(name):
                 documents["/".join(name)] = text
-        calls = sorted([write.tool, write.key] for write in self.write_calls if write.answered and not write.documents)
+        calls = sorted([[write.tool, write.key] for write in self.write_calls if write.answered and not write.documents]
+                       + [list(call) for call in self._possible_writes])
         drawn_names = sorted(write.named for write in self.write_calls if write.named and "/".join(write.named) in documents)
         return {"documents": documents, "write_calls": calls, **({"made": drawn_names} if drawn_names else {}),
                 **self._programs.volatile_of(documents)}

@@ -27,6 +27,11 @@ ACTING = ("write", "outside", "unknown")
 """Effects of tools that may change the world, or something outside of it."""
 
 
+def presumed_effect(program: Program) -> str:
+    """Return the effect by which the environment simulates the tool: where none is proven, the one that its log suggests."""
+    return str(program.get("presumed", program["effect"]))
+
+
 class Ready(Program):
     """A program with what follows from its rules, worked out once: nobody may change it then."""
 
@@ -36,7 +41,12 @@ class Ready(Program):
 
     @cached_property
     def acting(self) -> bool:
-        """May it change the world?"""
+        """Does the environment simulate it as a tool that may change the world?"""
+        return presumed_effect(self) in ACTING
+
+    @cached_property
+    def is_possible_write(self) -> bool:
+        """Is there no proof that it changes nothing? Then rewards count its calls as writes."""
         return self["effect"] in ACTING
 
     @cached_property

@@ -20,6 +20,7 @@ from env_builder.rewards.witness import ends_alike
 from env_builder.rooms import INSTANT, rows_of
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.episode import EpisodeState
+from env_builder.runtime.programs import presumed_effect
 from env_builder.runtime.world import View, World
 from env_builder.users import scripts
 from env_builder.variants.failures import Derived, ServiceModel, SessionGoal, Unbound, derive, end_of, proofs
@@ -152,7 +153,7 @@ def _rebound(own: VariantTables, service_model: ServiceModel, service: str, n: i
 def _service_model(own: VariantTables, service: str) -> ServiceModel:
     rows = rows_of(service, own.facts, own.recorded, own.behaviours)
     state = EpisodeState(World(rows.facts, rows.recorded), {row["tool"]: row for row in rows.programs}, View(None, frozenset()))
-    effects = {row["tool"]: row["effect"] for row in rows.programs}
+    effects = {row["tool"]: presumed_effect(row) for row in rows.programs}
     moves = moves_of(own.turns, own.sessions["session_id"])
     good = own.tasks.select("family", "session_ids", "starts_at", pl.col("good_session_ids").alias("session_id")).explode(
         "session_id").drop_nulls("session_id").with_columns(pl.col("starts_at").dt.strftime(INSTANT))

@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 import polars as pl
 
+from env_builder.runtime.programs import presumed_effect
 from env_builder.runtime.writing import Consequence
 from env_builder.world import changes, documents, effects, faults, hidden, history, replay
 from env_builder.world.calls import LoggedCall, calls_of, unwrap_answers
-from env_builder.world.effects import Effect
+from env_builder.world.effects import Declared, Effect
 from warehouse.records import Decision, Fact, Recorded, RowChange, empty, frame
 
 
@@ -62,15 +63,15 @@ def build(
     decisions: list[Decision] = []
     for name in sessions["service"].unique().sort():
         calls, lost = unwrap_answers(calls_of(turns.filter(pl.col("service") == name)))
-        service = _service(name, calls, _hints(tools, name), starts_from.get(name))
-        passed = faults.find_faults(calls, {tool: program["effect"] for tool, program in service.programs.items()})
+        service = _service(name, calls, _declared(tools, name), starts_from.get(name))
+        passed = faults.find_faults(calls, {tool: presumed_effect(program) for tool, program in service.programs.items()})
         if passed:
             decisions += [
                 _rejected(call, "transient_fault", f"{call.tool} of {name} failed and worked soon after, with nothing done "
                           "between; it tells how often that happens, and no more")
                 for call in calls if call.event_id in passed]
             calls = [call for call in calls if call.event_id not in passed]
-            service = _service(name, calls, _hints(tools, name), starts_from.get(name))
+            service = _service(name, calls, _declared(tools, name), starts_from.get(name))
         shared = service.starts_from == "shared"
         feeds = changes.find(fed, service.steps) if shared and fed.height else {}
         first = history.base_of(history.facts(name, service.steps, starts, shared, None, feeds))
@@ -96,10 +97,12 @@ def build(
         frame(Decision, decisions).unique(["stage", "subject", "reason"]).sort("subject", "reason"))
 
 
-def _service(name: str, calls: list[LoggedCall], hints: dict[str, Effect], configured: replay.Begin | None) -> ServiceWorld:
+def _service(
+    name: str, calls: list[LoggedCall], declared: dict[str, Declared], configured: replay.Begin | None
+) -> ServiceWorld:
     shown = documents.find(calls)
     starts_from, votes = (configured, {}) if configured else replay.find(calls, shown)
-    does = effects.find(calls, shown, starts_from == "shared", hints)
+    does = effects.find(calls, shown, starts_from == "shared", declared)
     programs = replay.skeletons(calls, shown, does)
     steps = list(replay.steps(calls, shown, programs))
     return ServiceWorld(name, starts_from, votes, programs, calls, steps, shown, {}, {}, {})
@@ -109,8 +112,13 @@ def _rejected(call: LoggedCall, reason: str, why: str) -> Decision:
     return Decision(stage="world", subject=call.event_id, kept=False, reason=reason, detail=f"{why}: {call.content[:80]!r}")
 
 
-def _hints(tools: pl.DataFrame, service: str) -> dict[str, Effect]:
-    """Return each tool's declared effect (MCP's readOnlyHint): `read`, or `unknown` where it may change something."""
-    annotated = tools.filter(pl.col("service") == service).select(
-        "tool", pl.col("annotations").str.json_path_match("$.readOnlyHint").alias("reads")).drop_nulls()
-    return {tool: "read" if reads == "true" else "unknown" for tool, reads in annotated.iter_rows()}
+def _declared(tools: pl.DataFrame, service: str) -> dict[str, Declared]:
+    """Return what descriptors say of each tool: MCP's readOnlyHint (`unknown`: not read-only), and the description."""
+    hints: dict[str | None, Effect] = {"true": "read", "false": "unknown"}
+    rows = tools.filter(pl.col("service") == service).select(
+        "tool", pl.col("annotations").str.json_path_match("$.readOnlyHint"), "description").sort(pl.all())
+    declared: dict[str, Declared] = {}
+    for tool, reads, description in rows.iter_rows():
+        earlier = declared.get(tool, Declared())
+        declared[tool] = Declared(hints.get(reads, earlier.hint), description or earlier.description)
+    return declared

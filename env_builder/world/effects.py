@@ -8,9 +8,12 @@ Answers alone tell whether a tool reports or merely confirms: whether they hold 
 question has the same answer, whether the tool takes nothing but prose, whether it goes to an address outside; and whether it
 calculates: the answer is the value of the expression in the one argument (runtime/arithmetic.py).
 
-Sees: what is read again; words. Does not see: a change that no call reads; what words mean; functions, units. A tool with no
-evidence is `unknown`, unless it reports something new and repeats it when called again. A declaration counts where there is no
-evidence.
+Only proof makes a read: answers that tell something and come again when the question is asked again in one world, or a
+declaration. A tool that looks like a read without proof is a *presumed* read: the environment answers it like a read, and
+rewards count it as a possible write. Names and descriptions speak against a read, never for it.
+
+Sees: what is read again; words. Does not see: a change that no call reads; what words mean; functions, units; a write that
+repeats its answer and whose name and description say nothing of it.
 """
 
 from __future__ import annotations
@@ -151,12 +154,79 @@ Place = tuple[str, ...]
 """(scope …, looking tool or class, key): something that can be read again."""
 
 
+class Declared(NamedTuple):
+    """What a tool's descriptor says of it."""
+
+    hint: Effect | None = None
+    """`read` if it is annotated as read-only, `unknown` if as not, None if it is not annotated."""
+    description: str = ""
+
+
+UNDECLARED = Declared()
+
+
 class Effects(NamedTuple):
     """What the tools of one service do."""
 
     effect: dict[str, Effect]
     relation: dict[str, dict[str, str]]
     """Acting tool -> looking tool or class -> "keeps" or "changes"; absent: nothing was seen."""
+    presumed: frozenset[str]
+    """Tools that look like reads, without proof."""
+
+
+PROVING_REPEATS = 2
+"""Equal answers to a question asked again in one world that prove a read."""
+PROVING_LOOKS = 3
+"""Equal reads around its calls that prove a read together with one equal answer."""
+_PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_LOOKING = _words(
+    "get list read show view find search look lookup fetch query check count describe browse display retrieve see return "
+    "returns gets lists reads shows views finds searches looks fetches queries checks counts describes browses displays "
+    "retrieves sees calculate calculates compute computes estimate estimates tell tells is has what which who whether "
+    "preview previews")
+_CHANGING = _words(
+    "add create make insert put set update modify change edit patch replace rename move upload write save delete remove "
+    "drop clear erase purge cancel close open reopen void revoke reset restore undo archive reserve schedule reschedule "
+    "assign unassign allocate transfer send notify reply submit buy purchase pay refund grant approve deny reject accept "
+    "confirm enroll register unregister subscribe unsubscribe activate deactivate enable disable lock unlock block unblock "
+    "suspend resume renew extend start stop restart pause redeem apply merge split unlink attach detach escalate rm mkdir "
+    "mv touch push commit deploy publish waive rotate")
+_CHANGING_OR_NOUNS = _words(
+    "book order file mail email message record log label tag flag mark link copy cp store post charge credit debit issue "
+    "note exchange return invite forward echo pull")
+"""Verbs of changing that are nouns as well: they count where they stand first, unless the last word names a state."""
+_STATES = _words(
+    "status state history info information details detail summary balance list availability count record card profile")
+_IS_CHANGED = re.compile(
+    r"\b(?:is|are|gets?|will be|being)\s+(?:\w+ly\s+|also\s+)?(?:audited|logged|recorded|charged|billed|counted|noted|saved"
+    r"|stored|updated|changed|created|deleted|removed|cancelled|sent|marked|reset|locked|reserved|booked)\b", re.IGNORECASE)
+
+
+def tells_of_a_change(name: str, description: str) -> bool:
+    """Return whether name or description begins with a verb of changing, or the description says that something is changed.
+
+    English alone.
+    """
+    return bool(_IS_CHANGED.search(description)) or any(
+        _begins_with_a_change(words) for words in (_PARTS.findall(name), _WORD.findall(description)[:4]))
+
+
+def _begins_with_a_change(words: list[str]) -> bool:
+    words = [word.lower() for word in words]
+    for place, word in enumerate(words):
+        stems = {word, word.removesuffix("s"), word.removesuffix("es"), word.removesuffix("ies") + "y"}
+        if word in _LOOKING:
+            return False
+        if stems & _CHANGING or (place == 0 and stems & _CHANGING_OR_NOUNS and words[-1] not in _STATES):
+            return True
+    return False
 
 
 class Between(NamedTuple):
@@ -198,8 +268,8 @@ def order_of(call: LoggedCall) -> tuple[float, str, int]:
     return (call.called_at.timestamp() if call.called_at else 0.0, call.session_id, call.position)
 
 
-def find(calls: list[LoggedCall], documents: Documents, shared: bool, hints: dict[str, Effect]) -> Effects:
-    """Effects of one service's tools. `shared`: looks of all sessions are in one world; `hints`: from declarations."""
+def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: dict[str, Declared]) -> Effects:
+    """Effects of one service's tools. `shared`: looks of all sessions are in one world; `declared`: by tool."""
     by_tool = calls_by_tool(calls)
     tools = frozenset(by_tool)
     tells = frozenset(tool for tool, mine in by_tool.items() if novel(mine))
@@ -216,12 +286,39 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, hints: dic
     showing = frozenset(tool for tool, documented in documents.tools.items() if documented.only_key)
     guilty = _guilty(in_session, looking, showing) | creating
     kept = Counter(tool for between in in_session if not between.changed and not between.unnamed for tool in between.tools)
-    effect = {tool: _effect(by_tool[tool], tool in guilty, kept[tool], sight, hints.get(tool)) for tool in sorted(tools)}
+    said = {tool: declared.get(tool, UNDECLARED) for tool in sorted(tools)}
+    effect = {tool: _effect(by_tool[tool], tool in guilty, kept[tool], sight, said[tool].hint) for tool in sorted(tools)}
+    presumed = frozenset(
+        tool for tool, mine in by_tool.items()
+        if effect[tool] == "read" and not _is_proven(mine, kept[tool], sight, said[tool], shared))
     acting = frozenset(tool for tool in tools if effect[tool] in ACTING)
     betweens = list(_betweens(calls, sight, acting, shared, listed=True))
     if not shared:
         betweens += _against_baseline(calls, sight, acting)
-    return Effects(effect, relation_of([between for between in betweens if between.place not in fickle]))
+    return Effects(effect, relation_of([between for between in betweens if between.place not in fickle]), presumed)
+
+
+def _is_proven(mine: list[LoggedCall], kept: int, sight: Sight, declared: Declared, shared: bool) -> bool:
+    """Return whether a tool that looks like a read is surely one. `kept`: equal reads elsewhere around its calls."""
+    if declared.hint == "read":
+        return True
+    tool = mine[0].tool
+    if tells_of_a_change(tool, declared.description) or not (tool in sight.telling or tool in sight.documents.tools):
+        return False
+    n_equal = _equal_repeats(mine, shared)
+    return n_equal >= PROVING_REPEATS or (n_equal > 0 and kept >= PROVING_LOOKS)
+
+
+def _equal_repeats(mine: list[LoggedCall], shared: bool) -> int:
+    """Count the answers that equal the one before to the same question in one world."""
+    last: dict[Place, str] = {}
+    n_equal = 0
+    for call in sorted(mine, key=order_of) if shared else mine:
+        if not call.failed:
+            question = (call.key,) if shared else (call.session_id, call.key)
+            n_equal += last.get(question) == call.content
+            last[question] = call.content
+    return n_equal
 
 
 def _guilty(betweens: list[Between], telling: frozenset[str], showing: frozenset[str]) -> set[str]:

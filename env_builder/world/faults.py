@@ -49,10 +49,10 @@ def find_faults(calls: Iterable[LoggedCall], effects: Mapping[str, str]) -> froz
 
 
 def without(turns: pl.DataFrame, effects: pl.DataFrame) -> pl.DataFrame:
-    """Return turns without the calls that failed by themselves. `effects`: (service, tool, effect)."""
+    """Return turns without the calls that failed by themselves. `effects`: (service, tool, presumed)."""
     turn_ids: list[str] = []
     for service in turns["service"].unique().sort():
-        effect_of = dict(effects.filter(pl.col("service") == service).select("tool", "effect").iter_rows())
+        effect_of = dict(effects.filter(pl.col("service") == service).select("tool", "presumed").iter_rows())
         turn_ids += find_faults(calls_of(turns.filter(pl.col("service") == service)), effect_of)
     return turns.filter(~pl.coalesce("result_id", "turn_id").is_in(turn_ids)) if turn_ids else turns
 

@@ -4,21 +4,22 @@ Uses the runtime's own EpisodeState, so that what is recorded here and what is r
 
 `find` decides how a service starts: does every session start from the same state, or do all share one world? A write that the
 next session does not see is a vote for `reset`, one that it sees for `shared`. Sees: documents that one session changed and
-another read before it wrote. Without such, sessions with a clock are taken to share one world, others to start from one state.
+another read before it wrote. Without such, `changes_last` compares the first answers of sessions over time. Where these tell
+nothing either, sessions with a clock are taken to share one world, others to start from one state.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, Literal, NamedTuple
 
 from env_builder.runtime.answers import parsed
 from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.expressions import FRESH, LAST, NOW, Look, nothing
 from env_builder.runtime.numbering import drawn
-from env_builder.runtime.programs import ACTING
+from env_builder.runtime.programs import ACTING, presumed_effect
 from env_builder.runtime.relevance import matters
 from env_builder.runtime.world import Name, View, World
 from env_builder.world.calls import LoggedCall
@@ -50,7 +51,56 @@ def find(calls: list[LoggedCall], documents: Documents) -> tuple[Begin, dict[str
                 votes["shared"] += text == change.after
     if votes["reset"] != votes["shared"]:
         return ("reset" if votes["reset"] > votes["shared"] else "shared"), votes
-    return ("shared" if any(call.called_at for call in calls) else "reset"), votes
+    timed = any(call.called_at for call in calls)
+    return ("shared" if timed and changes_last(calls) is not False else "reset"), votes
+
+
+RETURNS_SHARE = 0.5
+"""Share of the returns expected by chance up to which changes last: a state that was left does not come back by itself."""
+MINIMUM_RETURNS = 5.0
+"""Returns that chance alone would give, from which on the comparison tells something."""
+MINIMUM_CHANGES = 3
+"""Changes within sessions that no later first answer shows, from which on nothing lasts."""
+
+
+def changes_last(calls: list[LoggedCall]) -> bool | None:
+    """Return whether what a session changed is still so in later sessions; None if the answers do not tell.
+
+    Compares each question's first answers, session after session. If changes last, a former answer seldom comes back (A A B B);
+    if every session starts anew, differences between sessions come back at random (A B A B). The number of returns expected by
+    chance is that of the same answers in random order (a test of runs, Wald and Wolfowitz 1940).
+    """
+    answers, n_changed = _first_answers(calls)
+    returns, expected, differs = 0, 0.0, False
+    for texts in answers.values():
+        kinds = Counter(texts)
+        if len(kinds) < 2:
+            continue
+        differs = True
+        turns_over = sum(one != other for one, other in pairwise(texts))
+        returns += turns_over - (len(kinds) - 1)
+        expected += len(texts) - sum(n * n for n in kinds.values()) / len(texts) - (len(kinds) - 1)
+    if expected >= MINIMUM_RETURNS:
+        return returns <= RETURNS_SHARE * expected
+    return False if n_changed >= MINIMUM_CHANGES and not differs else None
+
+
+def _first_answers(calls: list[LoggedCall]) -> tuple[dict[tuple[str, str], list[str]], int]:
+    """Return each question's first answer in every session, by time, and how many questions changed their answer within one."""
+    sessions = [list(mine) for _, mine in groupby(calls, key=lambda call: call.session_id)]
+    sessions.sort(key=lambda mine: (mine[0].called_at.timestamp() if mine[0].called_at else 0.0, mine[0].session_id))
+    answers: dict[tuple[str, str], list[str]] = defaultdict(list)
+    n_changed = 0
+    for mine in sessions:
+        first: dict[tuple[str, str], str] = {}
+        for call in mine:
+            if call.failed:
+                continue
+            if first.setdefault((call.tool, call.key), call.content) != call.content:
+                n_changed += 1
+        for question, text in first.items():
+            answers[question].append(text)
+    return answers, n_changed
 
 
 def _changes(
@@ -110,6 +160,8 @@ def skeletons(calls: list[LoggedCall], documents: Documents, effects: Effects) -
         programs[tool] = {
             "tool": tool, "effect": effect, "class": documented.entity_class if documented else None,
             "relation": effects.relation.get(tool, {}), "rules": rules}
+        if tool in effects.presumed:
+            programs[tool] |= {"effect": "unknown", "presumed": effect}
         affix = documents.classes[documented.entity_class].affix if documented else ("", "")
         if any(affix):
             programs[tool]["affix"] = list(affix)
@@ -134,7 +186,7 @@ def _session(calls: list[LoggedCall], documents: Documents, programs: Programs, 
     for index, call in enumerate(calls):
         after = state.after(call.tool, call.arguments) or []
         shown = documents.seen_in(call)
-        acting = programs[call.tool]["effect"] in ACTING
+        acting = presumed_effect(programs[call.tool]) in ACTING
         act = acting and not call.failed
         effects = ((shown[:2], shown[2]),) if act and shown else ()
         before = _before(call, documents, last, state, programs)

@@ -28,8 +28,9 @@ def replace_decisions(store: Store, stage: str, decisions: pl.DataFrame) -> None
 
 
 def effects_of(store: Store) -> pl.DataFrame:
-    """Read service, tool and effect of every behaviour."""
-    return store.read("select service, tool, effect from mart.behaviours order by all")
+    """Read service, tool and effect of every behaviour; `presumed`: the effect by which a tool without proof is simulated."""
+    return store.read("select service, tool, effect, coalesce(json_extract_string(program, '$.presumed'), effect) as presumed "
+                      "from mart.behaviours order by all")
 
 
 def starts_of(store: Store) -> dict[str, str]:

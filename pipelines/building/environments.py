@@ -24,6 +24,7 @@ from env_builder.audit import Depth
 from env_builder.bundle import MANIFEST, Bundle
 from env_builder.coverage import coverage
 from env_builder.perturbations import perturbations
+from env_builder.runtime.programs import presumed_effect
 from pipelines import progress
 from pipelines.building.decisions import starts_of
 from pipelines.privacy import guard as privacy
@@ -217,7 +218,7 @@ def _bundle(store: Store, service: str, name: str, memoize: Memoize, covered: bo
     return Bundle(
         name, service, starts_of(store).get(service, "shared"), rows, tools, tasks, scripts, rubrics,
         longest if isinstance(longest, int) else 0, coverage(rows, logged, turns) if covered else {},
-        perturbations(turns, {row["tool"]: row["effect"] for row in rows.programs}),
+        perturbations(turns, {row["tool"]: presumed_effect(row) for row in rows.programs}),
         users.sessions_of(logged.join(rubrics, on="task_id", how="semi"), turns, outcomes), users.longest(turns),
         privacy.stated(store))
 

@@ -27,7 +27,7 @@ class RecordsApp(App):
         self.programs = Programs(programs)
         self.world = world
         self.answers = self.programs
-        self.writes = frozenset(tool for tool, program in self.programs.items() if program.acting)
+        self.writes = frozenset(tool for tool, program in self.programs.items() if program.is_possible_write)
 
     def reset(self, start: Start) -> EpisodeState:
         return EpisodeState(self.world, self.programs, View(start.instant, start.session_ids), start.seed)

@@ -6,7 +6,7 @@ import pytest
 
 from env_builder.world import documents, effects
 from env_builder.world.calls import LoggedCall
-from env_builder.world.effects import Between, Effect
+from env_builder.world.effects import Between, Declared, Effect
 from tests.env_builder.world.calls import call
 
 NEW, OLD = '{"door": "D-1", "state": "open"}', '{"door": "D-1", "state": "shut"}'
@@ -20,7 +20,8 @@ def session(name: str, *steps: tuple[str, str]) -> list[LoggedCall]:
 
 
 def found(calls: list[LoggedCall], **hints: Effect) -> dict[str, Effect]:
-    return effects.find(calls, documents.find(calls), shared=False, hints=hints).effect
+    declared = {tool: Declared(hint) for tool, hint in hints.items()}
+    return effects.find(calls, documents.find(calls), shared=False, declared=declared).effect
 
 
 def test_blames_what_explains_most_and_not_what_stood_by() -> None:

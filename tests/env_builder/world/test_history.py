@@ -9,6 +9,7 @@ import pytest
 from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.world import View
 from env_builder.world import documents, effects, history, replay
+from env_builder.world.effects import Declared
 from tests.env_builder.world.calls import call
 
 NOBODY = View(None, frozenset())
@@ -19,7 +20,7 @@ def room(n_one: int, n_other: int, view: View = NOBODY) -> EpisodeState:
     calls = [call("news", {"of": "today"}, "it rains", f"s{n}") for n in range(n_one)]
     calls += [call("news", {"of": "today"}, "it snows", f"t{n}") for n in range(n_other)]
     found = documents.find(calls)
-    programs = replay.skeletons(calls, found, effects.find(calls, found, shared=False, hints={"news": "read"}))
+    programs = replay.skeletons(calls, found, effects.find(calls, found, shared=False, declared={"news": Declared("read")}))
     programs = {tool: {**program, "rules": [{"rule": "recorded"}]} for tool, program in programs.items()}
     told = history.facts("main", list(replay.steps(calls, found, programs)), {}, shared=False)
     return EpisodeState(history.base_of(told), programs or {"news": NEWS}, view)

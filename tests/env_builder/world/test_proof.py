@@ -1,0 +1,86 @@
+"""Only proof makes a read; a service begins as its first answers over time say."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from env_builder.runtime.canonical import canonical
+from env_builder.runtime.episode import EpisodeState
+from env_builder.runtime.world import View, World
+from env_builder.world import documents, effects, replay
+from env_builder.world.calls import LoggedCall
+from env_builder.world.effects import Declared, Effects, tells_of_a_change
+from tests.env_builder.world.calls import call
+
+BEGIN = datetime(2026, 3, 2, tzinfo=UTC)
+
+
+def found(calls: list[LoggedCall], **declared: Declared) -> Effects:
+    return effects.find(calls, documents.find(calls), shared=False, declared=declared)
+
+
+def asked(tool: str, n_repeats: int = 0) -> list[LoggedCall]:
+    """Ask six times, each session of another account, the first sessions twice."""
+    return [call(tool, {"account": f"A-{n}"}, canonical({"total": 10 + n, "owner": f"person {n}"}), f"s{n}", position)
+            for n in range(6) for position in range(2 if n < n_repeats else 1)]
+
+
+def test_a_tool_without_repeats_is_only_presumed_to_read() -> None:
+    assert found(asked("total_of")).presumed == {"total_of"}
+    assert found(asked("total_of", n_repeats=2)).presumed == frozenset()
+
+
+def test_a_read_only_annotation_is_proof() -> None:
+    assert found(asked("total_of"), total_of=Declared("read")).presumed == frozenset()
+
+
+@pytest.mark.parametrize(("tool", "description"), [
+    ("refund_account", ""), ("total_of", "Cancels what is open and returns the total."), ("total_of", "Each look is audited.")])
+def test_words_of_a_change_veto_the_proof(tool: str, description: str) -> None:
+    calls = asked(tool, n_repeats=6)
+    assert found(calls, **{tool: Declared(None, description)}).presumed == {tool}
+
+
+@pytest.mark.parametrize(("name", "description", "changes"), [
+    ("cancelBooking", "", True), ("get_update_history", "", False), ("order_status", "", False), ("order_pizza", "", True),
+    ("patient_record", "Shows a record.", False), ("lookup", "Deletes expired entries too.", True), ("sweep", "Removes old files.", True),
+    ("peek", "Every peek is logged.", True), ("refunds", "", True)])
+def test_reads_english_names_and_descriptions(name: str, description: str, changes: bool) -> None:
+    assert tells_of_a_change(name, description) is changes
+
+
+def test_a_presumed_read_answers_like_a_read_and_counts_as_a_write() -> None:
+    calls = asked("total_of")
+    shown = documents.find(calls)
+    programs = replay.skeletons(calls, shown, found(calls))
+    programs["total_of"]["rules"] = [{"rule": "recorded"}]
+    answer = {"tool": "total_of", "arguments": canonical({"account": "A-1"}), "content": "11", "is_error": False, "from": None,
+              "to": None, "session": None, "after": [], "effects": []}
+    state = EpisodeState(World([], [answer]), programs, View(None, frozenset()))
+    before = state.snapshot()
+    assert state.call("total_of", {"account": "A-1"}).content == "11"
+    assert state.difference() == {"documents": {}, "write_calls": [["total_of", '{"account":"A-1"}']]}
+    assert state.may_write("total_of") and not state.is_simulated_write("total_of")
+    state.restore(before)
+    assert state.difference()["write_calls"] == []
+
+
+def first_answers(*texts: str) -> list[LoggedCall]:
+    """Ask one question in one session after another."""
+    return [call("stock", {"of": "paint"}, text, f"s{n:02}")._replace(called_at=BEGIN + timedelta(hours=n))
+            for n, text in enumerate(texts)]
+
+
+def test_answers_that_return_speak_for_a_new_start() -> None:
+    assert replay.changes_last(first_answers(*["3", "2", "1"] * 8)) is False
+    assert replay.changes_last(first_answers(*["3"] * 8, *["2"] * 8, *["1"] * 8)) is True
+    assert replay.changes_last(first_answers("3", "2", "3")) is None
+
+
+def test_changes_that_nobody_sees_later_speak_for_a_new_start() -> None:
+    calls = [step for n in range(4) for step in (
+        call("stock", {"of": "paint"}, "3", f"s{n}"), call("stock", {"of": "paint"}, "2", f"s{n}", 1))]
+    assert replay.changes_last(calls) is False
+    assert replay.changes_last(calls[:4]) is None
