@@ -8,10 +8,9 @@ Does not see: what a program inside the room's container can do (`tests/env_buil
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,9 +28,9 @@ from env_builder.audit import (
     play_battery,
     report,
 )
-from env_builder.audit.battery import USUAL, ignored_by
 from env_builder.audit.kept import Watched, again, given_to_all, key_of, written
-from env_builder.audit.plays import GradedPlay, presumed_reads
+from env_builder.audit.plays import GradedPlay
+from env_builder.audit.targets import ServiceTargets, service_targets
 from env_builder.runtime import Environment
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.files import TASKS, rows_of
@@ -69,8 +68,7 @@ class _TaskRows(NamedTuple):
     """As JSON: read, they take ten times as much."""
     solutions: dict[str, list[dict[str, Any]]]
     sessions: dict[str, list[RecordedSession]]
-    usual_writes: dict[str, list[str]]
-    """Tools with which the task's family usually writes; of tasks whose solution makes no write call."""
+    targets: ServiceTargets
 
 
 def verify(
@@ -138,8 +136,9 @@ def _keys(environment: Watched, directory: Path, side: _TaskRows, task_ids: list
         return {}
     rows = {row["task_id"]: row for row in rows_of(directory / TASKS)}
     given = given_to_all(environment.tools, rows_of(directory / "behaviour.jsonl"))
+    presumed, usual = sorted(side.targets.presumed_reads), side.targets.usual_writes
     return {
-        name: key_of(given, rows[name] | {"usual_writes": side.usual_writes.get(name, [])}, json.loads(side.rubrics[name]),
+        name: key_of(given, rows[name] | {"targets": [presumed, usual.get(name)]}, json.loads(side.rubrics[name]),
                      side.solutions[name], side.sessions.get(name, []), depth)
         for name in task_ids if name in side.rubrics and name in side.solutions}
 
@@ -179,9 +178,8 @@ def _subject(environment: Environment, side: _TaskRows, task: Task) -> Subject |
     if task_id not in side.rubrics or task_id not in side.solutions:
         return None
     document = json.loads(side.rubrics[task_id])
-    targets = ignored_by(document)._replace(usual_writes=side.usual_writes.get(task_id, ()))
-    sessions = side.sessions.get(task_id, [])
-    return Subject(environment, task, ParsedRubric.read(document), side.solutions[task_id], sessions, targets)
+    return Subject(environment, task, ParsedRubric.read(document), side.solutions[task_id], side.sessions.get(task_id, []),
+                   side.targets.of(task_id, document))
 
 
 def _decision(task_id: str, failure: Failure | None, plays: list[GradedPlay]) -> Decision:
@@ -195,21 +193,6 @@ def _side(rewards: Path, environment: Environment) -> _TaskRows:
         for row in rows_of(rewards / "sessions.jsonl"):
             sessions[row["task_id"]].append(RecordedSession(row["session_id"], row["probability"], row["steps"]))
     solutions = {row["task_id"]: row["steps"] for row in rows_of(rewards / "solutions.jsonl")}
-    return _TaskRows(
-        {row["task_id"]: canonical(row) for row in rows_of(rewards / "rubrics.jsonl")}, solutions, sessions,
-        _usual_writes(environment, solutions, sessions))
-
-
-def _usual_writes(
-    environment: Environment, solutions: Mapping[str, list[dict[str, Any]]], sessions: Mapping[str, list[RecordedSession]],
-) -> dict[str, list[str]]:
-    """Return the tools with which other sessions of its family write, of each task whose solution makes no write call."""
-    writing = environment.writes - presumed_reads(environment)
-    by_family: dict[str, Counter[str]] = defaultdict(Counter)
-    for task in environment.tasks:
-        recorded = (step for one in sessions.get(task.task_id, ()) for step in one.steps)
-        by_family[task.family].update(
-            step["tool"] for step in chain(solutions.get(task.task_id, ()), recorded) if step.get("tool") in writing)
-    return {
-        task.task_id: [tool for tool, _ in sorted(by_family[task.family].items(), key=lambda item: (-item[1], item[0]))][:USUAL]
-        for task in environment.tasks if not any(step.get("tool") in writing for step in solutions.get(task.task_id, ()))}
+    trajectories = {task_id: [steps, *(one.steps for one in sessions.get(task_id, ()))] for task_id, steps in solutions.items()}
+    return _TaskRows({row["task_id"]: canonical(row) for row in rows_of(rewards / "rubrics.jsonl")}, solutions, sessions,
+                     service_targets(environment, trajectories))

@@ -17,8 +17,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from env_builder.audit.attackers import Attackers, Maker
-from env_builder.audit.battery import Battery, Targets
+from env_builder.audit.battery import Battery
 from env_builder.audit.plays import PASSES, GradedPlay, Journal, Replayed, Row, journal_of
+from env_builder.audit.targets import Targets
 from env_builder.audit.values import Plausible
 from env_builder.runtime import Environment
 from env_builder.runtime.canonical import canonical
@@ -113,7 +114,7 @@ def _solved(subject: Subject) -> tuple[list[GradedPlay], Replayed | Failure]:
     environment.finish()
     journal, got = (list(environment.journal), grade(subject.rubric, environment.episode()))
     plays = [GradedPlay("solution", "solution", got.reward, "pass")]
-    solved = Replayed(subject.environment, subject.task, journal)
+    solved = Replayed(subject.environment, subject.task, journal, subject.targets.presumed_reads)
     again = grade(subject.rubric, solved.episode)
     differs = _differs(journal, solved.journal, got, again)
     if differs:

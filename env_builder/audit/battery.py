@@ -10,12 +10,13 @@ that takes back another), and whether the solution itself is right.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from env_builder.audit.attackers import Attack
 from env_builder.audit.plays import Journal, Replayed, Row, call, say
+from env_builder.audit.targets import Targets
 from env_builder.audit.values import Plausible, alike, leaves, put, shown_in
 from env_builder.runtime.answers import parse
 from env_builder.runtime.canonical import canonical, digest
@@ -33,35 +34,6 @@ HANDED_OVER = "the solution makes no write call but hand-overs, and a hand-over 
 KNOWN_GOOD = "a session that is known to be good made just these write calls"
 TRIES = 6
 """Calls that are tried until one takes back another, or is not refused."""
-USUAL = 2
-"""Tools that a family usually writes with, of which the forbidden write call is made."""
-
-
-class Targets(NamedTuple):
-    """What of a task the attacks aim at."""
-
-    ignored_arguments: Mapping[str, Sequence[str]] = {}
-    """Tool -> arguments that its rubric ignores."""
-    ignored_tools: Sequence[str] = ()
-    """Tools whose calls its rubric ignores: notes and hand-overs."""
-    usual_writes: Sequence[str] = ()
-    """Tools with which its family usually writes, the most frequent first; none if the solution writes itself."""
-
-
-def ignored_by(document: Any) -> Targets:
-    """Return what a rubric's document ignores, in any of its checks."""
-    arguments: dict[str, set[str]] = {}
-    tools: set[str] = set()
-    todo = [document]
-    while todo:
-        value = todo.pop()
-        if isinstance(value, dict):
-            for tool, names in (value.get("ignored_arguments") or {}).items():
-                arguments.setdefault(tool, set()).update(names)
-            tools.update(value.get("ignored_tools") or ())
-        if isinstance(value, dict | list):
-            todo += value.values() if isinstance(value, dict) else value
-    return Targets({tool: sorted(names) for tool, names in sorted(arguments.items())}, sorted(tools))
 
 
 class Battery:

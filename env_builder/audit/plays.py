@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from env_builder.runtime import Environment
-from env_builder.runtime.apps.records import RecordsApp
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.ends import EndState, end_state, unreached
 from env_builder.runtime.records import Episode, Task
@@ -60,20 +59,14 @@ def journal_of(steps: Iterable[Mapping[str, Any]]) -> list[Row]:
     return [say(step["say"]) if "say" in step else call(step["tool"], step["arguments"]) for step in steps]
 
 
-def presumed_reads(environment: Environment) -> frozenset[str]:
-    """Return the tools that look like reads, without proof."""
-    return frozenset(tool for app in environment.apps if isinstance(app, RecordsApp)
-                     for tool, program in app.programs.items() if program.get("presumed") == "read")
-
-
 class Replayed:
     """The known solution, played as the grader plays it, and the room as it stood before each of its acts."""
 
-    def __init__(self, environment: Environment, task: Task, journal: Journal) -> None:
+    def __init__(self, environment: Environment, task: Task, journal: Journal, presumed_reads: frozenset[str]) -> None:
         self.environment = environment
         self.task = task
         self.writes = environment.writes
-        self.presumed = presumed_reads(environment)
+        self.presumed_reads = presumed_reads
         """Those of `writes` that look like reads, without proof."""
         twin = environment.replaying(task.task_id)
         self._forks: list[tuple[int, Environment]] = [(0, twin.fork())]
@@ -98,7 +91,7 @@ class Replayed:
 
     def reads(self, tool: str) -> bool:
         """Return whether the tool is proven or presumed to read only."""
-        return tool not in self.writes or tool in self.presumed
+        return tool not in self.writes or tool in self.presumed_reads
 
     @property
     def known_good(self) -> Sequence[Episode]:
