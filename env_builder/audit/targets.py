@@ -77,7 +77,7 @@ def service_targets(environment: Environment, trajectories: Mapping[str, Sequenc
     usual = {family: [tool for tool, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))][:USUAL]
              for family, counts in by_family.items()}
     return ServiceTargets(presumed, {
-        task.task_id: usual[task.family] for task in environment.tasks
+        task.task_id: usual.get(task.family, []) for task in environment.tasks
         if not any(step.get("tool") in writing for steps in trajectories.get(task.task_id, ())[:1] for step in steps)})
 
 
