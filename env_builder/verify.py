@@ -16,11 +16,25 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from env_builder.audit import Audited, AuditReport, Depth, Failure, RecordedSession, Subject, audit, report
+from env_builder.audit import (
+    Audited,
+    AuditReport,
+    Depth,
+    Failure,
+    GradedAttack,
+    RecordedSession,
+    Subject,
+    audit,
+    play_battery,
+    report,
+)
 from env_builder.audit.kept import Watched, again, given_to_all, key_of, written
 from env_builder.audit.plays import GradedPlay
+from env_builder.audit.targets import ServiceTargets, service_targets
+from env_builder.runtime import Environment
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.files import TASKS, rows_of
+from env_builder.runtime.records import Task
 from env_builder.runtime.rubrics import ParsedRubric
 from warehouse.errors import EnvironmentBroken, Missing
 from warehouse.records import Decision, frame
@@ -54,6 +68,7 @@ class _TaskRows(NamedTuple):
     """As JSON: read, they take ten times as much."""
     solutions: dict[str, list[dict[str, Any]]]
     sessions: dict[str, list[RecordedSession]]
+    targets: ServiceTargets
 
 
 def verify(
@@ -71,10 +86,7 @@ def verify(
     depth = depth or Depth()
     environment, side = _load(directory, rewards)
     tasks = {task.task_id: task for task in environment.tasks}
-    ordered_ids = sorted(tasks if task_ids is None else set(task_ids))
-    for task_id in ordered_ids:
-        if task_id not in tasks:
-            raise Missing.named("task", task_id, tasks)
+    ordered_ids = _ordered_ids(tasks, task_ids)
     keys = {} if kept is None else _keys(environment, Path(directory), side, ordered_ids, depth)
     stands = {task_id: kept[key] for task_id, key in keys.items() if kept and key in kept}
     still_valid = {task_id: valid for task_id, text in stands.items() if (
@@ -98,21 +110,43 @@ def verify(
         pl.DataFrame(plays, schema=PLAYS, orient="row"), report(audited_tasks, rubric_ids, depth), audits)
 
 
+def attack(
+    directory: str | Path, rewards: str | Path, task_ids: Iterable[str] | None = None
+) -> dict[str, list[GradedAttack] | Failure]:
+    """Play the whole battery against tasks (all by default); by task id, what came of each attack or why none was played.
+    Raises what `verify` does."""
+    environment, side = _load(directory, rewards)
+    tasks = {task.task_id: task for task in environment.tasks}
+    subjects = ((task_id, _subject(environment, side, tasks[task_id])) for task_id in _ordered_ids(tasks, task_ids))
+    return {task_id: play_battery(subject, environment.values) if subject else NO_RUBRIC for task_id, subject in subjects}
+
+
+def _ordered_ids(tasks: Mapping[str, Task], task_ids: Iterable[str] | None) -> list[str]:
+    """Return the ids of the tasks to play, sorted. Raises Missing."""
+    ordered_ids = sorted(tasks if task_ids is None else set(task_ids))
+    for task_id in ordered_ids:
+        if task_id not in tasks:
+            raise Missing.named("task", task_id, tasks)
+    return ordered_ids
+
+
 def _keys(environment: Watched, directory: Path, side: _TaskRows, task_ids: list[str], depth: Depth) -> dict[str, str]:
     """Return what names the audit of each task that has one; none if apps of other kinds than `records` answer, unwatched."""
     if [app["kind"] for app in environment.manifest["apps"]] != ["records"]:
         return {}
     rows = {row["task_id"]: row for row in rows_of(directory / TASKS)}
     given = given_to_all(environment.tools, rows_of(directory / "behaviour.jsonl"))
+    presumed, usual = sorted(side.targets.presumed_reads), side.targets.usual_writes
     return {
-        name: key_of(given, rows[name], json.loads(side.rubrics[name]), side.solutions[name], side.sessions.get(name, []),
-                     depth)
+        name: key_of(given, rows[name] | {"targets": [presumed, usual.get(name)]}, json.loads(side.rubrics[name]),
+                     side.solutions[name], side.sessions.get(name, []), depth)
         for name in task_ids if name in side.rubrics and name in side.solutions}
 
 
 def _load(directory: str | Path, rewards: str | Path) -> tuple[Watched, _TaskRows]:
     try:
-        return Watched.load_room(directory), _side(Path(rewards))
+        environment = Watched.load_room(directory)
+        return environment, _side(Path(rewards), environment)
     except (OSError, ValueError) as error:
         raise EnvironmentBroken(str(error), str(directory), "build it again with traceroom run") from error
 
@@ -127,16 +161,25 @@ def _audited(environment: Watched, side: _TaskRows, task_ids: list[str], depth: 
     tasks = {task.task_id: task for task in environment.tasks}
     audits: dict[str, tuple[Audited, str]] = {}
     for task_id in task_ids:
-        if task_id not in side.rubrics or task_id not in side.solutions:
+        task = tasks[task_id]
+        subject = _subject(environment, side, task)
+        if subject is None:
             audits[task_id] = Audited(NO_RUBRIC, []), ""
             continue
-        task, sessions = tasks[task_id], side.sessions.get(task_id, [])
         notes = environment.watch(task)
-        subject = Subject(environment, task, ParsedRubric.read(json.loads(side.rubrics[task_id])), side.solutions[task_id],
-                          sessions)
         audited = audit(subject, environment.values, depth)
         audits[task_id] = audited, written(audited, notes.written(environment.sources(task)))
     return audits
+
+
+def _subject(environment: Environment, side: _TaskRows, task: Task) -> Subject | None:
+    """Return the task with all that is tried on it, None if it has no rubric."""
+    task_id = task.task_id
+    if task_id not in side.rubrics or task_id not in side.solutions:
+        return None
+    document = json.loads(side.rubrics[task_id])
+    return Subject(environment, task, ParsedRubric.read(document), side.solutions[task_id], side.sessions.get(task_id, []),
+                   side.targets.of(task_id, document))
 
 
 def _decision(task_id: str, failure: Failure | None, plays: list[GradedPlay]) -> Decision:
@@ -144,11 +187,12 @@ def _decision(task_id: str, failure: Failure | None, plays: list[GradedPlay]) ->
     return Decision(stage="verify", subject=task_id, kept=failure is None, reason=why.reason, detail=why.detail)
 
 
-def _side(rewards: Path) -> _TaskRows:
+def _side(rewards: Path, environment: Environment) -> _TaskRows:
     sessions: dict[str, list[RecordedSession]] = defaultdict(list)
     if (rewards / "sessions.jsonl").exists():
         for row in rows_of(rewards / "sessions.jsonl"):
             sessions[row["task_id"]].append(RecordedSession(row["session_id"], row["probability"], row["steps"]))
-    return _TaskRows(
-        {row["task_id"]: canonical(row) for row in rows_of(rewards / "rubrics.jsonl")},
-        {row["task_id"]: row["steps"] for row in rows_of(rewards / "solutions.jsonl")}, sessions)
+    solutions = {row["task_id"]: row["steps"] for row in rows_of(rewards / "solutions.jsonl")}
+    trajectories = {task_id: [steps, *(one.steps for one in sessions.get(task_id, ()))] for task_id, steps in solutions.items()}
+    return _TaskRows({row["task_id"]: canonical(row) for row in rows_of(rewards / "rubrics.jsonl")}, solutions, sessions,
+                     service_targets(environment, trajectories))

@@ -32,6 +32,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("play", acting.play, f"{_ENVIRONMENT} 3f0c --script moves.jsonl"),
     ("grade", acting.grade, f"{_ENVIRONMENT} journals.jsonl --steps --json"),
     ("verify", acting.verify, f"{_ENVIRONMENT} --deep"),
+    ("attack", acting.attack, f"{_ENVIRONMENT} 3f0c"),
     ("serve", acting.serve, f"{_ENVIRONMENT} --port 8765 --journals journals.jsonl"),
     ("rollout", rolling.rollout, f"{_ENVIRONMENT} --policy openai:MODEL@http://127.0.0.1:8000/v1 --group 8"),
     ("evaluate", rolling.evaluate, f"{_ENVIRONMENT} --policy script:policy.py --log out/rollouts/main"),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from env_builder import verify
-from env_builder.audit import DEEP
+from env_builder.audit import DEEP, Failure
 from env_builder.runtime import Environment
 from env_builder.runtime.bindings import kinds
 from env_builder.runtime.files import rows_of
@@ -219,3 +219,14 @@ def verified(path: Path, rewards: Path | None, deep: bool = False) -> dict[str, 
         "n_tasks": verification.decisions.height, "tasks": verification.task_ids,
         "decisions": verification.decisions.to_dicts(), "plays": verification.plays.to_dicts(),
         "audit": verification.report.totals}
+
+
+def attacked(path: Path, rewards: Path | None, task_id: str | None = None) -> list[dict[str, Any]]:
+    """Play the battery of attacks: {"task_id", "reason" why none was played, "attacks"} of a task, or of all."""
+    rewards = rewards or path.parent.parent / "rewards" / path.name
+    rows = []
+    for name, attacks in verify.attack(path, rewards, [task_id] if task_id else None).items():
+        reason, graded = (f"{attacks.reason}: {attacks.detail}", []) if isinstance(attacks, Failure) else (None, attacks)
+        rows.append({
+            "task_id": name, "reason": reason, "attacks": [{**each._asdict(), "passes": each.passes} for each in graded]})
+    return rows

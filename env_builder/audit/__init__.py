@@ -5,7 +5,7 @@ right reward does with it, and the first reason not to publish the task; and the
 audit.jsonl ({"task_id", "rubric_id", "reason", "plays": [{"player", "kind", "reward", "should", "description"}]}) and
 audit.json: how often what should fail got through (`false_accept`), and how often what should pass did not (`false_reject`), of
 all tasks that were tried and of those that hold, with Wilson's 95 % interval.
-Sees: what each player of `attackers.py` gets; sessions whose probability of success is as good as certain.
+Sees: what each player of `attackers.py` and `battery.py` gets; sessions whose probability of success is as good as certain.
 Does not see: whether a session really went well: a probability is no proof, so what lies between `bad_below` and
 `good_from` is shown and does not decide, but all that get through together must be likelier good than bad.
 """
@@ -17,7 +17,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from env_builder.audit.attackers import Attackers, Maker
+from env_builder.audit.battery import Battery
 from env_builder.audit.plays import PASSES, GradedPlay, Journal, Replayed, Row, journal_of
+from env_builder.audit.targets import Targets
 from env_builder.audit.values import Plausible
 from env_builder.runtime import Environment
 from env_builder.runtime.canonical import canonical
@@ -84,10 +86,24 @@ class Subject(NamedTuple):
     rubric: ParsedRubric
     solution: list[dict[str, Any]]
     sessions: Sequence[RecordedSession]
+    targets: Targets = Targets()
 
 
 def audit(subject: Subject, values: Plausible, depth: Depth) -> Audited:
     """Play against one task. `values`: what stands on record in its room, gathered once for all tasks."""
+    plays, solved = _solved(subject)
+    if isinstance(solved, Failure):
+        return Audited(solved, plays)
+    plays += _sessions(subject, solved, depth)
+    maker = Maker(solved, values)
+    plays += _attackers(subject, Attackers(solved, values, maker), solved, depth)
+    plays += _battery(subject, Battery(solved, values, subject.targets), solved, depth)
+    plays += _mutants(subject, maker, solved, depth)
+    return Audited(judged(plays, subject.sessions), plays)
+
+
+def _solved(subject: Subject) -> tuple[list[GradedPlay], Replayed | Failure]:
+    """Play the known solution: its play, and its replay or why nothing more is played."""
     environment = subject.environment
     environment.reset(subject.task.task_id, seed=0)
     for row in journal_of(subject.solution):
@@ -98,18 +114,12 @@ def audit(subject: Subject, values: Plausible, depth: Depth) -> Audited:
     environment.finish()
     journal, got = (list(environment.journal), grade(subject.rubric, environment.episode()))
     plays = [GradedPlay("solution", "solution", got.reward, "pass")]
-    solved = Replayed(subject.environment, subject.task, journal)
+    solved = Replayed(subject.environment, subject.task, journal, subject.targets.presumed_reads)
     again = grade(subject.rubric, solved.episode)
     differs = _differs(journal, solved.journal, got, again)
     if differs:
-        return Audited(Failure("not_deterministic", differs), plays)
-    if got.reward != 1.0:
-        return Audited(Failure("solution_fails", _why(journal, got)), plays)
-    plays += _sessions(subject, solved, depth)
-    maker = Maker(solved, values)
-    plays += _attackers(subject, Attackers(solved, values, maker), solved, depth)
-    plays += _mutants(subject, maker, solved, depth)
-    return Audited(judged(plays, subject.sessions), plays)
+        return plays, Failure("not_deterministic", differs)
+    return plays, solved if got.reward == 1.0 else Failure("solution_fails", _why(journal, got))
 
 
 def in_order(sessions: Iterable[RecordedSession]) -> list[RecordedSession]:
@@ -171,18 +181,17 @@ def _attackers(subject: Subject, attackers: Attackers, solved: Replayed, depth: 
     for attack in attackers.idle():
         got = grade(subject.rubric, solved.play(attack.rows))
         if attack.name == "silent":
-            ends = [check for check in got.checks if kind_of(check.kind).stops == "end" and check.role == "gate"]
-            stopped = any(check.passed is False for check in ends)
-            refuses = any(kind_of(check.kind).demands_no_change for check in ends)
+            stopped = _is_stopped(got)
+            refuses = any(check.role == "gate" and kind_of(check.kind).demands_no_change for check in got.checks)
         yield GradedPlay(attack.name, "attacker", got.reward, "fail")
     if depth.every or not stopped:
         for attack in attackers.looking(depth.looks):
             excepted = attack.name == "list_everything" and refuses
-            _, reward = _graded(subject, solved, attack.rows)
+            reward = _graded(subject, solved, attack.rows)[1].reward
             yield GradedPlay(attack.name, "attacker", reward, *((None, REFUSAL) if excepted else ("fail",)))
     for attack in attackers.acting() if depth.every else ():
-        episode, reward = _graded(subject, solved, attack.rows)
-        yield GradedPlay(attack.name, "attacker", reward, None if solved.is_right(episode) else "fail")
+        episode, got = _graded(subject, solved, attack.rows)
+        yield GradedPlay(attack.name, "attacker", got.reward, None if solved.is_right(episode) else "fail")
     if any(check.rule.stops == "path" and check.role == "gate" for check in subject.rubric.checks):
         for attack in attackers.otherwise():
             got = grade(subject.rubric, solved.whole(attack.rows))
@@ -191,21 +200,70 @@ def _attackers(subject: Subject, attackers: Attackers, solved: Replayed, depth: 
             yield GradedPlay(attack.name, "attacker", got.reward, "fail" if against else None)
 
 
+def _battery(subject: Subject, battery: Battery, solved: Replayed, depth: Depth) -> Iterator[GradedPlay]:
+    """Each attack that decides; unless each is wanted, those without a write call only if doing nothing gets to the end."""
+    stopped = _is_stopped(grade(subject.rubric, solved.play([])))
+    for attack in battery.attacks():
+        is_idle = not any(row["kind"] == "call" and row["tool"] in solved.writes for row in attack.rows)
+        if depth.every or not (attack.excuse or (stopped and is_idle)):
+            reward = _graded(subject, solved, attack.rows)[1].reward
+            description = attack.description + (f": {attack.excuse}" if attack.excuse else "")
+            yield GradedPlay(attack.name, "attacker", reward, None if attack.excuse else "fail", description)
+
+
+class GradedAttack(NamedTuple):
+    """What one attack of the battery came to."""
+
+    attack: str
+    description: str
+    excuse: str
+    """Why it may be right; empty: it is wrong."""
+    reward: float | None
+    stopped_by: list[str]
+    """Kinds of the checks that it fails; `unknown`: the environment cannot tell."""
+
+    @property
+    def passes(self) -> bool:
+        """Does it earn a reward that it must not earn?"""
+        return not self.excuse and self.reward is not None and self.reward > PASSES
+
+
+def play_battery(subject: Subject, values: Plausible, depth: Depth = DEEP) -> list[GradedAttack] | Failure:
+    """Play the whole battery against one task; why there is nothing to play if its solution fails."""
+    _, solved = _solved(subject)
+    if isinstance(solved, Failure):
+        return solved
+    list(_sessions(subject, solved, depth))  # those that are known to be good excuse attacks
+    graded = []
+    for each in Battery(solved, values, subject.targets).attacks():
+        got = _graded(subject, solved, each.rows)[1]
+        failed = sorted({check.kind for check in got.checks if check.role in ("gate", "penalty", "score") and not check.passed})
+        is_stopped = got.reward is None or got.reward <= PASSES
+        graded.append(GradedAttack(each.name, each.description, each.excuse, got.reward,
+                                   ["unknown"] if got.reward is None else failed if is_stopped else []))
+    return graded
+
+
+def _is_stopped(got: Grade) -> bool:
+    """Return whether a gate on the end state fails."""
+    return any(check.passed is False for check in got.checks if check.role == "gate" and kind_of(check.kind).stops == "end")
+
+
 def _mutants(subject: Subject, maker: Maker, solved: Replayed, depth: Depth) -> Iterator[GradedPlay]:
     for mutant in maker.mutants(depth.mutants):
-        episode, reward = _graded(subject, solved, mutant.rows)
+        episode, got = _graded(subject, solved, mutant.rows)
         description = f"{mutant.place}: {mutant.description}".removesuffix(": ")
-        yield GradedPlay(mutant.operator, "mutant", reward, None if solved.is_right(episode) else "fail", description)
+        yield GradedPlay(mutant.operator, "mutant", got.reward, None if solved.is_right(episode) else "fail", description)
 
 
-def _graded(subject: Subject, solved: Replayed, rows: Journal) -> tuple[Episode, float | None]:
-    """Episode and reward; who gets through is played once more, every step of it."""
+def _graded(subject: Subject, solved: Replayed, rows: Journal) -> tuple[Episode, Grade]:
+    """Episode and grade; who gets through is played once more, every step of it."""
     episode = solved.play(rows)
-    reward = grade(subject.rubric, episode).reward
-    if reward is not None and reward > PASSES:
+    got = grade(subject.rubric, episode)
+    if got.reward is not None and got.reward > PASSES:
         episode = solved.whole(rows)
-        reward = grade(subject.rubric, episode).reward
-    return episode, reward
+        got = grade(subject.rubric, episode)
+    return episode, got
 
 
 def _why(journal: list[Row], got: Grade) -> str:

@@ -1,12 +1,13 @@
 """Attackers, who try to earn a task's reward without doing the task; and mutants of its solution that a reward must notice.
 
 In: the solution, replayed, and what else stands on record. Out: (name, journal) of each, played like any policy's.
-No attacker knows the rubric, but some keep parts of the solution: they ask whether the rest is needed. A mutant is the solution
-changed by one operator: `dropped` (a write call is left out), `doubled` (done twice: as it was, or with another value), `added`
-(another one that works is made too), `swapped` (made on another entity of the same kind), `argument` (another value, an element
-more or less, an optional argument left out). Hashes decide which of many mutants are played: the same ones each time.
-Sees: doing nothing, claims, reading, telling everything, acting on everything, taking back, other orders and repetitions (where
-a rubric forbids them), what `unknown` answers give away.
+No attacker knows the rubric, but some keep parts of the solution: they ask whether the rest is needed (`battery.py` has those
+that leave a part out). A mutant is the solution changed by one operator: `doubled` (a write call is made twice: as it was, or
+with another value), `added` (another one that works is made too), `swapped` (made on another entity of the same kind),
+`argument` (another value, an element more or less, an optional argument left out). Hashes decide which of many mutants are
+played: the same ones each time.
+Sees: doing nothing, claims, reading, telling everything, acting on everything, other orders and repetitions (where a rubric
+forbids them), what `unknown` answers give away.
 Does not see: attackers that learn over many episodes, or that tamper with the environment's process.
 """
 
@@ -34,6 +35,10 @@ class Attack(NamedTuple):
 
     name: str
     rows: Journal
+    description: str = ""
+    """One sentence: what it does."""
+    excuse: str = ""
+    """Why it may be right: then it is shown and does not decide."""
 
 
 class Attackers:
@@ -71,9 +76,6 @@ class Attackers:
         others = list({row["tool"]: row for row in self._maker.added()}.values())
         if others:
             yield Attack("write_everything", [*journal, *others])
-        back = self.reverts()
-        if back:
-            yield Attack("edit_then_revert", [*journal, *back])
 
     def otherwise(self) -> Iterator[Attack]:
         """Those that reach the solution's end by its own steps in other ways: backwards, and each call three times over."""
@@ -112,22 +114,6 @@ class Attackers:
                     filled = put(filled, path, value)
                 yield filled
 
-    def reverts(self) -> list[Row]:
-        """Return calls that take back what the last act of the solution changed, where the same tool can."""
-        if not self._solved.acts:
-            return []
-        place = self._solved.acts[-1]
-        row = self._solved.journal[place]
-        _, room = self._solved.before(place)
-        before = room.difference()["documents"]
-        room.call(row["tool"], row["arguments"])
-        back = row["arguments"]
-        for name, text in room.difference()["documents"].items():
-            old = before.get(name, text) if name in before else room.read(name)[0]
-            if old is not None and text is not None and old != text:
-                back = _taken_back(back, parse(old), parse(text))
-        return [call(row["tool"], back)] if back != row["arguments"] else []
-
     def given_away(self) -> list[Row]:
         """Return calls that the room's own words give away to who asks every tool for nonsense."""
         room = self._solved.environment.replaying(self._solved.task.task_id)
@@ -159,17 +145,7 @@ def _words(texts: list[str]) -> dict[str, None]:
     return words
 
 
-def _taken_back(arguments: dict[str, Any], old: Any, new: Any) -> dict[str, Any]:
-    """Return the arguments with the old values where they set new ones."""
-    before = dict(leaves(old))
-    changed = {canonical(value): before[path] for path, value in leaves(new) if path in before and before[path] != value}
-    for path, value in leaves(arguments):
-        if canonical(value) in changed:
-            arguments = put(arguments, path, changed[canonical(value)])
-    return arguments
-
-
-Operator = Literal["dropped", "doubled", "added", "swapped", "argument"]
+Operator = Literal["doubled", "added", "swapped", "argument"]
 Changes = Iterator[tuple[dict[str, Any], str]]
 """Changed arguments, and what was changed."""
 TRIES = 6
@@ -198,11 +174,10 @@ class Maker:
 
     def mutants(self, most: int) -> Iterator[Mutant]:
         """At most `most` with other values by each operator an act (one less of the doubled), and `most` added ones; every act
-        dropped, and doubled as it is."""
+        doubled as it is."""
         journal = self._solved.journal
         for place in self._solved.acts:
             row, before, after = journal[place], journal[:place], journal[place + 1:]
-            yield Mutant("dropped", place, [*before, *after], "")
             yield Mutant("doubled", place, [*before, row, call(row["tool"], row["arguments"]), *after], "")
             for arguments, description in islice(chain(self._swapped(row), self._changed(row)), most - 1):
                 yield Mutant("doubled", place, [*before, row, call(row["tool"], arguments), *after],

@@ -62,10 +62,12 @@ def journal_of(steps: Iterable[Mapping[str, Any]]) -> list[Row]:
 class Replayed:
     """The known solution, played as the grader plays it, and the room as it stood before each of its acts."""
 
-    def __init__(self, environment: Environment, task: Task, journal: Journal) -> None:
+    def __init__(self, environment: Environment, task: Task, journal: Journal, presumed_reads: frozenset[str]) -> None:
         self.environment = environment
         self.task = task
         self.writes = environment.writes
+        self.presumed_reads = presumed_reads
+        """Those of `writes` that look like reads, without proof."""
         twin = environment.replaying(task.task_id)
         self._forks: list[tuple[int, Environment]] = [(0, twin.fork())]
         for row in journal:
@@ -83,9 +85,18 @@ class Replayed:
 
     @property
     def acts(self) -> list[int]:
-        """Places in the journal of the acts that worked."""
+        """Places in the journal of the write calls that worked; presumed reads are none."""
         return [place for place, row in enumerate(self.journal)
-                if row["kind"] == "call" and row["tool"] in self.writes and not row["is_error"]]
+                if row["kind"] == "call" and not self.reads(row["tool"]) and not row["is_error"]]
+
+    def reads(self, tool: str) -> bool:
+        """Return whether the tool is proven or presumed to read only."""
+        return tool not in self.writes or tool in self.presumed_reads
+
+    @property
+    def known_good(self) -> Sequence[Episode]:
+        """Return the episodes of other sessions that are known to be good."""
+        return self._right[1:]
 
     def before(self, place: int) -> tuple[int, Environment]:
         """(where it stands, the room there): the last one kept at or before this place of the journal; a fork."""

@@ -1,7 +1,8 @@
-"""Commands that play in an environment or grade episodes of it: `play`, `grade`, `verify`, `serve`."""
+"""Commands that play in an environment or grade episodes of it: `play`, `grade`, `verify`, `attack`, `serve`."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -156,6 +157,60 @@ def verify(
     if n_hold < n_tasks:
         raise GateFailed(f"{n_tasks - n_hold} of {n_tasks} tasks do not hold", str(environment), "build it again with: "
                          "traceroom run")
+
+
+def attack(
+    environment: Directory,
+    task: Annotated[str | None, typer.Argument(
+        help="Task id, or the beginning of it if no other task begins so. Default: all tasks.", show_default=False)] = None,
+    rewards: Rewards = None, json: Json = False,
+) -> None:
+    """Attack the rewards of published tasks with parts of their known solutions; show which attacks earn the reward.
+
+    The battery needs no model of the world: it plays the solution without its write calls, with other words and texts, and
+    conduct that does nothing. With TASK, each attack is shown with the checks that stop it.
+    """
+    task_id = _find_task(environment, task) if task else None
+    task_rows(environment)
+    from pipelines.playing import attacked
+
+    rows = attacked(environment, rewards, task_id)
+    if json:
+        data(rows)
+    attacks = [{"task": row["task_id"][:12], **each} for row in rows for each in row["attacks"]]
+    if task_id:
+        table("Attacks", [_attack_row(each) for each in attacks])
+    else:
+        table("Attacks", _attack_totals(attacks))
+        table("Passing", [
+            {name: each[name] for name in ("task", "attack", "description")} for each in attacks if each["passes"]])
+    table("Not attacked", [{"task": row["task_id"][:12], "why": row["reason"]} for row in rows if row["reason"]])
+    n_open = sum(bool(row["reason"]) or any(each["passes"] for each in row["attacks"]) for row in rows)
+    say(f"[bold]{len(rows) - n_open}[/] of {len(rows)} tasks stop every attack")
+    if n_open:
+        raise GateFailed(f"{n_open} of {len(rows)} tasks do not stop every attack", str(environment),
+                         "correct their rewards (docs/rewards.md), or build them again with: traceroom run")
+
+
+def _attack_row(each: dict[str, Any]) -> dict[str, Any]:
+    is_scored = each["reward"] is not None
+    reward = f"{each['reward']:g}" if is_scored else "none"
+    stopped = f"stopped by {', '.join(each['stopped_by'])}" if is_scored else "not scored: the environment cannot tell"
+    outcome = stopped if each["stopped_by"] else "PASSES" if each["passes"] else f"passes, may be right: {each['excuse']}"
+    return {"attack": each["attack"], "reward": reward, "outcome": outcome, "description": each["description"]}
+
+
+def _attack_totals(attacks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row an attack: how often it was played, passed, may be right, and which checks stopped it how often."""
+    totals = []
+    for name in dict.fromkeys(each["attack"] for each in attacks):
+        own = [each for each in attacks if each["attack"] == name]
+        stops = Counter(kind for each in own for kind in each["stopped_by"])
+        totals.append({
+            "attack": name, "played": len(own), "pass": sum(each["passes"] for each in own),
+            "may be right": sum(not each["passes"] and not each["stopped_by"] for each in own),
+            "stopped by": ", ".join(f"{kind} {n:,}" for kind, n in stops.most_common())})
+    return totals
 
 
 def serve(

@@ -122,7 +122,7 @@ def test_a_sound_task_holds_against_every_player(tmp_path: Path) -> None:
     assert found.task_ids == ["t"] and found.decisions["reason"].to_list() == ["verified"]
     played = dict(found.plays.select("player", "reward").iter_rows())
     assert played.pop("solution") == 1.0
-    assert {"silent", "chatty", "judge_injection", "reader", "dropped", "doubled"} <= set(played)
+    assert {"silent", "chatty", "judge_injection", "reader", "doubled"} <= set(played)
     assert not any(played.values()), "nobody else gets anything"
 
 
@@ -162,11 +162,12 @@ def test_a_rubric_that_a_cheap_attacker_passes_is_unverified(tmp_path: Path, kin
 def test_a_write_that_the_rubric_does_not_see_is_unverified(tmp_path: Path) -> None:
     facts = {"facts": [{"type": "number", "value": "4711"}]}
     got = decision_of(tmp_path, gates(("said", facts), ("call", {"calls": [LOOK], "at_least": 1})), [LOOK, OPEN, SAY])
-    assert got["reason"] == "mutant_survives" and "dropped" in got["detail"]
+    assert got["reason"] == "attacker_passes" and "liar" in got["detail"]
 
 
 def test_an_idle_task_with_explicit_gates_holds(tmp_path: Path) -> None:
-    idle = gates(("must_not_write", {}), ("spoke", {}), ("call", {"calls": [LOOK], "at_least": 1}))
+    told = {"facts": [{"type": "words", "value": "may not"}]}
+    idle = gates(("must_not_write", {}), ("said", told), ("call", {"calls": [LOOK], "at_least": 1}))
     assert decision_of(tmp_path, idle, [LOOK, {"say": "I may not open it."}])["reason"] == "verified"
 
 

@@ -42,8 +42,8 @@ def test_a_sound_reward_stops_everybody(tmp_path: Path) -> None:
     assert reason(found) == "verified"
     plays = played(found)
     assert plays["s0"] == (1.0, "pass") and plays["s1"] == (0.0, "fail")
-    assert {"silent", "chatty", "judge_injection", "reader", "read_everything", "list_everything", "dropped"} <= set(plays)
-    assert plays["dropped"] == (0.0, "fail")
+    assert {"silent", "chatty", "judge_injection", "reader", "read_everything", "list_everything", "liar"} <= set(plays)
+    assert plays["liar"] == (0.0, "fail")
     tried = found.report.totals["tried"]
     assert tried["false_accept"]["session"] == rate(0, 1) and tried["false_reject"] == rate(0, 2)
     assert found.report.rows[0]["task_id"] == "t" and len(found.report.rows[0]["plays"]) == found.plays.height
@@ -67,7 +67,7 @@ def test_a_reward_that_stops_a_known_good_session_is_unverified(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("checks", "expected"), [
-    ([LOOKED, TOLD], "mutant_survives"),  # never asks for the act
+    ([LOOKED, TOLD], "attacker_passes"),  # never asks for the act
     ([("state", {"accepted": [GATES[0][1]["accepted"][0]]}), LOOKED], "verified"),
     ([("spoke", {"at_least": 2})], "attacker_passes"),  # the one who asks the judge for a high score says two things
 ])
@@ -77,10 +77,11 @@ def test_a_gameable_rubric_is_unverified(tmp_path: Path, checks: list[Any], expe
 
 def test_telling_everything_is_stopped_unless_the_rubric_asks_to_change_nothing(tmp_path: Path) -> None:
     word = ("said", {"facts": [{"type": "words", "value": "closed"}]})
+    claim = ("not_said", {"facts": [{"type": "words", "value": "I have taken care"}]})
     solution = [LOOK, {"say": "It is closed."}]
     asked = audited(tmp_path / "a", gates(word, LOOKED), solution)
     assert reason(asked) == "attacker_passes" and "list_everything" in asked.decisions["detail"].item()
-    refused = audited(tmp_path / "b", gates(("must_not_write", {}), word, LOOKED), solution)
+    refused = audited(tmp_path / "b", gates(("must_not_write", {}), word, claim, LOOKED), solution)
     assert reason(refused) == "verified" and played(refused)["list_everything"] == (1.0, None), "shown, and excepted"
 
 
