@@ -6,11 +6,12 @@
     benchmarks/truth.py ../shared/data/zoo --ways logs feedback           the zoo: about two minutes on two cores
 
 DATA: data sets (folders with logs/ and truth/), or folders of such. --only names some of the sets, or the services of the zoo.
-Each set is built by `traceroom run --privacy off` into an empty folder, once in every way that its figures are reported in: from
-logs alone, with feedback/, and from logs with 30 reviews a service. Figures are those of docs/benchmarks.md#truth; counts are pooled
-over services before they are divided. The scorers of --scorers (by default the folder acceptance above DATA) run as they are.
-A figure that cannot be computed is null, with the reason in `notes`. The last line on stdout is one JSON object: `figures`, and to
-work with: `services` (a row per service and way), `errors` (wrong verdicts of the zoo by policy), `effects` (wrong ones), `notes`.
+Each set is built by `traceroom run --privacy off` into an empty folder, once in every way that its figures are reported in:
+from logs alone, with feedback/, and from logs with 30 reviews a service. docs/benchmarks.md#truth has the figures; counts are
+pooled over services before they are divided. The scorers of --scorers (by default the folder acceptance above DATA) run as
+they are. A figure that cannot be computed is null, with the reason in `notes`. The last line on stdout is one JSON object:
+`figures`, and to work with: `services` (a row per build), `errors` (wrong verdicts of the zoo by policy), `effects` (wrong
+ones), `notes`.
 """
 
 from __future__ import annotations

@@ -164,7 +164,7 @@ def traceroom(*arguments: str) -> str:
     if "No such command" in done.stderr:
         raise MissingCommand(f"traceroom has no command {arguments[0]}")
     if done.returncode:
-        raise SystemExit(f"traceroom {' '.join(arguments[:2])}: {done.stderr.strip()[-2000:]}")
+        raise SystemExit(f"traceroom {arguments[0]} failed: {done.stderr.strip().splitlines()[-1:]}")
     return done.stdout
 
 

@@ -20,8 +20,8 @@ def compared(folder: Path, out: Path, data: DataSet) -> dict[str, Any] | None:
     truth = {row["tool"]: row["effect"] for row in rows(data.path / "truth" / "tools.jsonl")}
     if not truth:
         return None
-    done = subprocess.run([sys.executable, str(folder / "effects.py"), str(out), str(data.path)], capture_output=True, text=True,
-                          check=True)
+    done = subprocess.run([sys.executable, str(folder / "effects.py"), str(out), str(data.path)], capture_output=True,
+                          text=True, check=True)
     report = json.loads(done.stdout.splitlines()[-1])
     reads = {tool for tool, effect in truth.items() if effect == "read"}
     not_proven = Counter(induced for tool, _, induced, _ in report["wrong"] if tool in reads)

@@ -1,7 +1,8 @@
 """Scripted ways to act, graded by the rewards of published tasks and held against their true verdicts, pooled over services.
 
-`graded` runs the acceptance scorer `verdicts.py` as it is and counts each of its grades. `policy_figures` adds up counts, and divides
-once: a service with one task weighs one task. Tasks that the scorer cannot score are in `no_truth`, and in no share but that.
+`graded` runs the acceptance scorer `verdicts.py` as it is and counts each of its grades. `policy_figures` adds up counts, and
+divides once: a service with one task weighs one task. Tasks that the scorer cannot score are in `no_truth`, and in no other
+share.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def policy_figures(measured: dict[str, list[dict[str, Any]]]) -> dict[str, float
     figures: dict[str, float | None] = {}
     for way, builds in measured.items():
         figures |= {f"zoo_{name}_{way}": value for name, value in of_way(builds).items()}
-    for policy in WRONG:
+    for policy in WRONG if measured else ():
         figures[f"zoo_paid_{policy}"] = worst(paid_share(pooled(builds, "grades"), policy) for builds in measured.values())
     return figures
 
