@@ -78,7 +78,7 @@ def attacks(task: Published) -> dict[str, list[list[Step]]]:
     steps, words = task.solution, any("say" in step for step in task.solution)
     acts = any(step.get("tool") in task.writes for step in steps)
     return {
-        "contradicted": [contradict(steps, task.writes)] if acts else [],
+        "contradicted": [contradict(steps, task.writes)] if acts and words else [],
         "insulted": [say_always(steps, INSULT)] if acts and words else [],
         "handover": hand_over(task.environment),
         "words_ok": [say_always(steps, "ok")] if words else [],
