@@ -45,6 +45,7 @@ from env_builder.world import build  # noqa: E402
 from extractors.outcomes import judge  # noqa: E402
 from extractors.outcomes.rates import distribution, prior_of, rate_of  # noqa: E402
 from extractors.tasks import goals_of  # noqa: E402
+from pipelines.building.tasks import with_stances  # noqa: E402
 from pipelines.building.worlds import configured_starts  # noqa: E402
 from pipelines.running.stage import carry_out  # noqa: E402
 from pipelines.settings import Settings  # noqa: E402
@@ -137,6 +138,7 @@ def prepared(data: Path | tuple[Path, ...], without: tuple[str, ...] = (), like:
                 carry_out(stage, settings)
         with Store.open(settings.warehouse) as store:
             tables = [store.table(f"core.{name}") for name in ("sessions", "turns", "feedback", "row_changes")]
+            tables[1] = with_stances(tables[1])
             if like:
                 return Made(*tables, like.effects, like.starts_from, goals_of(*tables[:2], like.effects, like.starts_from))
             starts = configured_starts(store, settings)[1]

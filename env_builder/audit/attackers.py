@@ -194,7 +194,8 @@ class Maker:
         """Acts beyond the solution's that work at its end and change something."""
         _, end = self._solved.before(len(self._solved.journal))
         there = end.difference()
-        tools = sorted(self._solved.writes, key=lambda tool: digest(f"{self._solved.task.task_id} {tool}"))
+        writes = self._solved.writes - self._solved.presumed_reads
+        tools = sorted(writes, key=lambda tool: digest(f"{self._solved.task.task_id} {tool}"))
         for row in _in_turn(islice(self._acts(tool), TRIES) for tool in tools):
             room = end.fork()
             if not room.call(row["tool"], row["arguments"]).is_error and room.difference() != there:

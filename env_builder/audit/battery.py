@@ -67,7 +67,8 @@ class Battery:
         different = {canonical([row["tool"], row["arguments"]]): row for row in worked}
         if different:
             kept = [row for row in self._journal if not any(row is other for other in unproven)]
-            yield Attack("liar", kept, "the solution's words without any call that is not proven a read")
+            excuse = PRESUMED if all(self._solved.reads(row["tool"]) for row in worked) else ""
+            yield Attack("liar", kept, "the solution's words without any call that is not proven a read", excuse)
         for row in different.values() if len(different) > 1 else ():
             rows = [other for other in self._journal if not _is_same(row, other)]
             excuse = PRESUMED if self._solved.reads(row["tool"]) else KNOWN_GOOD if self._is_known_good(rows) else ""

@@ -165,6 +165,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
         kind, sources.programs.making, sources.programs.bare).matching(_wanted(wanted)),
     "highest": lambda sources, kind, form, instant: sources.world.highest(kind, form, instant),
     "asked": lambda sources, tool: sources.world.questions.get(tool, []),
+    "strangers": lambda sources, tool, key: sources.world.strangers(tool, key),
     "class": lambda sources, text: sources.values.class_of(text),
     "calls": lambda sources, tool, start, n: list(islice(sources.values.calls(tool, start), n)),
     "shapes": lambda sources, tool: sources.values.shapes(tool),
@@ -232,6 +233,10 @@ class WatchedWorld(World):
 
     def implied(self, entity_class: str, makes: dict[str, dict[str, Any]], plain: Callable[[Name], Name]) -> Table:
         return WatchedTable(self._watch, "parts", entity_class, self._watch.world.implied(entity_class, makes, plain))
+
+    def strangers(self, tool: str, key: str) -> list[str] | None:
+        self._watch.notes.add("strangers", tool, key)
+        return self._watch.world.strangers(tool, key)
 
     def highest(self, entity_class: str, form: Form | None, instant: str) -> int | None:
         self._watch.notes.add("highest", entity_class, form and tuple(form), instant)

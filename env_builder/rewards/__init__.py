@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import polars as pl
 
-from env_builder.rewards.checks import CERTAIN, NO_LOOKS, agreed, checks_of, fooled_by, nothing_to_reward
+from env_builder.rewards.checks import CERTAIN, agreed, checks_of, fooled_by, nothing_to_reward
 from env_builder.rewards.conduct import RewardCase, habit_checks, habits
 from env_builder.rewards.loose import FreeText, free_text, tools_by_service
 from env_builder.rewards.persons import Corrections, StatedCheck, corrected, first_that_passes, gates, merged
 from env_builder.rewards.policies import Ask, Proposed, read_policies
-from env_builder.rewards.preparation import Preparation, preparation_checks, preparations
+from env_builder.rewards.preparation import Preparation, preparation_checks, preparations, usual_tools
 from env_builder.rewards.questions import Questions
 from env_builder.rewards.witness import Witness, witnesses
 from env_builder.runtime.canonical import canonical, digest
@@ -39,7 +39,7 @@ class Rewards(NamedTuple):
     """Frame of `Rubric`, sorted by task_id."""
     decisions: pl.DataFrame
     """Frame of `Decision`, one row a task: `rubric_mined`, or `no_known_success`, `no_known_end_state`,
-    `no_agreed_end_state`, `doubtful_success`, `nothing_to_reward`."""
+    `no_agreed_end_state`, `doubtful_success`, `nothing_to_reward`, `step_skipped`."""
 
 
 def mine(
@@ -50,7 +50,7 @@ def mine(
     """Return a rubric for every task of `tasks` that has a good session whose end state is known.
 
     `differences`: (session_id, difference: canonical JSON of {"documents", "write_calls"}, null where the room cannot tell);
-    `effects`: (service, tool, effect, presumed); `stated`: what persons add, by the family's id; `ask`: a model that reads
+    `effects`: (service, tool, effect, counted); `stated`: what persons add, by the family's id; `ask`: a model that reads
     policies; `corrections`: what persons say of the checks that come of it.
     Rows in = rubrics + decisions that are not kept (decisions on policies and persons' families are beside these).
     """
@@ -62,8 +62,8 @@ def mine(
     rated = sessions.select("session_id", "service").join(outcomes, on="session_id")
     share = rated.group_by("service").agg(certain.fill_null(False).mean().alias("share"))
     free, decided = free_text(turns, tasks, effects), set(share.filter(pl.col("share") > MOST)["service"])
-    looks = tools_by_service(effects.filter((pl.col("effect") != "read") & (pl.col("presumed") == "read")))
-    questions = _questions(tasks, by_session)
+    families = _families(tasks, by_session)
+    questions = Questions(families)
     cases, decisions = [], []
     columns = ("task_id", "service", "family", "session_ids", "good_session_ids")
     for task_id, service, family, task_sessions, good_ids in tasks.select(columns).iter_rows():
@@ -71,7 +71,7 @@ def mine(
         text = free.get(service, NO_FREE_TEXT)
         good = agreed(clear, text)
         answer = questions.answer(family, good[0]) if good else []
-        is_idle = bool(good) and nothing_to_reward(good, text, answer, looks.get(service, NO_LOOKS))
+        is_idle = bool(good) and nothing_to_reward(good, text, answer)
         decision = _why(task_id, good_ids, clear, good, is_idle, service in decided)
         good = good if decision.kept else []
         others = (by_session[name] for name in sorted(task_sessions) if name in by_session)
@@ -80,40 +80,60 @@ def mine(
         decisions.append(decision)
     writes = tools_by_service(effects.filter(pl.col("effect") != "read"))
     policies = read_policies(cases, turns, writes, ask) if ask else Proposed([], [])
-    tools = ServiceTools(
-        free, writes, tools_by_service(effects.filter(pl.col("effect") == "write")), looks, _preparations(cases, effects))
+    prepared = _preparations(cases, effects)
+    cases, skipping = _without_skipping(cases, prepared)
+    decisions = [skipping.get(each.subject, each) for each in decisions]
+    usual = {family: usual_tools(known) for family, known in families.items()}
+    tools = ServiceTools(free, writes, tools_by_service(effects.filter(pl.col("effect") == "write")), usual, prepared)
     mined = _rubrics(cases, tools, [*stated, *policies.stated], tasks, turns, corrections or {})
-    families = sorted({case.family for case in cases})
-    gone = {each.by["file"]: each.family for each in stated if each.family not in families}
-    named_families = ", ".join(families[:MOST_FAMILIES])
+    names = sorted({case.family for case in cases})
+    gone = {each.by["file"]: each.family for each in stated if each.family not in names}
+    named_families = ", ".join(names[:MOST_FAMILIES])
     unheard = [_decision(name, False, "no_such_family", f"There is no family {family!r}; there are: {named_families}.")
                for name, family in sorted(gone.items())]
     every = frame(Decision, [*decisions, *policies.decisions, *unheard])
     return Rewards(frame(Rubric, mined).sort("task_id"), every.sort("subject"))
 
 
-def _questions(tasks: pl.DataFrame, by_session: dict[str, Witness]) -> Questions:
-    """Learn what questions ask for from the sessions that are not known to be bad."""
+def _families(tasks: pl.DataFrame, by_session: dict[str, Witness]) -> dict[str, list[Witness]]:
+    """Return the sessions of each family that are not known to be bad."""
     by_family: dict[str, list[Witness]] = {}
     for family, names in tasks.select("family", "session_ids").iter_rows():
         own = (by_session[name] for name in names if name in by_session)
         by_family.setdefault(family, []).extend(
             one for one in own if one.probability is None or one.probability >= BAD_BELOW)
-    return Questions(by_family)
+    return by_family
+
+
+def _without_skipping(
+    cases: list[RewardCase], prepared: dict[str, list[Preparation]]
+) -> tuple[list[RewardCase], dict[str, Decision]]:
+    """Drop good sessions that act without a step that nearly all take first; decisions for tasks that have no other."""
+    kept, decisions = [], {}
+    for case in cases:
+        skipped = {one.session_id: each for one in case.good for each in prepared.get(case.service, ())
+                   if each.kept_by(one) is False}
+        good = [one for one in case.good if one.session_id not in skipped]
+        if case.good and not good:
+            session_id, step = next(iter(skipped.items()))
+            detail = f"{session_id} calls {step.tool} without {step.names} first, as nearly all good sessions do."
+            decisions[case.task_id] = _decision(case.task_id, False, "step_skipped", detail)
+        kept.append(case._replace(good=good))
+    return kept, decisions
 
 
 def _preparations(cases: list[RewardCase], effects: pl.DataFrame) -> dict[str, list[Preparation]]:
     """Return by service what good sessions do before they act."""
-    reading = tools_by_service(effects.filter(pl.col("presumed") == "read"))
+    reading = tools_by_service(effects.filter(pl.col("counted") == "read"))
     good: dict[str, dict[str, Witness]] = {}
     for case in cases:
         good.setdefault(case.service, {}).update((one.session_id, one) for one in case.good)
-    found = {}
+    by_service = {}
     for service, by_id in good.items():
-        reads = reading.get(service, NO_LOOKS)
+        reads = reading.get(service, frozenset())
         acting = frozenset(step.tool for one in by_id.values() for step in one.steps if step.acts) - reads
-        found[service] = preparations([one for _, one in sorted(by_id.items())], acting, reads)
-    return found
+        by_service[service] = preparations([one for _, one in sorted(by_id.items())], acting, reads)
+    return by_service
 
 
 class ServiceTools(NamedTuple):
@@ -124,8 +144,8 @@ class ServiceTools(NamedTuple):
     """Tools that may change something."""
     acting: dict[str, frozenset[str]]
     """Those that are known to."""
-    looks: dict[str, frozenset[str]]
-    """Those that are presumed to read."""
+    usual: dict[str, frozenset[str]]
+    """Tools that the sessions of a family usually call, by family."""
     preparations: dict[str, list[Preparation]]
 
 
@@ -162,8 +182,9 @@ def _rubrics(
 def _own_checks(case: RewardCase, fooled: list[Witness], tools: ServiceTools) -> list[Check]:
     """Return the checks of a case by its own sessions, and by what comes before its service's tools act."""
     service = case.service
-    own = checks_of(case.good, case.bad, fooled, tools.free.get(service, NO_FREE_TEXT), tools.acting.get(service, ()),
-                    case.answer, tools.looks.get(service, NO_LOOKS))
+    free = tools.free.get(service, NO_FREE_TEXT)
+    usual = tools.usual.get(case.family, frozenset()) & free.looks
+    own = checks_of(case.good, case.bad, fooled, free, tools.acting.get(service, ()), case.answer, usual)
     return [*own, *preparation_checks(case.good, tools.preparations.get(service, ()))]
 
 

@@ -33,8 +33,6 @@ CERTAIN = 0.9
 LIKELY = 0.6
 """Probability from which an end that others contradict is taken for the right one."""
 
-NO_LOOKS = frozenset[str]()
-
 Ends = list[tuple[Difference, list[Witness]]]
 """Different end states, each with who reached it."""
 
@@ -64,28 +62,27 @@ def _alone(ends: list[list[Witness]]) -> list[list[Witness]]:
     return [who for who, own in zip(ends, odds, strict=True) if own >= LIKELY * (1 + sum(odds))]
 
 
-def nothing_to_reward(good: list[Witness], free: FreeText, answer: list[Fact], looks: frozenset[str]) -> bool:
+def nothing_to_reward(good: list[Witness], free: FreeText, answer: list[Fact]) -> bool:
     """Return whether the good sessions changed nothing, and neither all told a fact nor all declined after a look.
 
-    Then a look around, or an apology and a hand-over at once, would earn as much. `answer`: facts that their question asks for;
-    `looks`: tools whose calls, though they may write, change nothing known.
+    Then a look around, or an apology and a hand-over at once, would earn as much. `answer`: facts that their question asks for.
     """
     parameters = _loose(good, free)
-    idle = all(_is_idle(end, parameters, looks) for end, _ in _ends(good, parameters))
+    idle = all(_is_idle(end, parameters, free) for end, _ in _ends(good, parameters))
     declined = all(one.declined for one in good) and bool(_looks(good))
     return idle and not (answer or declined or any(each.role == "gate" for each in _fact_checks(good, [], True)))
+
+
+def _is_idle(end: Difference, parameters: dict[str, Any], free: FreeText) -> bool:
+    """Return whether an end holds nothing but calls of tools that are presumed to read."""
+    calls = [[tool, text] for tool, text in end.get("write_calls", ()) if tool not in free.presumed]
+    return witnessed.changes_nothing({**end, "write_calls": calls}, parameters)
 
 
 def _looks(good: list[Witness]) -> list[dict[str, Any]]:
     """Return patterns of what most good sessions looked up."""
     looked_up = _common(good, lambda one: one.looked_up)
     return [{"tool": tool, "arguments": json.loads(text)} for tool, text in looked_up]
-
-
-def _is_idle(end: Difference, parameters: dict[str, Any], looks: frozenset[str]) -> bool:
-    """Return whether an end holds nothing but calls of tools that are presumed to read."""
-    calls = [[tool, text] for tool, text in end.get("write_calls", ()) if tool not in looks]
-    return witnessed.changes_nothing({**end, "write_calls": calls}, parameters)
 
 
 def fooled_by(good: list[Witness], bad: list[Witness], free: FreeText) -> list[Witness]:
@@ -98,17 +95,19 @@ def fooled_by(good: list[Witness], bad: list[Witness], free: FreeText) -> list[W
 
 def checks_of(
     good: list[Witness], bad: list[Witness], fooled: list[Witness], free: FreeText, acting: Iterable[str] = (),
-    answer: list[Fact] | None = None, looks: frozenset[str] = NO_LOOKS,
+    answer: list[Fact] | None = None, usual: frozenset[str] = frozenset(),
 ) -> list[Check]:
     """Return the checks of a task by its own sessions. `good` is not empty, and each of them has a difference.
 
-    `acting`: tools that are known to change the world; `answer`, `looks`: see `nothing_to_reward`.
+    `acting`: tools that are known to change the world; `answer`: see `nothing_to_reward`; `usual`: tools of unproven effect
+    that the sessions of the family call.
     """
     parameters = _loose([*good, *bad], free)
     ends = _ends(good, parameters)
-    unchanged = [witnessed.changes_nothing(end, parameters) for end, _ in ends]
-    idle = [_is_idle(end, parameters, looks) for end, _ in ends]
-    checks = _end_checks(ends, good, fooled, parameters, all(unchanged))
+    idle = [_is_idle(end, parameters, free) for end, _ in ends]
+    unchanged = all(witnessed.changes_nothing(end, parameters) for end, _ in ends)
+    checks = _end_checks(ends, good, fooled, parameters, unchanged)
+    checks += _usual_looks(good, fooled, usual)
     checks += _answer_check(good, fooled, answer) if answer and all(idle) else _fact_checks(good, fooled, any(idle))
     checks += _stance_checks(good, fooled, all(idle))
     tools = sorted(set(acting).difference(free.ignored_tools))
@@ -153,6 +152,16 @@ def _end_checks(
         check("state", "gate", f"The world reaches {n} that good sessions left.", given, good, fooled, bears),
         check("untouched", "gate", "Nothing changes beyond that end state.", given, good, fooled, bears),
     ]
+
+
+def _usual_looks(good: list[Witness], fooled: list[Witness], usual: frozenset[str]) -> list[Check]:
+    """Return the gate that what may be a write is called as the good sessions called it, however often."""
+    made = [frozenset((call.tool, call.key) for call in one.calls if call.tool in usual and not call.failed) for one in good]
+    calls = [{"tool": tool, "arguments": json.loads(text)} for tool, text in sorted(frozenset.intersection(*made))][:MOST_ITEMS]
+    if not calls:
+        return []
+    description = f"{len(calls)} calls that good sessions made, and that may change something, are made."
+    return [check("call", "gate", description, {"calls": calls, "at_least": len(calls)}, good, fooled, _makers(calls))]
 
 
 def _answer_check(good: list[Witness], fooled: list[Witness], answer: list[Fact]) -> list[Check]:

@@ -38,21 +38,28 @@ class FreeText(NamedTuple):
     """Tool -> arguments that are free text."""
     ignored_tools: list[str]
     """Tools that take nothing but free text: notes and hand-overs."""
+    looks: frozenset[str] = frozenset()
+    """Tools that seem to read, also by name or by their place: a further look does no harm, as far as anybody knows."""
+    presumed: frozenset[str] = frozenset()
+    """These, and tools that are simulated as reads but may write."""
 
     def parameters(self, differences: Iterable[Difference]) -> dict[str, Any]:
         """Return the part that speaks of the tools in `differences`, as parameters of a check."""
         tools = {tool for difference in differences for tool, _ in difference.get("write_calls", ())}
+        ignored_tools = sorted({*self.ignored_tools, *self.looks})
         ignored_arguments = {
-            tool: names for tool, names in self.ignored_arguments.items() if tool in tools and tool not in self.ignored_tools
+            tool: names for tool, names in self.ignored_arguments.items() if tool in tools and tool not in ignored_tools
         }
-        parts: dict[str, Any] = {"ignored_arguments": ignored_arguments, "ignored_tools": self.ignored_tools}
+        parts: dict[str, Any] = {"ignored_arguments": ignored_arguments, "ignored_tools": ignored_tools}
         return {name: part for name, part in parts.items() if part}
 
 
 def free_text(turns: pl.DataFrame, tasks: pl.DataFrame, effects: pl.DataFrame) -> dict[str, FreeText]:
     """Where each service's tools take free text, by service."""
     task_of = dict(tasks.select("task_id", "session_ids").explode("session_ids").select("session_ids", "task_id").iter_rows())
-    reads = tools_by_service(effects.filter(pl.col("effect") == "read"))
+    reads = tools_by_service(effects.filter(pl.col("counted") == "read"))
+    unproven = effects.filter(pl.col("effect") != "read")
+    looks, presumed = (tools_by_service(unproven.filter(pl.col(name) == "read")) for name in ("counted", "presumed"))
     by_service: dict[str, FreeText] = {}
     for (name,), own in sorted(turns.group_by("service")):
         service, calls = str(name), calls_of(own.filter(pl.col("kind") == "call"))
@@ -67,7 +74,8 @@ def free_text(turns: pl.DataFrame, tasks: pl.DataFrame, effects: pl.DataFrame) -
         ignored_arguments: dict[str, list[str]] = {}
         for tool, argument in sorted(free | _made_up(acts, own, task_of)):
             ignored_arguments.setdefault(tool, []).append(argument)
-        by_service[service] = FreeText(ignored_arguments, sorted(ignored_tools))
+        seeming = (each.get(service, frozenset[str]()) for each in (looks, presumed))
+        by_service[service] = FreeText(ignored_arguments, sorted(ignored_tools), *seeming)
     return by_service
 
 

@@ -9,17 +9,21 @@ Sees: words, and which tools were called. Does not see: what was asked, and whet
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from env_builder.rewards.witness import SAY, Witness, check
 from warehouse.records import Check
 
-FEWEST = 10
+FEWEST = 6
 """Good sessions that acted, from which one can say what comes first."""
 NEARLY_ALL = 0.95
 """Share of them that takes the step first."""
+MOST = 0.85
+"""The same of a look, as some agents leave out what they should do; such sessions are no good examples."""
+USUAL, FEWEST_USUAL = 0.8, 4
+"""Share of a family's sessions that call a tool, and their number, from which it belongs to the work."""
 NAMED = 3
 """Sessions that a check names; `support` counts them all."""
 
@@ -33,6 +37,11 @@ class Preparation(NamedTuple):
     """Tools any of which comes before it; `SAY`: words of the agent."""
     supporting: list[Witness]
 
+    @property
+    def names(self) -> str:
+        """Return the steps in words."""
+        return " or ".join("speaking" if step == SAY else step for step in self.first)
+
     def kept_by(self, one: Witness) -> bool | None:
         """Did the session take the step first? None: it never called the tool."""
         places = one.places.get(self.tool)
@@ -42,10 +51,9 @@ class Preparation(NamedTuple):
         """Return the gate."""
         patterns: list[dict[str, Any]] = [{"say": True} if step == SAY else {"tool": step} for step in self.first]
         parameters = {"template": "precedence", "first": patterns, "second": [{"tool": self.tool}]}
-        names = " or ".join("speaking" if step == SAY else step for step in self.first)
         own = [one for one in self.supporting if one in good]
         others = [one for one in self.supporting if one not in good]
-        made = check("order", "gate", f"{names} comes before {self.tool}.", parameters, [*own, *others][:NAMED], [],
+        made = check("order", "gate", f"{self.names} comes before {self.tool}.", parameters, [*own, *others][:NAMED], [],
                      lambda one: [step.event_id for step in one.steps if step.tool in (*self.first, self.tool)])
         return made.model_copy(update={"provenance": made.provenance | {"support": len(self.supporting)}})
 
@@ -56,22 +64,30 @@ def preparations(good: Iterable[Witness], acting: frozenset[str], reading: froze
     for one in good:
         for tool in acting & one.places.keys():
             by_tool[tool].append(one)
-    found = []
+    steps = []
     for tool, sessions in sorted(by_tool.items()):
         looks = tuple(sorted(reading - {tool}))
-        single: list[tuple[str, ...]] = [(look,) for look in looks if _share(sessions, tool, (look,)) >= NEARLY_ALL]
+        single: list[tuple[str, ...]] = [(look,) for look in looks if _share(sessions, tool, (look,)) >= MOST]
         for first in ((SAY,), *(single or [looks])):
-            if len(sessions) >= FEWEST and first and _share(sessions, tool, first) >= NEARLY_ALL:
+            least = NEARLY_ALL if first == (SAY,) else MOST
+            if len(sessions) >= FEWEST and first and _share(sessions, tool, first) >= least:
                 supporting = [one for one in sessions if Preparation(tool, first, []).kept_by(one)]
-                found.append(Preparation(tool, first, supporting))
-    return found
+                steps.append(Preparation(tool, first, supporting))
+    return steps
 
 
 def _share(sessions: list[Witness], tool: str, first: tuple[str, ...]) -> float:
     return sum(bool(Preparation(tool, first, []).kept_by(one)) for one in sessions) / len(sessions)
 
 
-def preparation_checks(good: list[Witness], found: Iterable[Preparation]) -> list[Check]:
+def usual_tools(sessions: list[Witness]) -> frozenset[str]:
+    """Return the tools that nearly all sessions of a family call."""
+    counts = Counter(tool for one in sessions for tool in one.places)
+    return frozenset(tool for tool, n in counts.items()
+                     if tool != SAY and len(sessions) >= FEWEST_USUAL and n >= USUAL * len(sessions))
+
+
+def preparation_checks(good: list[Witness], expected: Iterable[Preparation]) -> list[Check]:
     """Return the gates of a task whose agreeing good sessions are `good`: what all of them, who called the tool, did first."""
-    return [each.check(good) for each in found
+    return [each.check(good) for each in expected
             if any(each.kept_by(one) for one in good) and not any(each.kept_by(one) is False for one in good)]

@@ -2,9 +2,9 @@
 
 In: witnesses by family. Out: for a session, the facts that answer its question (`Questions.answer`). A *field* is a tool and a
 place in its answer: a path of names (lists count as one place) where the answer is a JSON or Python object, else the n-th fact
-of the text. A field belongs to the answer if `MOST_TELL` of at least `FEWEST` sessions that are not known to be bad tell its
-value after the tool gave it, and nobody had named it before. So the expected words come from what the tools answered in the
-session itself; the agents of the family only show which field was asked for.
+of the text. A field belongs to the answer if `MOST_TELL` of at least `FEWEST` sessions that are not known to be bad tell it
+after the tool gave it, and nobody had named it before; also if the session tells it in a sentence in which others tell it. So
+the words come from what the tools answered in the session itself; agents only show which field was asked for.
 
 Sees: numbers, dates and ids anywhere; words where a field takes few values ("delivered"). Does not see: what the agent worked
 out (a sum, a count), a field that agents leave out as often as they tell it, and names, whose values rarely recur.
@@ -31,12 +31,25 @@ MOST_FACTS = 12
 FEW_VALUES = 0.5
 """Distinct values of a field, as a share of its sessions, up to which its words are states and no names."""
 LONGEST_WORDS = 4
+_SENTENCE = re.compile(r"(?:[^.!?\n]|[.](?=\d))+")
 _STATE = re.compile(r"[^\W\d_]{3,}(?:[ _-][^\W\d_]{2,})*")
 
 Field = tuple[str, str]
 """(tool, place in its answer)."""
-Told = dict[Field, tuple[frozenset[Fact], bool]]
-"""Field -> (facts of its value, were they all told?)."""
+
+
+class Telling(NamedTuple):
+    """What a session did with a field."""
+
+    facts: frozenset[Fact]
+    """Of its value."""
+    is_told: bool
+    """Were they all told?"""
+    phrases: frozenset[str]
+    """Sentences that told one, numbers and the like masked."""
+
+
+TellingByField = dict[Field, Telling]
 
 
 class FieldUse(NamedTuple):
@@ -57,33 +70,37 @@ class Questions:
 
     def __init__(self, by_family: dict[str, list[Witness]]) -> None:
         """`by_family`: sessions of each family that are not known to be bad."""
-        self._told: dict[str, Told] = {}
-        self._asked: dict[str, frozenset[Field]] = {}
+        self._tellings: dict[str, TellingByField] = {}
+        self._asked_fields: dict[str, frozenset[Field]] = {}
         for family, sessions in sorted(by_family.items()):
-            self._asked[family] = self._fields_of(sessions)
+            self._asked_fields[family] = self._fields_of(sessions)
+        everybody = {one.session_id: one for sessions in by_family.values() for one in sessions}
+        counts = Counter((field, phrase) for _, one in sorted(everybody.items())
+                         for field, telling in self._tellings_in(one).items() if telling.is_told for phrase in telling.phrases)
+        self._stock = {pair for pair, n in counts.items() if n >= FEWEST}
 
     def answer(self, family: str, session: Witness) -> list[Fact]:
         """Return the facts that answer the session's question, sorted; empty if nothing, or not all of it, was told there."""
-        told = self._told_in(session)
-        wanted = [told[field] for field in sorted(self._asked.get(family, frozenset()) & told.keys())]
-        facts = sorted(frozenset[Fact]().union(*(facts for facts, is_told in wanted if is_told)))
-        return facts[:MOST_FACTS]
+        fields = self._asked_fields.get(family, frozenset())
+        wanted = [telling.facts for field, telling in sorted(self._tellings_in(session).items()) if telling.is_told and (
+            field in fields or any((field, phrase) in self._stock for phrase in telling.phrases))]
+        return sorted(frozenset[Fact]().union(*wanted))[:MOST_FACTS]
 
     def _fields_of(self, sessions: list[Witness]) -> frozenset[Field]:
         n_sessions, n_told = Counter[Field](), Counter[Field]()
         values: dict[Field, set[Fact]] = defaultdict(set)
         for session in sessions:
-            for field, (facts, is_told) in self._told_in(session).items():
+            for field, telling in self._tellings_in(session).items():
                 n_sessions[field] += 1
-                n_told[field] += is_told
-                values[field] |= facts
+                n_told[field] += telling.is_told
+                values[field] |= telling.facts
         uses = {field: FieldUse(n, n_told[field], frozenset(values[field])) for field, n in n_sessions.items()}
         return frozenset(field for field, use in uses.items() if use.belongs and _tells_a_state(use))
 
-    def _told_in(self, session: Witness) -> Told:
-        if session.session_id not in self._told:
-            self._told[session.session_id] = _told(session)
-        return self._told[session.session_id]
+    def _tellings_in(self, session: Witness) -> TellingByField:
+        if session.session_id not in self._tellings:
+            self._tellings[session.session_id] = _tellings_of(session)
+        return self._tellings[session.session_id]
 
 
 def _tells_a_state(use: FieldUse) -> bool:
@@ -91,11 +108,11 @@ def _tells_a_state(use: FieldUse) -> bool:
     return all(kind != "words" for kind, _ in use.values) or len(use.values) <= max(2, FEW_VALUES * use.n_sessions)
 
 
-def _told(session: Witness) -> Told:
+def _tellings_of(session: Witness) -> TellingByField:
     """Return the fields that the session's answers gave, each with whether the agent told it afterwards."""
     given = frozenset[Fact]().union(*(_forms(heard_in(text)) for text in session.given_before))
     own = " ".join(" ".join(session.given_before).casefold().split())
-    told: Told = {}
+    tellings: TellingByField = {}
     for call in session.calls:
         if call.failed:
             continue
@@ -105,8 +122,17 @@ def _told(session: Witness) -> Told:
             new = frozenset(fact for fact in facts if not (fact[1] in own if fact[0] == "words" else forms_of(fact) & given))
             if new:
                 is_told = all(fact[1] in plain if fact[0] == "words" else forms_of(fact) & heard for fact in new)
-                told[call.tool, place] = (new, bool(is_told))
-    return told
+                tellings[call.tool, place] = Telling(new, bool(is_told), _phrases(words, new) if is_told else frozenset())
+    return tellings
+
+
+def _phrases(words: str, facts: frozenset[Fact]) -> frozenset[str]:
+    """Return the sentences that tell one of the facts, masked; words of a state count as themselves."""
+    phrases = set()
+    for sentence in _SENTENCE.findall(words):
+        if any(fact[0] != "words" and forms_of(fact) & heard_in(sentence) for fact in facts):
+            phrases.add(" ".join("0" if any(map(str.isdigit, word)) else word for word in sentence.casefold().split()))
+    return frozenset(phrases)
 
 
 def _forms(facts: frozenset[Fact]) -> frozenset[Fact]:

@@ -169,7 +169,7 @@ def witnesses(
     for session_id, *row in own.select("session_id", "kind", "role", "content", "turn_id", "position").iter_rows():
         rows.setdefault(session_id, []).append((row[0], row[1], row[2], row[3], row[4]))
     service = dict(own.select("session_id", "service").unique().iter_rows())
-    reads = tools_by_service(effects.filter(pl.col("effect") == "read"))
+    reads = tools_by_service(effects.filter(pl.col("counted") == "read"))
     probability = dict(outcomes.select("session_id", "probability").iter_rows())
     changed = dict(differences.select("session_id", "difference").iter_rows())
     return {

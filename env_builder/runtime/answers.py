@@ -1,17 +1,27 @@
 """How an answer's text is read: as JSON where it is, and as a failure where it says so.
 
 A call counts as failed where the log flags it, or where its answer says so in the way most tools do: the text begins with
-"error", or is a JSON object with an `error` field, or a request's answer {"status", "body"} with a status from 400 on.
-Does not see: a refusal in other words.
+"error", a traceback, `(False, …`, or an apology that it did not work, or is a JSON object with an `error` field, with `ok` or
+`success` false, or with a status from 400 on. Where the log has no flag, a short text that begins with "invalid", "unable to"
+and the like, or ends with "not found", is a failure too. Does not see: a refusal in other words.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from functools import lru_cache
 from typing import Any
 
-_REQUEST = frozenset(("status", "headers", "body"))
+_REQUEST = frozenset(("status", "headers", "body", "detail", "message", "reason", "title", "type"))
+_FAILURE = re.compile(
+    r"\s*(?:error|err\b|exception\b|traceback \(most recent|\(False,|sorry,? (?:that|this|it) (?:did not|didn't|failed))",
+    re.IGNORECASE)
+_LIKELY_FAILURE = re.compile(
+    r"\s*(?:fail(?:ed|ure)\b|unable to\b|could not\b|invalid\b|(?:permission|access) denied|forbidden\b|unauthori[sz]ed\b"
+    r"|not found\b)|.*\bnot found[.!]?\s*$", re.IGNORECASE)
+_LONGEST_REFUSAL = 200
+"""Characters of a text that is searched for the weaker signs of a failure."""
 
 
 def parse(content: str) -> Any:
@@ -62,9 +72,13 @@ def _parsed(text: str) -> Any:
 
 def failed(content: str, parsed: Any, flagged: bool | None = None) -> bool:
     """Did the call fail? `flagged`: the log's own word, None where it says nothing."""
-    if flagged is not None:
-        return flagged
+    if flagged:
+        return True
     if isinstance(parsed, dict):
         status = parsed.get("status")
-        return "error" in parsed or (type(status) is int and 400 <= status < 600 and parsed.keys() <= _REQUEST)
-    return content[:5].lower() == "error"
+        refused = type(status) is int and 400 <= status < 600 and parsed.keys() <= _REQUEST
+        says_so = "error" in parsed or parsed.get("ok") is False or parsed.get("success") is False
+        return refused or (flagged is None and says_so)
+    if _FAILURE.match(content):
+        return True
+    return flagged is None and len(content) <= _LONGEST_REFUSAL and _LIKELY_FAILURE.match(content) is not None

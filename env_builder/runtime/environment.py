@@ -467,8 +467,12 @@ class Environment:
 
     def _episode_of(self, state: AppState) -> Episode:
         """Return the episode of a state that nobody changes while it is graded."""
-        return Episode(self.journal, state.difference(), self.unknown_writes, self.writes,
-                       lambda name: state.read((name.partition("/")[0], name.partition("/")[2])))
+        unknown = self.unknown_writes
+        names_known = [state.names_known(row["tool"], canonical(row.get("arguments"))) for row in unknown]
+        may_have_worked = tuple(row for row, known in zip(unknown, names_known, strict=True) if known is not False)
+        attempts = tuple(row for row, known in zip(unknown, names_known, strict=True) if known)
+        return Episode(self.journal, state.difference(), may_have_worked, self.writes,
+                       lambda name: state.read((name.partition("/")[0], name.partition("/")[2])), attempts)
 
     def _replayed(
         self, task_id: str, journal: Iterable[dict[str, Any]], seed: int, perturbations: Iterable[str]

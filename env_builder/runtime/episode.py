@@ -242,6 +242,8 @@ class EpisodeState:
         answered = answer(program, key, arguments, self)
         self._scope = None
         if answered is None:
+            if self.names_known(tool, key) is False:  # it is refused, in whatever words
+                return Result(unknown(program, key, self._seed is not None), True, "unknown")
             self._note_write(program, key, arguments, None, unmoved(program, arguments, self))
             return Result(unknown(program, key, self._seed is not None), True, "unknown")
         if not answered.is_error:
@@ -305,6 +307,12 @@ class EpisodeState:
     def is_simulated_write(self, tool: str) -> bool:
         """Return whether calls of the tool change this state."""
         return bool(self._programs.get(tool, UNKNOWN).acting)
+
+    def names_known(self, tool: str, key: str) -> bool | None:
+        strangers = self._world.strangers(tool, key)
+        if not strangers:
+            return None if strangers is None else True
+        return all(any(name in write.names for write in self.write_calls) for name in strangers)
 
     def difference(self) -> dict[str, Any]:
         documents = {}

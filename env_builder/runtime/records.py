@@ -86,6 +86,8 @@ class Episode(NamedTuple):
     """Names of the tools that may change the world."""
     look: Callable[[str], tuple[str | None, str | None]] | None = None
     """JSON text of the document "class/key" at the episode's beginning and at its end, None where it is not known."""
+    attempts: tuple[dict[str, Any], ...] = ()
+    """Those of `unknown_writes` that name only what exists: they may well have worked."""
 
 
 class CheckVerdict(NamedTuple):

@@ -11,12 +11,13 @@ import json
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Any, NamedTuple, TypeVar
 
 from .answers import Document, parse, parsed
 from .files import Later
+from .known_names import KnownNames
 from .numbering import Form, number_of
 from .records import ToolAnswer
 from .tables import Origin, Table, rows_in
@@ -57,6 +58,14 @@ class World:
         self._documents = _each(self.facts, RowHistory)
         self._answers_after = _each(self.answers, _by_calls)
         """Question -> write calls before it, as text -> what was told."""
+
+    def strangers(self, tool: str, key: str) -> list[str] | None:
+        """Return the values of a call that should be known and are not; None if it names nothing. `key`: canonical arguments."""
+        return self._known_names.strangers(tool, parsed(key))
+
+    @cached_property
+    def _known_names(self) -> KnownNames:
+        return KnownNames((key for _, key in self.facts), {name: self.answers[name] for name in self.answers})
 
     def document(self, name: Name, view: View) -> str | None:
         """JSON text of the entity as of the view's instant, or None where it is not known."""

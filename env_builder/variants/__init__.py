@@ -227,6 +227,8 @@ def _decision(subject: str, kept: bool, reason: str, detail: str) -> Decision:
 
 
 def _effects(behaviours: pl.DataFrame) -> pl.DataFrame:
-    """(service, tool, effect, presumed): the effects of tools, and those by which they are simulated."""
+    """(service, tool, effect, presumed, counted): as `pipelines.building.decisions.effects_of` gives them."""
     simulated = pl.coalesce(pl.col("program").str.json_path_match("$.presumed"), "effect").alias("presumed")
-    return behaviours.select("service", "tool", "effect", simulated)
+    harmless = pl.col("program").str.json_path_match("$.harmless") == "true"
+    return behaviours.select("service", "tool", "effect", simulated, harmless.fill_null(False).alias("harmless")).with_columns(
+        pl.when("harmless").then("presumed").otherwise("effect").alias("counted")).drop("harmless")

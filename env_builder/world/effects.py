@@ -172,13 +172,19 @@ class Effects(NamedTuple):
     relation: dict[str, dict[str, str]]
     """Acting tool -> looking tool or class -> "keeps" or "changes"; absent: nothing was seen."""
     presumed: frozenset[str]
-    """Tools that look like reads, without proof."""
+    """Tools that look like reads by their answers, without proof: simulated as such."""
+    harmless: frozenset[str]
+    """Those of them that also look so by their names or their place in sessions: one call more or less does no harm."""
 
 
 PROVING_REPEATS = 2
 """Equal answers to a question asked again in one world that prove a read."""
 PROVING_LOOKS = 3
 """Equal reads around its calls that prove a read together with one equal answer."""
+PREPARING_SESSIONS = 5
+"""Sessions with a tool from which they tell whether it prepares others."""
+MOST_LAST = 0.1
+"""Share of them in which a tool that prepares others is the last to be called, at most."""
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
@@ -216,6 +222,13 @@ def tells_of_a_change(name: str, description: str) -> bool:
     """
     return bool(_IS_CHANGED.search(description)) or any(
         _begins_with_a_change(words) for words in (_PARTS.findall(name), _WORD.findall(description)[:4]))
+
+
+def tells_of_a_look(name: str, description: str) -> bool:
+    """Return whether the name begins with a verb of looking or ends with a word for a state, or the description begins so."""
+    words = [word.lower() for word in _PARTS.findall(name)]
+    return (bool(words) and (words[0] in _LOOKING or words[-1] in _STATES)) or any(
+        word.lower() in _LOOKING for word in _WORD.findall(description)[:1])
 
 
 def _begins_with_a_change(words: list[str]) -> bool:
@@ -286,16 +299,43 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
     showing = frozenset(tool for tool, documented in documents.tools.items() if documented.only_key)
     guilty = _guilty(in_session, looking, showing) | creating
     kept = Counter(tool for between in in_session if not between.changed and not between.unnamed for tool in between.tools)
-    said = {tool: declared.get(tool, UNDECLARED) for tool in sorted(tools)}
-    effect = {tool: _effect(by_tool[tool], tool in guilty, kept[tool], sight, said[tool].hint) for tool in sorted(tools)}
-    presumed = frozenset(
-        tool for tool, mine in by_tool.items()
-        if effect[tool] == "read" and not _is_proven(mine, kept[tool], sight, said[tool], shared))
+    descriptors = {tool: declared.get(tool, UNDECLARED) for tool in sorted(tools)}
+    effect = {tool: _effect(by_tool[tool], tool in guilty, kept[tool], sight, descriptors[tool].hint) for tool in sorted(tools)}
+    reads = {tool for tool, mine in by_tool.items()
+             if effect[tool] == "read" and _is_proven(mine, kept[tool], sight, descriptors[tool], shared)}
+    unproven = frozenset(tool for tool in tools if effect[tool] in ("read", "unknown")) - reads
+    changing = {tool for tool in tools if effect[tool] == "write" or tells_of_a_change(tool, descriptors[tool].description)}
+    preparing = _preparing(calls, changing)
+    harmless = frozenset(tool for tool in unproven if _seems_to_read(by_tool[tool], sight, descriptors[tool], tool in preparing))
+    presumed = harmless | frozenset(tool for tool in unproven if effect[tool] == "read")
+    effect |= dict.fromkeys(harmless, "read")
     acting = frozenset(tool for tool in tools if effect[tool] in ACTING)
     betweens = list(_betweens(calls, sight, acting, shared, listed=True))
     if not shared:
         betweens += _against_baseline(calls, sight, acting)
-    return Effects(effect, relation_of([between for between in betweens if between.place not in fickle]), presumed)
+    return Effects(effect, relation_of([between for between in betweens if between.place not in fickle]), presumed, harmless)
+
+
+def _preparing(calls: list[LoggedCall], changing: set[str]) -> frozenset[str]:
+    """Return the tools that are almost never the last call of a session in which others of `changing` are called."""
+    sessions: dict[str, list[str]] = defaultdict(list)
+    for call in calls:
+        if not call.failed:
+            sessions[call.session_id].append(call.tool)
+    n_with, n_last = Counter[str](), Counter[str]()
+    for tools in sessions.values():
+        n_with.update(tool for tool in set(tools) if not changing.isdisjoint(set(tools) - {tool}))
+        n_last[tools[-1]] += not changing.isdisjoint(set(tools) - {tools[-1]})
+    return frozenset(tool for tool, n in n_with.items() if n >= PREPARING_SESSIONS and n_last[tool] <= MOST_LAST * n)
+
+
+def _seems_to_read(mine: list[LoggedCall], sight: Sight, declared: Declared, prepares: bool) -> bool:
+    """Return whether a tool without proof looks like a read: it tells something, and its name says so or others follow it."""
+    tool = mine[0].tool
+    if declared.hint == "unknown" or tells_of_a_change(tool, declared.description):
+        return False
+    tells = tool in sight.telling or (tool in sight.documents.tools and sight.documents.tools[tool].only_key)
+    return tells and (prepares or tells_of_a_look(tool, declared.description))
 
 
 def _is_proven(mine: list[LoggedCall], kept: int, sight: Sight, declared: Declared, shared: bool) -> bool:

@@ -161,7 +161,7 @@ def skeletons(calls: list[LoggedCall], documents: Documents, effects: Effects) -
             "tool": tool, "effect": effect, "class": documented.entity_class if documented else None,
             "relation": effects.relation.get(tool, {}), "rules": rules}
         if tool in effects.presumed:
-            programs[tool] |= {"effect": "unknown", "presumed": effect}
+            programs[tool] |= {"effect": "unknown", "presumed": effect, "harmless": tool in effects.harmless}
         affix = documents.classes[documented.entity_class].affix if documented else ("", "")
         if any(affix):
             programs[tool]["affix"] = list(affix)

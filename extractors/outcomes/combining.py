@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import NamedTuple
 
 import polars as pl
@@ -28,6 +28,16 @@ BASE_RATE = 0.6
 _ROUNDS = 12
 _PRIOR = 20.0
 """Sessions that a fixed weight, and the base rate, count for."""
+_SETTLED = 100.0
+"""Sessions that the weight of a settled group counts for."""
+_LEAST = 0.5
+"""Part of its fixed weight that a settled group keeps at least."""
+_FEWEST = 5
+"""Votes below which a settled group is left to the anchor where there is one."""
+_UNSIGNED = 1.5
+"""Log odds that a group without a sign of its own does not go beyond: one that errs alike may agree with itself."""
+_SILENT = 0.5
+"""Log odds that saying nothing does not go beyond."""
 _ECHO = 0.25
 """Part of a group's worth that counts beside an anchor."""
 _MOST = 5.0
@@ -88,13 +98,14 @@ def combine(votes: pl.DataFrame, services: Mapping[str, str], signals: Mapping[s
     sessions = {name: _VotedSession(hard[name], sum(odds((1.0 + _EDGE * vote) / 2.0) for vote in graded[name].values()),
                                     _ANCHOR in graded[name]) for name in services}
     fixed = {signal.group: signal.weight for signal in signals.values()}
+    settled = {signal.group for signal in signals.values() if signal.settled}
     by_service: dict[str, list[str]] = defaultdict(list)
     for session in sorted(services):
         by_service[services[session]].append(session)
     rows: list[tuple[str, float, float]] = []
     worth: list[Worth] = []
     for service, names in sorted(by_service.items()):
-        model = _Model({name: sessions[name] for name in names}, fixed, reviews or {})
+        model = _Model({name: sessions[name] for name in names}, fixed, settled, reviews or {})
         model.estimate()
         worth += model.worth(service)
         rows += [(name, model.chance(name), model.chance(name, _OWN)) for name in names]
@@ -105,9 +116,11 @@ def combine(votes: pl.DataFrame, services: Mapping[str, str], signals: Mapping[s
 class _Model:
     """The sessions of one service, and what votes are worth there."""
 
-    def __init__(self, sessions: dict[str, _VotedSession], fixed: Mapping[str, float], reviews: Mapping[str, bool]) -> None:
+    def __init__(self, sessions: dict[str, _VotedSession], fixed: Mapping[str, float], settled: Set[str],
+                 reviews: Mapping[str, bool]) -> None:
         self.sessions = sessions
         self.fixed = fixed
+        self.settled = settled
         self.anchored = 2 * sum(session.anchored for session in sessions.values()) > len(sessions)
         self.reviewed = {name: 1.0 if good else 0.0 for name, good in reviews.items() if name in sessions}
         self.base = odds(BASE_RATE)
@@ -119,7 +132,7 @@ class _Model:
             for group, vote in session.hard.items():
                 self.votes[group, 1 if vote > 0 else -1].append((name, abs(vote)))
         for group, side in self.votes:
-            self.weight[group, side] = 0.0 if self.anchored and group != _OWN else side * fixed[group]
+            self.weight[group, side] = side * fixed[group] if not self.anchored or group == _OWN or group in settled else 0.0
 
     def odds(self, name: str, without: str | None = None) -> float:
         total, hard = self._begin(name), self.sessions[name].hard
@@ -140,6 +153,7 @@ class _Model:
             for group in self.groups:   # what saying nothing is worth, shrunk to none
                 quiet = [good[name] for name, session in self.sessions.items() if group not in session.hard]
                 shrunk = _log_ratio(sum(quiet), len(quiet), good) * len(quiet) / (len(quiet) + _PRIOR)
+                shrunk = 0.0 if group in self.settled else min(max(shrunk, -_SILENT), _SILENT)
                 self.silence[group] = (_ECHO if self.anchored else 1.0) * shrunk
             plain = [name for name, session in self.sessions.items() if not session.anchored]
             if plain:
@@ -170,11 +184,18 @@ class _Model:
         n = len(self.votes[key])
         ratio = _log_ratio(sum(good[name] for name, _ in self.votes[key]), n, good)
         strength = sum(vote for _, vote in self.votes[key]) / n
+        fixed = side * self.fixed[group]
+        if group in self.settled and (n >= _FEWEST or not self.anchored):
+            prior, least = (_PRIOR, 0.0) if self.anchored else (_SETTLED, _LEAST)
+            shrunk = (n * ratio / strength + prior * fixed) / (n + prior)
+            return side * min(max(side * shrunk, least * abs(fixed)), _MOST)
         if self.anchored and group != _OWN:
             shrunk = _ECHO * n * ratio / strength / (n + _PRIOR)
         else:
-            shrunk = (n * ratio / strength + _PRIOR * side * self.fixed[group]) / (n + _PRIOR)
-        return min(max(shrunk, -_MOST), _MOST)
+            shrunk = (n * ratio / strength + _PRIOR * fixed) / (n + _PRIOR)
+        if fixed:
+            return side * min(max(side * shrunk, 0.0), _MOST)   # what has a sign keeps it
+        return min(max(shrunk, -_UNSIGNED), _UNSIGNED)
 
 
 def _log_ratio(n_good: float, n: int, good: Mapping[str, float]) -> float:

@@ -37,7 +37,8 @@ class Evidence(NamedTuple):
     goals: pl.DataFrame
     """Frame of `Goal`."""
     requests: pl.DataFrame
-    """Columns session_id, request (`requests.same_request`), of services whose sessions all start from the same state."""
+    """Columns session_id, request (`requests.same_request`), of services whose sessions all start from the same state. Sessions
+    without words are left out: their request is read from what they did, so their ends would agree by themselves."""
     row_changes: pl.DataFrame
     """Frame of `RowChange`."""
 
@@ -52,16 +53,32 @@ def gather(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, 
     """Gather the evidence of all sessions."""
     ordered = turns.sort("session_id", "position")
     acting = (pl.col("effect") == "unknown") & ~pl.col("tool").str.contains(_LOOKING)
+    acting = acting & ~pl.struct("service", "tool").is_in(_refused_after(ordered))
     assumed = effects.with_columns(pl.when(acting).then(pl.lit("write")).otherwise("effect").alias("effect"))
     calls = calls_of(ordered, assumed)
     session_requests, _ = find_requests(sessions, ordered)
     reset = sorted(name for name, start in starts_from.items() if start == "reset")
     kind = kinds_of(calls, reset)
     session_requests = session_requests.with_columns(pl.col("service").replace(kind))
-    requests = same_request(session_requests.filter(pl.col("service").is_in(reset)))
+    requests = same_request(session_requests.filter(pl.col("service").is_in(reset) & pl.col("worded")))
     return Evidence(
         ordered, feedback, calls, values_of(calls), session_requests, empty(Goal) if goals is None else goals, requests,
         empty(RowChange) if row_changes is None else row_changes)
+
+
+_REFUSED = 2, 0.04
+"""Calls of a tool, and share of its calls, right after which the agent declines, from which on the tool is taken to look."""
+
+
+def _refused_after(turns: pl.DataFrame) -> list[dict[str, str]]:
+    """Return the tools after whose calls agents decline: they look something up first, and what was done is not declined."""
+    if "stance" not in turns.columns:
+        return []
+    following = turns.with_columns(pl.col("stance").shift(-1).over("session_id").alias("then"))
+    rows = following.filter(pl.col("kind") == "call").group_by("service", "tool").agg(
+        (pl.col("then") == "declines").sum().alias("n_refused"), pl.len().alias("n"))
+    looking = rows.filter((pl.col("n_refused") >= _REFUSED[0]) & (pl.col("n_refused") >= _REFUSED[1] * pl.col("n")))
+    return looking.select("service", "tool").sort("service", "tool").to_dicts()
 
 
 def kinds_of(calls: pl.DataFrame, services: list[str]) -> dict[str, str]:

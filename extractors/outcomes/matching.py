@@ -21,6 +21,7 @@ from typing import NamedTuple
 import polars as pl
 
 from extractors.outcomes.evidence import VOTES, Evidence, votes
+from extractors.outcomes.refusals import declined_only
 from extractors.tasks.answers import singles
 from extractors.tasks.arguments import names_of_things, slots_of
 from extractors.tasks.words import key_of
@@ -33,7 +34,16 @@ class _CompletedCall(NamedTuple):
 
 
 def matches_request(evidence: Evidence) -> pl.DataFrame:
-    """1 where every goal was done as its words ask; -1 where one was not, or something else was done."""
+    """1 where every goal was done as its words ask; -1 where one was not, or something else was done, as an exception."""
+    return _requests_matched(evidence, exceptions=True)
+
+
+def differs_from_request(evidence: Evidence) -> pl.DataFrame:
+    """1 (as a mark, not as good) where what was done differs from the words as it usually does."""
+    return _requests_matched(evidence, exceptions=False)
+
+
+def _requests_matched(evidence: Evidence, exceptions: bool) -> pl.DataFrame:
     of_turn: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for turn, path, value in evidence.values.iter_rows():
         of_turn[turn][path].append(value)
@@ -47,32 +57,69 @@ def matches_request(evidence: Evidence) -> pl.DataFrame:
     for session, label, slots in evidence.goals.sort("session_id", "place").select("session_id", "asks", "slots").iter_rows():
         goals_of_session[session].append((label, slots_of(slots)))
     of_kinds = acting & {label for goals in goals_of_session.values() for label, _ in goals}
+    declined = declined_only(evidence)
+    compared = {session: _compare([goal for goal in goals if goal[0] in of_kinds],
+                                  [call for call in done[session] if call.tool in of_kinds])
+                for session, goals in sorted(goals_of_session.items()) if session not in declined or done[session]}
+    n_met, n_against = Counter[_Reason](), Counter[_Reason]()
+    for each in compared.values():
+        n_met.update(each.met)
+        n_against.update(each.against)
+    usual = {reason for reason, n in n_against.items() if n > max(1, _USUAL * (n + n_met[reason]))}
     rows = []
-    for session, goals in sorted(goals_of_session.items()):
-        vote = _compare([goal for goal in goals if goal[0] in of_kinds], [c for c in done[session] if c.tool in of_kinds])
-        if vote is not None:
-            rows.append((session, *vote))
+    for session, each in compared.items():
+        against = [reason for reason in each.against if not (session in declined and reason.what == _NOT_DONE)]
+        unusual = [str(reason) for reason in against if reason not in usual]
+        if exceptions and (unusual or (each.n_compared and not each.against)):
+            vote = -1.0 if unusual else 1.0
+            rows.append((session, vote, "; ".join(unusual) or "all was done as asked", each.turn_ids))
+        elif not exceptions and against and not unusual:
+            rows.append((session, 1.0, "; ".join(map(str, against)), each.turn_ids))
     return pl.DataFrame(rows, schema=VOTES, orient="row")
 
 
-def _compare(goals: Sequence[tuple[str, dict[str, list[str]]]],
-             done: Sequence[_CompletedCall]) -> tuple[float, str, list[str]] | None:
-    """Vote, reason and turns; None where nothing that acts was asked or done, or nothing could be compared."""
-    unmatched, against, used, n_compared = list(done), [], [], 0
+_USUAL = 0.35
+"""Share of the cases in which a deed differs from the words in the same way, above which the words were misread."""
+_NOT_DONE, _NOT_ASKED, _OTHER = "asked for and not done", "done and not asked for", "given another"
+
+
+class _Reason(NamedTuple):
+    tool: str
+    what: str
+    slot: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.tool} was {self.what} {self.slot}".rstrip()
+
+
+class _Comparison(NamedTuple):
+    against: list[_Reason]
+    met: list[_Reason]
+    """Reasons that could have spoken against the session, and did not."""
+    turn_ids: list[str]
+    n_compared: int
+
+
+def _compare(goals: Sequence[tuple[str, dict[str, list[str]]]], done: Sequence[_CompletedCall]) -> _Comparison:
+    """Hold the goals of a session against its calls."""
+    unmatched, used, n_compared = list(done), list[str](), 0
+    against: list[_Reason] = []
+    met: list[_Reason] = []
     for label, slots in goals:
         calls = [call for call in unmatched if call.tool == label]
+        (met if calls else against).append(_Reason(label, _NOT_DONE))
         if not calls:
-            against.append(f"{label} was asked for and not done")
             continue
         best = min(calls, key=lambda call: len(_otherwise(call, slots)))
         unmatched.remove(best)
         used.append(best.turn_id)
+        met.append(_Reason(label, _NOT_ASKED))
         n_compared += len(slots)
-        against += [f"{label} was given another {name}" for name in _otherwise(best, slots)]
-    against += [f"{call.tool} was done and not asked for" for call in unmatched]
-    if against:
-        return -1.0, "; ".join(against), used + [call.turn_id for call in unmatched]
-    return (1.0, "all was done as asked", used) if n_compared else None
+        other = _otherwise(best, slots)
+        for name in sorted(slots):
+            (against if name in other else met).append(_Reason(label, _OTHER, name))
+    against += [_Reason(call.tool, _NOT_ASKED) for call in unmatched]
+    return _Comparison(against, met, used + [call.turn_id for call in unmatched], n_compared)
 
 
 def _otherwise(call: _CompletedCall, slots: Mapping[str, Sequence[str]]) -> list[str]:

@@ -17,7 +17,9 @@ from extractors.outcomes.consensus import end_state, in_part
 from extractors.outcomes.evidence import Evidence
 from extractors.outcomes.feedback import from_feedback
 from extractors.outcomes.manner import effort
-from extractors.outcomes.matching import changed, contradicts_user, matches_request, undone, untraced
+from extractors.outcomes.matching import changed, contradicts_user, differs_from_request, matches_request, undone, untraced
+from extractors.outcomes.refusals import cites, gave_in
+from extractors.outcomes.steps import left, promised, skipped
 from warehouse.errors import InputError
 
 GROUP = "traceroom.signals"
@@ -35,19 +37,26 @@ class Signal(NamedTuple):
     """Log odds of a full vote where nothing is known yet; 0: the sign is not known either."""
     graded: bool = False
     """The vote is 2 * probability - 1, and counts as that; else it is for or against, and its worth is estimated."""
+    settled: bool = False
+    """The vote means what it says in any service: its weight keeps its sign and most of its size."""
 
 
 OURS = (
     Signal("asked_again", endings.repeated_request, "aftermath"), Signal("changed", changed, "changed", 2.0),
-    Signal("claimed", endings.claimed, "claimed"), Signal("tests", endings.tests, "tests", 2.0),
+    Signal("cites", cites, "refusal", 3.0, settled=True), Signal("claimed", endings.claimed, "claimed"),
+    Signal("left", left, "left", 1.5), Signal("promised", promised, "promised", 3.0, settled=True),
+    Signal("skipped", skipped, "skipped", 2.0),
+    Signal("tests", endings.tests, "tests", 2.0),
     Signal("as_asked", matches_request, "asked_done", 2.0), Signal("closing", endings.closing, "closing"),
+    Signal("differs", differs_from_request, "differs"),
     Signal("complaint", endings.complaint, "words", 1.0), Signal("effort", effort, "effort", graded=True),
     Signal("end_state", end_state, "end_state", graded=True), Signal("error_last", endings.error_last, "trouble", 1.0),
-    Signal("feedback", from_feedback, "feedback", 2.5), Signal("handover", endings.handover, "handover"),
+    Signal("feedback", from_feedback, "feedback", 2.5), Signal("gave_in", gave_in, "gave_in", 4.0, settled=True),
+    Signal("handover", endings.handover, "handover"),
     Signal("in_part", in_part, "in_part", graded=True), Signal("repeats", endings.repeats, "words", 1.0),
-    Signal("said_otherwise", contradicts_user, "asked_done", 2.0), Signal("thanks", endings.thanks, "thanks", 0.2),
+    Signal("said_otherwise", contradicts_user, "contradicted", 3.0), Signal("thanks", endings.thanks, "thanks", 0.2),
     Signal("unanswered", endings.unanswered, "trouble", 1.0), Signal("unserved", endings.unserved, "unserved", graded=True),
-    Signal("undone", undone, "aftermath"), Signal("untraced", untraced, "asked_done", 2.0))
+    Signal("undone", undone, "aftermath"), Signal("untraced", untraced, "untraced", 2.0))
 
 
 @cache

@@ -1,8 +1,9 @@
 """List the calls of sessions, the single values of their arguments, and the slots of tasks.
 
-A call counts as failed if the log flags it, or if its answer begins with "error" or is a JSON object with an `error` field. A
-slot is named after the tool and the path of the argument (`tool.path`); its value is what the user said and the tool was given.
-Does not see: a refusal in other words, values said in another form (a month by name), values that no tool was given."""
+A call counts as failed if the log flags it, or if its answer begins with "error", a traceback, or a JSON object with an error
+or an error status. A slot is named after the tool and the path of the argument (`tool.path`); its value is what the user said
+and the tool was given. Does not see: a refusal in other words, values said in another form (a month by name), values that no
+tool was given."""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ import polars as pl
 
 from extractors.tasks.words import is_identifier
 
-_ERROR_TEXT = r'(?i)^\s*(?:error|\{\s*"error"\s*:)'
+_ERROR_TEXT = (
+    r'(?i)^\s*(?:err(?:or)?\b|traceback \(|exception\b|\(False\b|sorry, that did not|'
+    r'\{\s*"(?:error|errors)"\s*:|\{\s*"(?:status|code)"\s*:\s*(?:"(?:error|fail\w*)"|[45]\d\d\b))')
 
 
 def calls_of(turns: pl.DataFrame, effects: pl.DataFrame) -> pl.DataFrame:

@@ -34,11 +34,11 @@ def requests_by_phrase(requests: pl.DataFrame) -> dict[str, str] | None:
 
     Sessions of one request ask for the same in all their sentences, and their answers to the agent name an entity in common.
     """
-    said = _sentences(requests, "said")
-    asking = _asking(said, _sentences(requests, "goal"))
+    sentences = _sentences(requests, "said")
+    asking = _asking(sentences, _sentences(requests, "goal"))
     if len(asking) < PHRASED * requests.height:
         return None
-    named = dict(said.filter(is_identifier(pl.col("word"))).group_by("session_id").agg(pl.col("word").unique()).iter_rows())
+    named = dict(sentences.filter(is_identifier(pl.col("word"))).group_by("session_id").agg(pl.col("word").unique()).iter_rows())
     of_phrases = {word for phrases in asking.values() for phrase in phrases for word in phrase.split()}
     alike: dict[frozenset[str], list[str]] = defaultdict(list)
     for session_id in sorted(asking):
@@ -58,10 +58,10 @@ def _sentences(requests: pl.DataFrame, column: str) -> pl.DataFrame:
         "session_id", "sentence", "template", "word").explode("word")
 
 
-def _asking(said: pl.DataFrame, opening: pl.DataFrame) -> dict[str, frozenset[str]]:
+def _asking(sentences: pl.DataFrame, opening: pl.DataFrame) -> dict[str, frozenset[str]]:
     """Session -> its asking sentences, without the small talk before them."""
     columns = ("session_id", "sentence", "template")
-    rows = said.select(columns).unique().sort(columns)
+    rows = sentences.select(columns).unique().sort(columns)
     opens = Counter(template for _, _, template in opening.select(columns).unique(["session_id", "template"]).iter_rows())
     stock = {template for template, n in opens.items() if n >= MINIMUM_OPENINGS}
     asking: dict[str, set[str]] = defaultdict(set)

@@ -175,9 +175,9 @@ def _in_service(requests: pl.DataFrame) -> pl.DataFrame:
     phrased = requests_by_phrase(requests.filter(pl.col("spoken"))) or {}
     if len(phrased) < share * requests.height or not phrased:  # whole openings of others say more than sentences in them
         return _by_words(requests, scripted=share > _SCRIPTED)
-    asked = pl.DataFrame({"session_id": list(phrased), "request": list(phrased.values())})
-    others = requests.join(asked, on="session_id", how="anti")
-    return pl.concat([asked, *([_by_words(others, scripted=False)] if others.height else [])])
+    by_phrase = pl.DataFrame({"session_id": list(phrased), "request": list(phrased.values())})
+    others = requests.join(by_phrase, on="session_id", how="anti")
+    return pl.concat([by_phrase, *([_by_words(others, scripted=False)] if others.height else [])])
 
 
 def _by_words(requests: pl.DataFrame, scripted: bool) -> pl.DataFrame:

@@ -28,9 +28,12 @@ def replace_decisions(store: Store, stage: str, decisions: pl.DataFrame) -> None
 
 
 def effects_of(store: Store) -> pl.DataFrame:
-    """Read service, tool and effect of every behaviour; `presumed`: the effect by which a tool without proof is simulated."""
-    return store.read("select service, tool, effect, coalesce(json_extract_string(program, '$.presumed'), effect) as presumed "
-                      "from mart.behaviours order by all")
+    """Read service, tool and effect of every behaviour; `presumed`: the effect by which a tool without proof is simulated,
+    `counted`: the one by which rewards count its calls."""
+    return store.read("""
+        select service, tool, effect, coalesce(json_extract_string(program, '$.presumed'), effect) as presumed,
+            if(json_extract_string(program, '$.harmless') = 'true', presumed, effect) as counted
+        from mart.behaviours order by all""")
 
 
 def starts_of(store: Store) -> dict[str, str]:

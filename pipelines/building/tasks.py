@@ -9,6 +9,7 @@ import json
 
 import polars as pl
 
+from env_builder.runtime.stances import claims, declines
 from extractors.outcomes import judge
 from extractors.tasks import find, goals_of, leakage
 from extractors.tasks.model_names import reworded
@@ -46,7 +47,7 @@ def names(store: Store, settings: Settings) -> Counts:
 def outcomes(store: Store, settings: Settings) -> Counts:
     """Estimate how well each session went."""
     judged = judge(
-        store.table("core.sessions"), store.table("core.turns"), store.table("core.feedback"), effects_of(store),
+        store.table("core.sessions"), with_stances(store.table("core.turns")), store.table("core.feedback"), effects_of(store),
         starts_of(store), settings.configured.outcomes.reviews, store.table("mart.goals"),
         store.table("core.row_changes"), corrections_of_kind(store, "outcome"),
         store.table("core.reviews"))
@@ -55,6 +56,17 @@ def outcomes(store: Store, settings: Settings) -> Counts:
     store.replace("mart.signals", judged.worth)
     return {"n_outcomes": store.replace("mart.outcomes", judged.outcomes),
             "n_abstained": judged.outcomes["probability"].null_count()}
+
+
+def with_stances(turns: pl.DataFrame) -> pl.DataFrame:
+    """Add what each message of an agent commits to, as column `stance`: `declines`, `claims`, `both`, or null."""
+    spoken = (pl.col("kind") == "message") & (pl.col("role") == "assistant")
+    texts = turns.filter(spoken).select("content").drop_nulls().unique()
+    stances = {(True, True): "both", (True, False): "declines", (False, True): "claims", (False, False): None}
+    known = texts.with_columns(pl.Series(
+        "stance", [stances[declines(text), claims(text)] for text in texts["content"]], pl.String))
+    joined = turns.join(known, on="content", how="left", maintain_order="left")
+    return joined.with_columns(pl.when(spoken).then("stance").alias("stance"))
 
 
 def tasks(store: Store, settings: Settings) -> Counts:

@@ -61,16 +61,16 @@ class _Warehouse(NamedTuple):
 
 def queue(store: Store, limit: int, service: str | None = None) -> list[QueueItem]:
     """Return at most `limit` sessions, the most useful first. Raises Missing for a service that is not there."""
-    held = _read(store, service)
-    candidates = _candidates(held)
-    n_open = Counter(held.tasks[name]["family"] for each in candidates.values() for name in each.task_ids[:1])
-    n_taught = Counter(held.tasks[name]["family"] for name in held.tasks if held.known & set(held.tasks[name]["session_ids"]))
-    left = defaultdict(lambda: 1.0, dict.fromkeys(held.tasks, 1.0))
+    stored = _read(store, service)
+    candidates = _candidates(stored)
+    n_open = Counter(stored.tasks[name]["family"] for each in candidates.values() for name in each.task_ids[:1])
+    n_taught = Counter(stored.tasks[name]["family"] for name in stored.tasks if stored.known & set(stored.tasks[name]["session_ids"]))
+    unreviewed = defaultdict(lambda: 1.0, dict.fromkeys(stored.tasks, 1.0))
 
     def value(each: _Candidate) -> float:
         """Count the tasks that it is expected to open, and what its family learns."""
-        own = sum(each.chance * left[name] for name in each.task_ids)
-        family = held.tasks[each.task_ids[0]]["family"]
+        own = sum(each.chance * unreviewed[name] for name in each.task_ids)
+        family = stored.tasks[each.task_ids[0]]["family"]
         return own + TAUGHT * 4 * each.chance * (1 - each.chance) * n_open[family] / (1 + n_taught[family])
 
     waiting = [(-value(each), name) for name, each in sorted(candidates.items())]
@@ -83,28 +83,28 @@ def queue(store: Store, limit: int, service: str | None = None) -> list[QueueIte
         if now < -before - 1e-12:   # what was chosen since made it less useful
             heapq.heappush(waiting, (-now, name))
             continue
-        items.append(_item(held, candidate, now))
+        items.append(_item(stored, candidate, now))
         for task_id in candidate.task_ids:
-            left[task_id] *= 1 - candidate.chance
-        n_taught[held.tasks[candidate.task_ids[0]]["family"]] += 1
+            unreviewed[task_id] *= 1 - candidate.chance
+        n_taught[stored.tasks[candidate.task_ids[0]]["family"]] += 1
     return items
 
 
 def sample(store: Store, n: int, seed: int = 0, service: str | None = None) -> list[QueueItem]:
     """Draw `n` published tasks that no review settled, at random by `seed`, with a session of each. The same seed draws the
     same tasks from the same build. Raises Missing for a service that is not there."""
-    held = _read(store, service)
+    stored = _read(store, service)
 
     def order(name: str) -> str:
         return hashlib.sha256(f"{seed}:{name}".encode()).hexdigest()
 
     items: list[QueueItem] = []
-    frame = [row for row in held.tasks.values() if row["is_published"]]
+    frame = [row for row in stored.tasks.values() if row["is_published"]]
     for row in sorted(frame, key=lambda row: order(row["task_id"])):
-        supporting = held.estimates[row["task_id"]].session_ids if row["task_id"] in held.estimates else ()
-        if not supporting or held.known.intersection(supporting) or len(items) == n:
+        supporting = stored.estimates[row["task_id"]].session_ids if row["task_id"] in stored.estimates else ()
+        if not supporting or stored.known.intersection(supporting) or len(items) == n:
             continue
-        session = held.sessions[min(supporting, key=order)]
+        session = stored.sessions[min(supporting, key=order)]
         items.append(QueueItem(
             session["session_id"], session["service"], row["task_id"], row["goal"], session["probability"], 0.0,
             "drawn at random from the published tasks", True))
@@ -131,21 +131,21 @@ def _read(store: Store, service: str | None) -> _Warehouse:
                       reward_estimates(store, service), frozenset({*settled, *corrected["subject"]}))
 
 
-def _candidates(held: _Warehouse) -> dict[str, _Candidate]:
+def _candidates(stored: _Warehouse) -> dict[str, _Candidate]:
     """Sessions that nobody settled, with the unpublished tasks that they would open."""
     opens: dict[str, list[str]] = defaultdict(list)
-    for task_id, row in held.tasks.items():
-        if row["verified"] == BELOW and task_id in held.estimates:
-            names: Iterable[str] = held.estimates[task_id].session_ids
+    for task_id, row in stored.tasks.items():
+        if row["verified"] == BELOW and task_id in stored.estimates:
+            names: Iterable[str] = stored.estimates[task_id].session_ids
         elif not row["is_published"] and row["rewarded"] in OPENED_BY_SUCCESS:
             names = row["session_ids"]
         else:
             continue
         for name in names:
-            if name in held.sessions and name not in held.known:
+            if name in stored.sessions and name not in stored.known:
                 opens[name].append(task_id)
-    usual = _usual(held.sessions.values())
-    return {name: _Candidate(held.sessions[name], _chance(held.sessions[name], usual), tuple(task_ids))
+    usual = _usual(stored.sessions.values())
+    return {name: _Candidate(stored.sessions[name], _chance(stored.sessions[name], usual), tuple(task_ids))
             for name, task_ids in opens.items()}
 
 
@@ -163,8 +163,8 @@ def _chance(session: Row, usual: Mapping[str, float]) -> float:
     return float(usual.get(session["service"], _UNKNOWN) if chance is None else chance)
 
 
-def _item(held: _Warehouse, candidate: _Candidate, value: float) -> QueueItem:
-    task = held.tasks[candidate.task_ids[0]]
+def _item(stored: _Warehouse, candidate: _Candidate, value: float) -> QueueItem:
+    task = stored.tasks[candidate.task_ids[0]]
     why = ("its reward is not likely enough right" if task["verified"] == BELOW
            else "no session of its task is known to be right" if task["rewarded"] == OPENED_BY_SUCCESS[0]
            else "the sessions of its task contradict each other")

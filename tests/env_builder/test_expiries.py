@@ -82,7 +82,7 @@ def test_perturbations_hold_it_on_the_row_of_what_renews() -> None:
     assert (row["tool"], row["faults"]) == ("enter", [])
     assert row["expiry"]["tools"] == ["move", "show"] and row["expiry"]["hazards"][-1] == [LIFE, 1.0]
     assert row["expiry"]["messages"] == [{"content": [OUT], "share": 1.0}]
-    effects = pl.DataFrame({"service": ["main"], "tool": ["enter"], "effect": ["unknown"]})
+    effects = pl.DataFrame({"service": ["main"], "tool": ["enter"], "presumed": ["unknown"]})
     assert faults.without(turns, effects).height == turns.height - turns.filter(pl.col("content") == OUT).height
 
 

@@ -60,7 +60,7 @@ def test_perturbations_are_learnt_with_slots_and_quantiles() -> None:
     assert (row["n_calls"], row["fault_rate"]) == (6, round(1 / 6, 6))
     assert row["faults"] == [{"content": ["Error: busy, try ", ["box"], " again"], "share": 1.0}]
     assert (row["latency_ms"][0], row["latency_ms"][10], row["latency_ms"][-1]) == (0, 250, 500)
-    assert faults.without(turns, pl.DataFrame({"service": ["main"], "tool": ["show"], "effect": ["read"]})).height == 5
+    assert faults.without(turns, pl.DataFrame({"service": ["main"], "tool": ["show"], "presumed": ["read"]})).height == 5
 
 
 @pytest.fixture

@@ -70,6 +70,11 @@ class AppState(Protocol):
     def may_write(self, tool: str) -> bool:
         """Return whether the tool may change the state, as far as anybody knows."""
 
+    def names_known(self, tool: str, key: str) -> bool | None:
+        """Return whether a call without a known answer names only what exists; False: something that does not, so that it is
+        refused and changes nothing; None: nobody can say. `key`: its canonical arguments."""
+        return None
+
     def close(self) -> None:
         """Release what the state holds outside of this process."""
         return
@@ -221,6 +226,9 @@ class CompositeState(AppState):
 
     def may_write(self, tool: str) -> bool:
         return tool in self._app_of and self.states[self._app_of[tool]].may_write(tool)
+
+    def names_known(self, tool: str, key: str) -> bool | None:
+        return self.states[self._app_of[tool]].names_known(tool, key) if tool in self._app_of else None
 
     def close(self) -> None:
         for state in self.states:

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from ..canonical import digest
+from ..canonical import canonical, digest
 from ..ends import EndState, beyond, end_state, same, unreached
+from ..relevance import leaves
 from ..schemas import fields, mapping
 from .kind import CheckKind, CheckResult, EpisodeView, IgnoredParts, Parameters, Row, Schema, clip
 from .patterns import ABSENT, PATTERN, found_at, pattern_of, places_of
@@ -40,12 +42,34 @@ class AcceptedEnds(NamedTuple):
     """Of each, how many documents and write calls it has, at least 1."""
 
 
-def _surely_missing(missing: list[list[str]], view: EpisodeView) -> bool:
-    """Is something not there, whatever the unknown answers were: a document that no such call can touch, another tool's call?
+def _attempted(loose: IgnoredParts, rows: Iterable[Row]) -> EndState:
+    """Return calls as write calls of an end state."""
+    return end_state({"write_calls": [[row["tool"], canonical(row["arguments"])] for row in rows]}, loose.parameters)
+
+
+def _attempts_beyond(ends: AcceptedEnds, view: EpisodeView) -> list[list[str]]:
+    """Return attempts to write, on entities that exist, what no accepted end has and that name none of its documents.
+
+    A call that differs from an accepted one in texts of several words alone is none: nobody knows which words are right.
+    """
+    allowed = {(tool, _wordless(arguments)) for _, acts in ends.accepted for tool, arguments in acts}
+    keys = {name.partition("/")[2] for documents, _ in ends.accepted for name in documents}
+    rows = [row for row in view.episode.attempts if keys.isdisjoint(map(str, leaves(row["arguments"])))]
+    return [["act", *act] for act in _attempted(ends.loose, rows)[1] if (act[0], _wordless(act[1])) not in allowed]
+
+
+def _wordless(arguments: str) -> str:
+    """Return canonical arguments without texts of several words."""
+    given = json.loads(arguments)
+    return canonical({name: value for name, value in given.items() if not isinstance(value, str) or len(value.split()) < 2})
+
+
+def _surely_missing(missing: list[list[str]], loose: IgnoredParts, view: EpisodeView) -> bool:
+    """Is something not there, whatever the unknown answers were: a document that no such call can touch, another call?
 
     A document that the episode changed before and that such a call names is none of these: what was changed once can be again.
     """
-    tools = {row["tool"] for row in view.unknown_writes}
+    asked = {(tool, _wordless(arguments)) for tool, arguments in _attempted(loose, view.unknown_writes)[1]}
     again = set(view.episode.difference.get("documents", ()))
     with suppress(RecursionError):  # where a call is too deep to be read, it may name all that was changed
         named = "\n".join(json.dumps(row["arguments"], ensure_ascii=False) for row in view.unknown_writes)
@@ -53,7 +77,7 @@ def _surely_missing(missing: list[list[str]], view: EpisodeView) -> bool:
     look = view.episode.look
     return any(
         look is not None and look(item[1])[1] is not None and item[1] not in again
-        if item[0] == "document" else item[1] not in tools for item in missing)
+        if item[0] == "document" else (item[1], _wordless(item[2])) not in asked for item in missing)
 
 
 def too_many_calls(ends: AcceptedEnds, reached: EndState) -> bool:
@@ -97,7 +121,8 @@ class StateCheck(AcceptedEndsCheck):
         lefts = [unreached(wanted, end) for wanted in ends.accepted]
         reached = [index for index, missing in enumerate(lefts) if not missing]
         share = max((1 - len(missing) / size for missing, size in zip(lefts, ends.sizes, strict=True)), default=0.0)
-        doubtful = _leans(ends.loose, view) and not all(_surely_missing(missing, view) for missing in lefts)
+        doubtful = _leans(ends.loose, view) and not all(
+            _surely_missing(missing, ends.loose, view) for missing in lefts)
         evidence = {"reached": reached, "missing": clip(min(lefts, key=len, default=[]))}
         return CheckResult(bool(reached), evidence, doubtful, share)
 
@@ -115,6 +140,9 @@ class UntouchedCheck(AcceptedEndsCheck):
             return CheckResult(not more, {"beyond": clip(more)})
         if len(accepted) > 1:
             accepted = [wanted for wanted in accepted if not unreached(wanted, reached)] or accepted
+        attempts = _attempts_beyond(ends, view) if view.episode.attempts else []
+        if attempts:
+            return CheckResult(False, {"beyond": clip(attempts)})
         least = [beyond(reached, wanted) for wanted in accepted]
         passed = not all(least)
         doubtful = _leans(ends.loose, view) and (passed or not too_many_calls(ends, reached))
@@ -138,6 +166,8 @@ class MustNotWriteCheck(CheckKind):
     def judge(self, loose: IgnoredParts, view: EpisodeView) -> CheckResult:
         reached = view.end(loose)
         changed = unreached(reached, ({}, {}))
+        if attempts := [["act", *act] for act in _attempted(loose, view.episode.attempts)[1]]:
+            return CheckResult(False, {"changed": clip(attempts)})
         return CheckResult(not changed, {"changed": clip(changed)}, _leans(loose, view) and not reached[1])
 
     def is_lost(self, loose: IgnoredParts, view: EpisodeView) -> bool:

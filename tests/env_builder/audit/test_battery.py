@@ -92,7 +92,7 @@ def test_a_presumed_read_may_be_left_out_but_not_all_that_is_unproven(tmp_path: 
     assert without_look.reward == 1.0 and without_look.excuse, "a mere look must not be demanded"
     assert without_open.stopped_by == ["call"] and not passing(attacks)
     idle = attacked(tmp_path / "b", [SPOKE], [LOOK, SAY], presumed="look")
-    assert {"liar", "lazy", "says_ok", "promises"} <= passing(idle), "and yet nobody is paid without a look"
+    assert {"lazy", "says_ok", "promises"} <= passing(idle), "and yet nobody is paid without a look"
 
 
 def test_idle_conduct_is_stopped_where_the_solution_declines(tmp_path: Path) -> None:

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from env_builder.rewards.loose import free_text
 from warehouse.records import Task, Turn, frame
 
-EFFECTS = pl.DataFrame([("main", "pay", "write"), ("main", "look", "read")], schema=["service", "tool", "effect"], orient="row")
+EFFECTS = pl.DataFrame(
+    [("main", "pay", "write"), ("main", "look", "read")], schema=["service", "tool", "effect"], orient="row",
+).with_columns(presumed="effect", counted="effect")
 TASKS = 4
 
 

@@ -65,10 +65,9 @@ class Desk:
                 self.differences, schema={"session_id": pl.String(), "difference": pl.String()}, orient="row"
             ),
             pl.DataFrame(
-                [("main", "look", "read", "read"), ("main", "open", "write", "write"),
-                 ("main", "escalate", "unknown", "unknown")],
-                schema=["service", "tool", "effect", "presumed"], orient="row",
-            ),
+                [("main", "look", "read"), ("main", "open", "write"), ("main", "escalate", "unknown")],
+                schema=["service", "tool", "effect"], orient="row",
+            ).with_columns(presumed="effect", counted="effect"),
             said, ask,
         )
 

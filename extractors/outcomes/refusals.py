@@ -1,0 +1,228 @@
+"""Signals about requests that the agent declined: for a reason that the instructions give, or in vain.
+
+Where refusing is right, a session that declines looks like one that failed: nothing was done. Whether it was right shows in its
+words: a right refusal names the rule, so its words stand in the instructions or in what the session had read, and are not those
+of every refusal. An agent that declines, is pressed, and then does it all the same has broken the rule that it named. The same
+goes for a request that the user took back.
+
+Sees the column `stance` of turns (`declines`, `claims`, `both`; without it all signals here abstain), words of system messages
+and answers, and the words of all refusals of a service. Does not see: whether the rule applies, other languages than English,
+refusals without words."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from typing import NamedTuple
+
+import polars as pl
+
+from extractors.outcomes.evidence import VOTES, Evidence
+
+_TOKENS = re.compile(r"[^\W\d_]{4,}|\b\d+(?:[.,]\d+)*\b")
+_ENDING = re.compile(r"(?:ings?|edly|ed|ies|es|s|ly|e|y)$")
+_STOPS = frozenset(re.findall(
+    r"\w+",
+    "this that these those with from have has been because sorry unfortunately cannot could would should will your yours you "
+    "they them their there here than then also more most some such only just very what when where which while about into over "
+    "after before please thank thanks help make made want need must does doing done possible allow allowed able unable afraid "
+    "not can our ours are were was rule rules policy policies again other another"))
+_SENTENCES = re.compile(r"(?<=[.!?:;])\s+|\n{2,}|\n(?=[-*#\d])")
+_RULE = re.compile(
+    r"(?i)\b(?:must|only|never|unless|may not|cannot|can't|refuse|reject|deny|decline|at most|at least|within|until|nobody|"
+    r"no one|not (?:allowed|permitted|possible|eligible)|no (?:more|longer|later)|more than|forbidden|prohibited|"
+    r"possible|once|no \w+(?:s|tions?|ing|als?))\b")
+"""Words by which a sentence of the instructions states a rule."""
+IDENTITY = re.compile(
+    r"(?i)\b(?:verif\w+|identit\w+|identify|authenticat\w+|who you are|log ?in|pin|passwords?|date of birth|"
+    r"security question)\b")
+"""A refusal for lack of proof of who asks names the rule, if the instructions ask for proof in any of these words."""
+INSTRUCTING = ("system", "developer")
+_SHARED = 2
+"""Stems that a refusal has in common with the instructions, from which on it names a rule of them."""
+_COMMON = 0.95
+"""Share of a service's refusals with a stem, above which it tells no reason."""
+_ANY = 0.5
+"""Share of other statements that name a rule by chance, from which on refusals that name one tell nothing."""
+_MOSTLY = 0.6
+"""Share of a service's refusals that name a rule, from which on one without it speaks against its session."""
+_RARELY = 0.05
+"""Share of a service's refusals without a rule, below which they are taken for rules in other words."""
+_RETRACTS = re.compile(
+    r"(?i)\b(?:changed my mind|forget (?:it|that|about it)|never ?mind|leave (?:it|everything|that) as (?:it|they|is)|"
+    r"(?:do not|don't) (?:do|bother|cancel|change|book|go ahead)|no,? (?:stop|wait|don't)|scratch that|on second thought)\b")
+_OFFER = re.compile(
+    r"(?i)\?|\b(?:however|instead|alternative\w*|"
+    r"(?:i|we) can(?!'t|not)|would you like|if you (?:like|wish|want|prefer)|let me know)\b")
+"""A refusal with an offer: what the user then answers may take the offer up."""
+_ASSENTS = re.compile(r"(?i)^\W*(?:yes|yep|yeah|sure|ok|okay|go ahead|please do|do it)\b")
+
+
+class Step(NamedTuple):
+    """A turn as the signals here read it."""
+
+    turn_id: str
+    position: int
+    kind: str
+    role: str | None
+    tool: str | None
+    content: str
+    declines: bool
+    claims: bool
+    acts: bool
+    """A call that succeeded and is not known to read."""
+
+
+class Refusal(NamedTuple):
+    """The refusals of a session."""
+
+    turns: list[str]
+    stems: frozenset[str]
+    read: frozenset[str]
+    """Stems of the answers that the session had read."""
+    asked: frozenset[str]
+    """Stems of the user's words."""
+    rules: list[frozenset[str]]
+    """Stems of each sentence of the instructions that states a rule."""
+    unproven: bool
+    """It is for lack of proof of who asks, and the instructions ask for proof."""
+    others: list[frozenset[str]]
+    """Stems of each statement of the agent that declines nothing."""
+
+
+def steps_of(evidence: Evidence) -> Iterator[tuple[str, list[Step]]]:
+    """Yield the steps of every session, in order."""
+    if "stance" not in evidence.turns.columns:
+        return
+    acting = set(evidence.writes["turn_id"])
+    columns = "session_id", "turn_id", "position", "kind", "role", "tool", "content", "stance"
+    for (session,), turns in evidence.turns.select(columns).group_by("session_id", maintain_order=True):
+        yield str(session), [
+            Step(turn, position, kind, role, tool, content or "", stance in ("declines", "both"), stance in ("claims", "both"),
+                 turn in acting)
+            for _, turn, position, kind, role, tool, content, stance in turns.iter_rows()]
+
+
+def declined_only(evidence: Evidence) -> set[str]:
+    """Return the sessions that declined, or whose request was taken back."""
+    return {session for session, steps in steps_of(evidence)
+            if any(step.declines for step in steps) or _retraction(steps) is not None}
+
+
+def stems(text: str) -> frozenset[str]:
+    """Return the stems of the words that tell something."""
+    return frozenset(_ENDING.sub("", word)[:7] for word in _TOKENS.findall(text.lower()) if word not in _STOPS)
+
+
+def cites(evidence: Evidence) -> pl.DataFrame:
+    """1 where the agent declined by a rule of the instructions, -1 where without, though most refusals name one."""
+    by_service: dict[str, dict[str, Refusal]] = defaultdict(dict)
+    service = dict(evidence.session_requests.select("session_id", "service").iter_rows())
+    in_vain = {session for session, *_ in _broken(evidence)}
+    for session, steps in steps_of(evidence):
+        if session in service and any(step.declines for step in steps):
+            by_service[service[session]][session] = _refusal(steps)
+    rows = [row for refusals in by_service.values() for row in _reasons(refusals) if row[0] not in in_vain]
+    return pl.DataFrame(sorted(rows), schema=VOTES, orient="row")
+
+
+def _refusal(steps: Sequence[Step]) -> Refusal:
+    """Gather the refusals of a session and what they can be held against."""
+    declining = [step for step in steps if step.declines]
+    spoken = " ".join(step.content for step in declining)
+    instructions = [step.content for step in steps if step.role in INSTRUCTING]
+    rules = [stems(sentence) for text in instructions for sentence in _SENTENCES.split(text) if _RULE.search(sentence)]
+    read = stems(" ".join(step.content for step in steps if step.kind == "call").replace("_", " "))
+    asked = stems(" ".join(step.content for step in steps if step.role == "user"))
+    others = [stems(step.content) for step in steps if step.kind == "message" and step.role == "assistant"
+              and not step.declines and "?" not in step.content]
+    unproven = bool(IDENTITY.search(spoken)) and any(map(IDENTITY.search, instructions))
+    return Refusal([step.turn_id for step in declining], stems(spoken), read, asked, rules, unproven, others)
+
+
+def _reasons(refusals: Mapping[str, Refusal]) -> Iterator[tuple[str, float, str, list[str]]]:
+    """Vote on the refusals of one service by the reasons that they give."""
+    n_with = Counter(stem for refusal in refusals.values() for stem in refusal.stems)
+    telling = {stem for stem, n in n_with.items() if n <= max(1, _COMMON * len(refusals))}
+    has_rules = any(refusal.rules for refusal in refusals.values())
+    named = {session: _named(refusal, telling, has_rules) for session, refusal in refusals.items()}
+    n_named = sum(map(bool, named.values()))
+    mostly = _MOSTLY * len(refusals) <= n_named <= (1.0 - _RARELY) * len(refusals)
+    source = "a rule of the instructions" if has_rules else "what it had read"
+    worth = _beyond_chance(refusals.values()) if has_rules else 0.5
+    for session, shared in named.items():
+        if not worth or (shared and not has_rules):
+            continue   # what agents give as a reason where no rule is known is right as often as wrong
+        if shared:
+            yield session, worth, f"declined by {source}: {', '.join(sorted(shared)[:6])}", refusals[session].turns
+        elif mostly:
+            yield session, -worth, f"declined by nothing of {source}", refusals[session].turns
+
+
+def _beyond_chance(refusals: Collection[Refusal]) -> float:
+    """Return the share of the agents' other statements that name no rule; 0 where most do, as long instructions match any."""
+    texts = {(spoken, refusal.asked & spoken): refusal.rules for refusal in refusals for spoken in refusal.others}
+    statements = [any(len(spoken & rule) >= _SHARED and spoken & rule - asked for rule in rules)
+                  for (spoken, asked), rules in texts.items()]
+    share = (sum(statements) + 1.0) / (len(statements) + 2.0)
+    return round(1.0 - share, 6) if statements and share < _ANY else float(not statements)
+
+
+def _named(refusal: Refusal, telling: Set[str], has_rules: bool) -> list[str]:
+    """Return the stems by which a refusal names a rule, or without instructions what it had read; none if it names nothing."""
+    if refusal.unproven:
+        return ["identity"]
+    own = refusal.stems & telling
+    if not has_rules:
+        return sorted(own & refusal.read)
+    shared = [sorted(own & rule) for rule in refusal.rules if len(own & rule) >= _SHARED and own & rule - refusal.asked]
+    return max(shared, key=lambda stems: (len(stems), stems), default=[])
+
+
+def gave_in(evidence: Evidence) -> pl.DataFrame:
+    """-1 where the agent did, or said that it did, what it had declined or what the user had taken back."""
+    return pl.DataFrame(sorted(_broken(evidence)), schema=VOTES, orient="row")
+
+
+def _broken(evidence: Evidence) -> Iterator[tuple[str, float, str, list[str]]]:
+    begins = {(session, position) for session, position in evidence.goals.select("session_id", "begins").iter_rows()}
+    for session, steps in steps_of(evidence):
+        after = _retraction(steps)
+        acted = None if after is None else _act_after(steps, after)
+        if acted is not None:
+            yield session, -1.0, "did what the user had taken back", [steps[after or 0].turn_id, steps[acted].turn_id]
+            continue
+        for place in range(len(steps) - 2):
+            pressed = steps[place + 1]
+            if (steps[place].declines and not _OFFER.search(steps[place].content)
+                    and pressed.kind == "message" and pressed.role == "user"
+                    and (session, pressed.position) not in begins and not _asks_anew(steps, place + 1)):
+                acted = _act_after(steps, place + 1)
+                if acted is not None and not steps[acted].declines:
+                    yield session, -1.0, "did what it had declined", [steps[place].turn_id, steps[acted].turn_id]
+                    break
+
+
+def _act_after(steps: Sequence[Step], place: int) -> int | None:
+    """Return the place of the next step if it writes or claims."""
+    following = place + 1
+    if following < len(steps) and (steps[following].acts or steps[following].claims):
+        return following
+    return None
+
+
+def _asks_anew(steps: Sequence[Step], place: int) -> bool:
+    """Return whether a user's message names something with a digit that was not named before it."""
+    before = " ".join(step.content for step in steps[:place]).lower()
+    return any(word not in before for word in re.findall(r"\S*\d\S*", steps[place].content.lower()))
+
+
+def _retraction(steps: Sequence[Step]) -> int | None:
+    """Return the place of the message in which the user takes a request back, after a question of the agent."""
+    for place in range(1, len(steps)):
+        asked, step = steps[place - 1], steps[place]
+        if (step.role == "user" and step.kind == "message" and asked.role == "assistant" and "?" in asked.content
+                and _RETRACTS.search(step.content) and not _ASSENTS.search(step.content) and place + 1 < len(steps)):
+            return place
+    return None
