@@ -158,7 +158,7 @@ def _times(witness: Witness, tool: str) -> int:
 
 def _among(tool: str, name: str, few: frozenset[str], witness: Witness) -> bool | None:
     steps: list[WitnessStep] = [step for step in witness.steps if step.tool == tool and name in step.arguments]
-    return None if not steps else all(step.arguments[name] in few for step in steps)
+    return None if not steps else all(step.arguments[name] in tuple(few) for step in steps)  # it may be a list
 
 
 ORDERS: dict[str, tuple[str, Callable[[list[int], list[int]], bool | None]]] = {

@@ -32,7 +32,7 @@ FEW_VALUES = 0.5
 """Distinct values of a field, as a share of its sessions, up to which its words are states and no names."""
 LONGEST_WORDS = 4
 _SENTENCE = re.compile(r"(?:[^.!?\n]|[.](?=\d))+")
-_STATE = re.compile(r"[^\W\d_]{3,}(?:[ _-][^\W\d_]{2,})*")
+_STATE = re.compile(r"[^\W\d_]{2,}(?:[ _-][^\W\d_]{2,})*")
 
 Field = tuple[str, str]
 """(tool, place in its answer)."""

@@ -1,9 +1,9 @@
 """Which entities exist as far as the log tells: to say of a call that nobody knows the answer to whether it names any of them.
 
 In: facts and answers on record. Out: the naming arguments of each tool, and whether a call names what exists. An argument
-*names* if nearly all values of its successful calls stand in answers of other tools, or are keys of entities, and they differ. A
-call whose naming argument, or argument with a few values to choose from, has a value that is found nowhere is surely refused: it
-changes nothing, whatever the tool would say. A call whose naming arguments all exist is one that may well have worked.
+*names* if nearly all values of its successful calls stand in answers of other tools, or are keys of entities, and they differ.
+A call whose naming argument, or argument with a few values to choose from, has a value that is found nowhere is surely refused:
+it changes nothing, whatever the tool would say. A call whose naming arguments all exist is one that may well have worked.
 
 Sees: values as whole words of answers. Does not see: entities that exist and that no session met; refusals for other reasons.
 """

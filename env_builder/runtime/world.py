@@ -60,7 +60,7 @@ class World:
         """Question -> write calls before it, as text -> what was told."""
 
     def strangers(self, tool: str, key: str) -> list[str] | None:
-        """Return the values of a call that should be known and are not; None if it names nothing. `key`: canonical arguments."""
+        """Return the values of a call that should be known and are not; None if nobody can say. `key`: canonical arguments."""
         return self._known_names.strangers(tool, parsed(key))
 
     @cached_property

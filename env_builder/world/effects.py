@@ -306,7 +306,8 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
     unproven = frozenset(tool for tool in tools if effect[tool] in ("read", "unknown")) - reads
     changing = {tool for tool in tools if effect[tool] == "write" or tells_of_a_change(tool, descriptors[tool].description)}
     preparing = _preparing(calls, changing)
-    harmless = frozenset(tool for tool in unproven if _seems_to_read(by_tool[tool], sight, descriptors[tool], tool in preparing))
+    harmless = frozenset(
+        tool for tool in unproven if _seems_to_read(by_tool[tool], sight, descriptors[tool], tool in preparing))
     presumed = harmless | frozenset(tool for tool in unproven if effect[tool] == "read")
     effect |= dict.fromkeys(harmless, "read")
     acting = frozenset(tool for tool in tools if effect[tool] in ACTING)

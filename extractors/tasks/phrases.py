@@ -38,7 +38,8 @@ def requests_by_phrase(requests: pl.DataFrame) -> dict[str, str] | None:
     asking = _asking(sentences, _sentences(requests, "goal"))
     if len(asking) < PHRASED * requests.height:
         return None
-    named = dict(sentences.filter(is_identifier(pl.col("word"))).group_by("session_id").agg(pl.col("word").unique()).iter_rows())
+    names = sentences.filter(is_identifier(pl.col("word"))).group_by("session_id").agg(pl.col("word").unique())
+    named = dict(names.iter_rows())
     of_phrases = {word for phrases in asking.values() for phrase in phrases for word in phrase.split()}
     alike: dict[frozenset[str], list[str]] = defaultdict(list)
     for session_id in sorted(asking):

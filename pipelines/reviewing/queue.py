@@ -64,7 +64,7 @@ def queue(store: Store, limit: int, service: str | None = None) -> list[QueueIte
     stored = _read(store, service)
     candidates = _candidates(stored)
     n_open = Counter(stored.tasks[name]["family"] for each in candidates.values() for name in each.task_ids[:1])
-    n_taught = Counter(stored.tasks[name]["family"] for name in stored.tasks if stored.known & set(stored.tasks[name]["session_ids"]))
+    n_taught = Counter(task["family"] for task in stored.tasks.values() if stored.known & set(task["session_ids"]))
     unreviewed = defaultdict(lambda: 1.0, dict.fromkeys(stored.tasks, 1.0))
 
     def value(each: _Candidate) -> float:

@@ -94,7 +94,7 @@ def test_a_changed_task_changes_the_digest(draft: bundle.Bundle, tmp_path: Path)
 def test_the_image_is_noted_without_changing_the_content(draft: bundle.Bundle, tmp_path: Path) -> None:
     room = tmp_path / "environments" / "main"
     before = bundle.write(draft, room, tmp_path / "rewards" / "main", LEFT)
-    bundle.set_image(room, {"base": "b", "image_id": "sha256:1"})
+    bundle.note(room, image={"base": "b", "image_id": "sha256:1"})
     manifest = json.loads((room / "manifest.json").read_text())
     assert manifest["image"] == {"base": "b", "image_id": "sha256:1"}
     assert manifest["content_digest"] == before.content_digest

@@ -105,7 +105,7 @@ def made_of(seen: dict[str, pl.DataFrame], names: list[str], memoize: Memoize | 
     own = pl.col("session_id").is_in(names)
     sessions, turns, outcomes = (seen[name].filter(own) for name in ("core.sessions", "core.turns", "mart.outcomes"))
     effects = seen["mart.behaviours"].select(
-        "service", "tool", "effect", presumed="effect")
+        "service", "tool", "effect", presumed="effect", counted="effect")
     told: dict[str, Any] = {} if memoize is None else {"memoize": memoize}
     found = find(sessions, turns, outcomes, effects, {"airline": "reset"}, **told)
     played = differences(sessions, turns, *(seen[f"mart.{name}"] for name in ("facts", "recorded", "behaviours")))

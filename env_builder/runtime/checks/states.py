@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from ..canonical import canonical, digest
+from ..canonical import UNWRITABLE, canonical, digest
 from ..ends import EndState, beyond, end_state, same, unreached
 from ..relevance import leaves
 from ..schemas import fields, mapping
@@ -43,8 +43,16 @@ class AcceptedEnds(NamedTuple):
 
 
 def _attempted(loose: IgnoredParts, rows: Iterable[Row]) -> EndState:
-    """Return calls as write calls of an end state."""
-    return end_state({"write_calls": [[row["tool"], canonical(row["arguments"])] for row in rows]}, loose.parameters)
+    """Return calls as write calls of an end state, without those whose arguments cannot be written."""
+    keys = [(row["tool"], _written(row)) for row in rows]
+    return end_state({"write_calls": [[tool, key] for tool, key in keys if key is not None]}, loose.parameters)
+
+
+def _written(row: Row) -> str | None:
+    try:
+        return canonical(row["arguments"])
+    except UNWRITABLE:
+        return None
 
 
 def _attempts_beyond(ends: AcceptedEnds, view: EpisodeView) -> list[list[str]]:
@@ -54,7 +62,8 @@ def _attempts_beyond(ends: AcceptedEnds, view: EpisodeView) -> list[list[str]]:
     """
     allowed = {(tool, _wordless(arguments)) for _, acts in ends.accepted for tool, arguments in acts}
     keys = {name.partition("/")[2] for documents, _ in ends.accepted for name in documents}
-    rows = [row for row in view.episode.attempts if keys.isdisjoint(map(str, leaves(row["arguments"])))]
+    writable = [row for row in view.episode.attempts if _written(row) is not None]
+    rows = [row for row in writable if keys.isdisjoint(map(str, leaves(row["arguments"])))]
     return [["act", *act] for act in _attempted(ends.loose, rows)[1] if (act[0], _wordless(act[1])) not in allowed]
 
 
@@ -69,6 +78,7 @@ def _surely_missing(missing: list[list[str]], loose: IgnoredParts, view: Episode
 
     A document that the episode changed before and that such a call names is none of these: what was changed once can be again.
     """
+    unwritten = {row["tool"] for row in view.unknown_writes if _written(row) is None}
     asked = {(tool, _wordless(arguments)) for tool, arguments in _attempted(loose, view.unknown_writes)[1]}
     again = set(view.episode.difference.get("documents", ()))
     with suppress(RecursionError):  # where a call is too deep to be read, it may name all that was changed
@@ -77,7 +87,8 @@ def _surely_missing(missing: list[list[str]], loose: IgnoredParts, view: Episode
     look = view.episode.look
     return any(
         look is not None and look(item[1])[1] is not None and item[1] not in again
-        if item[0] == "document" else (item[1], _wordless(item[2])) not in asked for item in missing)
+        if item[0] == "document" else item[1] not in unwritten and (item[1], _wordless(item[2])) not in asked
+        for item in missing)
 
 
 def too_many_calls(ends: AcceptedEnds, reached: EndState) -> bool:

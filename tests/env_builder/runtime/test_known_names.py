@@ -1,0 +1,93 @@
+"""Which entities exist as far as the log tells, and what that says of calls that nobody knows the answer to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from env_builder.runtime.answers import failed, parse
+from env_builder.runtime.canonical import canonical
+from env_builder.runtime.checks import CheckResult, EpisodeView, prepared
+from env_builder.runtime.episode import EpisodeState
+from env_builder.runtime.known_names import KnownNames
+from env_builder.runtime.records import Episode
+from env_builder.runtime.world import View, World
+
+
+def row(tool: str, arguments: dict[str, Any], content: str, is_error: bool = False) -> dict[str, Any]:
+    return {"tool": tool, "arguments": canonical(arguments), "content": content, "is_error": is_error, "from": None, "to": None,
+            "session": None, "after": [], "effects": []}
+
+
+ROWS = [row("doors", {}, " ".join(f"D-{n}" for n in range(30))),
+        *(row("open", {"door": f"D-{n}", "how": "key" if n % 2 else "code", "note": "as asked"}, "done") for n in range(20)),
+        row("open", {"door": "D-999"}, "error: no such door", True)]
+NAMES = KnownNames([], {(each["tool"], each["arguments"]): [each] for each in ROWS})
+
+
+def test_a_name_that_stands_nowhere_is_a_stranger() -> None:
+    assert NAMES.strangers("open", {"door": "D-25", "how": "key"}) == []
+    assert NAMES.strangers("open", {"door": "D-77"}) == ["D-77"]
+    assert NAMES.strangers("open", {"door": "D-999"}) == ["D-999"], "a refusal shows nothing"
+
+
+def test_a_value_that_is_none_of_the_choices_is_a_stranger() -> None:
+    assert NAMES.strangers("open", {"door": "D-3", "how": "axe"}) == ["axe"]
+
+
+def test_nobody_can_say_of_other_tools_and_arguments() -> None:
+    assert NAMES.strangers("open", {"note": "as asked"}) is None
+    assert NAMES.strangers("open", {"door": "D-3", "force": 1}) is None
+    assert NAMES.strangers("burn", {"door": "D-3"}) is None
+
+
+def state() -> EpisodeState:
+    programs = {"doors": {"tool": "doors", "effect": "read", "relation": {}, "rules": [{"rule": "recorded"}]},
+                "open": {"tool": "open", "effect": "write", "relation": {}, "rules": [{"rule": "recorded"}]}}
+    return EpisodeState(World([], ROWS), programs, View(None, frozenset()))
+
+
+def test_a_refused_call_leaves_the_world_as_it_was() -> None:
+    episode = state()
+    assert episode.call("open", {"door": "D-77"}).tier == "unknown" and not episode.write_calls
+    assert episode.names_known("open", '{"door":"D-77"}') is False
+    assert episode.call("open", {"door": "D-25"}).tier == "unknown" and len(episode.write_calls) == 1
+    assert episode.names_known("open", '{"door":"D-25"}') is True
+    assert episode.names_known("burn", "{}") is None
+
+
+def judged(kind: str, parameters: dict[str, Any], attempt: dict[str, Any], difference: dict[str, Any]) -> CheckResult:
+    """Judge an episode with one call that nobody knows the answer to, and that names what exists."""
+    call = {"kind": "call", "tool": "open", "arguments": attempt, "is_error": True, "tier": "unknown", "content": "unknown"}
+    check, ready = prepared(kind, parameters)
+    return check.judge(ready, EpisodeView(Episode((call,), difference, (call,), frozenset({"open"}), None, (call,))))
+
+
+def test_an_attempt_elsewhere_counts_as_done() -> None:
+    nothing = {"documents": {}, "write_calls": []}
+    end = {"documents": {}, "write_calls": [["open", '{"door":"D-1","note":"as asked"}']]}
+    accepted = {"accepted": [end]}
+    elsewhere = judged("untouched", accepted, {"door": "D-2"}, end)
+    assert elsewhere.passed is False and not elsewhere.depends_on_unknown
+    reworded = judged("untouched", accepted, {"door": "D-1", "note": "quite another reason"}, nothing)
+    assert reworded.depends_on_unknown, "nobody knows which words are right"
+    missing = judged("state", accepted, {"door": "D-2"}, nothing)
+    assert missing.passed is False and not missing.depends_on_unknown, "the call that was needed was never made"
+    idle = judged("must_not_write", {}, {"door": "D-2"}, nothing)
+    assert idle.passed is False and not idle.depends_on_unknown
+    named = {"accepted": [{"documents": {"door/D-2": "{}"}, "write_calls": []}]}
+    assert judged("untouched", named, {"door": "D-2"}, nothing).depends_on_unknown, "it may be what was needed"
+
+
+@pytest.mark.parametrize(("content", "flagged", "fails"), [
+    ("Traceback (most recent call last):\n  KeyError: 7", False, True),
+    ("(False, 'no such door')", None, True),
+    ("Sorry, that did not work: door D-7 not found", False, True), ("ERR not_found: door", None, True),
+    ('{"status": 404, "detail": "door not found"}', False, True), ('{"ok": false}', None, True),
+    ('{"ok": false}', False, False),
+    ("door D-7 not found", None, True), ("door D-7 not found", False, False), ("invalid code", None, True),
+    ("The errors of last year are listed below.", None, False), ('{"status": "open"}', None, False),
+    ('{"status": 404, "door": "D-404"}', None, False), ("done", True, True)])
+def test_answers_that_say_so_are_failures(content: str, flagged: bool | None, fails: bool) -> None:
+    assert failed(content, parse(content), flagged) is fails
