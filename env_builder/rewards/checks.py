@@ -13,7 +13,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable
-from operator import attrgetter
+from itertools import groupby
+from operator import attrgetter, itemgetter
 from typing import Any, TypeVar
 
 from env_builder.rewards import witness as witnessed
@@ -155,13 +156,14 @@ def _end_checks(
 
 
 def _usual_looks(good: list[Witness], fooled: list[Witness], usual: frozenset[str]) -> list[Check]:
-    """Return the gate that what may be a write is called as the good sessions called it, however often."""
+    """Return the gates that each tool that may write is called once as the good sessions called it, however often."""
     made = [frozenset((call.tool, call.key) for call in one.calls if call.tool in usual and not call.failed) for one in good]
-    calls = [{"tool": tool, "arguments": json.loads(text)} for tool, text in sorted(frozenset.intersection(*made))][:MOST_ITEMS]
-    if not calls:
-        return []
-    description = f"{len(calls)} calls that good sessions made, and that may change something, are made."
-    return [check("call", "gate", description, {"calls": calls, "at_least": len(calls)}, good, fooled, _makers(calls))]
+    checks = []
+    for tool, same in groupby(sorted(frozenset.intersection(*made)), key=itemgetter(0)):
+        calls = [{"tool": tool, "arguments": json.loads(text)} for _, text in same][:MOST_ITEMS]
+        description = f"{tool}, which may change something, is called as good sessions called it."
+        checks.append(check("call", "gate", description, {"calls": calls, "at_least": 1}, good, fooled, _makers(calls)))
+    return checks
 
 
 def _answer_check(good: list[Witness], fooled: list[Witness], answer: list[Fact]) -> list[Check]:

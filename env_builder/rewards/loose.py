@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from env_builder.world.calls import LoggedCall, calls_of
+from env_builder.world.effects import tells_of_a_change
 
 FREE_TEXT_WORDS = 8
 """Mean number of words from which an argument's values count as free text: longer than a name or an address."""
@@ -41,7 +42,7 @@ class FreeText(NamedTuple):
     looks: frozenset[str] = frozenset()
     """Tools that seem to read, also by name or by their place: a further look does no harm, as far as anybody knows."""
     presumed: frozenset[str] = frozenset()
-    """These, and tools that are simulated as reads but may write."""
+    """These, and tools that are simulated as reads but may write, unless their names tell of a change."""
 
     def parameters(self, differences: Iterable[Difference]) -> dict[str, Any]:
         """Return the part that speaks of the tools in `differences`, as parameters of a check."""
@@ -74,8 +75,8 @@ def free_text(turns: pl.DataFrame, tasks: pl.DataFrame, effects: pl.DataFrame) -
         ignored_arguments: dict[str, list[str]] = {}
         for tool, argument in sorted(free | _made_up(acts, own, task_of)):
             ignored_arguments.setdefault(tool, []).append(argument)
-        seeming = (each.get(service, frozenset[str]()) for each in (looks, presumed))
-        by_service[service] = FreeText(ignored_arguments, sorted(ignored_tools), *seeming)
+        seeming = frozenset(tool for tool in presumed.get(service, ()) if not tells_of_a_change(tool, ""))
+        by_service[service] = FreeText(ignored_arguments, sorted(ignored_tools), looks.get(service, frozenset()), seeming)
     return by_service
 
 

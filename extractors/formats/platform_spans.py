@@ -135,8 +135,10 @@ def alias(trace_id: str) -> str:
 def link(emit: Emit, record: LogRecord, session_id: str, trace_id: str, linked: set[Key]) -> None:
     """Say once a file which session a trace belongs to."""
     if trace_id and (session_id, trace_id) not in linked and session_id != alias(trace_id):
-        linked.add((session_id, trace_id))
-        emit.event(record, "link", place=f"link/{trace_id}", session_id=session_id, value=alias(trace_id))
+        is_first = ("", trace_id) not in linked
+        linked.update(((session_id, trace_id), ("", trace_id)))
+        place = f"link/{trace_id}" if is_first else f"link/{trace_id}/{session_id}"  # a trace may name several
+        emit.event(record, "link", place=place, session_id=session_id, value=alias(trace_id))
 
 
 def into_trace(around: PlatformSpan, members: list[PlatformSpan]) -> list[PlatformSpan]:

@@ -14,7 +14,10 @@ import orjson
 
 def dumped(value: Any) -> str:
     """Return a value as JSON text. Errors: TypeError for what JSON has no type for."""
-    return orjson.dumps(value).decode()
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # whole numbers of more than 64 bits
+        return json.dumps(value)
 
 
 def parsed_json(text: Any, otherwise: Any = None) -> Any:

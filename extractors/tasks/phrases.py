@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from extractors.tasks.words import is_identifier, masked, split_words
+from extractors.tasks.words import masked, split_words
 
 PHRASED = 0.5
 """Share of a service's sessions that ask in phrases of others, from which on the phrases decide."""
@@ -25,59 +25,63 @@ MINIMUM_OPENINGS = 3
 LONGEST_LEAD = 20
 """Words before a request, within its sentence, that are taken for small talk."""
 SHORTEST = 3
-"""Words of a request."""
+"""Words of a request; digits of an answer that names somebody."""
 _END = r"[.!?…]+(?:\s|$)|\n"
 
 
 def requests_by_phrase(requests: pl.DataFrame) -> dict[str, str] | None:
     """Return session -> request (its first session) for sessions that ask in stock phrases; None if the service has none.
 
-    Sessions of one request ask for the same in all their sentences, and their answers to the agent name an entity in common.
+    Sessions of one request ask for the same in all their sentences, and give an answer with digits in common.
     """
-    sentences = _sentences(requests, "said")
-    asking = _asking(sentences, _sentences(requests, "goal"))
-    if len(asking) < PHRASED * requests.height:
+    asking, answers = _asking(_sentences(requests, "said"), _sentences(requests, "goal"))
+    n_sessions = Counter(phrase for phrases in asking.values() for phrase in phrases)
+    if sum(any(n_sessions[phrase] > 1 for phrase in phrases) for phrases in asking.values()) < PHRASED * requests.height:
         return None
-    names = sentences.filter(is_identifier(pl.col("word"))).group_by("session_id").agg(pl.col("word").unique())
-    named = dict(names.iter_rows())
-    of_phrases = {word for phrases in asking.values() for phrase in phrases for word in phrase.split()}
     alike: dict[frozenset[str], list[str]] = defaultdict(list)
     for session_id in sorted(asking):
         alike[asking[session_id]].append(session_id)
     return {session_id: min(group) for sessions in alike.values()
-            for group in _by_names({each: frozenset(named.get(each, ())) - of_phrases for each in sessions})
-            for session_id in group}
+            for group in _by_names({each: answers.get(each, frozenset()) for each in sessions}) for session_id in group}
 
 
 def _sentences(requests: pl.DataFrame, column: str) -> pl.DataFrame:
-    """(session_id, sentence, template, word) of every word of the sentences that hold a digit; sentences lower-cased."""
+    """(session_id, sentence, template) of the sentences that hold a digit; lower-cased."""
     text = pl.col(column).str.replace_all(_END, "\n").str.split("\n").alias("text")
-    texts = requests.select("session_id", text).explode("text").with_columns(split_words(pl.col("text")).alias("word"))
-    words = texts.with_columns(
-        pl.col("word").list.join(" ").alias("sentence")).filter(pl.col("sentence").str.contains(r"\d"))
-    return words.with_columns(masked(pl.col("sentence")).alias("template")).select(
-        "session_id", "sentence", "template", "word").explode("word")
+    words = requests.select("session_id", text).explode("text").with_columns(
+        split_words(pl.col("text")).list.join(" ").alias("sentence")).filter(pl.col("sentence").str.contains(r"\d"))
+    return words.select("session_id", "sentence", masked(pl.col("sentence")).alias("template")).unique().sort(pl.all())
 
 
-def _asking(sentences: pl.DataFrame, opening: pl.DataFrame) -> dict[str, frozenset[str]]:
-    """Session -> its asking sentences, without the small talk before them."""
-    columns = ("session_id", "sentence", "template")
-    rows = sentences.select(columns).unique().sort(columns)
-    opens = Counter(template for _, _, template in opening.select(columns).unique(["session_id", "template"]).iter_rows())
+def _asking(said: pl.DataFrame, opening: pl.DataFrame) -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
+    """(session -> its asking sentences without the small talk before them, session -> the digits of each other sentence).
+
+    A sentence whose like opens no session is an answer if it is common or short; any other asks, whether others say it or not.
+    """
+    opens = Counter(opening.select("session_id", "template").unique()["template"])
+    common = Counter(said.select("session_id", "template").unique()["template"])
     stock = {template for template, n in opens.items() if n >= MINIMUM_OPENINGS}
+    repeated = {sentence for sentence, n in Counter(opening["sentence"]).items() if n > 1}
     asking: dict[str, set[str]] = defaultdict(set)
-    for session_id, sentence, template in rows.iter_rows():
-        tail = _tail(template, stock)
+    answers: dict[str, set[str]] = defaultdict(set)
+    for session_id, sentence, template in said.iter_rows():
+        words = sentence.split()
+        is_short = sum(not any(map(str.isdigit, word)) for word in words) < SHORTEST
+        is_answer = not opens[template] and (is_short or common[template] >= MINIMUM_OPENINGS)
+        tail = _tail(template, stock) or _tail(sentence, repeated) or len(words) * (not is_answer)
         if tail:
-            asking[session_id].add(" ".join(sentence.split()[-tail:]))
-    return {session_id: frozenset(sentences) for session_id, sentences in asking.items()}
+            asking[session_id].add(" ".join(words[-tail:]))
+        elif len(digits := "".join(filter(str.isdigit, sentence))) >= SHORTEST:
+            answers[session_id].add(digits)
+    first, second = ({session_id: frozenset(each) for session_id, each in each_kind.items()} for each_kind in (asking, answers))
+    return first, second
 
 
-def _tail(template: str, stock: set[str]) -> int:
-    """Return how many words at the end of a sentence ask: those of the longest stock phrase that it ends with, or 0."""
-    words = template.split()
+def _tail(sentence: str, stock: set[str]) -> int:
+    """Return how many words at the end of a sentence ask: those of the shortest stock phrase that it ends with, or 0."""
+    words = sentence.split()
     for first in range(min(LONGEST_LEAD, len(words) - SHORTEST), -1, -1):
-        if "0" in words[first:] and " ".join(words[first:]) in stock:
+        if any(map(str.isdigit, "".join(words[first:]))) and " ".join(words[first:]) in stock:
             return len(words) - first
     return 0
 

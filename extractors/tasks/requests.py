@@ -176,8 +176,8 @@ def _in_service(requests: pl.DataFrame) -> pl.DataFrame:
     if len(phrased) < share * requests.height or not phrased:  # whole openings of others say more than sentences in them
         return _by_words(requests, scripted=share > _SCRIPTED)
     by_phrase = pl.DataFrame({"session_id": list(phrased), "request": list(phrased.values())})
-    others = requests.join(by_phrase, on="session_id", how="anti")
-    return pl.concat([by_phrase, *([_by_words(others, scripted=False)] if others.height else [])])
+    alone = requests.join(by_phrase, on="session_id", how="anti").select("session_id", pl.col("session_id").alias("request"))
+    return pl.concat([by_phrase, alone])  # who asks in no such sentence asks for nobody knows what
 
 
 def _by_words(requests: pl.DataFrame, scripted: bool) -> pl.DataFrame:

@@ -18,6 +18,9 @@ WORD = re.compile(r"[^\W_][\w.:@#-]*\w")
 LEAST = 4
 """Signs of a word that is looked for: shorter ones are anywhere."""
 
+OUR_OWN = {"records", "family", "others"}
+"""Words of ours: a kind of app, and what the audit says of an attack."""
+
 
 @pytest.mark.slow
 def test_no_word_of_held_out_sessions_alone_is_in_a_cut(sample_run: Path, sample_environment: Path, tmp_path: Path) -> None:
@@ -25,12 +28,12 @@ def test_no_word_of_held_out_sessions_alone_is_in_a_cut(sample_run: Path, sample
     assert {task["split"] for task in kit.tasks} <= {"train", "validation"} and kit.tasks
     assert cut(sample_environment, ("validation", "train")) == kit
     held, known = _words(sample_run)
-    only = {word for word in held - known - {"records"} if len(word) >= LEAST}   # `records` is our own kind of app
+    only = {word for word in held - known - OUR_OWN if len(word) >= LEAST}
     assert len(only) > 100
     published = kit_of(sample_environment, sample_run / "rewards" / sample_environment.name)
     assert published.digest != kit.digest
     assert len(only & _said(published.room, published.grader)) > 100, "there is something to cut"
-    assert not only & _said(kit.room, kit.grader)
+    assert sorted(only & _said(kit.room, kit.grader)) == []
     asked = {row["task_id"] for row in published.tasks if row["split"] != "held_out"}
     left = left_out(sample_environment, kit, ("train", "validation"))
     assert set(left["subject"]) == asked - {row["task_id"] for row in kit.tasks}

@@ -72,10 +72,11 @@ def told_apart(good: float, bad: float) -> Harm:
         "from mart.tasks where task_id in (select subject from mart.decisions where stage = 'verify' and kept))",
         f"update mart.outcomes set blind = (select case when value = 'yes' then {good} else {bad} end from core.feedback f "
         "where f.session_id = outcomes.session_id)",
-        "insert into mart.outcomes select * replace (session_id || 'b' as session_id) from mart.outcomes",
-        "insert into core.feedback select * replace (feedback_id || 'b' as feedback_id, session_id || 'b' as session_id) "
-        "from core.feedback",
-        "update mart.tasks set session_ids = session_ids || list_transform(session_ids, s -> s || 'b')")
+        *(statement for each in "bcd" for statement in (
+            f"insert into mart.outcomes select * replace (session_id || '{each}' as session_id) from mart.outcomes",
+            f"insert into core.feedback select * replace (feedback_id || '{each}' as feedback_id, "
+            f"session_id || '{each}' as session_id) from core.feedback",
+            f"update mart.tasks set session_ids = session_ids || list_transform(session_ids, s -> s || '{each}')")))
 
 
 HARMS: dict[str, Harm] = {
