@@ -30,7 +30,7 @@ LEFT_OUT = pytest.StashKey[int]()
 
 # Machines are noisy: a slow example is no failure.
 settings.register_profile("some", deadline=None, max_examples=25)
-settings.register_profile("all", deadline=None, max_examples=100)
+settings.register_profile("all", deadline=None, max_examples=60)
 settings.load_profile("some")
 
 ROOT = Path(__file__).resolve().parent.parent

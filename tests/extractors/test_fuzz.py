@@ -45,7 +45,7 @@ def test_300_damaged_files_do_no_harm() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_8000_damaged_files_do_no_harm(data: Path) -> None:
-    found = read_damaged(2, 0, 8_000, data / "format_samples", timeout_s=1700)
+def test_5000_damaged_files_do_no_harm(data: Path) -> None:
+    found = read_damaged(2, 0, 5_000, data / "format_samples", timeout_s=1700)
     assert_unharmed(found)
-    assert found["count"] == 8_000 and found["slowest"][0] < mutations.TIMEOUT_S
+    assert found["count"] == 5_000 and found["slowest"][0] < mutations.TIMEOUT_S

@@ -121,11 +121,6 @@ def killed_often(n: int, seed: int, logs: Path, undisturbed: tuple[bool, str, fl
 
 
 @pytest.mark.slow
-def test_an_ingestion_that_is_killed_goes_on(logs: Path, undisturbed: tuple[bool, str, float], tmp_path: Path) -> None:
-    assert killed_often(3, 1, logs, undisturbed, tmp_path) >= 3
-
-
-@pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_an_ingestion_that_is_killed_at_twenty_moments_goes_on(
     logs: Path, undisturbed: tuple[bool, str, float], tmp_path: Path

@@ -51,7 +51,6 @@ def read(out: Path, logs: Path, **settings: str) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only /proc says what processes hold")
 def test_what_six_readers_would_take_fits_the_setting(tmp_path: Path) -> None:
     logs = tmp_path / "long.jsonl"
