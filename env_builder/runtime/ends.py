@@ -4,13 +4,15 @@ In: a difference {"documents": {name: JSON text or None}, "write_calls": [[tool,
 [[class, key], …] (new entities whose names depend on chance: they go by what they are) and "volatile" {class: [path, …]}
 (what nobody could foretell is left out).
 Out: (documents by their meaning, write calls counted), and what one end state lacks of another.
-Sees: values, not the order of keys or of writes, and not how a number was written (1 is 1.0).
+Sees: values, not the order of keys or of writes, and not how a number was written (1 is 1.0; in arguments "1" is 1 too, since
+agents write numbers as text now and then, and services read both alike).
 Does not see: arguments of calls that a rubric masks because they are free text.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -18,6 +20,9 @@ from typing import Any
 from .canonical import canonical, digest
 
 Path = Sequence[str | None]
+_WHOLE = re.compile(r"(?:0|-?[1-9][0-9]{0,14})")
+_FRACTION = re.compile(r"-?(?:0|[1-9][0-9]{0,11})\.[0-9]{0,3}[1-9]")
+"""Texts that JSON would write as this number: not "007", which is a name, nor "1.10", which may be a version."""
 EndState = tuple[dict[str, str | None], Mapping[tuple[str, str], int]]
 
 
@@ -124,10 +129,23 @@ def _of_one_kind(one: Any, other: Any) -> bool:
 
 @lru_cache(maxsize=4096)
 def _masked(arguments: str, names: tuple[str, ...]) -> str:
-    if not names:
-        return _meaning(arguments) or ""
-    value = json.loads(arguments)
-    return canonical(_plain({name: part for name, part in value.items() if name not in names}))
+    try:
+        value = json.loads(arguments)
+    except ValueError:
+        return arguments
+    kept = {name: part for name, part in value.items() if name not in names} if names else value
+    return canonical(unquoted(kept))
+
+
+def unquoted(value: Any) -> Any:
+    """Return arguments with each number in one form: whole floats as integers, texts that spell a number as it."""
+    if isinstance(value, str):
+        return int(value) if _WHOLE.fullmatch(value) else float(value) if _FRACTION.fullmatch(value) else value
+    if isinstance(value, list):
+        return [unquoted(item) for item in value]
+    if isinstance(value, dict):
+        return {name: unquoted(item) for name, item in value.items()}
+    return _plain(value)
 
 
 @lru_cache(maxsize=4096)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..canonical import canonical
-from ..ends import same
+from ..ends import same, unquoted
 from ..schemas import TYPES, fields, is_of, mapping
 from .kind import EpisodeView, Parameters, Row, Schema
 
@@ -64,7 +64,7 @@ class Pattern(NamedTuple):
         if not isinstance(given, dict):
             return not self.named and not self.where
         for name, value in self.named:
-            if name not in given or not same(given[name], value):
+            if name not in given or not (same(given[name], value) or same(unquoted(given[name]), unquoted(value))):
                 return False
         return not self.where or all(
             _allowed(constraint, found_at(given, name), view, place) for name, constraint in self.where)
