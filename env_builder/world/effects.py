@@ -438,11 +438,11 @@ def _effect(mine: list[LoggedCall], guilty: bool, kept: int, sight: Sight, hint:
     if calculation(mine):
         return "pure"
     harmless = kept >= MINIMUM_LOOKS or hint == "read"
-    if tool not in sight.telling:  # it only acknowledges: what it did, if anything, must be seen elsewhere
+    if tool not in sight.telling:  # it only acknowledges: what it did may show nowhere
         alike = len({call.content for call in mine}) == 1
         if harmless and sorts(mine):
             return "read"
-        return "constant" if alike and (harmless or prose(mine)) else "unknown"
+        return "constant" if alike and (hint == "read" or prose(mine)) else "unknown"
     tells = all(isinstance(call.parsed, list | dict) or call.failed or read(call.content) is not None for call in mine)
     return "read" if harmless or tells or repeats(mine) else "unknown"
 

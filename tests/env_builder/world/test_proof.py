@@ -68,6 +68,14 @@ def test_a_tool_without_arguments_that_only_confirms_is_no_read() -> None:
     assert found(tells).effect["saw"] == "read"
 
 
+def test_what_only_acknowledges_may_have_changed_what_nobody_reads() -> None:
+    calls = [each for n in range(6) for each in (
+        call("get_room", {"room": f"R-{n}"}, canonical({"beds": n, "door": f"D-{n}"}), f"s{n}", 0),
+        call("press", {"room": f"R-{n}"}, "ok", f"s{n}", 1),
+        call("get_room", {"room": f"R-{n}"}, canonical({"beds": n, "door": f"D-{n}"}), f"s{n}", 2))]
+    assert found(calls).effect == {"get_room": "read", "press": "unknown"}
+
+
 def test_in_one_world_a_tool_is_blamed_for_what_only_changes_after_it() -> None:
     owners = ("Ada", "Ben", "Cleo", "Dan", "Eve", "Finn")
     calls = [each for n, owner in enumerate(owners) for each in (
