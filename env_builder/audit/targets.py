@@ -93,5 +93,6 @@ def presumed_reads(environment: Environment, trajectories: Iterable[Steps]) -> f
         n_last.update(tools[-1:])
     return frozenset(
         tool for tool, program in programs.items()
-        if (program.get("presumed") == "read" and not tells_of_a_change(tool, descriptions.get(tool, "")))
+        if program.get("harmless")
+        or (program.get("presumed") == "read" and not tells_of_a_change(tool, descriptions.get(tool, "")))
         or (n_with[tool] >= FEWEST and n_last[tool] <= LAST * n_with[tool]))

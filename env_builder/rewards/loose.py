@@ -75,8 +75,9 @@ def free_text(turns: pl.DataFrame, tasks: pl.DataFrame, effects: pl.DataFrame) -
         ignored_arguments: dict[str, list[str]] = {}
         for tool, argument in sorted(free | _made_up(acts, own, task_of)):
             ignored_arguments.setdefault(tool, []).append(argument)
-        seeming = frozenset(tool for tool in presumed.get(service, ()) if not tells_of_a_change(tool, ""))
-        by_service[service] = FreeText(ignored_arguments, sorted(ignored_tools), looks.get(service, frozenset()), seeming)
+        harmless = looks.get(service, frozenset())
+        seeming = harmless | {tool for tool in presumed.get(service, ()) if not tells_of_a_change(tool, "")}
+        by_service[service] = FreeText(ignored_arguments, sorted(ignored_tools), harmless, seeming)
     return by_service
 
 

@@ -2,6 +2,7 @@
 
 In: facts and answers on record. Out: the naming arguments of each tool, and whether a call names what exists. An argument
 *names* if nearly all values of its successful calls stand in answers of other tools, or are keys of entities, and they differ.
+A number names only if calls of other tools asked for it alone: amounts stand in answers too, once they were written.
 A call whose naming argument, or argument with a few values to choose from, has a value that is found nowhere is surely refused:
 it changes nothing, whatever the tool would say. A call whose naming arguments all exist is one that may well have worked.
 
@@ -24,6 +25,7 @@ NEARLY_ALL = 0.95
 MANY_TIMES = 6
 """Times that each value of an argument was given on average, from which on its values are a list to choose from."""
 _WORD = re.compile(r"[^\s,;:\"'()\[\]{}<>|=]+")
+_NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d+)?")
 
 Row = Mapping[str, Any]
 
@@ -36,6 +38,7 @@ class KnownNames:
         self._keys = frozenset(keys)
         self._shown_by: dict[str, set[str]] = defaultdict(set)
         self._given: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        self._asked_alone: dict[str, set[str]] = defaultdict(set)
         self._arguments: set[tuple[str, str]] = set()
         for (tool, arguments), rows in answers.items():
             for row in rows:
@@ -47,13 +50,15 @@ class KnownNames:
                 self._arguments.update((tool, str(name)) for name in asked)
                 for name, value in _scalars(asked):
                     self._given[tool, name][value] += 1
+                    if len(asked) == 1:
+                        self._asked_alone[value].add(tool)
         self._naming: dict[str, frozenset[str]] = defaultdict(frozenset)
         self._choices: dict[tuple[str, str], frozenset[str]] = {}
         for (tool, name), counts in self._given.items():
             n_known = sum(self._is_known(value, tool) for value in counts)
             if len(counts) >= FEWEST and n_known >= NEARLY_ALL * len(counts):
                 self._naming[tool] |= {name}
-            elif counts.total() >= MANY_TIMES * len(counts):
+            elif counts.total() >= MANY_TIMES * len(counts) and not any(map(_is_quantity, counts)):
                 self._choices[tool, name] = frozenset(counts)
 
     def strangers(self, tool: str, arguments: Any) -> list[str] | None:
@@ -67,14 +72,29 @@ class KnownNames:
         strangers = sorted(value for value in named | others if not self._is_shown(value))
         if strangers or not named:
             return strangers or None
-        doubted = any(value not in self._given[tool, name] and not self._is_shown(value) for name, value in given)
+        doubted = any(
+            value not in self._given[tool, name] and not self._is_shown(value) and not self._is_within(tool, name, value)
+            for name, value in given)
         return None if doubted or any((tool, str(name)) not in self._arguments for name in arguments) else []
 
     def _is_shown(self, value: str) -> bool:
         return value in self._keys or value in self._shown_by
 
     def _is_known(self, value: str, tool: str) -> bool:
-        return value in self._keys or bool(self._shown_by.get(value, set()) - {tool})
+        elsewhere = self._asked_alone if _is_quantity(value) else self._shown_by
+        return value in self._keys or bool(elsewhere.get(value, set()) - {tool})
+
+    def _is_within(self, tool: str, name: str, value: str) -> bool:
+        """Return whether it is a number between numbers that the argument took in calls that worked."""
+        counts = self._given[tool, name]
+        if not (_is_quantity(value) and counts and all(map(_is_quantity, counts))):
+            return False
+        numbers = sorted(map(float, counts))
+        return numbers[0] <= float(value) <= numbers[-1]
+
+
+def _is_quantity(value: str) -> bool:
+    return _NUMBER.fullmatch(value) is not None
 
 
 def _scalars(arguments: Any) -> list[tuple[str, str]]:

@@ -10,7 +10,8 @@ calculates: the answer is the value of the expression in the one argument (runti
 
 Only proof makes a read: answers that tell something and come again when the question is asked again in one world, or a
 declaration. A tool that looks like a read without proof is a *presumed* read: the environment answers it like a read, and
-rewards count it as a possible write. Names and descriptions speak against a read, never for it.
+rewards count it as a possible write. Names and descriptions speak against a read, never for it. Calls outweigh words: a tool
+that takes one name and tells the same of it again and again does no harm, whatever it is called.
 
 Sees: what is read again; words. Does not see: a change that no call reads; what words mean; functions, units; a write that
 repeats its answer and whose name and description say nothing of it.
@@ -123,11 +124,12 @@ def novel(calls: list[LoggedCall]) -> bool:
     """Return whether most answers hold a word that is neither the question's nor in most other answers.
 
     Many words that are in some answers only tell as well (lists of the same records overlap), and so do many words where only
-    one question was ever asked: what merely confirms is short. A tool without arguments tells whatever it answers.
+    one question was ever asked: what merely confirms is short. A tool without arguments tells if its answers differ.
     """
     answers = {call.key: call.content for call in calls if not call.failed}
     if set(answers) <= {WITHOUT_ARGUMENTS}:
-        return bool(answers)
+        contents = {call.content for call in calls if not call.failed}
+        return len(contents) > 1 or any(len(_WORD.findall(content)) >= MANY_WORDS for content in contents)
     words_of = [(question, frozenset(_WORD.findall(content))) for question, content in sorted(answers.items())]
     counts = Counter(word for _, words in words_of for word in words)
     new = sum(_tells(key, words, counts, len(words_of)) for key, words in words_of)
@@ -181,6 +183,12 @@ PROVING_REPEATS = 2
 """Equal answers to a question asked again in one world that prove a read."""
 PROVING_LOOKS = 3
 """Equal reads around its calls that prove a read together with one equal answer."""
+HARMLESS_REPEATS = 5
+"""Equal answers to a question about one name, asked again, from which a tool does no harm whatever its name says."""
+CONTRAST_PAIRS = 4
+"""Pairs of reads in a shared world with a tool between them from which it can be blamed for their differences."""
+CONTRAST_CHANGED, CONTRAST_USUAL = 0.8, 0.2
+"""Share of these that must differ, at least, and of the pairs without it that may, at most."""
 PREPARING_SESSIONS = 5
 """Sessions with a tool from which they tell whether it prepares others."""
 MOST_LAST = 0.1
@@ -195,8 +203,8 @@ def _words(text: str) -> frozenset[str]:
 _LOOKING = _words(
     "get list read show view find search look lookup fetch query check count describe browse display retrieve see return "
     "returns gets lists reads shows views finds searches looks fetches queries checks counts describes browses displays "
-    "retrieves sees calculate calculates compute computes estimate estimates tell tells is has what which who whether "
-    "preview previews")
+    "retrieves sees calculate calculates compute computes estimate estimates tell tells is has what which who whether where "
+    "when preview previews")
 _CHANGING = _words(
     "add create make insert put set update modify change edit patch replace rename move upload write save delete remove "
     "drop clear erase purge cancel close open reopen void revoke reset restore undo archive reserve schedule reschedule "
@@ -298,6 +306,9 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
     creating = {tool for tool, documented in documents.tools.items() if documented.argument is None}
     showing = frozenset(tool for tool, documented in documents.tools.items() if documented.only_key)
     guilty = _guilty(in_session, looking, showing) | creating
+    repeating = frozenset(tool for tool, mine in by_tool.items() if _repeats_of_one_name(mine, shared) >= HARMLESS_REPEATS)
+    if shared:
+        guilty |= _guilty_across(list(_betweens(calls, sight, tools, shared=True)), guilty, repeating)
     kept = Counter(tool for between in in_session if not between.changed and not between.unnamed for tool in between.tools)
     descriptors = {tool: declared.get(tool, UNDECLARED) for tool in sorted(tools)}
     effect = {tool: _effect(by_tool[tool], tool in guilty, kept[tool], sight, descriptors[tool].hint) for tool in sorted(tools)}
@@ -307,7 +318,8 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
     changing = {tool for tool in tools if effect[tool] == "write" or tells_of_a_change(tool, descriptors[tool].description)}
     preparing = _preparing(calls, changing)
     harmless = frozenset(
-        tool for tool in unproven if _seems_to_read(by_tool[tool], sight, descriptors[tool], tool in preparing))
+        tool for tool in unproven
+        if _seems_to_read(by_tool[tool], sight, descriptors[tool], tool in preparing, tool in repeating))
     presumed = harmless | frozenset(tool for tool in unproven if effect[tool] == "read")
     effect |= dict.fromkeys(harmless, "read")
     acting = frozenset(tool for tool in tools if effect[tool] in ACTING)
@@ -330,13 +342,19 @@ def _preparing(calls: list[LoggedCall], changing: set[str]) -> frozenset[str]:
     return frozenset(tool for tool, n in n_with.items() if n >= PREPARING_SESSIONS and n_last[tool] <= MOST_LAST * n)
 
 
-def _seems_to_read(mine: list[LoggedCall], sight: Sight, declared: Declared, prepares: bool) -> bool:
-    """Return whether a tool without proof looks like a read: it tells something, and its name says so or others follow it."""
+def _seems_to_read(mine: list[LoggedCall], sight: Sight, declared: Declared, prepares: bool, repeating: bool) -> bool:
+    """Return whether a tool without proof looks like a read: it tells something, and tells it again and again, or its name
+    says so, or others follow it."""
     tool = mine[0].tool
-    if declared.hint == "unknown" or tells_of_a_change(tool, declared.description):
+    if declared.hint == "unknown" or (not repeating and tells_of_a_change(tool, declared.description)):
         return False
     tells = tool in sight.telling or (tool in sight.documents.tools and sight.documents.tools[tool].only_key)
-    return tells and (prepares or tells_of_a_look(tool, declared.description))
+    return tells and (repeating or prepares or tells_of_a_look(tool, declared.description))
+
+
+def _repeats_of_one_name(mine: list[LoggedCall], shared: bool) -> int:
+    """Count equal answers to a question asked again, of a tool that takes one name. What is done twice rather fails."""
+    return _equal_repeats(mine, shared) if all(len(call.arguments) == 1 for call in mine) else 0
 
 
 def _is_proven(mine: list[LoggedCall], kept: int, sight: Sight, declared: Declared, shared: bool) -> bool:
@@ -382,6 +400,29 @@ def _guilty(betweens: list[Between], telling: frozenset[str], showing: frozenset
     return guilty
 
 
+def _guilty_across(betweens: list[Between], guilty: set[str], repeating: frozenset[str]) -> set[str]:
+    """Return further tools of a shared world without which what is read hardly ever changes, and with which it nearly always
+    does. Others act there too, so one pair says nothing. `repeating`: tools that told the same again and again."""
+    pairs = [between for between in betweens if between.tools.isdisjoint(guilty)]
+    blamed: set[str] = set()
+    while pairs:
+        n, n_changed = Counter[str](), Counter[str]()
+        for between in pairs:
+            n.update(between.tools)
+            n_changed.update(between.tools if between.changed else ())
+        total = sum(bool(between.changed) for between in pairs)
+        suspects = [
+            (n_changed[tool], tool) for tool in sorted(n.keys() - repeating)
+            if n[tool] >= CONTRAST_PAIRS and n_changed[tool] >= CONTRAST_CHANGED * n[tool]
+            and total - n_changed[tool] <= CONTRAST_USUAL * (len(pairs) - n[tool])]
+        if not suspects:
+            break
+        worst = max(suspects)[1]
+        blamed.add(worst)
+        pairs = [between for between in pairs if worst not in between.tools]
+    return blamed
+
+
 def _effect(mine: list[LoggedCall], guilty: bool, kept: int, sight: Sight, hint: Effect | None) -> Effect:
     tool = mine[0].tool
     if guilty:
@@ -397,11 +438,11 @@ def _effect(mine: list[LoggedCall], guilty: bool, kept: int, sight: Sight, hint:
     if calculation(mine):
         return "pure"
     harmless = kept >= MINIMUM_LOOKS or hint == "read"
-    if tool not in sight.telling:  # it only acknowledges: what it did, if anything, must be seen elsewhere
+    if tool not in sight.telling:  # it only acknowledges: what it did may show nowhere
         alike = len({call.content for call in mine}) == 1
         if harmless and sorts(mine):
             return "read"
-        return "constant" if alike and (harmless or prose(mine)) else "unknown"
+        return "constant" if alike and (hint == "read" or prose(mine)) else "unknown"
     tells = all(isinstance(call.parsed, list | dict) or call.failed or read(call.content) is not None for call in mine)
     return "read" if harmless or tells or repeats(mine) else "unknown"
 

@@ -4,8 +4,9 @@ Uses the runtime's own EpisodeState, so that what is recorded here and what is r
 
 `find` decides how a service starts: does every session start from the same state, or do all share one world? A write that the
 next session does not see is a vote for `reset`, one that it sees for `shared`. Sees: documents that one session changed and
-another read before it wrote. Without such, `changes_last` compares the first answers of sessions over time. Where these tell
-nothing either, sessions with a clock are taken to share one world, others to start from one state.
+another read before it wrote. Without such, `changes_last` compares the first answers of sessions over time: if none ever
+differs from those of earlier sessions, all begin alike. Where these tell nothing either, sessions with a clock are taken to
+share one world, others to start from one state.
 """
 
 from __future__ import annotations
@@ -61,6 +62,8 @@ MINIMUM_RETURNS = 5.0
 """Returns that chance alone would give, from which on the comparison tells something."""
 MINIMUM_CHANGES = 3
 """Changes within sessions that no later first answer shows, from which on nothing lasts."""
+MINIMUM_SAME = 50
+"""First answers to questions of earlier sessions, none of which ever differs, from which on sessions begin alike."""
 
 
 def changes_last(calls: list[LoggedCall]) -> bool | None:
@@ -71,9 +74,10 @@ def changes_last(calls: list[LoggedCall]) -> bool | None:
     chance is that of the same answers in random order (a test of runs, Wald and Wolfowitz 1940).
     """
     answers, n_changed = _first_answers(calls)
-    returns, expected, differs = 0, 0.0, False
+    returns, expected, differs, n_same = 0, 0.0, False, 0
     for texts in answers.values():
         kinds = Counter(texts)
+        n_same += len(texts) - 1
         if len(kinds) < 2:
             continue
         differs = True
@@ -82,7 +86,7 @@ def changes_last(calls: list[LoggedCall]) -> bool | None:
         expected += len(texts) - sum(n * n for n in kinds.values()) / len(texts) - (len(kinds) - 1)
     if expected >= MINIMUM_RETURNS:
         return returns <= RETURNS_SHARE * expected
-    return False if n_changed >= MINIMUM_CHANGES and not differs else None
+    return False if not differs and (n_changed >= MINIMUM_CHANGES or n_same >= MINIMUM_SAME) else None
 
 
 def _first_answers(calls: list[LoggedCall]) -> tuple[dict[tuple[str, str], list[str]], int]:

@@ -42,6 +42,16 @@ def test_nobody_can_say_of_other_tools_and_arguments() -> None:
     assert NAMES.strangers("burn", {"door": "D-3"}) is None
 
 
+def test_amounts_are_no_names_and_no_list_to_choose_from() -> None:
+    rows = [each for n in range(30) for each in (
+        row("account", {"number": 7000 + n}, f"account {7000 + n} pays {40 + 10 * (n % 5)}"),
+        row("pay", {"number": 7000 + n, "monthly": 40 + 10 * (n % 5)}, "done"))]
+    names = KnownNames([], {(each["tool"], each["arguments"]): [each] for each in rows})
+    assert names.strangers("pay", {"number": 7003, "monthly": 55}) == [], "between amounts that were taken"
+    assert names.strangers("pay", {"number": 7003, "monthly": 900}) is None, "nobody can say how much is too much"
+    assert names.strangers("pay", {"number": 9999, "monthly": 50}) == ["9999"]
+
+
 def state() -> EpisodeState:
     programs = {"doors": {"tool": "doors", "effect": "read", "relation": {}, "rules": [{"rule": "recorded"}]},
                 "open": {"tool": "open", "effect": "write", "relation": {}, "rules": [{"rule": "recorded"}]}}

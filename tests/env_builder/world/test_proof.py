@@ -43,6 +43,51 @@ def test_words_of_a_change_veto_the_proof(tool: str, description: str) -> None:
     assert found(calls, **{tool: Declared(None, description)}).presumed == {tool}
 
 
+def looked_up(tool: str, n_times: int) -> list[LoggedCall]:
+    """Look up six accounts, each of them in so many sessions."""
+    return [call(tool, {"account": f"A-{n}"}, canonical({"total": 10 + n, "owner": f"person {n}"}), f"s{n}-{time}")
+            for n in range(6) for time in range(n_times)]
+
+
+def found_in_one_world(calls: list[LoggedCall]) -> Effects:
+    timed = [each._replace(called_at=BEGIN + timedelta(minutes=n)) for n, each in enumerate(calls)]
+    return effects.find(timed, documents.find(timed), shared=True, declared={})
+
+
+def test_telling_the_same_of_one_name_again_and_again_does_no_harm_whatever_the_name_says() -> None:
+    assert found_in_one_world(looked_up("update_view", 3)).harmless == {"update_view"}
+    assert found_in_one_world(looked_up("update_view", 1)).harmless == frozenset()
+    two_names = [each._replace(arguments={**each.arguments, "as": "text"}) for each in looked_up("update_view", 3)]
+    assert found_in_one_world(two_names).harmless == frozenset()
+
+
+def test_a_tool_without_arguments_that_only_confirms_is_no_read() -> None:
+    confirms = [call("take_back", {}, "Noted.", f"s{n}") for n in range(8)]
+    assert found(confirms).effect["take_back"] == "unknown"
+    tells = [call("saw", {}, "It is here." if n else "It is out.", f"s{n}", position) for n in range(8) for position in (0, 1)]
+    assert found(tells).effect["saw"] == "read"
+
+
+def test_what_only_acknowledges_may_have_changed_what_nobody_reads() -> None:
+    calls = [each for n in range(6) for each in (
+        call("get_room", {"room": f"R-{n}"}, canonical({"beds": n, "door": f"D-{n}"}), f"s{n}", 0),
+        call("press", {"room": f"R-{n}"}, "ok", f"s{n}", 1),
+        call("get_room", {"room": f"R-{n}"}, canonical({"beds": n, "door": f"D-{n}"}), f"s{n}", 2))]
+    assert found(calls).effect == {"get_room": "read", "press": "unknown"}
+
+
+def test_in_one_world_a_tool_is_blamed_for_what_only_changes_after_it() -> None:
+    owners = ("Ada", "Ben", "Cleo", "Dan", "Eve", "Finn")
+    calls = [each for n, owner in enumerate(owners) for each in (
+        call("get_state", {"claim": f"C-{n}"}, f"{owner}'s claim is approved.", f"a{n}"),
+        call("get_state", {"claim": f"C-{n}"}, f"{owner}'s claim is approved.", f"b{n}"),
+        call("get_money", {"claim": f"C-{n}"}, f"{owner} gets {250 + 7 * n}.", f"c{n}"),
+        call("get_state", {"claim": f"C-{n}"}, f"{owner}'s claim is paid.", f"d{n}"))]
+    assert found_in_one_world(calls).effect["get_money"] == "write"
+    assert found_in_one_world(calls).effect["get_state"] == "read"
+    assert found_in_one_world(calls[:8]).effect["get_money"] != "write", "two pairs are too few"
+
+
 @pytest.mark.parametrize(("name", "description", "changes"), [
     ("cancelBooking", "", True), ("get_update_history", "", False), ("order_status", "", False), ("order_pizza", "", True),
     ("patient_record", "Shows a record.", False),
@@ -85,3 +130,9 @@ def test_changes_that_nobody_sees_later_speak_for_a_new_start() -> None:
         call("stock", {"of": "paint"}, "3", f"s{n}"), call("stock", {"of": "paint"}, "2", f"s{n}", 1))]
     assert replay.changes_last(calls) is False
     assert replay.changes_last(calls[:4]) is None
+
+
+def test_sessions_whose_first_answers_never_differ_begin_alike() -> None:
+    assert replay.changes_last(first_answers(*["3"] * 60)) is False
+    assert replay.changes_last(first_answers(*["3"] * 40)) is None
+    assert replay.changes_last(first_answers(*["3"] * 60, "2")) is None

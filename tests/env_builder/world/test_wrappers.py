@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from env_builder.world.calls import LoggedCall, unwrap_answers
+import polars as pl
+
+from env_builder.world.calls import LoggedCall, calls_of, unwrap_answers
 from tests.env_builder.world.calls import call
 
 OMITTED = "[withheld by the gateway]"
@@ -40,3 +42,14 @@ def test_a_text_that_tools_give_often_is_their_own() -> None:
 
 def test_short_words_that_many_tools_say_are_their_own() -> None:
     assert unwrap_answers(logged(("<<", ">>"), 3, replaced="None"))[1] == []
+
+
+def test_nothing_where_a_tool_answers_with_objects_is_a_failure() -> None:
+    answers = [("find", '{"door": 1}'), ("find", '{"door": 2}'), ("find", "null"), ("lock", "null"), ("lock", "null")]
+    turns = pl.DataFrame([
+        {"session_id": "s", "position": n, "kind": "call", "tool": tool, "arguments": "{}", "content": content,
+         "is_error": None, "happened_at": None, "result_id": None, "turn_id": str(n)}
+        for n, (tool, content) in enumerate(answers)])
+    assert [each.failed for each in calls_of(turns)] == [False, False, True, False, False]
+    flagged = turns.with_columns(pl.lit(False).alias("is_error"))
+    assert not any(each.failed for each in calls_of(flagged)), "the log says itself what failed"
