@@ -90,10 +90,14 @@ def cut(events: pl.DataFrame, gap_minutes: float) -> pl.DataFrame:
 
 
 def sessions_of(turns: pl.DataFrame) -> pl.DataFrame:
-    """`core.sessions` of calls alone; `turns`: of `core.turns`, with source, identity and format."""
+    """`core.sessions` of calls alone, begun by their first step that is not their user's.
+
+    `turns`: of `core.turns`, with source, identity and format."""
     rows = turns.with_columns(pl.col("answered_at").fill_null(pl.col("happened_at")).alias("ended"))
+    by_user = (pl.col("requestor") == "user").fill_null(False)
+    begun = pl.col("happened_at").filter(~by_user | by_user.all())
     sessions = rows.group_by("session_id").agg(
-        pl.col("source").first(), pl.col("service").first(), pl.col("happened_at").min().alias("started_at"),
+        pl.col("source").first(), pl.col("service").first(), begun.min().alias("started_at"),
         pl.col("ended").max().alias("ended_at"), pl.lit(0, pl.Int64()).alias("n_messages"),
         pl.len().cast(pl.Int64()).alias("n_calls"), pl.col("identity").drop_nulls().first(), pl.col("format").first())
     return sessions.with_columns(day_of("started_at").alias("day")).select(list(frame_schema(Session)))

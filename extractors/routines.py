@@ -3,7 +3,7 @@
 A run ends with one of some symbols and the next begins with one of others; these sets are the shortest description of the
 stream (minimum description length; Rissanen 1978): a first symbol is coded afresh, each further one follows from the one
 before, and every kind of step costs its mention. The search is greedy, from what the stream begins and ends with, in both
-orders. A request of another identity that made what a run takes up first joins that run.
+orders. A request of another identity that made what a run takes up first joins that run, as a step of its user.
 
 Sees order only, no times. Does not see: a stream that begins in the middle of a run, alternating runs, runs without a common
 shape (not cut), a case of two people in turns or taken up again."""
@@ -126,7 +126,7 @@ def mark_runs(requests: pl.DataFrame) -> pl.DataFrame:
 
 
 def join_cases(requests: pl.DataFrame) -> pl.DataFrame:
-    """Return requests of which those that opened a case of another identity are in its session."""
+    """Return requests of which those that opened a case of another identity are in its session, with `user` as requestor."""
     taken: dict[str, tuple[Any, ...]] = {}
     first = requests.filter("_begins").sort("happened_at", "event_id").select(
         "session_id", "name", "happened_at", "_canonical", "value")
@@ -149,7 +149,9 @@ def join_cases(requests: pl.DataFrame) -> pl.DataFrame:
                 break
     return requests.with_columns(
         pl.col("event_id").replace_strict(moved, default=None, return_dtype=pl.String).alias("_moved")).with_columns(
-        pl.coalesce("_moved", "session_id").alias("session_id")).drop("_moved") if moved else requests
+        pl.coalesce("_moved", "session_id").alias("session_id"),
+        pl.when(pl.col("_moved").is_not_null()).then(pl.lit("user")).otherwise("requestor").alias("requestor"),
+    ).drop("_moved") if moved else requests
 
 
 def _values(document: Any) -> Iterator[str]:

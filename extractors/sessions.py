@@ -19,6 +19,7 @@ import polars as pl
 
 from extractors import routes
 from extractors.content import object_of
+from extractors.residues import without_residues
 from extractors.reviews import reviews
 from extractors.threads import Columns, Run, Thread, Weaver, pairs, take, turns_of
 from extractors.tools import tools_of
@@ -62,6 +63,7 @@ def assemble(events: pl.DataFrame, declarations: pl.DataFrame | None = None, gap
     actions = routes.sessions_of_actions(events)
     sessions = pl.concat([_frame(Session, woven.sessions), requests.sessions, actions.sessions]).sort("session_id")
     turns = pl.concat([_frame(Turn, woven.turns), requests.turns, actions.turns]).sort("session_id", "position")
+    turns = without_residues(turns)
     tools, uncalled = tools_of(turns, empty(Declaration) if declarations is None else declarations)
     feedback, lost = opinions(events, sessions)
     corrected, gone = corrections(events, sessions)

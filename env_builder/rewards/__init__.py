@@ -14,6 +14,7 @@ import polars as pl
 from env_builder.rewards.checks import CERTAIN, agreed, checks_of, fooled_by, nothing_to_reward
 from env_builder.rewards.conduct import RewardCase, habit_checks, habits
 from env_builder.rewards.loose import FreeText, free_text, tools_by_service
+from env_builder.rewards.obstacles import Obstacles, with_origins
 from env_builder.rewards.persons import Corrections, StatedCheck, corrected, first_that_passes, gates, merged
 from env_builder.rewards.policies import Ask, Proposed, read_policies
 from env_builder.rewards.preparation import Preparation, preparation_checks, preparations, usual_tools
@@ -39,7 +40,7 @@ class Rewards(NamedTuple):
     """Frame of `Rubric`, sorted by task_id."""
     decisions: pl.DataFrame
     """Frame of `Decision`, one row a task: `rubric_mined`, or `no_known_success`, `no_known_end_state`,
-    `no_agreed_end_state`, `doubtful_success`, `nothing_to_reward`, `step_skipped`."""
+    `no_agreed_end_state`, `doubtful_success`, `nothing_to_reward`, `step_skipped`, and those of `obstacles.py`."""
 
 
 def mine(
@@ -82,9 +83,13 @@ def mine(
     policies = read_policies(cases, turns, writes, ask) if ask else Proposed([], [])
     prepared = _preparations(cases, effects)
     cases, skipping = _without_skipping(cases, prepared)
+    obstacles = Obstacles(tasks, by_session, turns, free, tools_by_service(effects.filter(pl.col("counted") == "read")))
+    cases, blocked = obstacles.removed(cases)
+    skipping |= {name: _decision(name, False, *why) for name, why in blocked.items()}
     decisions = [skipping.get(each.subject, each) for each in decisions]
     usual = {family: usual_tools(known) for family, known in families.items()}
-    tools = ServiceTools(free, writes, tools_by_service(effects.filter(pl.col("effect") == "write")), usual, prepared)
+    acting = tools_by_service(effects.filter(pl.col("effect") == "write"))
+    tools = ServiceTools(free, writes, acting, usual, prepared, obstacles)
     mined = _rubrics(cases, tools, [*stated, *policies.stated], tasks, turns, corrections or {})
     names = sorted({case.family for case in cases})
     gone = {each.by["file"]: each.family for each in stated if each.family not in names}
@@ -147,6 +152,7 @@ class ServiceTools(NamedTuple):
     usual: dict[str, frozenset[str]]
     """Tools that the sessions of a family usually call, by family."""
     preparations: dict[str, list[Preparation]]
+    obstacles: Obstacles
 
 
 def _rubrics(
@@ -165,6 +171,7 @@ def _rubrics(
         if case.good:
             fooled = fooled_by(case.good, case.bad, text)
             checks = [*_own_checks(case, fooled, tools), *habit_checks(case, family_habits)]
+            checks = with_origins(checks, tools.obstacles.origins(case.task_id, case.good[0]))
             checks = corrected(case.task_id, merged(checks, own, case.good, case.bad, acting), corrections)
             by_task[case.task_id] = case.service, checks
         required = [*own, *gates(case.task_id, checks, corrections)]

@@ -107,6 +107,14 @@ class Witness:
         return [text for kind, role, text, _, _ in self._rows if kind == "message" and role != "assistant" and text]
 
     @cached_property
+    def inputs(self) -> list[str | LoggedCall]:
+        """What the agent could learn from, in order: words of the user and of the instructions, and its calls with answers."""
+        texts = [(position, text) for kind, role, text, _, position in self._rows
+                 if kind == "message" and role != "assistant" and text]
+        placed: list[tuple[int, str | LoggedCall]] = [*texts, *((call.position, call) for call in self.calls)]
+        return [one for _, one in sorted(placed, key=lambda each: each[0])]
+
+    @cached_property
     def declined(self) -> bool:
         """Did the agent decline something in words?"""
         return any(declines(text) for _, text in self.words)

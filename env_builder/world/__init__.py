@@ -16,7 +16,7 @@ import polars as pl
 from env_builder.runtime.programs import presumed_effect
 from env_builder.runtime.writing import Consequence
 from env_builder.world import changes, documents, effects, faults, hidden, history, replay
-from env_builder.world.calls import LoggedCall, calls_of, unwrap_answers
+from env_builder.world.calls import LoggedCall, calls_of, split_openings, unwrap_answers
 from env_builder.world.effects import Declared, Effect
 from warehouse.records import Decision, Fact, Recorded, RowChange, empty, frame
 
@@ -56,7 +56,11 @@ def build(
     """Rebuild the world of every service. `starts_from`: what the configuration says per service; the rest is found.
     `row_changes`: `core.row_changes`; which table holds what the tools show is found, and a table may hold nothing of it."""
     fed = empty(RowChange) if row_changes is None else row_changes
-    starts: dict[str, datetime | None] = dict(sessions.select("session_id", "started_at").iter_rows())
+    own, openings = split_openings(turns, sessions)
+    openings = openings.with_columns(pl.format("{}~{}", "session_id", "position").alias("session_id"))
+    turns = pl.concat([own, openings])
+    begins = pl.concat([sessions.select("session_id", "started_at"), openings.select("session_id", started_at="happened_at")])
+    starts: dict[str, datetime | None] = dict(begins.iter_rows())
     services: dict[str, ServiceWorld] = {}
     facts: list[history.Row] = []
     recorded: list[history.Row] = []

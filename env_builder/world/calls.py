@@ -72,6 +72,19 @@ def _call(
         called_at, result_id or turn_id)
 
 
+USER = "user"
+"""Requestor of a call that the session's user made, not its agent."""
+
+
+def split_openings(turns: pl.DataFrame, sessions: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return (turns of the sessions, calls that their users made before they began).
+
+    Such a call opened the case that the session works on. It belongs to the world that the session finds."""
+    begun = turns.join(sessions.select("session_id", "started_at"), on="session_id", how="left", maintain_order="left")
+    opens = ((pl.col("requestor") == USER) & (pl.col("happened_at") < pl.col("started_at"))).fill_null(False)
+    return begun.filter(~opens).drop("started_at"), begun.filter(opens).drop("started_at")
+
+
 def calls_by_tool(calls: Iterable[LoggedCall]) -> dict[str, list[LoggedCall]]:
     """Return the calls of each tool, in order."""
     by_tool: dict[str, list[LoggedCall]] = defaultdict(list)

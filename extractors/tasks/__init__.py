@@ -22,6 +22,7 @@ from extractors.tasks.names import asked_by
 from extractors.tasks.provenance import trace
 from extractors.tasks.requests import find_requests, same_request, stated_requests
 from extractors.tasks.splits import choose_sides, near_duplicates, report
+from extractors.tasks.written import filed, written
 from warehouse.records import Family, Goal, Memoize, Task, empty, frame_schema, recompute
 
 _RECKONS = ("pure", "constant")
@@ -75,6 +76,8 @@ def find(sessions: pl.DataFrame, turns: pl.DataFrame, outcomes: pl.DataFrame, ef
         return Tasks(empty(Task), decisions, goals, empty(Family))
     calls = calls_of(turns, effects)
     values = values_of(calls)
+    for told in (filed(turns), written(turns, effects)):
+        requests = requests.join(told, on="session_id", how="left")
     members = _members(requests, goals.select("session_id", "family").unique(), outcomes, starts_from, gate)
     sides = choose_sides(members, calls, values)
     slots = fill_slots(requests, members, calls, values)
@@ -126,7 +129,8 @@ def _members(requests: pl.DataFrame, kinds: pl.DataFrame, outcomes: pl.DataFrame
         requests.join(same_request(requests.filter(reset)), on="session_id", how="left")
         .join(kinds.select("session_id", "family"), on="session_id")
         .join(outcomes.select("session_id", "probability"), on="session_id", how="left")
-        .with_columns(pl.when(reset).then("request").otherwise("session_id").alias("group")))
+        .with_columns(pl.when(reset).then("request").otherwise("session_id").alias("group"))
+        .with_columns(pl.when("worded").then("group").otherwise(pl.concat_str("group", "written", ignore_nulls=True))))
     ids = (
         joined.group_by("service", "group").agg(pl.col("session_id").sort())
         .with_columns(pl.struct("service", "session_id").map_elements(
@@ -141,14 +145,24 @@ def _members(requests: pl.DataFrame, kinds: pl.DataFrame, outcomes: pl.DataFrame
         .join(near_duplicates(requests), on="session_id").sort("task", "session_id"))
 
 
+def _stated_goal() -> pl.Expr:
+    """Return the goal in words: the user's; what the user filed; of work that nobody asked for in words, what it changes."""
+    named = pl.col("goal").map_elements(asked_by, return_dtype=pl.String)
+    own = pl.when("worded").then("goal")
+    work = pl.when(pl.col("filed").is_null()).then("written")
+    return pl.when("spoken").then(named).otherwise(
+        pl.coalesce(pl.concat_str(own, pl.coalesce("filed", work), separator="\n", ignore_nulls=True).replace("", None), named))
+
+
 def _tasks(members: pl.DataFrame, sides: pl.DataFrame, slots: pl.DataFrame, starts_from: Mapping[str, str]) -> pl.DataFrame:
     best_first = members.sort("task", "probability", "session_id", descending=[False, True, False], nulls_last=True)
     rows = best_first.group_by("task", maintain_order=True).agg(
-        pl.col("service", "family", "goal").first(), pl.col("session_id").sort().alias("session_ids"),
+        pl.col("service", "family", "goal", "spoken", "worded", "filed", "written").first(),
+        pl.col("session_id").sort().alias("session_ids"),
         pl.col("session_id").filter(pl.col("good")).alias("good_session_ids"), pl.col("started_at").min(),
         (1.0 - pl.col("probability").mean()).round(9).alias("difficulty"))
     return (
-        rows.with_columns(pl.col("goal").map_elements(asked_by, return_dtype=pl.String))
+        rows.with_columns(_stated_goal().alias("goal"))
         .join(sides.select("task", "split"), on="task").join(slots, on="task", how="left").with_columns(
             pl.col("slots").fill_null("{}"), pl.col("signature").fill_null("[]"),
             pl.when(_is_reset(starts_from)).then(None).otherwise("started_at").alias("starts_at"),

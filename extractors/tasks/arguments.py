@@ -23,7 +23,7 @@ _ERROR_TEXT = (
 
 
 def calls_of(turns: pl.DataFrame, effects: pl.DataFrame) -> pl.DataFrame:
-    """List calls in order: session_id, service, position, turn_id, tool, arguments, content, failed, acts.
+    """List the agents' calls in order: session_id, service, position, turn_id, tool, arguments, content, failed, acts.
 
     `acts`: the tool is known to write; in a service without such a tool, its effect is unknown."""
     acting = (
@@ -33,10 +33,15 @@ def calls_of(turns: pl.DataFrame, effects: pl.DataFrame) -> pl.DataFrame:
         .select("service", "tool", "acts").unique(["service", "tool"], keep="first", maintain_order=True))
     failed = pl.coalesce("is_error", pl.col("content").str.contains(_ERROR_TEXT), pl.lit(True))
     return (
-        turns.filter(pl.col("kind") == "call").join(acting, on=["service", "tool"], how="left").select(
+        turns.filter((pl.col("kind") == "call") & by_agent()).join(acting, on=["service", "tool"], how="left").select(
             "session_id", "service", "position", "turn_id", "tool", "arguments", "content", failed.alias("failed"),
             pl.col("acts").fill_null(False))
         .sort("session_id", "position"))
+
+
+def by_agent() -> pl.Expr:
+    """Whether a call is the agent's own, and not one that the session's user made."""
+    return (pl.col("requestor") != "user").fill_null(True)
 
 
 def values_of(calls: pl.DataFrame) -> pl.DataFrame:

@@ -327,10 +327,10 @@ def spoken(tool: str) -> str:
     """Put a tool's name in words: `findOpenSlot` is `find open slot`, `PATCH /rooms/{rooms_1}/keys` is `rooms: change keys`."""
     route = _ROUTE.fullmatch(tool)
     if route is None:
-        return _VARIES.sub("…", tool) if "/" in tool and " " in tool else _worded(tool) or tool
+        return _VARIES.sub("…", tool) if "/" in tool and " " in tool else worded(tool) or tool
     parts = [part for part in route[2].split("/") if part]
     things = [part for part in parts if not _VARIES.search(part)]
-    things = [_worded(part) for part in things if not _ENVELOPE.fullmatch(part)] or things
+    things = [worded(part) for part in things if not _ENVELOPE.fullmatch(part)] or things
     if not things:
         return _VARIES.sub("…", tool)
     every, one = _VERBS.get(route[1], (route[1].lower(),) * 2)
@@ -344,7 +344,8 @@ def asked_by(goal: str) -> str:
     return ", ".join(map(spoken, routes)) if all(map(_ROUTE.fullmatch, routes)) else goal
 
 
-def _worded(name: str) -> str:
+def worded(name: str) -> str:
+    """Put the name of a field or tool in words: `orderId` is `order id`."""
     words = [word for part in re.split(r"[^0-9A-Za-z\u0080-\uffff]+", name) for word in _HUMPS.split(part) if word]
     return " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in words)
 

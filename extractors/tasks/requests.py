@@ -2,12 +2,14 @@
 
 Input: sessions and turns. Output: one row a session that asked for something (`REQUESTS`), and decisions for the others.
 
-Sees messages of role user; for runs of requests without messages, texts for people inside the arguments. Likeness is that of
-shared words, weighted by rarity; names of entities (words with digits) count more. If most sessions begin with words that
-others used to the letter, apart from numbers and names (scripts, buttons, forms), only the first words count and must be nearly
-equal. If most sessions ask in sentences of others among other words, these sentences decide (`phrases.py`); otherwise people
-paraphrase, and all their words count. All sums are of whole numbers, so thread order cannot change a result. Does not see:
-synonyms, negation, a goal in entirely different words; two goals of one person in nearly the same words are taken for one."""
+Sees messages of role user; for runs of requests without messages, texts for people inside the arguments, and only those of
+what the user filed if that opened the run. If a service's runs are opened by others, a run that nobody opened is no work for
+its agents. Likeness is that of shared words, weighted by rarity; names of entities (words with digits) count more. If most
+sessions begin with words that others used to the letter, apart from numbers and names (scripts, buttons, forms), only the
+first words count and must be nearly equal. If most sessions ask in sentences of others among other words, these sentences
+decide (`phrases.py`); otherwise people paraphrase, and all their words count. All sums are of whole numbers, so thread order
+cannot change a result. Does not see: synonyms, negation, a goal in entirely different words; two goals of one person in nearly
+the same words are taken for one."""
 
 from __future__ import annotations
 
@@ -16,6 +18,7 @@ from collections import defaultdict
 
 import polars as pl
 
+from extractors.tasks.arguments import by_agent
 from extractors.tasks.phrases import requests_by_phrase
 from extractors.tasks.words import document_words, is_identifier, masked
 from warehouse.records import Decision, frame
@@ -32,7 +35,11 @@ _TEXT_FOR_PEOPLE = 3
 """A string in arguments with this many words, mostly letters, is a text that a person wrote."""
 _CHOICE = 3
 """A text of more sessions than this is one of a list to choose from, where the session has a rarer one."""
+_ASKED = 0.1
+"""Share of a service's sessions that a user opened in the application, from which the others are nobody's request."""
 _REJECTIONS = {
+    "nobody_asked": "session {} is what somebody did for themselves: no other person opened it, as they opened others of its "
+    "service; no action needed",
     "no_request": "session {} holds no words of a user and no request; nothing was asked that could be a task",
     "no_answer": "session {} ends with the user's words: no agent answered, no tool was called; "
     "look for the rest of it in the log"}
@@ -69,8 +76,11 @@ def _all_requests(sessions: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
     activity = turns.group_by("session_id").agg(
         calls.sum().alias("n_calls"), answers.sum().alias("n_answers"),
         pl.col("tool").filter(calls).unique().sort().str.join(", ").replace("", None).alias("tools"))
+    by_user = ((pl.col("kind") == "call") & ~by_agent()).fill_null(False)
+    asking = turns.filter(by_user).select("session_id").unique().with_columns(pl.lit(True).alias("opened"))
     quoted = (
-        turns.filter((pl.col("kind") == "call") & pl.col("arguments").is_not_null()).sort("session_id", "position")
+        turns.filter(calls & pl.col("arguments").is_not_null() & (by_user | ~by_user.any().over("session_id")))
+        .sort("session_id", "position")
         .select("session_id", pl.col("arguments").str.extract_all(r'"(?:[^"\\]|\\.)*"').alias("text")).explode("text")
         .drop_nulls("text").with_columns(pl.col("text").str.strip_chars('"')))
     written = pl.col("text").str.count_matches(r"\p{L}{2,}") >= _TEXT_FOR_PEOPLE
@@ -81,13 +91,16 @@ def _all_requests(sessions: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
         pl.col("text").unique(maintain_order=True).head(3).str.join("\n"))
     rows = (
         per_session.join(words, on="session_id", how="left").join(activity, on="session_id", how="left")
-        .join(texts, on="session_id", how="left")
+        .join(texts, on="session_id", how="left").join(asking, on="session_id", how="left")
         .with_columns(pl.col("n_calls", "n_answers").fill_null(0), pl.col("said").is_not_null().alias("spoken"))
         .with_columns(pl.any_horizontal(pl.col("said", "text").is_not_null()).alias("worded"))
         .with_columns(pl.coalesce("goal", "text", "tools").alias("goal"), pl.coalesce("said", "text", "tools").alias("said")))
     idle = (pl.col("n_calls") == 0) & (pl.col("n_answers") == 0)
+    opened = pl.col("opened").fill_null(False)
+    nobody = ~opened & ~pl.col("spoken") & (opened.mean().over("service") >= _ASKED)
     return rows.with_columns(
-        pl.when(pl.col("goal").is_null()).then(pl.lit("no_request")).when(idle).then(pl.lit("no_answer")).alias("reason"))
+        pl.when(pl.col("goal").is_null()).then(pl.lit("no_request")).when(idle).then(pl.lit("no_answer"))
+        .when(nobody).then(pl.lit("nobody_asked")).alias("reason"))
 
 
 ONE = 1_000_000

@@ -8,6 +8,7 @@ from env_builder.rewards import mine
 from env_builder.rewards.persons import corrected_rows, corrections_of, decisions_on, read
 from env_builder.rooms import differences
 from env_builder.variants import VariantTables, make
+from env_builder.world.calls import split_openings
 from env_builder.world.faults import without
 from extractors.outcomes.calibration import measure, withhold_untrusted
 from pipelines.building.decisions import corrections_of_kind, effects_of, replace_decisions
@@ -25,7 +26,8 @@ def rewards(store: Store, settings: Settings) -> Counts:
     person's checks may be called by a family's name. Raises InputError where one cannot be read, or half a model is
     configured."""
     config, effects = settings.configured, effects_of(store)
-    sessions, turns = store.table("core.sessions"), without(store.table("core.turns"), effects)
+    sessions = store.table("core.sessions")
+    turns, _ = split_openings(without(store.table("core.turns"), effects), sessions)
     tasks, outcomes = store.table("mart.tasks"), store.table("mart.outcomes")
     played = differences(
         sessions, turns, store.table("mart.facts"), store.table("mart.recorded"), store.table("mart.behaviours"))
@@ -50,10 +52,11 @@ def variants(store: Store, settings: Settings) -> Counts:
     """Make new tasks: failures solved by the trajectories of good sessions, and known solutions bound to other records."""
     config = settings.configured
     tasks, outcomes = store.table("mart.tasks"), store.table("mart.outcomes")
+    sessions = store.table("core.sessions")
+    turns, _ = split_openings(without(store.table("core.turns"), effects_of(store)), sessions)
     tables = VariantTables(
         tasks, store.table("mart.rubrics"), store.table("mart.goals"), store.table("mart.families"),
-        store.table("core.sessions"), without(store.table("core.turns"), effects_of(store)), outcomes,
-        store.table("mart.facts"), store.table("mart.recorded"), store.table("mart.behaviours"))
+        sessions, turns, outcomes, store.table("mart.facts"), store.table("mart.recorded"), store.table("mart.behaviours"))
     with memoized(store, "variants", code_digest(__name__)) as memoize:
         made = make(tables, config.variants.failures, config.variants.per_family, memoize)
     measures = measure(tasks, outcomes, store.table("core.feedback"), config.outcomes.reviews)

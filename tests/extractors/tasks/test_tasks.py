@@ -111,7 +111,7 @@ def test_where_nobody_speaks_a_tasks_goal_says_in_words_what_was_done() -> None:
     sessions, turns = frames(("requests", [("GET /api/lamps/{lamps_1}", {}, "x"), ("POST /api/lamps", {"n": 1}, "x")]),
                              ("talk", [("user", "GET me a lamp, please, today"), ("assistant", "fine")]))
     found = find(sessions, turns, chances(sessions), EFFECTS, {})
-    assert sorted(found.tasks["goal"].to_list()) == ["GET me a lamp, please, today", "lamps: look up, lamps: add"]
+    assert sorted(found.tasks["goal"].to_list()) == ["GET me a lamp, please, today", "lamps: add (n: 1)"]
 
 
 def test_families_come_from_what_was_asked_even_where_something_else_was_done() -> None:
