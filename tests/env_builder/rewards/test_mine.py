@@ -93,12 +93,25 @@ def test_the_end_of_a_good_session_is_the_gate_and_nothing_else_may_change() -> 
     desk.session("good", 0.9, OPENED, ASK, LOOK, OPEN, ("agent", "Done, code 4711."))
     desk.session("bad", 0.1, LIFTED, ASK, OPEN, ("agent", "Done."))
     rubric = desk.rubric()
-    assert kinds(rubric) == ["state", "untouched"]
+    assert kinds(rubric) == ["not_denied", "state", "untouched"]
     assert reward(rubric, OPENED) == 1.0 and reward(rubric, LIFTED) == reward(rubric, CLOSED) == 0.0
     state = next(check for check in rubric["checks"] if check["kind"] == "state")
     assert state["provenance"] == {
         "supporting": ["good"], "contrary": [], "support": 1, "confidence": 0.9,
         "events": {"supporting": ["good2"], "contrary": []}}, "the call that opened the door bears it"
+
+
+def test_words_that_deny_the_deed_are_not_paid_unless_good_sessions_say_so() -> None:
+    desk = Desk()
+    desk.session("good", 0.9, OPENED, ASK, OPEN, ("agent", "It is open."))
+    rubric = desk.rubric()
+    for words, worth in (("Bitte sehr.", 1.0), ("I have not done anything.", 0.0)):
+        assert reward(rubric, OPENED, OPEN, ("agent", words)) == worth
+    assert reward(rubric, OPENED, ("agent", "I have not done anything yet."), OPEN, ("agent", "Done.")) == 1.0
+    other = Desk()
+    other.session("good", 0.9, OPENED, ASK, OPEN, ("agent", "I could not close it."))
+    assert reward(other.rubric(), OPENED, OPEN, ("agent", "I cannot close it, sorry.")) == 1.0
+    assert reward(other.rubric(), OPENED, OPEN, ("agent", "Nothing was changed.")) == 0.0
 
 
 def test_certain_sessions_give_alternatives_and_only_those_seen() -> None:
@@ -184,7 +197,7 @@ def test_a_bad_session_with_the_right_end_makes_what_it_left_unsaid_a_gate() -> 
     desk.session("good", 0.9, OPENED, ASK, LOOK, OPEN, ("agent", "Done, the code is 4711."))
     desk.session("bad", 0.1, OPENED, ASK, LOOK, OPEN, ("agent", "Done, the fee is 12.5."))
     rubric = desk.rubric()
-    assert kinds(rubric) == ["said", "state", "untouched"]
+    assert kinds(rubric) == ["not_denied", "said", "state", "untouched"]
     assert reward(rubric, OPENED, ("agent", "Fee 12.5")) == 0.0 and reward(rubric, OPENED, ("agent", "4711")) == 1.0
     state = next(check for check in rubric["checks"] if check["kind"] == "state")
     assert state["provenance"]["contrary"] == ["bad"]
