@@ -8,10 +8,13 @@ from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from env_builder.rewards import Rewards, mine
 from env_builder.rewards.persons import StatedCheck
 from env_builder.rewards.policies import Ask
+from env_builder.runtime.canonical import canonical
 from env_builder.runtime.grading import grade
 from env_builder.runtime.records import Episode
 from warehouse.records import Outcome, Session, Task, Turn, frame
@@ -262,3 +265,24 @@ def test_the_same_sessions_give_the_same_bytes_in_any_order() -> None:
     other.turns, other.outcomes, other.differences = desk.turns[::-1], desk.outcomes, desk.differences[::-1]
     assert desk.mined().rubrics.equals(other.mined().rubrics)
     assert len(desk.mined().rubrics["rubric_id"][0]) == 64
+
+
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3), max_leaves=5)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(VALUES, min_size=8, max_size=8), VALUES)
+def test_arguments_and_answers_of_any_type_are_mined(values: list[Any], answer: Any) -> None:
+    """An argument may be a text here and a list there: each of these sessions writes one of them."""
+    desk = Desk()
+    ends = [{"documents": {}, "write_calls": [["open", canonical({"door": value, "how": value})]]} for value in values]
+    for n, (value, end) in enumerate(zip(values, ends, strict=True)):
+        steps = [ASK, ("look", {"door": value}, json.dumps(answer)), ("open", {"door": value, "how": value}, "done")]
+        desk.session(f"s{n}", 0.95 if n < 6 else 0.05, end, *steps, ("agent", "Done, it is open."))
+    rubric = desk.rubric()
+    for end, value in zip(ends[:6], values[:6], strict=True):
+        steps = [("look", {"door": value}), ("open", {"door": value, "how": value}), ("agent", "Done.")]
+        assert reward(rubric, end, *steps) == 1.0
+    assert reward(rubric, {"documents": {}, "write_calls": [["open", '{"door":["a","stranger"]}']]}) == 0.0
