@@ -25,6 +25,7 @@ from env_builder.runtime.words import LONGEST_TEXT
 
 ASK = "Could you please give me the details that I need to look this up?"
 GOODBYE = "Your request has been noted. Goodbye."
+DENY = "I have not done anything. Nothing was changed."
 PROMISE = "Done, I have taken care of it."
 REFUSE = "I am sorry, I cannot do that."
 HAND_OVER = "I am handing you over to a colleague who will take care of it."
@@ -78,6 +79,9 @@ class Battery:
         """Replace the words, and each text that the rubric ignores."""
         words = [say("ok") if row["kind"] == "say" else row for row in self._journal]
         yield Attack("says_ok", words, "the solution with each message replaced by 'ok'", DONE if self._acts else "")
+        if self._deeds and any(row["kind"] == "say" for row in self._journal):
+            denied = [*self._without_last_words(), say(DENY)]
+            yield Attack("denies", denied, "the solution, which says that nothing was done", DONE)
         for tool, names in sorted(self._free_texts().items()):
             for name in names:
                 rows = [call(tool, row["arguments"] | {name: "x"}) if self._is_act(place) and row["tool"] == tool
@@ -88,6 +92,11 @@ class Battery:
         is_changed = any(row["kind"] == "call" and row is not own for row, own in zip(echo, self._journal, strict=True))
         yield Attack("echoes", echo, "the solution with the user's words as each text and message",
                      DONE if self._acts and not is_changed else "")
+
+    def _without_last_words(self) -> Journal:
+        """Return the solution without what is said after its last write call."""
+        last = max(self._acts, default=-1)
+        return [row for place, row in enumerate(self._journal) if place <= last or row["kind"] == "call"]
 
     def _idle(self) -> Iterator[Attack]:
         """Those that make no write call but a hand-over."""

@@ -124,6 +124,11 @@ class Witness:
         """Did the agent assert that something was done?"""
         return any(claims(text) for _, text in self.words)
 
+    def words_after(self, tools: Iterable[str]) -> list[str]:
+        """Return what the agent said after the last successful call of these tools; nothing if there is none."""
+        last = max((place for tool in tools for place in self.places.get(tool, ())), default=None)
+        return [step.text for step in self.steps if step.tool == SAY and last is not None and step.position > last]
+
     @cached_property
     def changes(self) -> list[str]:
         """Event ids of the calls that succeeded and are not known to read only."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -107,6 +108,17 @@ def _step(row: dict[str, Any]) -> str:
 FORMAT = "traceroom-environment/2"
 _FORMAT_1 = "traceroom-environment/1"
 _OVER = Result("the episode has ended; reset the environment to begin another", True, "unknown")
+
+
+def _without_refused(unknown: Sequence[dict[str, Any]], refused: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
+    """Return the rows without an answer but those that were surely refused, as often as they were."""
+    n_refused = Counter(refused)
+    rows = []
+    for row in unknown:
+        call = row["tool"], canonical(row.get("arguments")) if n_refused else ""
+        n_refused[call] -= row.get("tier") == "unknown"
+        rows += [row] if n_refused[call] < 0 or row.get("tier") != "unknown" else []
+    return rows
 
 
 class Environment:
@@ -467,7 +479,7 @@ class Environment:
 
     def _episode_of(self, state: AppState) -> Episode:
         """Return the episode of a state that nobody changes while it is graded."""
-        unknown = self.unknown_writes
+        unknown = _without_refused(self.unknown_writes, state.refused)
         names_known = [state.names_known(row["tool"], canonical(row.get("arguments"))) for row in unknown]
         may_have_worked = tuple(row for row, known in zip(unknown, names_known, strict=True) if known is not False)
         attempts = tuple(row for row, known in zip(unknown, names_known, strict=True) if known)

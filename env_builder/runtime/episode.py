@@ -16,7 +16,7 @@ from .canonical import canonical
 from .clock import after
 from .expressions import DONE, FRESH, LAST, NOW, Scope
 from .numbering import Form, drawn, number_of
-from .programs import Program, Programs, Ready, answer, completed, open_to_bound, shown_by, unknown, unmoved
+from .programs import Program, Programs, Ready, answer, completed, is_spent, open_to_bound, shown_by, unknown, unmoved
 from .records import Result, ToolAnswer
 from .relevance import ids, ids_in, listed_in, may_hold, names, names_in
 from .tables import ROWS, Origin, Table, Wanted, agreed, rows_in
@@ -93,9 +93,11 @@ class Naming(NamedTuple):
 NOTHING_NAMED = Naming({}, 0)
 FEW = 16
 """Write calls that are gone through one by one; of more an index is made."""
-Snapshot = tuple[Overlay, tuple[WriteCall, ...], Naming, LastCall | None, int, tuple[tuple[str, str], ...]]
-"""All of an episode's state that a call changes: overlay, write calls, naming, the last call, the number of calls, and the
-possible writes."""
+ToolCalls = tuple[tuple[str, str], ...]
+"""(tool, canonical arguments) of calls."""
+Snapshot = tuple[Overlay, tuple[WriteCall, ...], Naming, LastCall | None, int, ToolCalls, ToolCalls]
+"""All of an episode's state that a call changes: overlay, write calls, naming, the last call, the number of calls, the
+possible writes and the refused ones."""
 
 
 class Taught:
@@ -162,7 +164,7 @@ DERIVED = frozenset((DONE, FRESH, LAST, NOW))
 ONLY_KEEPS = {"keeps"}
 """All relations between the write calls and a tool, where none of them ever matters to it."""
 SHARED = ("_world", "_programs", "_affixes", "_overlay", "_taught", "_last", "_bound", "_seed", "_n_calls", "view", "_begun",
-          "_now", "write_calls", "_naming", "_possible_writes")
+          "_now", "write_calls", "_naming", "_possible_writes", "refused")
 """What a fork copies by reference: nothing of it is changed in place."""
 
 
@@ -192,8 +194,10 @@ class EpisodeState:
         """Scope of the expressions that were evaluated last in this call."""
         self.write_calls: tuple[WriteCall, ...] = ()
         self._naming: Naming = NOTHING_NAMED
-        self._possible_writes: tuple[tuple[str, str], ...] = ()
-        """(tool, canonical arguments) of answered calls that are simulated as reads without proof that they are."""
+        self._possible_writes: ToolCalls = ()
+        """Answered calls that are simulated as reads without proof that they are."""
+        self.refused: ToolCalls = ()
+        """Calls without a known answer that are surely refused, as they came too late."""
 
     def bind(self, bound: dict[str, Binding]) -> None:
         self._bound = bound
@@ -212,10 +216,12 @@ class EpisodeState:
         return twin
 
     def snapshot(self) -> Snapshot:
-        return self._overlay, self.write_calls, self._naming, self._last, self._n_calls, self._possible_writes
+        return (self._overlay, self.write_calls, self._naming, self._last, self._n_calls, self._possible_writes,
+                self.refused)
 
     def restore(self, snapshot: Snapshot) -> None:
-        self._overlay, self.write_calls, self._naming, self._last, self._n_calls, self._possible_writes = snapshot
+        (self._overlay, self.write_calls, self._naming, self._last, self._n_calls, self._possible_writes,
+         self.refused) = snapshot
         self._now = {}
 
     def next_episode(self, view: View, from_reset: bool) -> EpisodeState:
@@ -225,7 +231,7 @@ class EpisodeState:
         twin._taught, twin._taught_is_shared = taught, False
         if from_reset:
             twin._overlay, twin.write_calls, twin._last, twin._naming, twin._now = Overlay(), (), None, NOTHING_NAMED, {}
-            twin._possible_writes = ()
+            twin._possible_writes = twin.refused = ()
             twin._taught.begin_session()
         return twin
 
@@ -242,7 +248,9 @@ class EpisodeState:
         answered = answer(program, key, arguments, self)
         self._scope = None
         if answered is None:
-            if self.names_known(tool, key) is False:  # it is refused, in whatever words
+            is_late = is_spent(program, self._programs, arguments, self)
+            self.refused += ((tool, key),) if is_late else ()
+            if is_late or self.names_known(tool, key) is False:  # it is refused, in whatever words
                 return Result(unknown(program, key, self._seed is not None), True, "unknown")
             self._note_write(program, key, arguments, None, unmoved(program, arguments, self))
             return Result(unknown(program, key, self._seed is not None), True, "unknown")

@@ -17,7 +17,7 @@ from .records import ToolAnswer
 from .refusals import State, Untold
 from .rules import RULES, Run, written
 from .world import Name
-from .writing import Effect, Writing, consequences, effects_of
+from .writing import Effect, Transition, Writing, consequences, effects_of
 
 Program = dict[str, Any]
 Rule = dict[str, Any]
@@ -25,6 +25,10 @@ Completing = tuple[Rule, Writing | None, tuple[Effect, ...]]
 """A rule, how it writes where it does, and what else it changes."""
 ACTING = ("write", "outside", "unknown")
 """Effects of tools that may change the world, or something outside of it."""
+
+
+FEWEST_TRANSITIONS = 5
+"""Calls that bear a write out, from which its transitions count."""
 
 
 def presumed_effect(program: Program) -> str:
@@ -60,6 +64,13 @@ class Ready(Program):
         return tuple(
             (rule, Writing(rule), ()) if rule["rule"] == "write" else (rule, None, effects_of(rule)) for rule in self["rules"]
             if rule["rule"] in ("write", "makes") or (rule["rule"] in ("shows", "create", "changes") and rule.get("also")))
+
+    @cached_property
+    def transitions(self) -> tuple[Transition, ...]:
+        """Return its transitions, if enough calls bear it out."""
+        if self.get("support", {}).get("for", 0) < FEWEST_TRANSITIONS:
+            return ()
+        return tuple(each for _, writing, _ in self.completing if writing is not None for each in writing.transitions)
 
     @cached_property
     def drawing(self) -> frozenset[str]:
@@ -128,6 +139,15 @@ class Programs(dict[str, Ready]):
                     paths = paths_by_class.setdefault(rule["class"], [])
                     paths += [path for path in rule["volatile"] if path not in paths]
         return paths_by_class
+
+    @cached_property
+    def transitions(self) -> dict[tuple[str, str], list[Transition]]:
+        """(class, field) -> transitions of the writes that enough calls bear out."""
+        by_field: dict[tuple[str, str], list[Transition]] = {}
+        for _, program in sorted(self.items()):
+            for each in program.transitions:
+                by_field.setdefault((each.kind, each.field), []).append(each)
+        return by_field
 
     def plain(self, name: Name) -> tuple[Name, frozenset[str]]:
         """Return the entity by its bare key, and the words that name it."""
@@ -286,3 +306,21 @@ def unmoved(program: Program, arguments: dict[str, Any], state: State) -> Docume
             continue
         documents += [(other, same) for other, same in ((name, made), *others) if same == state.document(other)]
     return tuple(documents)
+
+
+def is_spent(program: Ready, programs: Programs, arguments: dict[str, Any], state: State) -> bool:
+    """Return whether a write comes too late: it always found a field in states that the entity has left by such a write.
+
+    Then it is refused, in whatever words, and changes nothing. Of a state in which no write is known to leave an entity, nobody
+    can say.
+    """
+    names = {writing.kind: writing.named(arguments) for _, writing, _ in program.completing if writing is not None}
+    for each in program.transitions:
+        name = names.get(each.kind)
+        text = None if name is None else state.document(name)
+        value = (parsed(text) or {}).get(each.field) if text is not None else None
+        if value is not None and value not in each.sources and any(
+                value == other.target for other in programs.transitions.get((each.kind, each.field), ())
+                if any(source in other.sources for source in each.sources)):
+            return True
+    return False

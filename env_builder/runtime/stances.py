@@ -1,4 +1,4 @@
-"""Tell what an agent's message commits to: it declines a request, or it says that something was done.
+"""Tell what an agent's message commits to: it declines a request, says that something was done, or denies that anything was.
 
 In: the text of one message. Out: yes or no. Sentences are judged one by one, whole: a question, a condition ("once it has been
 paid") and an offer ("if you like, I can …") commit to nothing. A message may do both ("I have cancelled A; I can't cancel B").
@@ -91,6 +91,38 @@ _UNCLAIMED = re.compile(
     r".{0,30}\b(?:done|been|is|are)\b",
     re.IGNORECASE)
 """What keeps a sentence with a word of completion from being a claim: negation, condition, a past before the conversation."""
+
+_CHANGE = (
+    r"(?:done|do|ma[dk]e|changed?|processed|process|updated?|modif(?:y|ied)|performed|perform|completed?|taken|take|cancel+ed|"
+    r"cancel|executed?|submit(?:ted)?|saved?|applied|apply|booked|created?|altered|touched)")
+_ALL_OF_IT = (
+    r"(?:[ ,]+(?:at all|whatsoever|so far|yet|today|here|for you|by me|as requested|(?:in|on|to|with|for) (?:your|our|the|my) "
+    r"(?:\w+|\w+ \w+)))*[ .!]*$")
+_DENIES_ALL = re.compile("|".join((
+    rf"\b(?:nothing|none of (?:it|this|that)|no (?:changes?|actions?|updates?|modifications?|writes?))\b(?: at all)? "
+    rf"(?:was|were|is|has|have|had|got)(?: (?:been|yet|actually|ever|being))* {_CHANGE}{_ALL_OF_IT}",
+    rf"\b(?:i|we)(?:'ve| have| had)? (?:\w+ly )?(?:(?:did|have|had)(?: not|n't)|not|never) (?:\w+ly |yet )?{_CHANGE} "
+    rf"(?:anything|any (?:changes?|actions?|updates?|modifications?|of (?:it|this|that))){_ALL_OF_IT}",
+    rf"\b(?:i|we)(?:'ve| have)? (?:did|done|changed|made|updated|performed|took|taken) "
+    rf"(?:nothing|no (?:changes?|actions?|updates?|modifications?)){_ALL_OF_IT}",
+)), re.IGNORECASE)
+_DENIES = re.compile(
+    rf"\b(?:i|we) (?:\w+ly )?(?:(?:did|have|had)(?: not|n't)|never|failed to|(?:was|were)(?: not|n't) able to|"
+    rf"(?:was|were) unable to|could(?: not|n't)) (?:\w+ly |yet )?{_CHANGE}\b"
+    rf"|\b(?:was|were|has|have|is|could|did)(?: not|n't) (?:been |be |yet |\w+ly )*{_CHANGE}\b",
+    re.IGNORECASE)
+
+
+def denies(text: str, wholly: bool = False) -> bool:
+    """Return whether the agent says that nothing was done. `wholly`: only what denies everything counts.
+
+    A denial of something, or a mere refusal, counts if the message claims nothing: "I did not change the address" beside "I
+    have cancelled the order" sets two requests apart.
+    """
+    sentences = [sentence for sentence in _sentences(text) if not _CONDITION.search(sentence)]
+    if any(map(_DENIES_ALL.search, sentences)):
+        return True
+    return not wholly and any(_DENIES.search(each) or _DECLINES.search(each) for each in sentences) and not claims(text)
 
 
 def declines(text: str) -> bool:

@@ -8,7 +8,7 @@ of one whose value is not known the document is unknown from then on.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from .answers import Document
 from .canonical import IdentityCache, encoding
@@ -203,10 +203,28 @@ def _put(value: Any, path: list[Any], new: Any) -> Any:
     return [*value[:place], _put(value[place], rest, new), *value[place + 1:]]
 
 
+class Transition(NamedTuple):
+    """A field that a write always finds in one of a few states and leaves in another one."""
+
+    kind: str
+    field: str
+    sources: list[Any]
+    target: Any
+
+
+def transitions_of(rule: dict[str, Any]) -> tuple[Transition, ...]:
+    """Return the transitions of a rule that writes."""
+    guarded = (rule["when"] or {}).get("document", {})
+    constants = ((field, rule["fields"].get(field), sources) for field, sources in sorted(guarded.items()))
+    return tuple(Transition(rule["class"], field, sources, made[1]) for field, made, sources in constants
+                 if made is not None and made[0] == "constant" and made[1] not in sources)
+
+
 class Writing:
     """A rule that writes."""
 
-    __slots__ = ("_allowed", "_argument", "_copied", "_done", "_encode", "_fields", "_order", "also", "framed", "kind", "rule")
+    __slots__ = ("_allowed", "_argument", "_copied", "_done", "_encode", "_fields", "_order", "also", "framed", "kind", "rule",
+                 "transitions")
 
     def __init__(self, rule: dict[str, Any]) -> None:
         self.rule = rule
@@ -223,6 +241,7 @@ class Writing:
         self._copied = frozenset(field for field, e in rule["fields"].items() if e == ["before", field])
         """Fields that it leaves as they are."""
         self._order: list[str] = rule["order"]
+        self.transitions = transitions_of(rule)
 
     def named(self, arguments: dict[str, Any]) -> Name | None:
         value = arguments.get(self._argument)

@@ -124,16 +124,18 @@ def novel(calls: list[LoggedCall]) -> bool:
     """Return whether most answers hold a word that is neither the question's nor in most other answers.
 
     Many words that are in some answers only tell as well (lists of the same records overlap), and so do many words where only
-    one question was ever asked: what merely confirms is short. A tool without arguments tells if its answers differ.
+    one question was ever asked: what merely confirms is short. A tool without arguments tells if its answers
+    differ. Answers without a word, such as an empty list, count for neither.
     """
     answers = {call.key: call.content for call in calls if not call.failed}
     if set(answers) <= {WITHOUT_ARGUMENTS}:
         contents = {call.content for call in calls if not call.failed}
         return len(contents) > 1 or any(len(_WORD.findall(content)) >= MANY_WORDS for content in contents)
     words_of = [(question, frozenset(_WORD.findall(content))) for question, content in sorted(answers.items())]
+    words_of = [(question, words) for question, words in words_of if words]
     counts = Counter(word for _, words in words_of for word in words)
     new = sum(_tells(key, words, counts, len(words_of)) for key, words in words_of)
-    return new >= NOVEL * len(words_of)
+    return bool(words_of) and new >= NOVEL * len(words_of)
 
 
 def _tells(question: str, words: frozenset[str], counts: Counter[str], n_questions: int) -> bool:
@@ -194,6 +196,8 @@ PREPARING_SESSIONS = 5
 MOST_LAST = 0.1
 """Share of them in which a tool that prepares others is the last to be called, at most."""
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_NAMESPACE = re.compile(r".*(?:__|[./:])(?=[A-Za-z])")
+"""What stands before the own name of a tool: the name of its server or group."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -203,15 +207,15 @@ def _words(text: str) -> frozenset[str]:
 _LOOKING = _words(
     "get list read show view find search look lookup fetch query check count describe browse display retrieve see return "
     "returns gets lists reads shows views finds searches looks fetches queries checks counts describes browses displays "
-    "retrieves sees calculate calculates compute computes estimate estimates tell tells is has what which who whether where "
-    "when preview previews")
+    "retrieves sees calculate calculates compute computes estimate estimates tell tells is has can could does are was what "
+    "which who whether where when preview previews")
 _CHANGING = _words(
     "add create make insert put set update modify change edit patch replace rename move upload write save delete remove "
     "drop clear erase purge cancel close open reopen void revoke reset restore undo archive reserve schedule reschedule "
     "assign unassign allocate transfer send notify reply submit buy purchase pay refund grant approve deny reject accept "
     "confirm enroll register unregister subscribe unsubscribe activate deactivate enable disable lock unlock block unblock "
     "suspend resume renew extend start stop restart pause redeem apply merge split unlink attach detach escalate rm mkdir "
-    "mv touch push commit deploy publish waive rotate")
+    "mv touch push commit deploy publish waive rotate toggle switch reboot")
 _CHANGING_OR_NOUNS = _words(
     "book order file mail email message record log label tag flag mark link copy cp store post charge credit debit issue "
     "note exchange return invite forward echo pull")
@@ -223,18 +227,22 @@ _IS_CHANGED = re.compile(
     r"|stored|updated|changed|created|deleted|removed|cancelled|sent|marked|reset|locked|reserved|booked)\b", re.IGNORECASE)
 
 
+def _name_words(name: str) -> list[str]:
+    return _PARTS.findall(_NAMESPACE.sub("", name))
+
+
 def tells_of_a_change(name: str, description: str) -> bool:
     """Return whether name or description begins with a verb of changing, or the description says that something is changed.
 
     English alone.
     """
     return bool(_IS_CHANGED.search(description)) or any(
-        _begins_with_a_change(words) for words in (_PARTS.findall(name), _WORD.findall(description)[:4]))
+        _begins_with_a_change(words) for words in (_name_words(name), _WORD.findall(description)[:4]))
 
 
 def tells_of_a_look(name: str, description: str) -> bool:
     """Return whether the name begins with a verb of looking or ends with a word for a state, or the description begins so."""
-    words = [word.lower() for word in _PARTS.findall(name)]
+    words = [word.lower() for word in _name_words(name)]
     return (bool(words) and (words[0] in _LOOKING or words[-1] in _STATES)) or any(
         word.lower() in _LOOKING for word in _WORD.findall(description)[:1])
 
@@ -311,7 +319,9 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
         guilty |= _guilty_across(list(_betweens(calls, sight, tools, shared=True)), guilty, repeating)
     kept = Counter(tool for between in in_session if not between.changed and not between.unnamed for tool in between.tools)
     descriptors = {tool: declared.get(tool, UNDECLARED) for tool in sorted(tools)}
-    effect = {tool: _effect(by_tool[tool], tool in guilty, kept[tool], sight, descriptors[tool].hint) for tool in sorted(tools)}
+    again = _answering_again(calls, guilty) | {tool for tool, mine in by_tool.items() if repeats(mine)}
+    effect = {tool: _effect(by_tool[tool], tool in guilty, kept[tool], tool in again, sight, descriptors[tool].hint)
+              for tool in sorted(tools)}
     reads = {tool for tool, mine in by_tool.items()
              if effect[tool] == "read" and _is_proven(mine, kept[tool], sight, descriptors[tool], shared)}
     unproven = frozenset(tool for tool in tools if effect[tool] in ("read", "unknown")) - reads
@@ -327,6 +337,22 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
     if not shared:
         betweens += _against_baseline(calls, sight, acting)
     return Effects(effect, relation_of([between for between in betweens if between.place not in fickle]), presumed, harmless)
+
+
+def _answering_again(calls: list[LoggedCall], guilty: set[str]) -> set[str]:
+    """Return the tools that answer a question as before if it is asked again in the session, with none of `guilty` between."""
+    last: dict[Place, str] = {}
+    n, n_equal, session_id = Counter[str](), Counter[str](), ""
+    for call in sorted(calls, key=lambda call: (call.session_id, call.position)):
+        if call.session_id != session_id or call.tool in guilty:
+            last, session_id = {}, call.session_id
+        if call.failed or call.tool in guilty:
+            continue
+        question = (call.tool, call.key)
+        n[call.tool] += question in last
+        n_equal[call.tool] += last.get(question) == call.content
+        last[question] = call.content
+    return {tool for tool, times in n.items() if times >= MINIMUM_CALLS and n_equal[tool] >= REPEATS * times}
 
 
 def _preparing(calls: list[LoggedCall], changing: set[str]) -> frozenset[str]:
@@ -364,6 +390,8 @@ def _is_proven(mine: list[LoggedCall], kept: int, sight: Sight, declared: Declar
     tool = mine[0].tool
     if tells_of_a_change(tool, declared.description) or not (tool in sight.telling or tool in sight.documents.tools):
         return False
+    if all(call.key == WITHOUT_ARGUMENTS for call in mine) and len({call.content for call in mine if not call.failed}) < 2:
+        return False  # it may as well confirm
     n_equal = _equal_repeats(mine, shared)
     return n_equal >= PROVING_REPEATS or (n_equal > 0 and kept >= PROVING_LOOKS)
 
@@ -423,7 +451,8 @@ def _guilty_across(betweens: list[Between], guilty: set[str], repeating: frozens
     return blamed
 
 
-def _effect(mine: list[LoggedCall], guilty: bool, kept: int, sight: Sight, hint: Effect | None) -> Effect:
+def _effect(mine: list[LoggedCall], guilty: bool, kept: int, again: bool, sight: Sight, hint: Effect | None) -> Effect:
+    """Return what a tool seems to do. `again`: it answers the same question the same way."""
     tool = mine[0].tool
     if guilty:
         return "write"
@@ -444,7 +473,7 @@ def _effect(mine: list[LoggedCall], guilty: bool, kept: int, sight: Sight, hint:
             return "read"
         return "constant" if alike and (hint == "read" or prose(mine)) else "unknown"
     tells = all(isinstance(call.parsed, list | dict) or call.failed or read(call.content) is not None for call in mine)
-    return "read" if harmless or tells or repeats(mine) else "unknown"
+    return "read" if harmless or tells or again else "unknown"
 
 
 def relation_of(betweens: list[Between]) -> dict[str, dict[str, str]]:

@@ -75,6 +75,11 @@ class AppState(Protocol):
         refused and changes nothing; None: nobody can say. `key`: its canonical arguments."""
         return None
 
+    @property
+    def refused(self) -> tuple[tuple[str, str], ...]:
+        """Return (tool, canonical arguments) of calls without a known answer that changed nothing, as they came too late."""
+        return ()
+
     def close(self) -> None:
         """Release what the state holds outside of this process."""
         return
@@ -229,6 +234,10 @@ class CompositeState(AppState):
 
     def names_known(self, tool: str, key: str) -> bool | None:
         return self.states[self._app_of[tool]].names_known(tool, key) if tool in self._app_of else None
+
+    @property
+    def refused(self) -> tuple[tuple[str, str], ...]:
+        return tuple(call for state in self.states for call in state.refused)
 
     def close(self) -> None:
         for state in self.states:

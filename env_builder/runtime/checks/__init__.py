@@ -27,8 +27,8 @@ OWN = {
     "state": "states:StateCheck", "untouched": "states:UntouchedCheck", "must_not_write": "states:MustNotWriteCheck",
     "said": "conduct:ReportedCheck", "spoke": "conduct:SpokeCheck", "not_said": "conduct:NotReportedCheck",
     "promised": "conduct:PromisedCheck", "call": "conduct:CallCheck", "order": "conduct:OrderCheck",
-    "declined": "conduct:DeclinedCheck", "honeypot": "conduct:HoneypotCheck", "sql": "querying:SqlCheck",
-    "file": "states:FileCheck", "process": "states:ProcessCheck", "judge": "judging:JudgeCheck",
+    "declined": "conduct:DeclinedCheck", "not_denied": "conduct:NotDeniedCheck", "honeypot": "conduct:HoneypotCheck",
+    "sql": "querying:SqlCheck", "file": "states:FileCheck", "process": "states:ProcessCheck", "judge": "judging:JudgeCheck",
     "combine": "combining:CombineCheck",
 }
 """The registry of our own kinds: name -> module here and class in it."""

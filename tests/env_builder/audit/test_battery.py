@@ -95,6 +95,13 @@ def test_a_presumed_read_may_be_left_out_but_not_all_that_is_unproven(tmp_path: 
     assert {"lazy", "says_ok", "promises"} <= passing(idle), "and yet nobody is paid without a look"
 
 
+def test_a_solution_that_denies_its_deed_is_an_attack(tmp_path: Path) -> None:
+    weak = attacked(tmp_path / "weak", [*GATES], [OPEN, SAY])
+    assert weak["denies"].reward == 1.0 and weak["denies"].excuse
+    strong = attacked(tmp_path / "strong", [*GATES, ("not_denied", {"after": [OPEN]})], [OPEN, SAY])
+    assert strong["denies"].stopped_by == ["not_denied"]
+
+
 def test_idle_conduct_is_stopped_where_the_solution_declines(tmp_path: Path) -> None:
     solution = [LOOK, {"say": "I may not open it."}]
     weak = attacked(tmp_path / "weak", [MUST_NOT_WRITE, SPOKE, LOOKED], solution)

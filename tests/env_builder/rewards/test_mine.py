@@ -8,10 +8,13 @@ from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from env_builder.rewards import Rewards, mine
 from env_builder.rewards.persons import StatedCheck
 from env_builder.rewards.policies import Ask
+from env_builder.runtime.canonical import canonical
 from env_builder.runtime.grading import grade
 from env_builder.runtime.records import Episode
 from warehouse.records import Outcome, Session, Task, Turn, frame
@@ -94,7 +97,7 @@ def test_the_end_of_a_good_session_is_the_gate_and_nothing_else_may_change() -> 
     desk.session("good", 0.9, OPENED, ASK, LOOK, OPEN, ("agent", "Done, code 4711."))
     desk.session("bad", 0.1, LIFTED, ASK, OPEN, ("agent", "Done."))
     rubric = desk.rubric()
-    assert kinds(rubric) == ["state", "untouched"]
+    assert kinds(rubric) == ["not_denied", "state", "untouched"]
     assert reward(rubric, OPENED) == 1.0 and reward(rubric, LIFTED) == reward(rubric, CLOSED) == 0.0
     state = next(check for check in rubric["checks"] if check["kind"] == "state")
     assert state["provenance"] == {
@@ -102,6 +105,19 @@ def test_the_end_of_a_good_session_is_the_gate_and_nothing_else_may_change() -> 
         "events": {"supporting": ["good2"], "contrary": []},
         "values": [{"tool": "open", "argument": "door", "value": "7", "source": "user"}],
     }, "the call that opened the door bears it"
+
+
+def test_words_that_deny_the_deed_are_not_paid_unless_good_sessions_say_so() -> None:
+    desk = Desk()
+    desk.session("good", 0.9, OPENED, ASK, OPEN, ("agent", "It is open."))
+    rubric = desk.rubric()
+    for words, worth in (("Bitte sehr.", 1.0), ("I have not done anything.", 0.0)):
+        assert reward(rubric, OPENED, OPEN, ("agent", words)) == worth
+    assert reward(rubric, OPENED, ("agent", "I have not done anything yet."), OPEN, ("agent", "Done.")) == 1.0
+    other = Desk()
+    other.session("good", 0.9, OPENED, ASK, OPEN, ("agent", "I could not close it."))
+    assert reward(other.rubric(), OPENED, OPEN, ("agent", "I cannot close it, sorry.")) == 1.0
+    assert reward(other.rubric(), OPENED, OPEN, ("agent", "Nothing was changed.")) == 0.0
 
 
 def test_certain_sessions_give_alternatives_and_only_those_seen() -> None:
@@ -187,7 +203,7 @@ def test_a_bad_session_with_the_right_end_makes_what_it_left_unsaid_a_gate() -> 
     desk.session("good", 0.9, OPENED, ASK, LOOK, OPEN, ("agent", "Done, the code is 4711."))
     desk.session("bad", 0.1, OPENED, ASK, LOOK, OPEN, ("agent", "Done, the fee is 12.5."))
     rubric = desk.rubric()
-    assert kinds(rubric) == ["said", "state", "untouched"]
+    assert kinds(rubric) == ["not_denied", "said", "state", "untouched"]
     assert reward(rubric, OPENED, ("agent", "Fee 12.5")) == 0.0 and reward(rubric, OPENED, ("agent", "4711")) == 1.0
     state = next(check for check in rubric["checks"] if check["kind"] == "state")
     assert state["provenance"]["contrary"] == ["bad"]
@@ -252,3 +268,24 @@ def test_the_same_sessions_give_the_same_bytes_in_any_order() -> None:
     other.turns, other.outcomes, other.differences = desk.turns[::-1], desk.outcomes, desk.differences[::-1]
     assert desk.mined().rubrics.equals(other.mined().rubrics)
     assert len(desk.mined().rubrics["rubric_id"][0]) == 64
+
+
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3), max_leaves=5)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(VALUES, min_size=8, max_size=8), VALUES)
+def test_arguments_and_answers_of_any_type_are_mined(values: list[Any], answer: Any) -> None:
+    """An argument may be a text here and a list there: each of these sessions writes one of them."""
+    desk = Desk()
+    ends = [{"documents": {}, "write_calls": [["open", canonical({"door": value, "how": value})]]} for value in values]
+    for n, (value, end) in enumerate(zip(values, ends, strict=True)):
+        steps = [ASK, ("look", {"door": value}, json.dumps(answer)), ("open", {"door": value, "how": value}, "done")]
+        desk.session(f"s{n}", 0.95 if n < 6 else 0.05, end, *steps, ("agent", "Done, it is open."))
+    rubric = desk.rubric()
+    for end, value in zip(ends[:6], values[:6], strict=True):
+        steps = [("look", {"door": value}), ("open", {"door": value, "how": value}), ("agent", "Done.")]
+        assert reward(rubric, end, *steps) == 1.0
+    assert reward(rubric, {"documents": {}, "write_calls": [["open", '{"door":["a","stranger"]}']]}) == 0.0

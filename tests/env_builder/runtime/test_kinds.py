@@ -35,6 +35,7 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
     "not_said": [{"facts": [{"type": "id", "value": "AB-1234"}]}],
     "spoke": [{"at_least": 2}],
     "declined": [{"wanted": True}, {"wanted": False, "claims": False}],
+    "not_denied": [{"after": [LOOK]}, {"after": [{"tool": ["open", "close"]}], "wholly": True}],
     "promised": [{"claims": ["has been sent"], "calls": [{"tool": "send"}], "unless": ["not"], "before": True}],
     "call": [{"calls": [LOOK], "at_least": 1}, {"calls": [{"tool": "look", "where": {
         "n": {"one_of": [1, 2], "at_least": 1, "type": "integer"}, "/a/b": {"same_as": {"tool": "list", "at": "/0/id"}},

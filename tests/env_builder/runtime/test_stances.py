@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from env_builder.runtime.stances import claims, declines
+from env_builder.runtime.stances import claims, declines, denies
 
 DECLINED = (
     "I'm sorry, I can't do that: the bicycle is final sale.",
@@ -91,3 +91,33 @@ def test_what_declines_claims_nothing(text: str) -> None:
 @pytest.mark.parametrize("text", sorted(set(CLAIMED) - set(DECLINED)))
 def test_what_claims_declines_nothing(text: str) -> None:
     assert not declines(text)
+
+
+@pytest.mark.parametrize("text", (
+    "I have not done anything. Nothing was changed.",
+    "I did not make any changes to your account.",
+    "No action was taken.",
+    "Done! Oh, sorry: nothing has been changed yet.",
+    "I'm sorry, I was unable to process your request.",
+    "Your order was not cancelled.",
+    "I cannot help you with that.",
+))
+def test_a_message_that_denies_what_was_done_is_recognised(text: str) -> None:
+    assert denies(text)
+
+
+def test_a_denial_of_everything_is_more_than_a_refusal() -> None:
+    assert denies("Nothing was changed.", wholly=True) and not denies("Your order was not cancelled.", wholly=True)
+
+
+@pytest.mark.parametrize("text", (
+    "I have cancelled the first order. I did not change the second one, since it has been shipped.",
+    "All done. Nothing else was changed.",
+    "Your address is updated. You cannot undo this.",
+    "I couldn't find your booking at first, but it is cancelled now.",
+    "The refund takes five days. Is there anything else that I can do?",
+    "If nothing was changed on your side, call again.",
+    "ok",
+))
+def test_parts_that_were_not_done_beside_a_claim_deny_nothing(text: str) -> None:
+    assert not denies(text)

@@ -41,14 +41,15 @@ RULE: dict[str, Any] = {
              "differs": []}}
 
 
-def room(rule: dict[str, Any]) -> EpisodeState:
-    """Three slips, a tool that shows them and one that shuts them."""
+def room(rule: dict[str, Any], n_calls: int = 0) -> EpisodeState:
+    """Three slips, a tool that shows them and one that shuts them, borne out by so many calls."""
     facts = [{"class": "slips", "key": f"S-{n}", "value": json.dumps({"state": state, "log": []}), "from": None, "to": None,
               "session": None} for n, state in enumerate(("open", "shut", "lost"))]
     programs: dict[str, dict[str, Any]] = {
         "show": {"tool": "show", "effect": "read", "class": "slips", "relation": {},
                  "rules": [{"rule": "document", "class": "slips", "argument": "slip", "before": "", "after": ""}]},
-        "shut": {"tool": "shut", "effect": "write", "class": "slips", "relation": {}, "rules": [rule]}}
+        "shut": {"tool": "shut", "effect": "write", "class": "slips", "relation": {}, "rules": [rule],
+                 "support": {"for": n_calls, "against": 0}}}
     return EpisodeState(World(facts, []), programs, View(None, frozenset()))
 
 
@@ -68,3 +69,31 @@ def test_what_is_done_is_not_done_again() -> None:
     assert twice.call("shut", {"slip": "S-0"}).tier == "unknown"
     assert twice.call("show", {"slip": "S-0"}).content == shut
     assert not done(RULE, {"log": ["shut"], "state": ["open"]})
+
+
+def test_a_write_that_comes_too_late_is_refused_in_whatever_words() -> None:
+    for n_calls, is_known in ((4, False), (5, True)):
+        played = room(RULE, n_calls)
+        shut = played.call("shut", {"slip": "S-0"}).content
+        assert played.call("shut", {"slip": "S-0"}).tier == "unknown"
+        assert played.refused == ((("shut", '{"slip":"S-0"}'),) if is_known else ())
+        assert (played.call("show", {"slip": "S-0"}).content == shut) == is_known
+        assert len(played.write_calls) == (1 if is_known else 2)
+
+
+def test_nobody_knows_whether_a_write_is_refused_in_a_state_that_no_write_makes() -> None:
+    played = room(RULE, 100)
+    before = played.snapshot()
+    assert played.call("shut", {"slip": "S-2"}).tier == "unknown" and len(played.write_calls) == 1 and not played.refused
+    played.restore(before)
+    played.call("shut", {"slip": "S-1"})
+    assert played.refused and not played.write_calls
+    played.restore(before)
+    assert not played.refused
+
+
+def test_a_write_that_leaves_its_guard_as_it_is_can_be_made_again() -> None:
+    again = {**RULE, "fields": RULE["fields"] | {"state": ["before", "state"]}}
+    played = room(again, 100)
+    played.call("shut", {"slip": "S-1"})
+    assert not played.refused

@@ -92,9 +92,26 @@ def test_in_one_world_a_tool_is_blamed_for_what_only_changes_after_it() -> None:
     ("cancelBooking", "", True), ("get_update_history", "", False), ("order_status", "", False), ("order_pizza", "", True),
     ("patient_record", "Shows a record.", False),
     ("lookup", "Deletes expired entries too.", True), ("sweep", "Removes old files.", True),
-    ("peek", "Every peek is logged.", True), ("refunds", "", True)])
+    ("peek", "Every peek is logged.", True), ("refunds", "", True),
+    ("mail__search_letters", "", False), ("mail__send_letter", "", True), ("can_send_letters", "", False)])
 def test_reads_english_names_and_descriptions(name: str, description: str, changes: bool) -> None:
     assert tells_of_a_change(name, description) is changes
+
+
+def test_a_tool_without_arguments_that_always_answers_alike_may_as_well_confirm() -> None:
+    def pressed(*answers: str) -> list[LoggedCall]:
+        return [call("press", {}, answer, f"s{n}", position) for n, answer in enumerate(answers) for position in range(2)]
+    assert found(pressed("ready", "ready", "ready", "ready")).presumed == {"press"}
+    assert found(pressed("ready", "ready", "busy", "on fire")).presumed == frozenset()
+
+
+def test_answers_that_a_write_changed_do_not_count_against_a_read() -> None:
+    def session(n: int) -> list[LoggedCall]:
+        answers = [("gauge", f"level {n}0"), ("gauge", f"level {n}0"), ("pump", "ok"), ("gauge", f"level {n}1"), ("pump", "ok"),
+                   ("gauge", f"level {n}2")]
+        return [call(tool, {"tank": f"T-{n}"}, content, f"s{n}", place) for place, (tool, content) in enumerate(answers)]
+    effects_found = found([each for n in range(12) for each in session(n)])
+    assert effects_found.effect == {"gauge": "read", "pump": "write"} and effects_found.presumed == frozenset()
 
 
 def test_a_presumed_read_answers_like_a_read_and_counts_as_a_write() -> None:
