@@ -42,6 +42,16 @@ def test_nobody_can_say_of_other_tools_and_arguments() -> None:
     assert NAMES.strangers("burn", {"door": "D-3"}) is None
 
 
+def test_an_argument_that_no_call_has_is_refused_where_others_were() -> None:
+    asked = [row("open", {"door": f"D-{n}", "how": "key", "force": n}, "unexpected argument: force", True) for n in range(3)]
+    def names(rows: list[dict[str, Any]]) -> KnownNames:
+        return KnownNames([], {(each["tool"], each["arguments"]): [each] for each in [*ROWS, *rows]})
+    assert names(asked).strangers("open", {"door": "D-3", "twice": 1}) == ["twice"]
+    assert names(asked[:2]).strangers("open", {"door": "D-3", "twice": 1}) is None, "too few to say"
+    assert names(asked).strangers("open", {"door": "D-3", "how": "key"}) == []
+    assert names(asked).strangers("burn", {"door": "D-3"}) is None, "no call of the tool ever worked"
+
+
 def state() -> EpisodeState:
     programs = {"doors": {"tool": "doors", "effect": "read", "relation": {}, "rules": [{"rule": "recorded"}]},
                 "open": {"tool": "open", "effect": "write", "relation": {}, "rules": [{"rule": "recorded"}]}}
@@ -55,6 +65,16 @@ def test_a_refused_call_leaves_the_world_as_it_was() -> None:
     assert episode.call("open", {"door": "D-25"}).tier == "unknown" and len(episode.write_calls) == 1
     assert episode.names_known("open", '{"door":"D-25"}') is True
     assert episode.names_known("burn", "{}") is None
+
+
+def test_what_all_calls_answer_is_no_answer_to_one_that_names_nothing() -> None:
+    """Every call that worked was answered "done"; a door that nobody met was not opened for all that."""
+    programs = {"open": {"tool": "open", "effect": "unknown", "relation": {},
+                         "rules": [{"rule": "recorded"}, {"rule": "constant", "content": "done"}]}}
+    episode = EpisodeState(World([], ROWS), programs, View(None, frozenset()))
+    assert episode.call("open", {"door": "D-25", "how": "key"}).content == "done"
+    assert episode.call("open", {"door": "D-77", "how": "key"}).tier == "unknown"
+    assert episode.difference()["write_calls"] == [["open", '{"door":"D-25","how":"key"}']]
 
 
 def judged(kind: str, parameters: dict[str, Any], attempt: dict[str, Any], difference: dict[str, Any]) -> CheckResult:
