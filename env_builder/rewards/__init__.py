@@ -145,8 +145,9 @@ def _without_skipping(
 def _preparations(
     cases: list[RewardCase], effects: pl.DataFrame, everybody: dict[str, list[Witness]]
 ) -> dict[str, list[Preparation]]:
-    """Return by service what sessions do before they act."""
+    """Return by service what sessions do before they act. A log-in may come first, or a look that nobody proved to be one."""
     reading = tools_by_service(effects.filter(pl.col("counted") == "read"))
+    unproven = tools_by_service(effects.filter(pl.col("effect") == "unknown"))
     good: dict[str, dict[str, Witness]] = {}
     for case in cases:
         good.setdefault(case.service, {}).update((one.session_id, one) for one in case.good)
@@ -154,7 +155,8 @@ def _preparations(
     for service, by_id in good.items():
         reads = reading.get(service, frozenset())
         acting = frozenset(step.tool for one in by_id.values() for step in one.steps if step.acts) - reads
-        by_service[service] = preparations([one for _, one in sorted(by_id.items())], acting, reads, everybody.get(service, ()))
+        first = reads | unproven.get(service, frozenset())
+        by_service[service] = preparations([one for _, one in sorted(by_id.items())], acting, first, everybody.get(service, ()))
     return by_service
 
 

@@ -22,7 +22,7 @@ import polars as pl
 from env_builder.rewards.questions import Questions
 from env_builder.rewards.witness import Witness
 from env_builder.runtime.stances import declines
-from env_builder.runtime.words import Fact
+from env_builder.runtime.words import Fact, facts_in
 
 _SENTENCE = re.compile(r"(?<=[.!?…])\s+|\s*\n+\s*|;\s+")
 _ADDS = re.compile(
@@ -84,11 +84,18 @@ def due_of(one: Witness, named: Sequence[SessionGoal], questions: Questions, act
             n_calls[goal.label] -= 1
         else:
             undone.append(goal)
-    answers = [questions.answer_to(goal.kind, one) for goal in undone if goal.label not in acting]
+    done = facts_in("\n".join(call.content or "" for call in one.calls if call.tool in acting))
+    answers = [_apart(questions.answer_to(goal.kind, one), done) for goal in undone if goal.label not in acting]
     n_unanswered = len(undone) - sum(map(bool, answers))
     n_declined = min(n_unanswered, n_refusals(one, {goal.begins for goal in (*named, *added)}))
     n_open = max(0, n_unanswered - n_declined - n_calls.total())
     return Due(len(goals), tuple(sorted({fact for facts in answers for fact in facts})), n_declined, n_open)
+
+
+def _apart(answer: list[Fact], done: Collection[Fact]) -> list[Fact]:
+    """Return the facts of an answer; none if write calls gave them too: then whoever reports these has told the answer."""
+    plain = [fact for fact in answer if fact[0] != "words"]
+    return [] if plain and all(fact in done for fact in plain) else answer
 
 
 def _additions(one: Witness) -> list[int]:

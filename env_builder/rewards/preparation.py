@@ -1,8 +1,8 @@
 """What the agents of a service do before they change anything: they ask the user, and they look something up.
 
-In: good sessions of a service and all of them, and its tools that read or are presumed to. Out: `Preparation`s: a kind of step
-that nearly all take before the first call of a tool that acts. A task whose good sessions keep one gets it as a gate (`order`,
-precedence): skipping the check of who is asking is wrong even where the end is right.
+In: good sessions of a service and all of them, and its tools that read, or that nobody knows to write. Out: `Preparation`s: a
+kind of step that nearly all take before the first call of a tool that acts. A task whose good sessions keep one gets it as a
+gate (`order`, precedence): skipping the check of who is asking is wrong even where the end is right.
 
 Sees: words, and which tools were called. Does not see: what was asked, and whether the answer fitted.
 """
@@ -62,8 +62,8 @@ class Preparation(NamedTuple):
 def preparations(
     good: Iterable[Witness], acting: frozenset[str], reading: frozenset[str], everybody: Iterable[Witness] = ()
 ) -> list[Preparation]:
-    """Return what comes before each tool of `acting`. `reading`: tools that read, or are presumed to; `everybody`: all sessions
-    of the service."""
+    """Return what comes before each tool of `acting`. `reading`: tools that read, or that nobody knows to write;
+    `everybody`: all sessions of the service."""
     by_tool, by_everybody = _by_tool(good, acting), _by_tool(everybody, acting)
     steps = []
     for tool, sessions in sorted(by_tool.items()):

@@ -326,8 +326,11 @@ class Calls(NamedTuple):
 
 
 def _depends_on_unknown(patterns: Iterable[Pattern], view: EpisodeView) -> bool:
-    """Was a call among these answered `unknown` that may have changed the world? Then nobody knows whether it was done."""
-    return any(pattern.matches(row, view) for row in view.unknown_writes for pattern in patterns)
+    """Was a call among these answered `unknown` that may have changed the world? Then nobody knows whether it was done.
+
+    Nobody asks that of a pattern of any outcome.
+    """
+    return any(pattern.outcome != "any" and pattern.matches(row, view) for row in view.unknown_writes for pattern in patterns)
 
 
 class OrderedSteps(NamedTuple):
@@ -434,7 +437,9 @@ class OrderCheck(CheckKind):
         first, second = _places(order.first, view), _places(order.second, view)
         alike = _correlation(order.alike, view.episode.journal) if order.alike else None
         against = order.template.against(Marks(first, second, getattr(view, order.trace) if order.trace else [], alike))
-        doubtful = bool(view.unknown_writes) and _depends_on_unknown((*order.first, *order.second), view)
+        kept = not against and order.template is TEMPLATES["precedence"]  # it is if fewer of the second steps were done, too
+        decisive = order.first if kept else [*order.first, *order.second]
+        doubtful = bool(view.unknown_writes) and _depends_on_unknown(decisive, view)
         return CheckResult(not against, {"first": len(first), "second": len(second), "against": clip(against)}, doubtful)
 
     def is_lost(self, order: OrderedSteps, view: EpisodeView) -> bool:

@@ -111,3 +111,19 @@ def test_an_attempt_elsewhere_counts_as_done() -> None:
     ('{"status": 404, "door": "D-404"}', None, False), ("done", True, True)])
 def test_answers_that_say_so_are_failures(content: str, flagged: bool | None, fails: bool) -> None:
     assert failed(content, parse(content), flagged) is fails
+
+
+def test_an_attempt_in_other_words_counts_as_the_accepted_call() -> None:
+    nothing = {"documents": {}, "write_calls": []}
+    end = {"documents": {}, "write_calls": [["open", '{"door":"D-1","note":"as asked"}']]}
+    accepted = {"accepted": [end], "ignored_arguments": {"open": ["note"]}}
+    reworded = {"door": "D-1", "note": "the guest asks for it"}
+    reached = judged("state", accepted, reworded, nothing)
+    assert reached.passed and not reached.depends_on_unknown, "the log has this call as done"
+    untouched = judged("untouched", accepted, reworded, nothing)
+    assert untouched.passed and not untouched.depends_on_unknown
+    twice = judged("untouched", accepted, reworded, end)
+    assert twice.passed is False and not twice.depends_on_unknown
+    quoting = {"tool": "open", "arguments": {"door": "D-1"}, "where": {"note": {"contains": "asks"}}, "outcome": "any"}
+    assert judged("call", {"calls": [quoting], "at_least": 1}, reworded, nothing).passed
+    assert not judged("call", {"calls": [quoting], "at_least": 1}, {"door": "D-1", "note": "x"}, nothing).passed
