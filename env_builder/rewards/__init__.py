@@ -73,11 +73,11 @@ def mine(
         clear = [by_session[name] for name in good_ids if name in by_session and by_session[name].difference is not None]
         text = free.get(service, NO_FREE_TEXT)
         acting = may_write.get(service, frozenset()) - text.looks - text.presumed
-        found = agreed(clear, text)
-        good, due = whole_sessions(found, goals_of, questions, acting)
+        agreeing = agreed(clear, text)
+        good, due = whole_sessions(agreeing, goals_of, questions, acting)
         due = _with_answer(due, questions.answer(family, good[0]), good[0]) if good else due
         is_idle = bool(good) and nothing_to_reward(good, text, due.answer)
-        decision = _left_open(task_id, found[0]) if found and not good else _why(
+        decision = _left_open(task_id, agreeing[0]) if agreeing and not good else _why(
             task_id, good_ids, clear, good, is_idle, service in decided)
         good = good if decision.kept else []
         others = (by_session[name] for name in sorted(task_sessions) if name in by_session)

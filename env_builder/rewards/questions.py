@@ -84,7 +84,7 @@ class Questions:
 
     def answer(self, family: str, session: Witness) -> list[Fact]:
         """Return the facts that answer the session's question, sorted; empty if nothing, or not all of it, was told there."""
-        return self._told(session, self._asked_fields.get(family, frozenset()), self._stock)
+        return self._answer_in(session, self._asked_fields.get(family, frozenset()), self._stock)
 
     def answer_to(self, kind: str, session: Witness) -> list[Fact]:
         """Return the facts that answer a goal of this kind among others: only fields and sentences of the kind itself count.
@@ -94,9 +94,9 @@ class Questions:
         kinds = [kind] if kind else [name for name in self._asked_fields if name in self._asking]
         fields = frozenset[Field]().union(*(self._asked_fields.get(name, frozenset()) for name in kinds))
         stock = frozenset[tuple[Field, str]]().union(*(self._own_stock.get(name, frozenset()) for name in kinds))
-        return self._told(session, fields, stock)
+        return self._answer_in(session, fields, stock)
 
-    def _told(self, session: Witness, fields: AbstractSet[Field], stock: AbstractSet[tuple[Field, str]]) -> list[Fact]:
+    def _answer_in(self, session: Witness, fields: AbstractSet[Field], stock: AbstractSet[tuple[Field, str]]) -> list[Fact]:
         """Return the facts of these fields that the session told, and of those that it told in a sentence of the stock."""
         wanted = [telling.facts for field, telling in sorted(self._tellings_in(session).items()) if telling.is_told and (
             field in fields or any((field, phrase) in stock for phrase in telling.phrases))]
@@ -104,9 +104,9 @@ class Questions:
 
     def _stock_of(self, sessions: list[Witness]) -> frozenset[tuple[Field, str]]:
         """Return the fields with the sentences that tell them in these sessions, if they are a service's stock."""
-        told = ((field, phrase) for one in sessions for field, telling in self._tellings_in(one).items()
+        pairs = ((field, phrase) for one in sessions for field, telling in self._tellings_in(one).items()
                 if telling.is_told for phrase in telling.phrases)
-        return frozenset(pair for pair in told if pair in self._stock)
+        return frozenset(pair for pair in pairs if pair in self._stock)
 
     def _fields_of(self, sessions: list[Witness]) -> frozenset[Field]:
         n_sessions, n_told = Counter[Field](), Counter[Field]()
