@@ -84,18 +84,25 @@ def due_of(one: Witness, named: Sequence[SessionGoal], questions: Questions, act
             n_calls[goal.label] -= 1
         else:
             undone.append(goal)
-    done = facts_in("\n".join(call.content or "" for call in one.calls if call.tool in acting))
-    answers = [_apart(questions.answer_to(goal.kind, one), done) for goal in undone if goal.label not in acting]
+    elsewhere = _facts_elsewhere(one, acting)
+    answers = [_apart(questions.answer_to(goal.kind, one), elsewhere) for goal in undone if goal.label not in acting]
     n_unanswered = len(undone) - sum(map(bool, answers))
     n_declined = min(n_unanswered, n_refusals(one, {goal.begins for goal in (*named, *added)}))
     n_open = max(0, n_unanswered - n_declined - n_calls.total())
     return Due(len(goals), tuple(sorted({fact for facts in answers for fact in facts})), n_declined, n_open)
 
 
-def _apart(answer: list[Fact], done: Collection[Fact]) -> list[Fact]:
-    """Return the facts of an answer; none if write calls gave them too: then whoever reports these has told the answer."""
+def _facts_elsewhere(one: Witness, acting: Collection[str]) -> frozenset[Fact]:
+    """Return the facts that write calls answered, and those of the sentences that decline."""
+    answers = [call.content or "" for call in one.calls if call.tool in acting]
+    sentences = [sentence for _, text in one.words for sentence in _SENTENCE.split(text) if declines(sentence)]
+    return facts_in("\n".join([*answers, *sentences]))
+
+
+def _apart(answer: list[Fact], elsewhere: Collection[Fact]) -> list[Fact]:
+    """Return the facts of an answer; none if all stand elsewhere too: whoever reports a change or a refusal tells these."""
     plain = [fact for fact in answer if fact[0] != "words"]
-    return [] if plain and all(fact in done for fact in plain) else answer
+    return [] if plain and all(fact in elsewhere for fact in plain) else answer
 
 
 def _additions(one: Witness) -> list[int]:

@@ -64,6 +64,9 @@ def test_a_change_an_answer_and_a_refusal_each_deal_with_a_goal() -> None:
     assert due_of(silent, goals, questions, {"open"}) == Due(2, n_open=1)
     refused = session(asked, looked, ("agent", "I can't unlock it. You owe 31.5 EUR."))
     assert due_of(refused, goals, questions, {"open"}) == Due(2, (("number", "31.5"),), 1)
+    reason = session(asked, opened, looked, ("agent", "You owe 31.5 EUR. I can't burn it: you owe 31.5 EUR."))
+    assert due_of(reason, goals, questions, {"open"}).n_open == 0 and not due_of(reason, goals, questions, {"open"}).answer, (
+        "a refusal alone tells as much")
     both = session(("user", "Open it. And burn it."), opened, ("burn", "done"), ("agent", "Done."))
     assert due_of(both, goals[:1], NO_QUESTIONS, {"open", "burn"}) == Due(2)
 
