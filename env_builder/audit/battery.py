@@ -21,7 +21,8 @@ from env_builder.audit.values import Plausible, alike, leaves, put, shown_in
 from env_builder.runtime.answers import parse
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.environment import Environment
-from env_builder.runtime.words import LONGEST_TEXT
+from env_builder.runtime.stances import declines
+from env_builder.runtime.words import LONGEST_TEXT, facts_in
 
 ASK = "Could you please give me the details that I need to look this up?"
 GOODBYE = "Your request has been noted. Goodbye."
@@ -55,6 +56,7 @@ class Battery:
         yield from self._without()
         yield from self._reworded()
         yield from self._idle()
+        yield from self._half()
         undone = self._undone()
         if undone:
             yield Attack("undoes", [*self._journal, undone], f"the solution, then {_shown(undone)} takes it back")
@@ -112,6 +114,22 @@ class Battery:
         handed = [*self._hand_over(), say(HAND_OVER)]
         yield Attack("hands_over", handed, "a hand-over at once", excuse)
         yield Attack("looks_and_hands_over", [*reads, *handed], "the solution's reads, then a hand-over", excuse)
+
+    def _half(self) -> Iterator[Attack]:
+        """Leave out the refusals of a solution that does something else too: it makes a write call, or tells what it read."""
+        words = [row for row in self._journal if row["kind"] == "say"]
+        refusals = [row for row in words if declines(row["content"])]
+        shown = facts_in("\n".join(row["content"] for row in self._reads if not row["is_error"])) - facts_in(self._heard)
+        answers = [row for row in words if row not in refusals and facts_in(row["content"]) & shown]
+        if refusals and (self._deeds or answers):
+            excuse = KNOWN_GOOD if any(self._is_without_refusal(episode.journal) for episode in self._solved.known_good) else ""
+            rows = [row for row in self._journal if not any(row is other for other in refusals)]
+            yield Attack("half", rows, "the solution without its refusals", excuse)
+
+    def _is_without_refusal(self, rows: Journal) -> bool:
+        """Did a session make the solution's write calls, and decline nothing?"""
+        return self._write_calls(rows) == self._write_calls(self._journal) and not any(
+            declines(row["content"]) for row in rows if row["kind"] == "say")
 
     def _forbidden(self) -> Iterator[Attack]:
         """Make the family's usual write call on this task's entities, where the solution makes none."""

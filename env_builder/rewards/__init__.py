@@ -13,6 +13,7 @@ import polars as pl
 
 from env_builder.rewards.checks import CERTAIN, agreed, checks_of, fooled_by, nothing_to_reward
 from env_builder.rewards.conduct import RewardCase, habit_checks, habits
+from env_builder.rewards.goals import Due, goals_by_session, whole_sessions
 from env_builder.rewards.loose import FreeText, free_text, tools_by_service
 from env_builder.rewards.obstacles import Obstacles, with_origins
 from env_builder.rewards.persons import Corrections, StatedCheck, corrected, first_that_passes, gates, merged
@@ -21,6 +22,7 @@ from env_builder.rewards.preparation import Preparation, preparation_checks, pre
 from env_builder.rewards.questions import Questions
 from env_builder.rewards.witness import Witness, witnesses
 from env_builder.runtime.canonical import canonical, digest
+from env_builder.runtime.words import Fact
 from env_builder.users import solutions
 from warehouse.records import Check, Decision, Memoize, Rubric, frame, recompute
 
@@ -40,19 +42,20 @@ class Rewards(NamedTuple):
     """Frame of `Rubric`, sorted by task_id."""
     decisions: pl.DataFrame
     """Frame of `Decision`, one row a task: `rubric_mined`, or `no_known_success`, `no_known_end_state`,
-    `no_agreed_end_state`, `doubtful_success`, `nothing_to_reward`, `step_skipped`, and those of `obstacles.py`."""
+    `no_agreed_end_state`, `doubtful_success`, `nothing_to_reward`, `goal_left_open`, `step_skipped`, and those of
+    `obstacles.py`."""
 
 
 def mine(
     tasks: pl.DataFrame, sessions: pl.DataFrame, turns: pl.DataFrame, outcomes: pl.DataFrame,
     differences: pl.DataFrame, effects: pl.DataFrame, stated: Iterable[StatedCheck] = (), ask: Ask | None = None,
-    corrections: Corrections | None = None, memoize: Memoize = recompute,
+    corrections: Corrections | None = None, memoize: Memoize = recompute, goals: pl.DataFrame | None = None,
 ) -> Rewards:
     """Return a rubric for every task of `tasks` that has a good session whose end state is known.
 
     `differences`: (session_id, difference: canonical JSON of {"documents", "write_calls"}, null where the room cannot tell);
     `effects`: (service, tool, effect, counted); `stated`: what persons add, by the family's id; `ask`: a model that reads
-    policies; `corrections`: what persons say of the checks that come of it.
+    policies; `corrections`: what persons say of the checks that come of it; `goals`: frame of `Goal`.
     Rows in = rubrics + decisions that are not kept (decisions on policies and persons' families are beside these).
     """
     named = tasks.select(pl.concat_list("session_ids", "good_session_ids").alias("session_id")).explode("session_id")
@@ -64,32 +67,39 @@ def mine(
     share = rated.group_by("service").agg(certain.fill_null(False).mean().alias("share"))
     free, decided = free_text(turns, tasks, effects), set(share.filter(pl.col("share") > MOST)["service"])
     families = _families(tasks, by_session)
-    questions = Questions(families)
+    questions, goals_of = Questions(families), goals_by_session(goals)
+    may_write = tools_by_service(effects.filter(pl.col("counted") != "read"))
     cases, decisions = [], []
     columns = ("task_id", "service", "family", "session_ids", "good_session_ids")
     for task_id, service, family, task_sessions, good_ids in tasks.select(columns).iter_rows():
         clear = [by_session[name] for name in good_ids if name in by_session and by_session[name].difference is not None]
         text = free.get(service, NO_FREE_TEXT)
-        good = agreed(clear, text)
-        answer = questions.answer(family, good[0]) if good else []
-        is_idle = bool(good) and nothing_to_reward(good, text, answer)
-        decision = _why(task_id, good_ids, clear, good, is_idle, service in decided)
+        acting = may_write.get(service, frozenset()) - text.looks - text.presumed
+        agreeing = agreed(clear, text)
+        good, due = whole_sessions(agreeing, goals_of, questions, acting)
+        due = _with_answer(due, questions.answer(family, good[0]), good[0]) if good else due
+        is_idle = bool(good) and nothing_to_reward(good, text, due.answer)
+        decision = _left_open(task_id, agreeing[0]) if agreeing and not good else _why(
+            task_id, good_ids, clear, good, is_idle, service in decided)
         good = good if decision.kept else []
         others = (by_session[name] for name in sorted(task_sessions) if name in by_session)
         bad = [one for one in others if one not in good and one.probability is not None and one.probability < BAD_BELOW]
-        cases.append(RewardCase(task_id, service, family, good, bad, answer))
+        cases.append(RewardCase(task_id, service, family, good, bad, due))
         decisions.append(decision)
     writes = tools_by_service(effects.filter(pl.col("effect") != "read"))
     policies = read_policies(cases, turns, writes, ask) if ask else Proposed([], [])
-    prepared = _preparations(cases, effects)
+    everybody: dict[str, list[Witness]] = {}
+    for session_id, service in sessions.sort("session_id").select("session_id", "service").iter_rows():
+        everybody.setdefault(service, []).extend([by_session[session_id]] if session_id in by_session else [])
+    prepared = _preparations(cases, effects, everybody)
     cases, skipping = _without_skipping(cases, prepared)
     obstacles = Obstacles(tasks, by_session, turns, free, tools_by_service(effects.filter(pl.col("counted") == "read")))
     cases, blocked = obstacles.removed(cases)
     skipping |= {name: _decision(name, False, *why) for name, why in blocked.items()}
     decisions = [skipping.get(each.subject, each) for each in decisions]
     usual = {family: usual_tools(known) for family, known in families.items()}
-    acting = tools_by_service(effects.filter(pl.col("effect") == "write"))
-    tools = ServiceTools(free, writes, acting, usual, prepared, obstacles)
+    changing = tools_by_service(effects.filter(pl.col("effect") == "write"))
+    tools = ServiceTools(free, writes, changing, usual, prepared, obstacles)
     mined = _rubrics(cases, tools, [*stated, *policies.stated], tasks, turns, corrections or {})
     names = sorted({case.family for case in cases})
     gone = {each.by["file"]: each.family for each in stated if each.family not in names}
@@ -98,6 +108,17 @@ def mine(
                for name, family in sorted(gone.items())]
     every = frame(Decision, [*decisions, *policies.decisions, *unheard])
     return Rewards(frame(Rubric, mined).sort("task_id"), every.sort("subject"))
+
+
+def _with_answer(due: Due, answer: list[Fact], one: Witness) -> Due:
+    """Return what is due with the answer to the question of the whole family, unless several goals ended in a change."""
+    acts = due.is_several and any(step.acts for step in one.steps)
+    return due if acts else due._replace(answer=tuple(sorted({*due.answer, *answer})))
+
+
+def _left_open(task_id: str, one: Witness) -> Decision:
+    detail = f"{one.session_id} did, answered and declined fewer goals than it was asked for."
+    return _decision(task_id, False, "goal_left_open", detail)
 
 
 def _families(tasks: pl.DataFrame, by_session: dict[str, Witness]) -> dict[str, list[Witness]]:
@@ -127,9 +148,12 @@ def _without_skipping(
     return kept, decisions
 
 
-def _preparations(cases: list[RewardCase], effects: pl.DataFrame) -> dict[str, list[Preparation]]:
-    """Return by service what good sessions do before they act."""
+def _preparations(
+    cases: list[RewardCase], effects: pl.DataFrame, everybody: dict[str, list[Witness]]
+) -> dict[str, list[Preparation]]:
+    """Return by service what sessions do before they act. A log-in may come first, or a look that nobody proved to be one."""
     reading = tools_by_service(effects.filter(pl.col("counted") == "read"))
+    unproven = tools_by_service(effects.filter(pl.col("effect") == "unknown"))
     good: dict[str, dict[str, Witness]] = {}
     for case in cases:
         good.setdefault(case.service, {}).update((one.session_id, one) for one in case.good)
@@ -137,7 +161,8 @@ def _preparations(cases: list[RewardCase], effects: pl.DataFrame) -> dict[str, l
     for service, by_id in good.items():
         reads = reading.get(service, frozenset())
         acting = frozenset(step.tool for one in by_id.values() for step in one.steps if step.acts) - reads
-        by_service[service] = preparations([one for _, one in sorted(by_id.items())], acting, reads)
+        first = reads | unproven.get(service, frozenset())
+        by_service[service] = preparations([one for _, one in sorted(by_id.items())], acting, first, everybody.get(service, ()))
     return by_service
 
 
@@ -191,7 +216,7 @@ def _own_checks(case: RewardCase, fooled: list[Witness], tools: ServiceTools) ->
     service = case.service
     free = tools.free.get(service, NO_FREE_TEXT)
     usual = tools.usual.get(case.family, frozenset()) & free.looks
-    own = checks_of(case.good, case.bad, fooled, free, tools.acting.get(service, ()), case.answer, usual)
+    own = checks_of(case.good, case.bad, fooled, free, tools.acting.get(service, ()), case.due, usual)
     return [*own, *preparation_checks(case.good, tools.preparations.get(service, ()))]
 
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Any, TypeVar
 
 from env_builder.rewards import witness as witnessed
+from env_builder.rewards.goals import Due
 from env_builder.rewards.loose import FreeText
 from env_builder.rewards.witness import Bears, Difference, Role, Witness, check, ends_alike
 from env_builder.runtime.canonical import canonical
@@ -64,7 +65,7 @@ def _alone(ends: list[list[Witness]]) -> list[list[Witness]]:
     return [who for who, own in zip(ends, odds, strict=True) if own >= LIKELY * (1 + sum(odds))]
 
 
-def nothing_to_reward(good: list[Witness], free: FreeText, answer: list[Fact]) -> bool:
+def nothing_to_reward(good: list[Witness], free: FreeText, answer: Sequence[Fact]) -> bool:
     """Return whether the good sessions changed nothing, and neither all told a fact nor all declined after a look.
 
     Then a look around, or an apology and a hand-over at once, would earn as much. `answer`: facts that their question asks for.
@@ -97,21 +98,24 @@ def fooled_by(good: list[Witness], bad: list[Witness], free: FreeText) -> list[W
 
 def checks_of(
     good: list[Witness], bad: list[Witness], fooled: list[Witness], free: FreeText, acting: Iterable[str] = (),
-    answer: list[Fact] | None = None, usual: frozenset[str] = frozenset(),
+    due: Due | None = None, usual: frozenset[str] = frozenset(),
 ) -> list[Check]:
     """Return the checks of a task by its own sessions. `good` is not empty, and each of them has a difference.
 
-    `acting`: tools that are known to change the world; `answer`: see `nothing_to_reward`; `usual`: tools of unproven effect
-    that the sessions of the family call.
+    `acting`: tools that are known to change the world; `due`: what the user is owed; `usual`: tools of unproven effect that the
+    sessions of the family call.
     """
-    parameters = _loose([*good, *bad], free)
+    parameters, due = _loose([*good, *bad], free), due or Due()
     ends = _ends(good, parameters)
     idle = [_is_idle(end, parameters, free) for end, _ in ends]
     unchanged = all(witnessed.changes_nothing(end, parameters) for end, _ in ends)
     checks = _end_checks(ends, good, fooled, parameters, unchanged)
     checks += _usual_looks(good, fooled, usual)
-    checks += _answer_check(good, fooled, answer) if answer and all(idle) else _fact_checks(good, fooled, any(idle))
-    checks += _stance_checks(good, fooled, all(idle)) + _denial_checks(good, fooled, free)
+    checks += _quotes(good, fooled, free)
+    is_question = bool(due.answer) and (due.is_several or all(idle))
+    checks += _answer_check(good, fooled, due.answer) if is_question else _fact_checks(good, fooled, any(idle))
+    checks += _stance_checks(good, fooled, all(idle), due.n_refusals)
+    checks += _denial_checks(good, fooled, free)
     tools = sorted(set(acting).difference(free.ignored_tools))
     if all(idle) and tools:
         # A call of which nobody knows whether it would be refused is none to try: good sessions that tried something were
@@ -167,7 +171,33 @@ def _usual_looks(good: list[Witness], fooled: list[Witness], usual: frozenset[st
     return checks
 
 
-def _answer_check(good: list[Witness], fooled: list[Witness], answer: list[Fact]) -> list[Check]:
+def _quotes(good: list[Witness], fooled: list[Witness], free: FreeText) -> list[Check]:
+    """Return the gates that each text that says what the user said has the words of one of the good sessions."""
+    quoted = [_quoting(one, free) for one in good]
+    checks = []
+    for own in sorted(frozenset(quoted[0]).intersection(*quoted)):
+        by_text = {canonical(pattern): pattern for each in quoted for pattern in each[own]}
+        calls = [pattern for _, pattern in sorted(by_text.items())][:MOST_ITEMS]
+        description = f"The text that {calls[0]['tool']} gets says what the user said."
+        checks.append(check("call", "gate", description, {"calls": calls, "at_least": 1}, good, fooled, attrgetter("changes")))
+    return checks
+
+
+def _quoting(one: Witness, free: FreeText) -> dict[str, list[dict[str, Any]]]:
+    """Return the patterns of the session's calls with texts that quote the user, by the tool and the other arguments."""
+    patterns: dict[str, list[dict[str, Any]]] = {}
+    for call in one.calls:
+        texts = {name: call.arguments[name] for name in free.quoted.get(call.tool, ())
+                 if isinstance(call.arguments.get(name), str)}
+        if texts and not call.failed:
+            others = {name: value for name, value in call.arguments.items() if name not in texts}
+            where = {name: {"contains": text} for name, text in texts.items()}
+            patterns.setdefault(canonical([call.tool, others]), []).append(
+                {"tool": call.tool, "arguments": others, "where": where, "outcome": "any"})
+    return patterns
+
+
+def _answer_check(good: list[Witness], fooled: list[Witness], answer: Sequence[Fact]) -> list[Check]:
     """Return the gate that the user gets all of the answer to the question."""
     parameters = {"facts": [{"type": kind, "value": value} for kind, value in answer]}
     description = f"The user is told the answer to the question: {len(answer)} facts that tools gave."
@@ -175,9 +205,10 @@ def _answer_check(good: list[Witness], fooled: list[Witness], answer: list[Fact]
     return [check("said", "gate", description, parameters, supporting, fooled, lambda one: one.stating(answer))]
 
 
-def _stance_checks(good: list[Witness], fooled: list[Witness], idle: bool) -> list[Check]:
+def _stance_checks(good: list[Witness], fooled: list[Witness], idle: bool, n_refusals: int) -> list[Check]:
     """Return the gate on declining: where all good sessions declined the agent must, where nothing changed and none did it must
-    not; and where nothing changed, it must not say that something was done, unless good sessions did."""
+    not; and where nothing changed, it must not say that something was done, unless good sessions did. `n_refusals`: goals that
+    only a refusal is right for."""
     declined = {one.declined for one in good if one.words}
     if len(declined) != 1 or not (idle or declined == {True}):
         return []
@@ -186,6 +217,9 @@ def _stance_checks(good: list[Witness], fooled: list[Witness], idle: bool) -> li
     if idle and not any(one.claimed for one in good):
         parameters["claims"] = False
     description = "The agent declines the request in words." if wanted else "The agent does not decline."
+    if n_refusals > 1:
+        parameters["at_least"] = n_refusals
+        description = f"The agent declines {n_refusals} requests in words."
     return [check("declined", "gate", description, parameters, good, fooled, attrgetter("ended"))]
 
 

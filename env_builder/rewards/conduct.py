@@ -19,9 +19,9 @@ from functools import partial
 from itertools import permutations
 from typing import Any, NamedTuple
 
+from env_builder.rewards.goals import Due
 from env_builder.rewards.witness import SAY, Witness, WitnessStep, check
 from env_builder.runtime.canonical import canonical
-from env_builder.runtime.words import Fact
 from warehouse.records import Check
 
 FEWEST = 5
@@ -264,8 +264,8 @@ class RewardCase(NamedTuple):
     good: list[Witness]
     """Those that agree on what is right, best first."""
     bad: list[Witness]
-    answer: list[Fact]
-    """Facts that answer the user's question."""
+    due: Due
+    """What its user is owed: answers and refusals."""
 
 
 class Habits(NamedTuple):

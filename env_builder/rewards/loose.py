@@ -3,14 +3,16 @@
 In: turns, which sessions belong to one task, which tools read. Out: a `FreeText` a service.
 Sees: how long an argument's values are; whether they stood in what users said or tools answered before; whether sessions of one
 task agree on them. An argument counts as free where its values are long on average, or where most are the agent's own and the
-sessions of one task mostly disagree on them. Does not see: free text inside documents, numbers (a number that is worked out
-is the agent's own too, and right or wrong), and a service whose tasks were all done once.
+sessions of one task mostly disagree on them. It *quotes* where its values are some words of the user: another text that holds
+the same words is as right. Does not see: free text inside documents, numbers (a number that is worked out is the agent's own
+too, and right or wrong), and a service whose tasks were all done once.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -26,6 +28,11 @@ AGREE = 0.5
 """Mean share of pairs of sessions of one task that give the same value, below which they disagree."""
 FEWEST_TASKS = 3
 """Tasks that were done more than once, from which sessions can be said to disagree."""
+
+FEWEST_QUOTES, QUOTED, LONG_WORD = 5, 0.8, 3
+"""Values of an argument, the share of them that quote the user, and the letters of a word that counts, from which the argument
+says what the user said."""
+_WORD = re.compile(r"[^\W\d_]+")
 
 Argument = tuple[str, str]
 """(tool, argument)."""
@@ -43,6 +50,9 @@ class FreeText(NamedTuple):
     """Tools that seem to read, also by name or by their place: a further look does no harm, as far as anybody knows."""
     presumed: frozenset[str] = frozenset()
     """These, and tools that are simulated as reads but may write, unless their names tell of a change."""
+
+    quoted: Mapping[str, list[str]] = {}
+    """Tool -> arguments, ignored too, that say in other words what the user said: what they quote is a check of its own."""
 
     def parameters(self, differences: Iterable[Difference]) -> dict[str, Any]:
         """Return the part that speaks of the tools in `differences`, as parameters of a check."""
@@ -72,13 +82,45 @@ def free_text(turns: pl.DataFrame, tasks: pl.DataFrame, effects: pl.DataFrame) -
         free = {where for where, words in lengths.items() if sum(words) >= FREE_TEXT_WORDS * len(words)}
         ignored_tools = {tool for tool, _ in free if not any(t == tool and (t, n) not in free for t, n in lengths)}
         acts = [call for call in calls if call.tool not in reads.get(service, ()) and not call.failed]
-        ignored_arguments: dict[str, list[str]] = {}
-        for tool, argument in sorted(free | _made_up(acts, own, task_of)):
-            ignored_arguments.setdefault(tool, []).append(argument)
+        ignored = free | _made_up(acts, own, task_of)
+        quoted = _quoted(acts, own) - ignored
         harmless = looks.get(service, frozenset())
         seeming = harmless | {tool for tool in presumed.get(service, ()) if not tells_of_a_change(tool, "")}
-        by_service[service] = FreeText(ignored_arguments, sorted(ignored_tools), harmless, seeming)
+        by_service[service] = FreeText(
+            _by_tool(ignored | quoted), sorted(ignored_tools), harmless, seeming, _by_tool(quoted))
     return by_service
+
+
+def _by_tool(arguments: Iterable[Argument]) -> dict[str, list[str]]:
+    by_tool: dict[str, list[str]] = {}
+    for tool, argument in sorted(arguments):
+        by_tool.setdefault(tool, []).append(argument)
+    return by_tool
+
+
+def _quoted(acts: list[LoggedCall], turns: pl.DataFrame) -> set[Argument]:
+    """Return the arguments that nearly always take several words without a number, said by the user and shown by no answer."""
+    spoken, shown = _texts_before(turns, pl.col("role") == "user"), _texts_before(turns, pl.col("kind") == "call")
+    quotes: dict[Argument, list[bool]] = {}
+    for call in acts:
+        for argument, value in call.arguments.items():
+            plain = str(value).casefold()
+            words = [word for word in _WORD.findall(plain) if len(word) >= LONG_WORD]
+            is_text = isinstance(value, str) and len(plain.split()) > 1 and not any(map(str.isdigit, plain)) and bool(words)
+            said = " ".join(text for at, text in spoken.get(call.session_id, ()) if at < call.position)
+            is_shown = any(plain in text for at, text in shown.get(call.session_id, ()) if at < call.position)
+            is_quote = is_text and not is_shown and sum(word in said for word in words) >= OWN * len(words)
+            quotes.setdefault((call.tool, argument), []).append(is_quote)
+    return {where for where, own in quotes.items() if len(own) >= FEWEST_QUOTES and sum(own) >= QUOTED * len(own)}
+
+
+def _texts_before(turns: pl.DataFrame, which: pl.Expr) -> dict[str, list[tuple[int, str]]]:
+    """Return (position, text in small letters) of these turns by session, in order."""
+    texts: dict[str, list[tuple[int, str]]] = {}
+    rows = turns.filter(which.fill_null(False) & pl.col("content").is_not_null()).sort("session_id", "position")
+    for session_id, position, text in rows.select("session_id", "position", "content").iter_rows():
+        texts.setdefault(session_id, []).append((position, text.casefold()))
+    return texts
 
 
 def tools_by_service(effects: pl.DataFrame) -> dict[str, frozenset[str]]:
@@ -90,11 +132,8 @@ def _made_up(acts: list[LoggedCall], turns: pl.DataFrame, task_of: dict[str, str
     """Arguments whose values are mostly the agent's own, and mostly others in each session of a task."""
     n_own: dict[Argument, list[bool]] = {}
     by_task: dict[Argument, dict[str, dict[str, str]]] = {}
-    before: dict[str, list[tuple[int, str]]] = {}  # what was said and answered in a session: all but the agent's own words
-    by_others = ((pl.col("kind") == "call") | (pl.col("role") != "assistant").fill_null(True)) & pl.col("content").is_not_null()
-    said_by_others = turns.filter(by_others).sort("session_id", "position").select("session_id", "position", "content")
-    for session_id, position, text in said_by_others.iter_rows():
-        before.setdefault(session_id, []).append((position, text.casefold()))
+    # what was said and answered in a session: all but the agent's own words
+    before = _texts_before(turns, (pl.col("kind") == "call") | (pl.col("role") != "assistant").fill_null(True))
     for call in acts:
         for argument, value in call.arguments.items():
             if isinstance(value, str) and value:

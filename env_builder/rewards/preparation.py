@@ -1,8 +1,8 @@
 """What the agents of a service do before they change anything: they ask the user, and they look something up.
 
-In: good sessions of a service, and its tools that read or are presumed to. Out: `Preparation`s: a kind of step that nearly all
-good sessions take before the first call of a tool that acts. A task whose good sessions keep one gets it as a gate (`order`,
-precedence): skipping the check of who is asking is wrong even where the end is right.
+In: good sessions of a service and all of them, and its tools that read, or that nobody knows to write. Out: `Preparation`s: a
+kind of step that nearly all take before the first call of a tool that acts. A task whose good sessions keep one gets it as a
+gate (`order`, precedence): skipping the check of who is asking is wrong even where the end is right.
 
 Sees: words, and which tools were called. Does not see: what was asked, and whether the answer fitted.
 """
@@ -21,7 +21,8 @@ FEWEST = 6
 NEARLY_ALL = 0.95
 """Share of them that takes the step first."""
 MOST = 0.85
-"""The same of a look, as some agents leave out what they should do; such sessions are no good examples."""
+"""The same of a look, as some agents leave out what they should do; such sessions are no good examples. It may be the share of
+all sessions of the service, good or bad, if most good ones (`USUAL`) take it."""
 USUAL, FEWEST_USUAL = 0.8, 4
 """Share of a family's sessions that call a tool, and their number, from which it belongs to the work."""
 NAMED = 3
@@ -58,26 +59,43 @@ class Preparation(NamedTuple):
         return made.model_copy(update={"provenance": made.provenance | {"support": len(self.supporting)}})
 
 
-def preparations(good: Iterable[Witness], acting: frozenset[str], reading: frozenset[str]) -> list[Preparation]:
-    """Return what comes before each tool of `acting`. `reading`: tools that read, or are presumed to."""
-    by_tool: dict[str, list[Witness]] = defaultdict(list)
-    for one in good:
-        for tool in acting & one.places.keys():
-            by_tool[tool].append(one)
+def preparations(
+    good: Iterable[Witness], acting: frozenset[str], reading: frozenset[str], everybody: Iterable[Witness] = ()
+) -> list[Preparation]:
+    """Return what comes before each tool of `acting`. `reading`: tools that read, or that nobody knows to write;
+    `everybody`: all sessions of the service."""
+    by_tool, by_everybody = _by_tool(good, acting), _by_tool(everybody, acting)
     steps = []
     for tool, sessions in sorted(by_tool.items()):
         looks = tuple(sorted(reading - {tool}))
-        single: list[tuple[str, ...]] = [(look,) for look in looks if _share(sessions, tool, (look,)) >= MOST]
+        others = by_everybody.get(tool, [])
+        single: list[tuple[str, ...]] = [(look,) for look in looks if _is_usual(sessions, others, tool, (look,))]
         for first in ((SAY,), *(single or [looks])):
-            least = NEARLY_ALL if first == (SAY,) else MOST
-            if len(sessions) >= FEWEST and first and _share(sessions, tool, first) >= least:
+            enough = (_share(sessions, tool, first) >= NEARLY_ALL and len(sessions) >= FEWEST if first == (SAY,)
+                      else bool(first) and _is_usual(sessions, others, tool, first))
+            if enough:
                 supporting = [one for one in sessions if Preparation(tool, first, []).kept_by(one)]
                 steps.append(Preparation(tool, first, supporting))
     return steps
 
 
+def _by_tool(sessions: Iterable[Witness], acting: frozenset[str]) -> dict[str, list[Witness]]:
+    by_tool: dict[str, list[Witness]] = defaultdict(list)
+    for one in sessions:
+        for tool in acting & one.places.keys():
+            by_tool[tool].append(one)
+    return by_tool
+
+
+def _is_usual(good: list[Witness], everybody: list[Witness], tool: str, first: tuple[str, ...]) -> bool:
+    """Do nearly all good sessions take the step first, or most of them and nearly all sessions?"""
+    share = _share(good, tool, first)
+    return (len(good) >= FEWEST and share >= MOST) or (
+        len(everybody) >= FEWEST and share >= USUAL and _share(everybody, tool, first) >= MOST)
+
+
 def _share(sessions: list[Witness], tool: str, first: tuple[str, ...]) -> float:
-    return sum(bool(Preparation(tool, first, []).kept_by(one)) for one in sessions) / len(sessions)
+    return sum(bool(Preparation(tool, first, []).kept_by(one)) for one in sessions) / max(1, len(sessions))
 
 
 def usual_tools(sessions: list[Witness]) -> frozenset[str]:

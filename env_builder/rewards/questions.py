@@ -16,6 +16,7 @@ import ast
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 from env_builder.rewards.witness import SAY, Witness
@@ -78,13 +79,34 @@ class Questions:
         counts = Counter((field, phrase) for _, one in sorted(everybody.items())
                          for field, telling in self._tellings_in(one).items() if telling.is_told for phrase in telling.phrases)
         self._stock = {pair for pair, n in counts.items() if n >= FEWEST}
+        self._asking = frozenset(family for family, sessions in by_family.items() if _only_asks(sessions))
+        self._own_stock = {family: self._stock_of(sessions) for family, sessions in sorted(by_family.items())}
 
     def answer(self, family: str, session: Witness) -> list[Fact]:
         """Return the facts that answer the session's question, sorted; empty if nothing, or not all of it, was told there."""
-        fields = self._asked_fields.get(family, frozenset())
+        return self._answer_in(session, self._asked_fields.get(family, frozenset()), self._stock)
+
+    def answer_to(self, kind: str, session: Witness) -> list[Fact]:
+        """Return the facts that answer a goal of this kind among others: only fields and sentences of the kind itself count.
+
+        Without a kind, it may be any that a question of its own asks for, and whose sessions change nothing.
+        """
+        kinds = [kind] if kind else [name for name in self._asked_fields if name in self._asking]
+        fields = frozenset[Field]().union(*(self._asked_fields.get(name, frozenset()) for name in kinds))
+        stock = frozenset[tuple[Field, str]]().union(*(self._own_stock.get(name, frozenset()) for name in kinds))
+        return self._answer_in(session, fields, stock)
+
+    def _answer_in(self, session: Witness, fields: AbstractSet[Field], stock: AbstractSet[tuple[Field, str]]) -> list[Fact]:
+        """Return the facts of these fields that the session told, and of those that it told in a sentence of the stock."""
         wanted = [telling.facts for field, telling in sorted(self._tellings_in(session).items()) if telling.is_told and (
-            field in fields or any((field, phrase) in self._stock for phrase in telling.phrases))]
+            field in fields or any((field, phrase) in stock for phrase in telling.phrases))]
         return sorted(frozenset[Fact]().union(*wanted))[:MOST_FACTS]
+
+    def _stock_of(self, sessions: list[Witness]) -> frozenset[tuple[Field, str]]:
+        """Return the fields with the sentences that tell them in these sessions, if they are a service's stock."""
+        pairs = ((field, phrase) for one in sessions for field, telling in self._tellings_in(one).items()
+                if telling.is_told for phrase in telling.phrases)
+        return frozenset(pair for pair in pairs if pair in self._stock)
 
     def _fields_of(self, sessions: list[Witness]) -> frozenset[Field]:
         n_sessions, n_told = Counter[Field](), Counter[Field]()
@@ -101,6 +123,11 @@ class Questions:
         if session.session_id not in self._tellings:
             self._tellings[session.session_id] = _tellings_of(session)
         return self._tellings[session.session_id]
+
+
+def _only_asks(sessions: list[Witness]) -> bool:
+    """Return whether no session of a family made a write call or declined."""
+    return len(sessions) >= FEWEST and not any(one.changes or one.declined for one in sessions)
 
 
 def _tells_a_state(use: FieldUse) -> bool:

@@ -96,6 +96,12 @@ class Witness:
             by_tool.setdefault(step.tool, []).append(step.position)
         return by_tool
 
+    @cached_property
+    def messages(self) -> list[tuple[int, bool, str]]:
+        """(position, whether the agent sent it, text) of all messages but instructions."""
+        return [(position, role == "assistant", text) for kind, role, text, _, position in self._rows
+                if kind == "message" and role != "system" and text]
+
     @property
     def ended(self) -> list[str]:
         """Event id of its last words, empty where there are none."""

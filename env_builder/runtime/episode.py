@@ -247,6 +247,8 @@ class EpisodeState:
         self._last = tool, key, self.write_calls, self._overlay
         answered = answer(program, key, arguments, self)
         self._scope = None
+        if answered is not None and self._is_taken_for_granted(program, key, answered):
+            answered = None
         if answered is None:
             is_late = is_spent(program, self._programs, arguments, self)
             self.refused += ((tool, key),) if is_late else ()
@@ -260,6 +262,11 @@ class EpisodeState:
             elif program.is_possible_write:
                 self._possible_writes += ((tool, key),)
         return tuple.__new__(Result, answered[:3])
+
+    def _is_taken_for_granted(self, program: Ready, key: str, answered: ToolAnswer) -> bool:
+        """Is it the answer of all calls that worked, to a call that may write and names what exists nowhere?"""
+        return (answered.tier == "derived" and not answered.is_error and program.is_possible_write
+                and self.names_known(program["tool"], key) is False)
 
     def learn(self, tool: str, arguments: dict[str, Any], content: str, passing: bool = False) -> None:
         self._now = {}

@@ -4,7 +4,8 @@ In: facts and answers on record. Out: the naming arguments of each tool, and whe
 *names* if nearly all values of its successful calls stand in answers of other tools, or are keys of entities, and they differ.
 A number names only if calls of other tools asked for it alone: amounts stand in answers too, once they were written.
 A call whose naming argument, or argument with a few values to choose from, has a value that is found nowhere is surely refused:
-it changes nothing, whatever the tool would say. A call whose naming arguments all exist is one that may well have worked.
+it changes nothing, whatever the tool would say. So is one with an argument that no successful call of the tool has, if the
+service refuses such calls on record (`REFUSED`). A call whose naming arguments all exist is one that may well have worked.
 
 Sees: values as whole words of answers. Does not see: entities that exist and that no session met; refusals for other reasons.
 """
@@ -24,6 +25,8 @@ NEARLY_ALL = 0.95
 """Share of these that must be known from elsewhere."""
 MANY_TIMES = 6
 """Times that each value of an argument was given on average, from which on its values are a list to choose from."""
+REFUSED = 3
+"""Different refused calls with arguments that no successful call of the tool has, from which a service refuses all of them."""
 _WORD = re.compile(r"[^\s,;:\"'()\[\]{}<>|=]+")
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d+)?")
 
@@ -40,9 +43,11 @@ class KnownNames:
         self._given: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         self._asked_alone: dict[str, set[str]] = defaultdict(set)
         self._arguments: set[tuple[str, str]] = set()
+        refused: list[tuple[str, Any]] = []
         for (tool, arguments), rows in answers.items():
             for row in rows:
                 if row["is_error"]:
+                    refused.append((tool, parse(arguments)))
                     continue
                 for word in _WORD.findall(row["content"]):
                     self._shown_by[word.strip(".")].add(tool)
@@ -52,6 +57,8 @@ class KnownNames:
                     self._given[tool, name][value] += 1
                     if len(asked) == 1:
                         self._asked_alone[value].add(tool)
+        self._tools = {tool for tool, _ in self._arguments}
+        self._refuses_foreign = sum(bool(self._foreign(tool, asked)) for tool, asked in refused) >= REFUSED
         self._naming: dict[str, frozenset[str]] = defaultdict(frozenset)
         self._choices: dict[tuple[str, str], frozenset[str]] = {}
         for (tool, name), counts in self._given.items():
@@ -62,10 +69,12 @@ class KnownNames:
                 self._choices[tool, name] = frozenset(counts)
 
     def strangers(self, tool: str, arguments: Any) -> list[str] | None:
-        """Return the values that should be known and are found nowhere, sorted.
+        """Return the values that should be known and are found nowhere, sorted; or the names of arguments that are refused.
 
         None if the call names nothing, or if another of its values, or an argument's name, was never seen: nobody can say then.
         """
+        if self._refuses_foreign and (foreign := self._foreign(tool, arguments)):
+            return foreign
         naming, given = self._naming.get(tool, frozenset()), _scalars(arguments)
         named = {value for name, value in given if name in naming}
         others = {value for name, value in given if value not in self._choices.get((tool, name), (value,))}
@@ -76,6 +85,11 @@ class KnownNames:
             value not in self._given[tool, name] and not self._is_shown(value) and not self._is_within(tool, name, value)
             for name, value in given)
         return None if doubted or any((tool, str(name)) not in self._arguments for name in arguments) else []
+
+    def _foreign(self, tool: str, arguments: Any) -> list[str]:
+        """Return the names of arguments that no successful call of the tool has, sorted; none if no call has any."""
+        names = map(str, arguments) if isinstance(arguments, Mapping) and tool in self._tools else ()
+        return sorted(name for name in names if (tool, name) not in self._arguments)
 
     def _is_shown(self, value: str) -> bool:
         return value in self._keys or value in self._shown_by

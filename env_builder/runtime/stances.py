@@ -45,8 +45,12 @@ _DECLINES = re.compile("|".join((
     r"\b(?:say no|(?:have to|must) (?:refuse|decline|reject)|nothing (?:more |else )?(?:i|we) can do|no exceptions?)\b",
     r"\bcan only (?:\w+ly )?(?:be )?\w+.*\b(?:if|when|while|within|before|until|unless|for|by|up to|at least|at most)\b",
     rf"\b(?:can(?:not|'t| not)|may not|must not|mustn't|won't|will not|no longer) (?:any ?more )?be (?:\w+ly )?{_DO}",
+    r"\b(?:i|we) can (?:\w+ )?(?:neither|none)\b",
     r"^no[,.] (?:sorry|i|we|that|this)\b|\bsorry,? (?:but )?no\b|\bsorry to (?:say|inform)\b.*\bnot\b",
 )), re.IGNORECASE)
+_SEVERAL = re.compile(
+    r"\b(?:either|neither|nor|both|any of|none of|also|as well|likewise)\b|^(?:and|as for|regarding)\b", re.IGNORECASE)
+"""Words by which a refusal is about more than one request, or about another one than the sentence before."""
 _CONDITION = re.compile(
     r"^(?:if|once|when|whenever|after|as soon as|unless|in case|should|until|before)\b"
     r"|\bif (?:you|it|this|that|the (?:issue|problem)|there)\b.{0,40}"
@@ -68,7 +72,7 @@ _STATE = (
     r"(?:cancel+ed|booked|refunded|confirmed|gone|reserved|placed|renewed|on (?:its|their|the) way|taken care of|complete|"
     r"sorted|moved|updated|scheduled|done|reset|restored|removed|waived|redirected|approved|paid|changed|created|"
     r"added|sent|rescheduled)")
-_CLAIMS = re.compile("|".join((
+_DEED = (
     rf"\b(?:i|we)(?:'ve| have)? {_FLAG}(?!{_LEARNT}\b){_PAST}\b",
     rf"\b(?:has|have) {_FLAG}been {_FLAG}(?!{_LEARNT}\b){_PAST}\b",
     r"\b(?:is|are|'s) (?:now|all) \w+",
@@ -76,11 +80,17 @@ _CLAIMS = re.compile("|".join((
     r"\b(?:(?:it|that|this|everything|all)(?:'s| is| was)|all) (?:all |already )?(?:been )?"
     r"(?:done|taken care of|sorted|settled|set)\b",
     r"^(?:all |it's |that's |and )?(?:done|completed?)\b",
+    r"\b(?:as an exception|(?:will|'ll) see to it)\b",
+)
+_DEEDS = re.compile("|".join(_DEED), re.IGNORECASE)
+"""Words that the agent did something, or that it is done now."""
+_CLAIMS = re.compile("|".join((
+    *_DEED,
     r"\byou(?:'re| are)(?: now| all)? (?:booked|set|registered|enrolled|confirmed|checked in|signed up|subscribed|upgraded)\b",
     rf"\b(?:is|are) {_STATE}\b",
     rf"^(?:your )?(?:[\w'-]+ ){{0,2}}(?!{_LEARNT}\b|based|related|compared){_PAST}(?: \S+){{0,4}}[.!]*$",
-    r"\b(?:as an exception|(?:will|'ll) see to it)\b",
 )), re.IGNORECASE)
+"""These, and the state of what was asked for."""
 _UNCLAIMED = re.compile(
     r"\b(?:not|never|nothing|no one|nobody|unable|cannot|failed to|neither|without)\b|n't\b"
     r"|\b(?:once|until|after|when|whenever|if|unless|before|whether|as soon as|in case|should|would|could|might|may|assuming)\b"
@@ -125,15 +135,21 @@ def denies(text: str, wholly: bool = False) -> bool:
     return not wholly and any(_DENIES.search(each) or _DECLINES.search(each) for each in sentences) and not claims(text)
 
 
+def declines_several(text: str) -> bool:
+    """Return whether one message declines more than one request: "I can do neither", or a refusal and then "nor can I …"."""
+    return any(_SEVERAL.search(sentence) and _DECLINES.search(sentence) for sentence in _sentences(text))
+
+
 def declines(text: str) -> bool:
     """Return whether the agent declines a request in words."""
     return any(_DECLINES.search(sentence) for sentence in _sentences(text) if not _CONDITION.search(sentence))
 
 
 def claims(text: str) -> bool:
-    """Return whether the agent asserts that something was done."""
+    """Return whether the agent asserts that something was done. In a refusal, a state ("your seat is booked") is a reason."""
+    deeds = _DEEDS if declines(text) else _CLAIMS
     return any(
-        _CLAIMS.search(sentence) and not _UNCLAIMED.search(sentence) and not _DECLINES.search(sentence)
+        deeds.search(sentence) and not _UNCLAIMED.search(sentence) and not _DECLINES.search(sentence)
         for sentence in _sentences(text) if not _CONDITION.search(sentence))
 
 

@@ -200,7 +200,7 @@ def _rewarded(made: list[Made], tables: VariantTables, memoize: Memoize) -> tupl
     all_sessions = pl.concat([tables.sessions, played])
     mined = mine(
         tasks, all_sessions, pl.concat([tables.turns, turns]), pl.concat([tables.outcomes, frame(Outcome, chances)]), ends,
-        _effects(tables.behaviours), memoize=memoize)
+        _effects(tables.behaviours), memoize=memoize, goals=_goals_of(by_id, tables.goals))
     words = {row["task_id"]: row for row in scripts(tasks, turns, memoize).to_dicts()}
     rubrics = {row["task_id"]: row for row in mined.rubrics.to_dicts()}
     task_of = dict(tables.tasks.explode("good_session_ids").drop_nulls("good_session_ids").select(
@@ -210,6 +210,13 @@ def _rewarded(made: list[Made], tables: VariantTables, memoize: Memoize) -> tupl
     own = pl.col("subject").is_in([each.task["task_id"] for each in made])
     rejected = mined.decisions.filter(own & ~pl.col("kept")).with_columns(stage=pl.lit(STAGE))
     return frame(Variant, rows).sort("task_id"), [Decision(**row) for row in rejected.to_dicts()]
+
+
+def _goals_of(by_id: Mapping[str, Made], goals: pl.DataFrame) -> pl.DataFrame:
+    """Return the goals of each new task's session: of one that asked for it, else of its solution's."""
+    origin = {session_id: next(iter(each.task["session_ids"]), each.derived.lent_by) for session_id, each in by_id.items()}
+    named = pl.DataFrame({"session_id": list(origin.values()), "made": list(origin)})
+    return goals.join(named, on="session_id").with_columns(session_id="made").drop("made")
 
 
 def _variant(made: Made, session_id: str, rubric: Row, words: Row, task_of: Mapping[str, str]) -> Row:

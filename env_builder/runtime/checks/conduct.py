@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from ..ends import same
 from ..schemas import fields
-from ..stances import claims, declines, denies
+from ..stances import claims, declines, declines_several, denies
 from ..words import LONGEST_TEXT, Fact, fact_of, forms_of, hints_of
 from .kind import CheckKind, CheckResult, EpisodeView, Parameters, Row, Schema, clip, squeezed
 from .patterns import ABSENT, PATTERN, PATTERNS, Pattern, found_at, matching, pattern_of, places_of
@@ -143,15 +143,17 @@ class DeclinedCheck(CheckKind):
     """Check whether the agent declined the request in words."""
 
     description = (
-        "The agent declined something in words (`wanted`: false: it did not); with `claims` false it asserted nothing as done.")
-    parameters = fields("wanted", wanted={"type": "boolean"}, claims={"type": "boolean"})
+        "The agent declined something in words (`wanted`: false: it did not), in `at_least` messages; with `claims` false it "
+        "asserted nothing as done.")
+    parameters = fields("wanted", wanted={"type": "boolean"}, claims={"type": "boolean"}, at_least={**COUNT, "minimum": 1})
     policy_form = ""
     stops = "path"
 
     def judge(self, parameters: Parameters, view: EpisodeView) -> CheckResult:
         declining = [place for place, text in view.messages if declines(text)]
         claiming = [] if parameters.get("claims", True) else [place for place, text in view.messages if claims(text)]
-        passed = bool(declining) == parameters["wanted"] and not claiming
+        n_declined = sum(2 if declines_several(text) else 1 for _, text in view.messages if declines(text))
+        passed = (n_declined >= parameters.get("at_least", 1)) == parameters["wanted"] and not claiming
         return CheckResult(passed, {"declined": clip(declining), "claimed": clip(claiming)})
 
     def is_lost(self, parameters: Parameters, view: EpisodeView) -> bool:
@@ -343,8 +345,11 @@ class Calls(NamedTuple):
 
 
 def _depends_on_unknown(patterns: Iterable[Pattern], view: EpisodeView) -> bool:
-    """Was a call among these answered `unknown` that may have changed the world? Then nobody knows whether it was done."""
-    return any(pattern.matches(row, view) for row in view.unknown_writes for pattern in patterns)
+    """Was a call among these answered `unknown` that may have changed the world? Then nobody knows whether it was done.
+
+    Nobody asks that of a pattern of any outcome.
+    """
+    return any(pattern.outcome != "any" and pattern.matches(row, view) for row in view.unknown_writes for pattern in patterns)
 
 
 class OrderedSteps(NamedTuple):
@@ -451,7 +456,9 @@ class OrderCheck(CheckKind):
         first, second = _places(order.first, view), _places(order.second, view)
         alike = _correlation(order.alike, view.episode.journal) if order.alike else None
         against = order.template.against(Marks(first, second, getattr(view, order.trace) if order.trace else [], alike))
-        doubtful = bool(view.unknown_writes) and _depends_on_unknown((*order.first, *order.second), view)
+        kept = not against and order.template is TEMPLATES["precedence"]  # it is if fewer of the second steps were done, too
+        decisive = order.first if kept else [*order.first, *order.second]
+        doubtful = bool(view.unknown_writes) and _depends_on_unknown(decisive, view)
         return CheckResult(not against, {"first": len(first), "second": len(second), "against": clip(against)}, doubtful)
 
     def is_lost(self, order: OrderedSteps, view: EpisodeView) -> bool:

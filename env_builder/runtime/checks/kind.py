@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from copy import copy
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from ..answers import parsed
@@ -151,6 +152,12 @@ class EpisodeView:
         self._heard: frozenset[Fact] | None = None
         """Facts that the agent told the user, as `forms_of` names them, once they were looked for."""
         self._ends: dict[str, EndState] = {}
+
+    def without_unknown(self, unknown_writes: list[Row]) -> EpisodeView:
+        """Return the view in which only these unknown calls may have changed something."""
+        twin = copy(self)
+        twin.unknown_writes = unknown_writes
+        return twin
 
     @Once
     def words(self) -> str:

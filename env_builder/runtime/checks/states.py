@@ -102,6 +102,24 @@ def _calls_stay(view: EpisodeView) -> bool:
     return not (view.unknown_writes or difference.get("made") or difference.get("volatile"))
 
 
+def _settled(ends: AcceptedEnds, view: EpisodeView) -> tuple[EndState, EpisodeView]:
+    """Return the end with the unknown calls that equal accepted ones but for ignored arguments, and the view without these.
+
+    The log has such a call as done, with other words.
+    """
+    reached = view.end(ends.loose)
+    if not view.unknown_writes:
+        return reached, view
+    accepted = {act for _, acts in ends.accepted for act in acts}
+    acts, left = dict(reached[1]), []
+    for row in view.unknown_writes:
+        own = [act for act in _attempted(ends.loose, [row])[1] if act in accepted]
+        for act in own:
+            acts[act] = acts.get(act, 0) + 1
+        left += [] if own else [row]
+    return (reached[0], acts), view.without_unknown(left)
+
+
 def _leans(loose: IgnoredParts, view: EpisodeView) -> bool:
     return bool(view.unknown_writes) and view.leans(loose.parameters.get("ignored_tools", ()))
 
@@ -124,7 +142,7 @@ class StateCheck(AcceptedEndsCheck):
     stops = "end"
 
     def judge(self, ends: AcceptedEnds, view: EpisodeView) -> CheckResult:
-        end = view.end(ends.loose)
+        end, view = _settled(ends, view)
         if len(ends.accepted) == 1 and not view.unknown_writes:
             missing = unreached(ends.accepted[0], end)
             return CheckResult(not missing, {"reached": [] if missing else [0], "missing": clip(missing)}, False,
@@ -145,7 +163,7 @@ class UntouchedCheck(AcceptedEndsCheck):
 
     def judge(self, ends: AcceptedEnds, view: EpisodeView) -> CheckResult:
         """Leave the values of documents that an end state names to the check `state`."""
-        reached, accepted = view.end(ends.loose), ends.accepted
+        (reached, view), accepted = _settled(ends, view), ends.accepted
         if len(accepted) == 1 and not view.unknown_writes:
             more = beyond(reached, accepted[0])
             return CheckResult(not more, {"beyond": clip(more)})

@@ -112,6 +112,16 @@ def test_idle_conduct_is_stopped_where_the_solution_declines(tmp_path: Path) -> 
     assert not passing(attacked(tmp_path / "strong", [MUST_NOT_WRITE, LOOKED, DECLINED, NO_CLAIM], solution))
 
 
+def test_a_refusal_beside_a_change_is_half_of_the_work(tmp_path: Path) -> None:
+    both = [LOOK, OPEN, SAY, {"say": "I can't paint it."}]
+    refused = ("declined", {"wanted": True})
+    assert passing(attacked(tmp_path / "weak", list(GATES), both)) == {"half"}
+    assert attacked(tmp_path / "strong", [*GATES, refused], both)["half"].stopped_by == ["declined"]
+    excused = attacked(tmp_path / "good", list(GATES), both, [LOOK, OPEN, SAY])["half"]
+    assert excused.excuse and not excused.passes, "a good session declined nothing"
+    assert "half" not in attacked(tmp_path / "alone", [MUST_NOT_WRITE, DECLINED], [LOOK, {"say": "I may not open it."}])
+
+
 def test_the_familys_usual_write_call_is_forbidden_where_the_solution_declines(tmp_path: Path) -> None:
     declines, opens = [LOOK, {"say": "I may not open it."}], [OPEN, SAY]
     room, rewards = built(tmp_path, {"t": gates(DECLINED, LOOKED), "u": gates(*GATES)}, {"t": declines, "u": opens})

@@ -42,6 +42,9 @@ def test_what_every_agent_words_anew_is_free_and_what_it_was_told_is_not() -> No
     assert masked("Pay AB1 please.", [dinner], [dinner]) == {}, "all choose the same: it follows from the task"
     assert masked("Pay AB1 please.", [dinner, lunch]) == {}, "one session a task: nobody else to disagree"
     assert masked("Pay.", [{"sum": 3}], [{"sum": 4}]) == {}, "a number that is worked out is right or wrong"
+    assert masked("The lamp is broken, pay AB1.", [{"to": "AB1", "why": "lamp broken"}] * 2) == {"pay": ["why"]}, "a quote"
+    assert masked("The lamp is broken, pay AB1.", [{"to": "AB1", "why": "lamp 7"}] * 2) == {}, "it names something"
+    assert masked("Pay AB1.", [{"to": "AB1", "why": "lamp broken"}] * 2) == {}, "nobody said so"
     assert masked("Pay.", [{"note": "one two three four five six seven eight"}]) == {"pay": ["note"]}, "long text"
 
 

@@ -29,6 +29,13 @@ def test_a_few_that_skip_a_look_do_not_hide_it() -> None:
     assert preparations([*careful(6), *(witness(f"z{n}", OPEN) for n in range(4))], ACTING, READING) == []
 
 
+def test_all_sessions_of_a_service_tell_where_few_good_ones_can() -> None:
+    few, bad = careful(FEWEST - 1), [witness(f"b{n}", LOOK, OPEN) for n in range(3)]
+    assert [each.first for each in preparations(few, ACTING, READING, [*few, *bad])] == [(LOOK,)]
+    lazy = [witness(f"l{n}", OPEN) for n in range(2)]
+    assert preparations([*few, *lazy], ACTING, READING, [*few, *lazy, *bad, *careful(20)]) == [], "good sessions skip it"
+
+
 def test_a_task_gets_the_gates_that_its_good_sessions_keep() -> None:
     good = careful(FEWEST)
     gates = preparation_checks(good[:1], preparations(good, ACTING, READING))

@@ -65,6 +65,8 @@ def test_an_order_may_speak_of_one_thing_and_of_words() -> None:
     assert not find("order", asked, say("I open it."), call("open")).passed
     open_one = call("open", failed=True, tier="unknown")
     assert find("order", asked, open_one, unknown_writes=(open_one,)).depends_on_unknown
+    kept = find("order", asked, say("Shall I open it?"), open_one, unknown_writes=(open_one,))
+    assert kept.passed and not kept.depends_on_unknown, "done or not, the question came first"
     with pytest.raises(ValueError, match="takes no `alike`"):
         prepared("order", {"template": "alternate_response", "first": A, "second": B, "alike": [["x", "x"]]})
     with pytest.raises(ValueError, match="needs `second`"):

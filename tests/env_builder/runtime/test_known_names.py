@@ -52,6 +52,16 @@ def test_amounts_are_no_names_and_no_list_to_choose_from() -> None:
     assert names.strangers("pay", {"number": 9999, "monthly": 50}) == ["9999"]
 
 
+def test_an_argument_that_no_call_has_is_refused_where_others_were() -> None:
+    asked = [row("open", {"door": f"D-{n}", "how": "key", "force": n}, "unexpected argument: force", True) for n in range(3)]
+    def names(rows: list[dict[str, Any]]) -> KnownNames:
+        return KnownNames([], {(each["tool"], each["arguments"]): [each] for each in [*ROWS, *rows]})
+    assert names(asked).strangers("open", {"door": "D-3", "twice": 1}) == ["twice"]
+    assert names(asked[:2]).strangers("open", {"door": "D-3", "twice": 1}) is None, "too few to say"
+    assert names(asked).strangers("open", {"door": "D-3", "how": "key"}) == []
+    assert names(asked).strangers("burn", {"door": "D-3"}) is None, "no call of the tool ever worked"
+
+
 def state() -> EpisodeState:
     programs = {"doors": {"tool": "doors", "effect": "read", "relation": {}, "rules": [{"rule": "recorded"}]},
                 "open": {"tool": "open", "effect": "write", "relation": {}, "rules": [{"rule": "recorded"}]}}
@@ -65,6 +75,16 @@ def test_a_refused_call_leaves_the_world_as_it_was() -> None:
     assert episode.call("open", {"door": "D-25"}).tier == "unknown" and len(episode.write_calls) == 1
     assert episode.names_known("open", '{"door":"D-25"}') is True
     assert episode.names_known("burn", "{}") is None
+
+
+def test_what_all_calls_answer_is_no_answer_to_one_that_names_nothing() -> None:
+    """Every call that worked was answered "done"; a door that nobody met was not opened for all that."""
+    programs = {"open": {"tool": "open", "effect": "unknown", "relation": {},
+                         "rules": [{"rule": "recorded"}, {"rule": "constant", "content": "done"}]}}
+    episode = EpisodeState(World([], ROWS), programs, View(None, frozenset()))
+    assert episode.call("open", {"door": "D-25", "how": "key"}).content == "done"
+    assert episode.call("open", {"door": "D-77", "how": "key"}).tier == "unknown"
+    assert episode.difference()["write_calls"] == [["open", '{"door":"D-25","how":"key"}']]
 
 
 def judged(kind: str, parameters: dict[str, Any], attempt: dict[str, Any], difference: dict[str, Any]) -> CheckResult:
@@ -101,3 +121,19 @@ def test_an_attempt_elsewhere_counts_as_done() -> None:
     ('{"status": 404, "door": "D-404"}', None, False), ("done", True, True)])
 def test_answers_that_say_so_are_failures(content: str, flagged: bool | None, fails: bool) -> None:
     assert failed(content, parse(content), flagged) is fails
+
+
+def test_an_attempt_in_other_words_counts_as_the_accepted_call() -> None:
+    nothing = {"documents": {}, "write_calls": []}
+    end = {"documents": {}, "write_calls": [["open", '{"door":"D-1","note":"as asked"}']]}
+    accepted = {"accepted": [end], "ignored_arguments": {"open": ["note"]}}
+    reworded = {"door": "D-1", "note": "the guest asks for it"}
+    reached = judged("state", accepted, reworded, nothing)
+    assert reached.passed and not reached.depends_on_unknown, "the log has this call as done"
+    untouched = judged("untouched", accepted, reworded, nothing)
+    assert untouched.passed and not untouched.depends_on_unknown
+    twice = judged("untouched", accepted, reworded, end)
+    assert twice.passed is False and not twice.depends_on_unknown
+    quoting = {"tool": "open", "arguments": {"door": "D-1"}, "where": {"note": {"contains": "asks"}}, "outcome": "any"}
+    assert judged("call", {"calls": [quoting], "at_least": 1}, reworded, nothing).passed
+    assert not judged("call", {"calls": [quoting], "at_least": 1}, {"door": "D-1", "note": "x"}, nothing).passed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from env_builder.runtime.stances import claims, declines, denies
+from env_builder.runtime.stances import claims, declines, declines_several, denies
 
 DECLINED = (
     "I'm sorry, I can't do that: the bicycle is final sale.",
@@ -13,6 +13,9 @@ DECLINED = (
     "I have to say no here: a pause is one to three months.",
     "No, sorry. It was delivered too long ago.",
     "There is nothing I can do about it.",
+    "I'm sorry, I can do neither of these.",
+    "No, sorry. Your membership is paused already. There is nothing I can do about it.",
+    "I can't do that: it is for guests alone. Your seat is booked.",
     "I’m unable to reset SIM PINs for security reasons.",
     "Basic economy tickets cannot be changed.",
     "This fare is non-refundable.",
@@ -121,3 +124,8 @@ def test_a_denial_of_everything_is_more_than_a_refusal() -> None:
 ))
 def test_parts_that_were_not_done_beside_a_claim_deny_nothing(text: str) -> None:
     assert not denies(text)
+
+
+def test_one_message_may_decline_several_requests() -> None:
+    assert declines_several("I can do neither of these.") and declines_several("I can't move it. I also cannot cancel it.")
+    assert not declines_several("I'm sorry, I can't do that.") and not declines_several("I can do both.")
