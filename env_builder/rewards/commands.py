@@ -29,7 +29,7 @@ FEWEST_LINES = 3
 LONGEST = 20_000
 """Characters of a text that are looked at."""
 _SHELLS = frozenset(("sh", "bash", "zsh", "cmd", "powershell", "pwsh", "python", "python3", "node"))
-_OPERATOR = re.compile(r"&&|\|\||\s\|\s\w|\$\(|\d?>&\d|\s>{1,2}\s|;\s*\w+\s|<<\s*['\"]?\w")
+_OPERATOR = re.compile(r"&&|\|\||\s\|\s\w|\$\(|\d?>&\d|\s>{1,2}\s|<<\s*['\"]?\w")
 _FLAG = re.compile(r"^\s*[\w./-]+(?:\s+[\w./:@=-]+)*\s+--?[a-zA-Z]")
 _PATCH = re.compile(r"^(?:\*\*\* (?:Begin Patch|Update File|Add File|Delete File)|diff --git |@@ |--- a/|\+\+\+ b/)",
                     re.MULTILINE)

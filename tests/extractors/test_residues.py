@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import polars as pl
+
 from extractors.residues import without_residues
 from warehouse.records import Turn, frame_schema
 
@@ -14,8 +15,9 @@ ASKED = ["Paint the shed green.", "Water the ferns at noon.", "Where is the rake
 
 
 def cleaned(texts: Sequence[str], each_last: str = "") -> list[str | None]:
-    """The user messages of one session a text, after removal; `each_last`: said at the end of each."""
-    rows = [(f"s{n:02}", at, "user", text) for n, first in enumerate(texts) for at, text in enumerate([first, each_last]) if text]
+    """Return the user messages of one session a text, after removal; `each_last`: said at the end of each."""
+    rows = [(f"s{n:02}", at, "user", text)
+            for n, first in enumerate(texts) for at, text in enumerate([first, each_last]) if text]
     turns = pl.DataFrame(
         [{"turn_id": f"{session} {at}", "session_id": session, "service": "garden", "position": at, "kind": "message",
           "role": role, "content": text} for session, at, role, text in rows])

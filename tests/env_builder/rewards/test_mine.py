@@ -31,7 +31,8 @@ HAND: Step = ("escalate", {"text": "The caller wants door seven opened and nobod
 class Desk:
     """Sessions of one task in the tables' own shapes."""
 
-    def __init__(self) -> None:
+    def __init__(self, goal: str = "g") -> None:
+        self.goal = goal
         self.turns: list[dict[str, Any]] = []
         self.outcomes: list[dict[str, Any]] = []
         self.differences: list[tuple[str, str | None]] = []
@@ -54,7 +55,7 @@ class Desk:
         names = [row["session_id"] for row in self.outcomes]
         good = [row["session_id"] for row in self.outcomes if (row["probability"] or 0) > 0.5]
         empty: dict[str, Any] = dict.fromkeys(Task.model_fields)
-        task = {**empty, "task_id": "t", "service": "main", "family": "f", "slots": "{}", "goal": "g", "split": "train"}
+        task = {**empty, "task_id": "t", "service": "main", "family": "f", "slots": "{}", "goal": self.goal, "split": "train"}
         session = {**dict.fromkeys(Session.model_fields), "source": "x", "service": "main", "format": "x"}
         return mine(
             frame(Task, [{**task, "session_ids": names, "good_session_ids": good}]),
@@ -98,7 +99,9 @@ def test_the_end_of_a_good_session_is_the_gate_and_nothing_else_may_change() -> 
     state = next(check for check in rubric["checks"] if check["kind"] == "state")
     assert state["provenance"] == {
         "supporting": ["good"], "contrary": [], "support": 1, "confidence": 0.9,
-        "events": {"supporting": ["good2"], "contrary": []}}, "the call that opened the door bears it"
+        "events": {"supporting": ["good2"], "contrary": []},
+        "values": [{"tool": "open", "argument": "door", "value": "7", "source": "user"}],
+    }, "the call that opened the door bears it"
 
 
 def test_certain_sessions_give_alternatives_and_only_those_seen() -> None:
@@ -212,7 +215,7 @@ def test_a_hand_over_at_once_is_no_task() -> None:
 
 
 def test_requests_without_words_are_rewarded_for_what_they_change_and_for_nothing_else() -> None:
-    desk = Desk()
+    desk = Desk("open (door: 7)")
     desk.session("good", 0.9, OPENED, LOOK, OPEN)
     rubric = desk.rubric()
     assert kinds(rubric) == ["state", "untouched"]
