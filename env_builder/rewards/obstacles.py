@@ -20,7 +20,7 @@ from env_builder.rewards.conduct import RewardCase
 from env_builder.rewards.loose import FreeText
 from env_builder.rewards.origins import NOWHERE, UsualValues, ValueOrigin, origins_of
 from env_builder.rewards.witness import Witness
-from env_builder.world.calls import USER, LoggedCall
+from env_builder.world.calls import USER
 from warehouse.records import Check
 
 MOST_VALUES = 50
@@ -41,7 +41,7 @@ class Obstacles:
         self._services = dict(tasks.select("task_id", "service").iter_rows())
         self._free, self._reads = free, reads
         self._running = sessions_that_run_programs(turns)
-        self._by_user = _changed_by_users(turns, reads)
+        self._by_user = self._changed_by_users(turns)
         sessions: dict[str, list[tuple[str, Witness]]] = {}
         for task_id, service, names in tasks.select("task_id", "service", "session_ids").iter_rows():
             own = ((task_id, by_session[name]) for name in names if name in by_session)
@@ -52,9 +52,9 @@ class Obstacles:
         """Return the cases without good sessions that have an obstacle, and the reasons of those that have no other."""
         kept, reasons = [], {}
         for case in cases:
-            found = {one.session_id: self._reason(case.task_id, one) for one in case.good}
-            good = [one for one in case.good if found[one.session_id] is None]
-            first = next((reason for reason in found.values() if reason), None)
+            own = {one.session_id: self._reason(case.task_id, one) for one in case.good}
+            good = [one for one in case.good if own[one.session_id] is None]
+            first = next((reason for reason in own.values() if reason), None)
             if first and not good:
                 reasons[case.task_id] = first
             kept.append(case._replace(good=good))
@@ -64,13 +64,20 @@ class Obstacles:
         """Return where the values come from that a session of a task writes; free text left out."""
         service = self._services[task_id]
         free, usual = self._free.get(service, NO_FREE_TEXT), self._usual.get(service, UsualValues([]))
-        acting = [call for call in session.calls if not call.failed and self._acts(service, free, call)]
+        acting = [call for call in session.calls if not call.failed and self._acts(service, call.tool)]
         return [each for each in origins_of(session, self._goals.get(task_id) or "", acting, usual)
                 if each.argument not in free.ignored_arguments.get(each.tool, ())]
 
-    def _acts(self, service: str, free: FreeText, call: LoggedCall) -> bool:
-        harmless = call.tool in self._reads.get(service, ()) or call.tool in free.looks | free.presumed
-        return not harmless and call.tool not in free.ignored_tools
+    def _acts(self, service: str, tool: str) -> bool:
+        """Whether a tool may change something that a reward wants, as far as anybody knows."""
+        free = self._free.get(service, NO_FREE_TEXT)
+        return tool not in {*self._reads.get(service, ()), *free.looks, *free.presumed, *free.ignored_tools}
+
+    def _changed_by_users(self, turns: pl.DataFrame) -> dict[str, str]:
+        """Return session -> a tool that its user called, which may change something."""
+        own = turns.filter((pl.col("kind") == "call") & (pl.col("requestor") == USER) & ~pl.col("is_error").fill_null(False))
+        rows = own.select("session_id", "service", "tool").unique().sort("session_id", "tool", descending=True)
+        return {name: tool for name, service, tool in rows.iter_rows() if self._acts(service, tool)}
 
     def _reason(self, task_id: str, session: Witness) -> Reason | None:
         name = session.session_id
@@ -92,10 +99,3 @@ def with_origins(checks: list[Check], origins: list[ValueOrigin]) -> list[Check]
     values = [each._asdict() for each in origins[:MOST_VALUES]]
     return [each.model_copy(update={"provenance": each.provenance | {"values": values}})
             if each.kind == "state" and values else each for each in checks]
-
-
-def _changed_by_users(turns: pl.DataFrame, reads: Mapping[str, frozenset[str]]) -> dict[str, str]:
-    """Return session -> a tool that its user called, which may change something."""
-    own = turns.filter((pl.col("kind") == "call") & (pl.col("requestor") == USER) & ~pl.col("is_error").fill_null(False))
-    rows = own.select("session_id", "service", "tool").unique().sort("session_id", "tool", descending=True)
-    return {name: tool for name, service, tool in rows.iter_rows() if tool not in reads.get(service, ())}

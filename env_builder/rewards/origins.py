@@ -138,7 +138,7 @@ class _Heard:
 
 def origins_of(session: Witness, goal: str, acting: Iterable[LoggedCall], usual: UsualValues) -> list[ValueOrigin]:
     """Return where each value of the calls `acting` of a session comes from, in order."""
-    heard, found = _Heard(goal), []
+    heard, origins = _Heard(goal), []
     writes = {call.event_id for call in acting}
     for row in session.inputs:
         if isinstance(row, str):
@@ -147,9 +147,9 @@ def origins_of(session: Witness, goal: str, acting: Iterable[LoggedCall], usual:
         values = _values(row)
         for argument, value in values if row.event_id in writes else ():
             source = heard.source_of(value) or ("usual" if (row.tool, argument, value) in usual else NOWHERE)
-            found.append(ValueOrigin(row.tool, argument, value, source))
+            origins.append(ValueOrigin(row.tool, argument, value, source))
         heard.add(f"answer {row.tool}", row.content, frozenset(value for _, value in values))
-    return found
+    return origins
 
 
 def _values(call: LoggedCall) -> list[tuple[str, str]]:

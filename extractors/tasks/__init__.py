@@ -76,8 +76,8 @@ def find(sessions: pl.DataFrame, turns: pl.DataFrame, outcomes: pl.DataFrame, ef
         return Tasks(empty(Task), decisions, goals, empty(Family))
     calls = calls_of(turns, effects)
     values = values_of(calls)
-    for told in (filed(turns), written(turns, effects)):
-        requests = requests.join(told, on="session_id", how="left")
+    for texts in (filed(turns), written(turns, effects)):
+        requests = requests.join(texts, on="session_id", how="left")
     members = _members(requests, goals.select("session_id", "family").unique(), outcomes, starts_from, gate)
     sides = choose_sides(members, calls, values)
     slots = fill_slots(requests, members, calls, values)

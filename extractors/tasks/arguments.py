@@ -44,6 +44,12 @@ def by_agent() -> pl.Expr:
     return (pl.col("requestor") != "user").fill_null(True)
 
 
+def opens_session() -> pl.Expr:
+    """Whether a call is the user's and comes before the agent's first move, in turns by session and position."""
+    moves = ((pl.col("kind") == "call") & by_agent()) | ((pl.col("kind") == "message") & (pl.col("role") == "assistant"))
+    return (pl.col("kind") == "call") & ~by_agent() & (moves.fill_null(False).cum_sum().over("session_id") == 0)
+
+
 def values_of(calls: pl.DataFrame) -> pl.DataFrame:
     """List the scalars in the calls' arguments: turn_id, path (names joined by `.`, list indices left out), value as text."""
     rows = [

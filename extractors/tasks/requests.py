@@ -18,7 +18,7 @@ from collections import defaultdict
 
 import polars as pl
 
-from extractors.tasks.arguments import by_agent
+from extractors.tasks.arguments import opens_session
 from extractors.tasks.phrases import requests_by_phrase
 from extractors.tasks.words import document_words, is_identifier, masked
 from warehouse.records import Decision, frame
@@ -76,11 +76,10 @@ def _all_requests(sessions: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
     activity = turns.group_by("session_id").agg(
         calls.sum().alias("n_calls"), answers.sum().alias("n_answers"),
         pl.col("tool").filter(calls).unique().sort().str.join(", ").replace("", None).alias("tools"))
-    by_user = ((pl.col("kind") == "call") & ~by_agent()).fill_null(False)
-    asking = turns.filter(by_user).select("session_id").unique().with_columns(pl.lit(True).alias("opened"))
+    marked = turns.sort("session_id", "position").with_columns(opens_session().alias("opens"))
+    asking = marked.filter("opens").select("session_id", pl.lit(True).alias("opened")).unique()
     quoted = (
-        turns.filter(calls & pl.col("arguments").is_not_null() & (by_user | ~by_user.any().over("session_id")))
-        .sort("session_id", "position")
+        marked.filter(calls & pl.col("arguments").is_not_null() & (pl.col("opens") | ~pl.col("opens").any().over("session_id")))
         .select("session_id", pl.col("arguments").str.extract_all(r'"(?:[^"\\]|\\.)*"').alias("text")).explode("text")
         .drop_nulls("text").with_columns(pl.col("text").str.strip_chars('"')))
     written = pl.col("text").str.count_matches(r"\p{L}{2,}") >= _TEXT_FOR_PEOPLE

@@ -14,7 +14,7 @@ import orjson
 import polars as pl
 
 from extractors.routines import READS
-from extractors.tasks.arguments import by_agent
+from extractors.tasks.arguments import by_agent, opens_session
 from extractors.tasks.names import spoken, worded
 
 _READING = ("read", "pure", "constant")
@@ -26,9 +26,8 @@ _LONGEST = 200
 
 def filed(turns: pl.DataFrame) -> pl.DataFrame:
     """Columns session_id, filed: what users did in the application before the agent's first step."""
-    opening = (by_agent() | (pl.col("role") == "assistant").fill_null(False)).cum_sum().over("session_id") == 0
-    own = turns.sort("session_id", "position").filter(opening & (pl.col("kind") == "call") & ~_failed())
-    return _told(own, "filed", with_answer=True)
+    own = turns.sort("session_id", "position").filter(opens_session() & ~_failed())
+    return _texts(own, "filed", with_answer=True)
 
 
 def written(turns: pl.DataFrame, effects: pl.DataFrame) -> pl.DataFrame:
@@ -38,14 +37,14 @@ def written(turns: pl.DataFrame, effects: pl.DataFrame) -> pl.DataFrame:
     own = turns.filter((pl.col("kind") == "call") & by_agent() & ~_failed() & ~safe).join(
         reading, on=["service", "tool"], how="anti")
     few = own.filter(pl.len().over("session_id") <= MOST_CALLS).sort("session_id", "position")
-    return _told(few, "written", with_answer=False)
+    return _texts(few, "written", with_answer=False)
 
 
 def _failed() -> pl.Expr:
     return pl.col("is_error").fill_null(False)
 
 
-def _told(calls: pl.DataFrame, name: str, with_answer: bool) -> pl.DataFrame:
+def _texts(calls: pl.DataFrame, name: str, with_answer: bool) -> pl.DataFrame:
     texts: dict[str, list[str]] = {}
     for session_id, tool, arguments, content in calls.select("session_id", "tool", "arguments", "content").iter_rows():
         given = _object(arguments)
@@ -59,8 +58,8 @@ def _told(calls: pl.DataFrame, name: str, with_answer: bool) -> pl.DataFrame:
 
 def in_words(tool: str, values: dict[str, Any]) -> str:
     """Put a call in words: what its tool does, and each value with the name of its field."""
-    told = "; ".join(_pairs(values))
-    return f"{spoken(tool)} ({told})" if told else spoken(tool)
+    pairs = "; ".join(_pairs(values))
+    return f"{spoken(tool)} ({pairs})" if pairs else spoken(tool)
 
 
 def _pairs(values: dict[str, Any]) -> Iterator[str]:

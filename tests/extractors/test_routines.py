@@ -94,3 +94,8 @@ def test_a_clerk_takes_up_what_customers_filed_and_each_case_is_a_session() -> N
     made = assemble(events(rows))
     members = made.turns.group_by("session_id").agg("turn_id")["turn_id"].to_list()
     assert {frozenset(case) for case in cases} <= {frozenset(each) for each in members}
+    filed = {min(case) for case in cases}
+    by_user = made.turns.filter(pl.col("requestor") == "user")
+    assert set(by_user["turn_id"]) == filed, "what a customer filed is a step of the session's user"
+    begun = made.sessions.join(by_user, on="session_id").filter(pl.col("started_at") > pl.col("happened_at"))
+    assert begun.height == len(cases), "and the session begins with the clerk's first step"

@@ -267,3 +267,33 @@ def test_values_are_the_scalars_of_any_depth() -> None:
     _, turns = frames(("a", [("paint", {"at": {"wall": ["w1", {"n": 2}]}, "dry": True, "c": None}, "ok")]))
     values = values_of(calls_of(turns, EFFECTS))
     assert values.select("path", "value").rows() == [("at.wall", "w1"), ("at.wall.n", "2")]
+
+
+def test_a_goal_of_work_that_nobody_worded_states_the_values_that_it_changes() -> None:
+    order = {"items": [{"itemId": "L-77", "count": 2}, {"itemId": "L-78", "count": 1}], "note": "", "payment": "card_9"}
+    steps = [("look", {"lamp": "L-77"}, "x"), ("sell", order, "ok"), ("paint", {"lamp": "L-7"}, "no")]
+    sessions, turns = frames(("alone", steps))
+    turns = turns.with_columns(is_error=pl.col("tool") == "paint")
+    found = find(sessions, turns, chances(sessions), EFFECTS, {})
+    assert found.tasks["goal"].to_list() == [
+        "sell (items: item id: L-77, count: 2 and item id: L-78, count: 1; payment: card_9)"], "what failed changed nothing"
+
+
+def test_work_on_other_things_is_another_task_where_nobody_speaks() -> None:
+    steps = {name: [("paint", {"lamp": lamp}, "ok")] for name, lamp in (("a", "L-1"), ("b", "L-2"), ("c", "L-1"))}
+    sessions, turns = frames(*steps.items())
+    found = find(sessions, turns, chances(sessions), EFFECTS, {"shop": "reset"})
+    assert sorted(found.tasks["session_ids"].to_list()) == [["a", "c"], ["b"]]
+
+
+def test_what_a_user_filed_is_the_goal_and_runs_that_nobody_filed_are_no_tasks() -> None:
+    def case(n: int) -> list[tuple[Any, ...]]:
+        return [("file", {"text": f"Please paint lamp L-{n} in red"}, f'{{"form": "F-{n}", "open": true}}'),
+                ("paint", {"lamp": f"L-{n}", "why": "they said so in the form"}, "ok")]
+
+    sessions, turns = frames(*((f"case{n}", case(500 + n)) for n in range(4)), ("own", [("sell", {"lamp": "L-1"}, "ok")]))
+    turns = turns.with_columns(requestor=pl.when(pl.col("tool") == "file").then(pl.lit("user")))
+    found = find(sessions, turns, chances(sessions), EFFECTS, {})
+    assert found.decisions.select("subject", "reason").rows() == [("own", "nobody_asked")]
+    words = "Please paint lamp L-{0} in red\nfile (text: Please paint lamp L-{0} in red; form: F-{0}; open: true)"
+    assert sorted(found.tasks["goal"]) == [words.format(500 + n) for n in range(4)], "the agent's texts are no request"
