@@ -18,6 +18,7 @@ import polars as pl
 
 from env_builder.runtime.answers import failed, parse
 from env_builder.runtime.canonical import canonical
+from warehouse.error_flags import drop_silent_flags
 
 
 class LoggedCall(NamedTuple):
@@ -41,7 +42,7 @@ class LoggedCall(NamedTuple):
 
 def calls_of(turns: pl.DataFrame) -> list[LoggedCall]:
     """Answered calls with readable arguments, by session and position."""
-    rows = turns.filter(
+    rows = drop_silent_flags(turns).filter(
         (pl.col("kind") == "call") & pl.col("content").is_not_null() & pl.col("arguments").is_not_null()
     ).sort("session_id", "position")
     columns = ("session_id", "position", "tool", "arguments", "content", "is_error", "happened_at", "result_id", "turn_id")
