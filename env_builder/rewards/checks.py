@@ -227,7 +227,7 @@ def _denial_checks(good: list[Witness], fooled: list[Witness], free: FreeText) -
     """Return the gate that the agent does not deny in words what it did, as far as good sessions do not; none if none acts."""
     tools = sorted({step.tool for one in good for step in one.steps if step.acts} - free.presumed - {*free.ignored_tools})
     words = ["\n".join(one.words_after(tools)) for one in good]
-    if not any(words) or any(denies(text, wholly=True) for text in words):
+    if not tools or not any(one.words for one in good) or any(denies(text, wholly=True) for text in words):
         return []
     parameters = {"after": [{"tool": tools}], **({"wholly": True} if any(map(denies, words)) else {})}
     description = "The agent does not say that nothing was done after it acted."

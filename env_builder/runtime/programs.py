@@ -318,7 +318,8 @@ def is_spent(program: Ready, programs: Programs, arguments: dict[str, Any], stat
     for each in program.transitions:
         name = names.get(each.kind)
         text = None if name is None else state.document(name)
-        value = (parsed(text) or {}).get(each.field) if text is not None else None
+        document = None if text is None else parsed(text)
+        value = document.get(each.field) if isinstance(document, dict) else None
         if value is not None and value not in each.sources and any(
                 value == other.target for other in programs.transitions.get((each.kind, each.field), ())
                 if any(source in other.sources for source in each.sources)):

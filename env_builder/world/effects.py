@@ -196,7 +196,7 @@ PREPARING_SESSIONS = 5
 MOST_LAST = 0.1
 """Share of them in which a tool that prepares others is the last to be called, at most."""
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_NAMESPACE = re.compile(r".*(?:__|[./:])(?=[A-Za-z])")
+_NAMESPACE = re.compile(r"^(?:[\w-]+(?:__|[.:]))+(?=[A-Za-z])")
 """What stands before the own name of a tool: the name of its server or group."""
 
 
@@ -228,7 +228,10 @@ _IS_CHANGED = re.compile(
 
 
 def _name_words(name: str) -> list[str]:
-    return _PARTS.findall(_NAMESPACE.sub("", name))
+    """Return the words of a tool's own name; the group before it belongs to it if that has a verb of changing."""
+    own = _PARTS.findall(_NAMESPACE.sub("", name))
+    words = _PARTS.findall(name)
+    return words if {word.lower() for word in words[:len(words) - len(own)]} & _CHANGING else own
 
 
 def tells_of_a_change(name: str, description: str) -> bool:

@@ -114,6 +114,9 @@ def test_words_that_deny_the_deed_are_not_paid_unless_good_sessions_say_so() -> 
     for words, worth in (("Bitte sehr.", 1.0), ("I have not done anything.", 0.0)):
         assert reward(rubric, OPENED, OPEN, ("agent", words)) == worth
     assert reward(rubric, OPENED, ("agent", "I have not done anything yet."), OPEN, ("agent", "Done.")) == 1.0
+    quiet = Desk()
+    quiet.session("good", 0.9, OPENED, ASK, ("agent", "Let me see."), OPEN)
+    assert reward(quiet.rubric(), OPENED, OPEN, ("agent", "I have not done anything.")) == 0.0
     other = Desk()
     other.session("good", 0.9, OPENED, ASK, OPEN, ("agent", "I could not close it."))
     assert reward(other.rubric(), OPENED, OPEN, ("agent", "I cannot close it, sorry.")) == 1.0

@@ -93,7 +93,8 @@ def test_in_one_world_a_tool_is_blamed_for_what_only_changes_after_it() -> None:
     ("patient_record", "Shows a record.", False),
     ("lookup", "Deletes expired entries too.", True), ("sweep", "Removes old files.", True),
     ("peek", "Every peek is logged.", True), ("refunds", "", True),
-    ("mail__search_letters", "", False), ("mail__send_letter", "", True), ("can_send_letters", "", False)])
+    ("mail__search_letters", "", False), ("mail__send_letter", "", True), ("can_send_letters", "", False),
+    ("delete.letter", "", True), ("DELETE /letters/{id}", "", True), ("letters.search", "", False)])
 def test_reads_english_names_and_descriptions(name: str, description: str, changes: bool) -> None:
     assert tells_of_a_change(name, description) is changes
 
