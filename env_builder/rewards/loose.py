@@ -99,14 +99,16 @@ def _by_tool(arguments: Iterable[Argument]) -> dict[str, list[str]]:
 
 
 def _quoted(acts: list[LoggedCall], turns: pl.DataFrame) -> set[Argument]:
-    """Return the arguments that nearly always take several words without a number, said by the user and shown by no answer."""
+    """Return the arguments that nearly always take several words, said by the user and shown by no answer; two words with a
+    number name something."""
     spoken, shown = _texts_before(turns, pl.col("role") == "user"), _texts_before(turns, pl.col("kind") == "call")
     quotes: dict[Argument, list[bool]] = {}
     for call in acts:
         for argument, value in call.arguments.items():
             plain = str(value).casefold()
             words = [word for word in _WORD.findall(plain) if len(word) >= LONG_WORD]
-            is_text = isinstance(value, str) and len(plain.split()) > 1 and not any(map(str.isdigit, plain)) and bool(words)
+            fewest = 3 if any(map(str.isdigit, plain)) else 1
+            is_text = isinstance(value, str) and len(words) >= fewest and len(plain.split()) > 1
             said = " ".join(text for at, text in spoken.get(call.session_id, ()) if at < call.position)
             is_shown = any(plain in text for at, text in shown.get(call.session_id, ()) if at < call.position)
             is_quote = is_text and not is_shown and sum(word in said for word in words) >= OWN * len(words)

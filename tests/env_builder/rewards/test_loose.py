@@ -45,6 +45,8 @@ def test_what_every_agent_words_anew_is_free_and_what_it_was_told_is_not() -> No
     assert masked("The lamp is broken, pay AB1.", [{"to": "AB1", "why": "lamp broken"}] * 2) == {"pay": ["why"]}, "a quote"
     assert masked("The lamp is broken, pay AB1.", [{"to": "AB1", "why": "lamp 7"}] * 2) == {}, "it names something"
     assert masked("Pay AB1.", [{"to": "AB1", "why": "lamp broken"}] * 2) == {}, "nobody said so"
+    floor = {"to": "AB1", "why": "the lamp on floor 3 broke"}
+    assert masked("The lamp on floor 3 broke, pay AB1.", [floor] * 2) == {"pay": ["why"]}, "a sentence may have a number"
     assert masked("Pay.", [{"note": "one two three four five six seven eight"}]) == {"pay": ["note"]}, "long text"
 
 
