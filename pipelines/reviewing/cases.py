@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from pipelines.inspection.views import RowSource
+from pipelines.reviewing.policies import telling_sentences
 
 Row = dict[str, Any]
 _POLICY_ROLES = ("system", "developer")
@@ -23,6 +24,8 @@ class Case(NamedTuple):
     """The user's words."""
     policy: list[str]
     """What the system prompt says."""
+    telling: list[str]
+    """Its sentences that speak of this case, if it has many."""
     steps: list[Row]
     """Messages {"role", "content"} and calls {"tool", "arguments", "answer", "is_error", "changes"} in order."""
     end: list[Row]
@@ -38,9 +41,11 @@ def case_of(source: RowSource, session_id: str) -> Case:
     messages = [row for row in turns if row["kind"] == "message" and (row["content"] or "").strip()]
     agent = [row["content"] for row in messages if row["role"] == "assistant"]
     steps = [_step(row) for row in turns if row["role"] not in _POLICY_ROLES]
+    request = [row["content"] for row in messages if row["role"] == "user"]
+    policy = list(dict.fromkeys(row["content"] for row in messages if row["role"] in _POLICY_ROLES))
+    words = [*request, *(row["tool"] for row in turns if row["kind"] == "call"), *agent[-1:]]
     return Case(
-        [row["content"] for row in messages if row["role"] == "user"],
-        list(dict.fromkeys(row["content"] for row in messages if row["role"] in _POLICY_ROLES)), steps,
+        request, policy, telling_sentences(policy, words), steps,
         [step for step in steps if step.get("changes")], agent[-1] if agent else "")
 
 

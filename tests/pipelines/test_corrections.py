@@ -50,7 +50,8 @@ def test_the_next_run_follows_what_was_corrected_and_says_who_and_why(logs: Path
         + line("family", kind, "what we call it") + line("family", "nowhere", "x")
         + line("check", f"{rubric['task_id']}/{check['check_id']}", {"weight": 2.5, "says": "So it is."}, "Grace", 3)
         + line("check", gate["check_id"], {"accepted": False}, why="no duty")
-        + line("check", f"{rubric['task_id']}/spoke", SPOKE) + line("check", f"{last['task_id']}/broken", {**SPOKE, "kind": "x"})
+        + line("check", f"{rubric['task_id']}/spoke", SPOKE)
+        + line("check", f"{last['task_id']}/broken", {**SPOKE, "kind": "x"})
         + line("check", "no-task", SPOKE, minute=4)
         + line("check", "nothing", {"accepted": True}) + line("outcome", "lost", "good")
         + line("outcome", session, "splendid") + "{broken\n")
@@ -81,7 +82,8 @@ def test_the_next_run_follows_what_was_corrected_and_says_who_and_why(logs: Path
         reasons = {row["reason"] for row in rows(
             store, "select reason from mart.decisions where not kept and (subject in (select correction_id from "
             "core.corrections) or file_id in (select file_id from raw.files where format = 'correction'))")}
-        assert reasons == {"corrected_again", "no_such_family", "no_such_check", "invalid_check", "unknown_session", "malformed_correction",
+        assert reasons == {"corrected_again", "no_such_family", "no_such_check", "invalid_check",
+                           "unknown_session", "malformed_correction",
                            "unreadable_record"}
         assert store.count("raw.quarantine") == 3
         assert not [name for name in rules.broken(store) if "correction" in name or "vanish" in name]
