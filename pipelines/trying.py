@@ -89,12 +89,12 @@ class TriedTasks(NamedTuple):
     @property
     def n_gained(self) -> int:
         """Count the tasks that hold under the changed rubric alone."""
-        return sum(trial.holds and not trial.held for trial in self.trials)
+        return sum(trial.verified_after and not trial.verified_before for trial in self.trials)
 
     @property
     def n_lost(self) -> int:
         """Count the tasks that hold under the rubric as built alone."""
-        return sum(trial.held and not trial.holds for trial in self.trials)
+        return sum(trial.verified_before and not trial.verified_after for trial in self.trials)
 
     @property
     def sentence(self) -> str:

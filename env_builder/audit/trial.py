@@ -81,12 +81,12 @@ class Trial(NamedTuple):
     """Plays under the changed rubric."""
 
     @property
-    def held(self) -> bool:
+    def verified_before(self) -> bool:
         """Does the task hold in the audit under the rubric as built?"""
         return self.before.reason == VERIFIED.reason
 
     @property
-    def holds(self) -> bool:
+    def verified_after(self) -> bool:
         """Does it under the changed rubric?"""
         return self.after.reason == VERIFIED.reason
 

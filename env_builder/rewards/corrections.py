@@ -154,8 +154,8 @@ def uncorrected(check: Check) -> Check:
 
 
 def _of(task_id: str, check_id: str, corrections: Corrections) -> Corrected | None:
-    found = corrections.get(f"{task_id}/{check_id}") or corrections.get(check_id)
-    return None if found is None or found.adds else found
+    correction = corrections.get(f"{task_id}/{check_id}") or corrections.get(check_id)
+    return None if correction is None or correction.adds else correction
 
 
 def _problem(check: Check, correction: Corrected) -> str | None:

@@ -54,6 +54,7 @@ def append(folder: Path, subject: Row, value: Any, form: Mapping[str, str], now:
 
 
 def text_of(form: Mapping[str, str], name: str, what: str) -> str:
+    """Return a field of a form. Raises InputError if it is empty, too long or no text."""
     text = form.get(name, "").strip().replace("\r\n", "\n")
     if not text:
         raise InputError(f"a correction says {what}", hint="go back, and fill it in")

@@ -52,7 +52,7 @@ def try_file(
             {**trial._asdict(), "before": trial.before._asdict(), "after": trial.after._asdict(),
              "changes": [change._asdict() for change in trial.changes]} for trial in tried.trials]})
     if tried.n_lost:
-        lost = next(trial for trial in tried.trials if trial.held and not trial.holds)
+        lost = next(trial for trial in tried.trials if trial.verified_before and not trial.verified_after)
         raise GateFailed(f"{tried.n_lost} of {tried.n_tried} tasks would no longer hold", str(file),
                          f"task {lost.task_id[:12]}: {lost.after.detail.rstrip('.')}")
 
