@@ -6,6 +6,7 @@ Does not see: what the agent did outside of the log.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from pipelines.inspection.views import RowSource
@@ -24,13 +25,13 @@ class Case(NamedTuple):
     """The user's words."""
     policy: list[str]
     """What the system prompt says."""
-    telling: list[str]
-    """Its sentences that speak of this case, if it has many."""
     steps: list[Row]
     """Messages {"role", "content"} and calls {"tool", "arguments", "answer", "is_error", "changes"} in order."""
     end: list[Row]
     """Calls that succeeded and may have changed something."""
     last_words: str
+    telling: Sequence[str] = ()
+    """Sentences of the policy that speak of this case, if it has many."""
 
 
 def case_of(source: RowSource, session_id: str) -> Case:
@@ -45,8 +46,9 @@ def case_of(source: RowSource, session_id: str) -> Case:
     policy = list(dict.fromkeys(row["content"] for row in messages if row["role"] in _POLICY_ROLES))
     words = [*request, *(row["tool"] for row in turns if row["kind"] == "call"), *agent[-1:]]
     return Case(
-        request, policy, telling_sentences(policy, words), steps,
-        [step for step in steps if step.get("changes")], agent[-1] if agent else "")
+        request, policy, steps,
+        [step for step in steps if step.get("changes")], agent[-1] if agent else "",
+        telling_sentences(policy, words))
 
 
 def _step(row: Row) -> Row:

@@ -1,8 +1,8 @@
 """The sentences of a policy that speak of a case, for a reviewer.
 
 Input: the texts of a policy; the words of the case: the request, the tools that were called, the last words. Output: the
-sentences that share the rarest words with the case, in the policy's order. Words are compared by their first letters, so that
-"accepted" meets `accept_offer`. A sentence with an English word of duty (`DUTY`) counts more.
+sentences that share the rarest words with the case, in the policy's order. Words are compared by their first letters without
+a plural s, so that "accepted" meets `accept_offer`. A sentence with an English word of duty (`DUTY`) counts more.
 Does not see: what a sentence means, synonyms, and duties in other languages.
 """
 
@@ -45,7 +45,7 @@ def telling_sentences(policy: Sequence[str], words: Iterable[str]) -> list[str]:
 
 def _stems(text: str) -> set[str]:
     spaced = _CAPITAL.sub(" ", text).replace("_", " ")
-    return {word.casefold()[:STEM] for word in _WORD.findall(spaced) if len(word) >= SHORTEST}
+    return {word.casefold()[:STEM].removesuffix("s") for word in _WORD.findall(spaced) if len(word) >= SHORTEST}
 
 
 def _duty(sentence: str) -> float:
