@@ -152,7 +152,10 @@ class Browser:
 
     def corrected(self, query: QueryParams) -> Row:
         """Return what persons corrected, and what became of it."""
+        families = self.library.once("families", lambda: {
+            row["family"] for row in self.library.rows("select family from mart.families")})
         return {"template": "corrections", "page": corrections.corrections(self.library, query.get("after")), "query": query,
+                "families": families,
                 "waiting": corrections.waiting(self.library, self.corrections)}
 
     def reviewed(self, query: QueryParams, reviewer: str = "") -> Row:
