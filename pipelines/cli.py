@@ -14,7 +14,7 @@ from collections.abc import Callable
 import typer
 from typer.core import TyperCommand
 
-from pipelines.commands import acting, building, forgetting, inspecting, releasing, reviewing, rolling
+from pipelines.commands import acting, building, forgetting, inspecting, releasing, reviewing, rolling, trying
 from pipelines.screen import say
 from warehouse.errors import TraceroomError
 
@@ -33,6 +33,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("grade", acting.grade, f"{_ENVIRONMENT} journals.jsonl --steps --json"),
     ("verify", acting.verify, f"{_ENVIRONMENT} --deep"),
     ("attack", acting.attack, f"{_ENVIRONMENT} 3f0c"),
+    ("try", trying.try_file, "rubrics/open-a-door.toml --out out"),
     ("serve", acting.serve, f"{_ENVIRONMENT} --port 8765 --journals journals.jsonl"),
     ("rollout", rolling.rollout, f"{_ENVIRONMENT} --policy openai:MODEL@http://127.0.0.1:8000/v1 --group 8"),
     ("evaluate", rolling.evaluate, f"{_ENVIRONMENT} --policy script:policy.py --log out/rollouts/main"),

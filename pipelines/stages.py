@@ -55,8 +55,8 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "variants", "Make new tasks from failures and from known solutions bound to other records.",
         (StageTable("mart.variants", (_TASK,)),),
-        ("sessions", "world", "goals", "outcomes", "tasks", "rewards"),
-        "pipelines.building.rewards:variants", ("[gates]", "[outcomes]", "[variants]")),
+        ("sessions", "world", "goals", "names", "outcomes", "tasks", "rewards"),
+        "pipelines.building.rewards:variants", ("[gates]", "[outcomes]", "[variants]", "rewards_text")),
     Stage(
         "environments", "Write, verify and publish an environment for each service, and its image where an engine answers.",
         (StageTable("mart.environments", (("services", "service"),)),),

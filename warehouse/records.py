@@ -275,9 +275,11 @@ class Correction(Record):
     why: str
     kind: Literal["outcome", "family", "check"]
     subject: str
-    """Of an outcome: the session. Of a family: its id, or a kind's. Of a check: its id, or TASK/CHECK."""
+    """Of an outcome: the session. Of a family: its id, or a kind's. Of a check: its id, or TASK/CHECK; of an added one
+    TASK/NAME or FAMILY/NAME."""
     value: str
-    """JSON text: `good` or `bad`; a name; {"accepted", "role", "weight", "says"}; null: as built."""
+    """JSON text: `good` or `bad`; a name; {"accepted", "role", "weight", "description", "parameters"}, with "kind" of an added
+    check; null: as built."""
     stands: bool
     """No later one speaks of the same, and the session is there."""
 

@@ -66,19 +66,23 @@ class ServiceTargets(NamedTuple):
         return ignored_by(document)._replace(usual_writes=usual, presumed_reads=self.presumed_reads)
 
 
-def service_targets(environment: Environment, trajectories: Mapping[str, Sequence[Steps]]) -> ServiceTargets:
-    """Return what all tasks share. `trajectories`: task id -> its known solution, then its recorded sessions."""
+def service_targets(
+    environment: Environment, trajectories: Mapping[str, Sequence[Steps]], families: Mapping[str, str] | None = None,
+) -> ServiceTargets:
+    """Return what all tasks share. `trajectories`: task id -> its known solution, then its recorded sessions; `families`: task
+    id -> family, by default of the environment's tasks."""
+    families = {task.task_id: task.family for task in environment.tasks} if families is None else families
     presumed = presumed_reads(environment, [steps for several in trajectories.values() for steps in several])
     writing = environment.writes - presumed
     by_family: dict[str, Counter[str]] = defaultdict(Counter)
-    for task in environment.tasks:
-        for steps in trajectories.get(task.task_id, ()):
-            by_family[task.family].update({step["tool"] for step in steps if step.get("tool") in writing})
+    for task_id, family in families.items():
+        for steps in trajectories.get(task_id, ()):
+            by_family[family].update({step["tool"] for step in steps if step.get("tool") in writing})
     usual = {family: [tool for tool, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))][:USUAL]
              for family, counts in by_family.items()}
     return ServiceTargets(presumed, {
-        task.task_id: usual.get(task.family, []) for task in environment.tasks
-        if not any(step.get("tool") in writing for steps in trajectories.get(task.task_id, ())[:1] for step in steps)})
+        task_id: usual.get(family, []) for task_id, family in families.items()
+        if not any(step.get("tool") in writing for steps in trajectories.get(task_id, ())[:1] for step in steps)})
 
 
 def presumed_reads(environment: Environment, trajectories: Iterable[Steps]) -> frozenset[str]:

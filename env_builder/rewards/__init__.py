@@ -13,10 +13,11 @@ import polars as pl
 
 from env_builder.rewards.checks import CERTAIN, agreed, checks_of, fooled_by, nothing_to_reward
 from env_builder.rewards.conduct import RewardCase, habit_checks, habits
+from env_builder.rewards.corrections import Corrections, Sides, added, corrected, gates
 from env_builder.rewards.goals import Due, goals_by_session, whole_sessions
 from env_builder.rewards.loose import FreeText, free_text, tools_by_service
 from env_builder.rewards.obstacles import Obstacles, with_origins
-from env_builder.rewards.persons import Corrections, StatedCheck, corrected, first_that_passes, gates, merged
+from env_builder.rewards.persons import StatedCheck, first_that_passes, merged
 from env_builder.rewards.policies import Ask, Proposed, read_policies
 from env_builder.rewards.preparation import Preparation, preparation_checks, preparations, usual_tools
 from env_builder.rewards.questions import Questions
@@ -185,19 +186,20 @@ def _rubrics(
     corrections: Corrections,
 ) -> list[Rubric]:
     family_habits, by_task, best = habits(cases), {}, {}
-    spoken: dict[str, list[StatedCheck]] = {}  # by the family or the service
-    for each in stated:
+    spoken: dict[str, list[StatedCheck]] = {}  # by the family, the service or the task
+    for each in (*stated, *added(corrections)):
         spoken.setdefault(each.family, []).append(each)
     for case in cases:
         text, acting = tools.free.get(case.service, NO_FREE_TEXT), tools.writes.get(case.service, frozenset())
-        own = [each for each in (*spoken.get(case.family, ()), *spoken.get(case.service, ()))
+        own = [each for name in (case.family, case.service, case.task_id) for each in spoken.get(name, ())
                if case.task_id in (each.check.tasks or (case.task_id,))]
         checks: list[Check] = []
         if case.good:
             fooled = fooled_by(case.good, case.bad, text)
             checks = [*_own_checks(case, fooled, tools), *habit_checks(case, family_habits)]
             checks = with_origins(checks, tools.obstacles.origins(case.task_id, case.good[0]))
-            checks = corrected(case.task_id, merged(checks, own, case.good, case.bad, acting), corrections)
+            sides = Sides(case.good, case.bad, acting)
+            checks = corrected(case.task_id, merged(checks, own, *sides), corrections, sides)
             by_task[case.task_id] = case.service, checks
         required = [*own, *gates(case.task_id, checks, corrections)]
         best[case.task_id] = [one.session_id for one in first_that_passes(case.good, required, acting)]

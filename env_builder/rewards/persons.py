@@ -1,10 +1,9 @@
-"""What a person knows that no log shows: checks written by hand, a TOML file a family, and corrections of mined checks.
+"""What a person knows that no log shows: checks written by hand, and changes of mined checks, a TOML file a family.
 
-In: the texts of `rubrics/<family>.toml` files (docs/configuration.md), and corrections by the check's id (or TASK/CHECK, which
-goes before). Out: `StatedCheck`s; what a file gets wrong is one sentence that names file and field. A check of a person is
-merged into every rubric of its family (or of the tasks that it names) with the sessions for and against it, and audited as if
-it had been mined. A corrected check keeps its id; its provenance names who corrected it, why, and what it was. A rejected check
-is a diagnostic: reported, never counted. Does not see: whether the person is right.
+In: the texts of `rubrics/<family>.toml` files (docs/configuration.md). Out: `StatedCheck`s and `StatedChange`s; what a file
+gets wrong is one sentence that names file and field. A check of a person is merged into every rubric of its family (or of the
+tasks that it names) with the sessions for and against it, and audited as if it had been mined. Changes are corrections
+(`corrections.py`). Does not see: whether the person is right.
 
 Checks of any kind are held against recorded sessions by the grader's own code: a session is an episode as it was logged. Sees:
 what the grader sees of an episode. Does not see: documents of the world before and after (checks of kind `sql` and `file` on
@@ -13,20 +12,17 @@ recorded sessions find nothing).
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, NamedTuple
 
-import polars as pl
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 
 from env_builder.rewards.witness import SAY, Role, Witness, check_id, provenance
-from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.checks import EpisodeView, kinds, prepared
 from env_builder.runtime.records import Episode
 from warehouse.errors import InputError
-from warehouse.records import Check, Decision, frame
+from warehouse.records import Check
 
 SUFFIX = ".toml"
 
@@ -56,13 +52,39 @@ class PersonCheck(BaseModel):
         return value
 
 
+class PersonChange(BaseModel):
+    """What a person changes of a mined check."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    check: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+    """Id of the check."""
+    why: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+    """Reason, in one sentence."""
+    accepted: bool | None = None
+    """False: reported, never counted."""
+    role: Role | None = None
+    weight: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    description: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)] | None = None
+    parameters: dict[str, Any] | None = None
+    tasks: tuple[str, ...] = ()
+    """Ids of the tasks that it is for; empty: all of the family."""
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """Return what is changed, as a correction has it."""
+        return self.model_dump(exclude_none=True, exclude={"check", "why", "tasks"})
+
+
 class PersonRubric(BaseModel):
     """A file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    checks: tuple[PersonCheck, ...]
+    checks: tuple[PersonCheck, ...] = ()
     """What a person adds to the rubrics of a family."""
+    changes: tuple[PersonChange, ...] = ()
+    """What a person changes of their mined checks."""
 
 
 class StatedCheck(NamedTuple):
@@ -72,7 +94,16 @@ class StatedCheck(NamedTuple):
     """Id or name of the family."""
     check: PersonCheck
     by: dict[str, Any]
-    """Who says so: {"by": "person", "file"} or {"by": "policy", "quote"}."""
+    """Who says so: {"by": "person", "file"}, {"by": "person", "author", "why", …} or {"by": "policy", "quote"}."""
+
+
+class StatedChange(NamedTuple):
+    """A change of a mined check that a file states."""
+
+    family: str
+    """Id or name of the family."""
+    change: PersonChange
+    file: str
 
 
 def read(files: Mapping[str, str]) -> list[StatedCheck]:
@@ -81,17 +112,39 @@ def read(files: Mapping[str, str]) -> list[StatedCheck]:
             for name, text in sorted(files.items()) for check in _rubric(name, text).checks]
 
 
+def read_changes(files: Mapping[str, str]) -> list[StatedChange]:
+    """Return the changes that all files state, in order. Raises InputError."""
+    return [StatedChange(name.removesuffix(SUFFIX), change, name)
+            for name, text in sorted(files.items()) for change in _rubric(name, text).changes]
+
+
+def problem_of(check: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with a check as a person writes it (fields of `PersonCheck`), in one sentence; None: nothing."""
+    try:
+        written = PersonCheck.model_validate(check)
+    except ValidationError as error:
+        return _field_error(error)
+    try:
+        prepared(written.kind, written.parameters)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _field_error(error: ValidationError) -> str:
+    first = error.errors()[0]
+    where = ".".join(map(str, first["loc"]))
+    return f"there is no field {where!r}" if first["type"] == "extra_forbidden" else (
+        f"field {where!r}: {first['msg'].removeprefix('Value error, ')}")
+
+
 def _rubric(name: str, text: str) -> PersonRubric:
     try:
         rubric = PersonRubric.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"the rubric is no TOML ({error})", name, "repair that place") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        what = f"there is no field {where!r}" if first["type"] == "extra_forbidden" else (
-            f"field {where!r}: {first['msg'].removeprefix('Value error, ')}")
-        raise InputError(what, name, "correct it as docs/configuration.md says") from error
+        raise InputError(_field_error(error), name, "correct it as docs/configuration.md says") from error
     for number, check in enumerate(rubric.checks):
         try:
             prepared(check.kind, check.parameters)
@@ -99,87 +152,6 @@ def _rubric(name: str, text: str) -> PersonRubric:
             what = f"field 'checks.{number}.parameters': {error}"
             raise InputError(what, name, "correct it as docs/rewards.md says") from error
     return rubric
-
-
-class Corrected(NamedTuple):
-    """What a person says of a check."""
-
-    correction_id: str
-    author: str
-    why: str
-    value: dict[str, Any]
-    """`accepted`, `role`, `weight`, `description` (`says` in corrections of earlier versions): those that are given."""
-
-
-Corrections = Mapping[str, Corrected]
-"""By the check's id, or TASK/CHECK."""
-
-
-def corrections_of(rows: pl.DataFrame) -> dict[str, Corrected]:
-    """Return what stands in a frame of `Correction` of checks."""
-    columns = ("subject", "correction_id", "author", "why", "value")
-    return {subject: Corrected(correction_id, author, why, {  # corrections of earlier versions call it `says`
-        "description" if name == "says" else name: each for name, each in json.loads(value).items()})
-            for subject, correction_id, author, why, value in rows.select(columns).iter_rows()}
-
-
-def corrected(task_id: str, checks: Iterable[Check], corrections: Corrections) -> list[Check]:
-    """Return the checks of a task as persons want them."""
-    return [_as_said(check, correction) if (correction := _of(task_id, check.check_id, corrections)) else check
-            for check in checks]
-
-
-def gates(task_id: str, checks: Iterable[Check], corrections: Corrections) -> list[StatedCheck]:
-    """Return the corrected checks that are gates now, as a person's: the known solution should pass them."""
-    return [
-        StatedCheck(task_id, PersonCheck(kind=check.kind, role="gate", description=check.description,
-                                         parameters=check.parameters),
-                    {"by": "person"})
-        for check in checks if check.role == "gate" and _of(task_id, check.check_id, corrections)]
-
-
-def corrected_rows(rows: pl.DataFrame, corrections: Corrections) -> pl.DataFrame:
-    """Rows with `task_id`, `checks`, `solution` and `rubric_id` (frames of `Rubric` or `Variant`), their checks corrected."""
-    changed = []
-    for row in rows.to_dicts():
-        before = [Check(**check) for check in json.loads(row["checks"])]
-        after = corrected(row["task_id"], before, corrections)
-        if after != before:
-            row["checks"] = canonical([check.model_dump(mode="json") for check in after])
-            row["rubric_id"] = digest(canonical([row["task_id"], row["checks"], row["solution"]]))
-        changed.append(row)
-    return pl.DataFrame(changed, schema=rows.schema) if changed else rows
-
-
-def decisions_on(corrections: Corrections, *frames: pl.DataFrame) -> pl.DataFrame:
-    """Return whether the check of each correction exists, given frames of task_id and checks (JSON)."""
-    there = {name for rows in frames for task_id, checks in rows.select("task_id", "checks").iter_rows()
-             for check in json.loads(checks) for name in (check["check_id"], f"{task_id}/{check['check_id']}")}
-    return frame(Decision, [_decision(name, correction, name in there) for name, correction in sorted(corrections.items())])
-
-
-def _of(task_id: str, check_id: str, corrections: Corrections) -> Corrected | None:
-    return corrections.get(f"{task_id}/{check_id}") or corrections.get(check_id)
-
-
-def _as_said(check: Check, correction: Corrected) -> Check:
-    update: dict[str, Any] = {name: correction.value[name]
-                              for name in ("role", "weight", "description") if name in correction.value}
-    if correction.value.get("accepted") is False:
-        update["role"] = "diagnostic"
-    was = {name: getattr(check, name) for name, value in update.items() if getattr(check, name) != value}
-    word = {} if "accepted" not in correction.value else {"accepted": correction.value["accepted"]}
-    by = {"by": "person", "author": correction.author, "why": correction.why, "correction": correction.correction_id,
-          "was": was, **word}
-    return check.model_copy(update={**update, "provenance": {**check.provenance, **by}})
-
-
-def _decision(name: str, correction: Corrected, is_there: bool) -> Decision:
-    what = ", ".join(f"{key} {json.dumps(value, ensure_ascii=False)}" for key, value in sorted(correction.value.items()))
-    detail = (f"{correction.author} corrected check {name} ({what}): {correction.why}" if is_there else
-              f"{correction.author} corrected check {name!r}, which no rubric has; look for its id in the task's rubric.")
-    return Decision(stage="variants", subject=correction.correction_id, kept=is_there,
-                   reason="check_corrected" if is_there else "no_such_check", detail=detail)
 
 
 EMPTY: dict[str, Any] = {"documents": {}, "write_calls": []}
@@ -209,17 +181,23 @@ def merged(
     for each in stated:
         own = check_id(each.check.kind, each.check.role, each.check.parameters)
         if own in by_id:
-            by_id[own] = by_id[own].model_copy(update={"provenance": {**by_id[own].provenance, **each.by}})
+            is_mined = "by" not in by_id[own].provenance
+            both = {**by_id[own].provenance, **each.by, **({"mined": True} if is_mined else {})}
+            by_id[own] = by_id[own].model_copy(update={"provenance": both})
         else:
             check = each.check
-            passes = [one for one in good if holds(check, one, writes)]
-            breaks = sorted(one.session_id for one in bad if holds(check, one, writes) is False)
-            origin = provenance(passes, [one for one in good if one not in passes], lambda one: one.changes or one.ended)
             by_id[own] = Check(
                 check_id=own, kind=check.kind, role=check.role, description=check.description, weight=check.weight,
-                parameters=check.parameters,
-                provenance={**origin, **each.by, "broken_by": breaks})
+                parameters=check.parameters, provenance={**evidence_on(check, good, bad, writes), **each.by})
     return sorted(by_id.values(), key=lambda check: check.check_id)
+
+
+def evidence_on(check: PersonCheck, good: list[Witness], bad: list[Witness], writes: frozenset[str]) -> dict[str, Any]:
+    """Return the provenance of a check by the sessions: good ones that keep or break it, and bad ones that break it."""
+    passes = [one for one in good if holds(check, one, writes)]
+    breaks = sorted(one.session_id for one in bad if holds(check, one, writes) is False)
+    origin = provenance(passes, [one for one in good if one not in passes], lambda one: one.changes or one.ended)
+    return {**origin, "broken_by": breaks}
 
 
 def first_that_passes(good: list[Witness], stated: Iterable[StatedCheck], writes: frozenset[str]) -> list[Witness]:

@@ -3,13 +3,16 @@
     {"format": "traceroom-correction/1", "at": "2026-03-09T10:00:00Z", "by": "Ada", "why": "…",
      "subject": {"kind": "outcome", "id": SESSION}, "value": "good"}
 
-`value` of an outcome: `good` or `bad`; of a family: its name; of a check: an object of `accepted`, `role`, `weight`, `says`;
-null takes back what was stated of the subject before. The id of a check is its own (wherever it stands) or TASK/CHECK.
+`value` of an outcome: `good` or `bad`; of a family: its name; of a check: an object of `accepted`, `role`, `weight`,
+`description`, `parameters`; null takes back what was stated of the subject before. The id of a check is its own (wherever it
+stands) or TASK/CHECK. A value with a `kind` adds a check: it has `role`, `description` and `parameters` too, and the id
+TASK/NAME or FAMILY/NAME.
 Does not see: whether the subject exists; the build does.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -69,6 +72,11 @@ def wrong_with(line: Row) -> str | None:
         return None if _is_text(value) else "'value' of a family is no name"
     if not isinstance(value, dict) or not value or value.keys() - _OF_A_CHECK.keys():
         return f"'value' of a check is no object of {', '.join(_OF_A_CHECK)}"
+    lacking = [name for name in _OF_AN_ADDED_CHECK if name not in value] if "kind" in value else []
+    if lacking:
+        return f"'value' of an added check has no {', '.join(lacking)}"
+    if "kind" in value and not all(subject["id"].rpartition("/")[::2]):
+        return "'id' of an added check is not TASK/NAME or FAMILY/NAME"
     wrong = next((name for name, item in value.items() if not _OF_A_CHECK[name](item)), None)
     return f"'{wrong}' of a check cannot be {value[wrong]!r}" if wrong else None
 
@@ -77,8 +85,10 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-_OF_A_CHECK = {"accepted": lambda value: isinstance(value, bool), "role": lambda value: value in ROLES,
-               "weight": lambda value: type(value) in (int, float) and 0 <= value <= MOST_WEIGHT, "description": _is_text,
-               "says": _is_text}
+_OF_A_CHECK: dict[str, Callable[[Any], bool]] = {
+    "accepted": lambda value: isinstance(value, bool), "role": lambda value: value in ROLES,
+    "weight": lambda value: type(value) in (int, float) and 0 <= value <= MOST_WEIGHT, "description": _is_text,
+    "says": _is_text, "kind": _is_text, "parameters": lambda value: isinstance(value, dict)}
+_OF_AN_ADDED_CHECK = ("role", "description", "parameters")
 
 FORMAT = Format(name=NAME, claims=claims, read=read, sample=sample("correction.jsonl"), rank=5)

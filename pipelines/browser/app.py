@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from pipelines.browser import corrections, reviews, shown
+from pipelines.browser import corrections, editing, reviews, shown
 from pipelines.browser.guard import COOKIE, ENTER, FIELD, HEADERS, STYLE, AccessGuard, Guarded
 from pipelines.browser.pages import PAGES, Browser
 from pipelines.settings import account_name
@@ -41,6 +41,7 @@ def application(out: Path, guard: AccessGuard) -> ASGIApp:
     routes += [
         Route(ENTER, _entered(guard), methods=["GET", "POST"]), Route(STYLE, _style, methods=["GET"]),
         Route("/correct", _corrected(browser, guard), methods=["POST"]),
+        Route("/check", _edited(browser, guard), methods=["POST"]),
         Route("/review", _reviewed(browser, guard), methods=["POST"])]
     return Guarded(Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: _nothing}), guard)
 
@@ -96,6 +97,29 @@ def _corrected(browser: Browser, guard: AccessGuard) -> Endpoint:
         return _signed(request, f"{_own(form.get('back', '/'))}#corrected", line["by"])
 
     return corrected
+
+
+def _edited(browser: Browser, guard: AccessGuard) -> Endpoint:
+    async def edited(request: Request) -> Response:
+        """Try a change of a check, or keep it; what is refused comes back with the form."""
+        form = request.state.form
+        problem, tried, status = "", None, 200
+        try:
+            if form.get("do") in ("keep", "withdraw"):
+                line = await run_in_threadpool(editing.keep_edit, browser.library, browser.corrections, form, datetime.now(UTC))
+                return _signed(request, f"{shown.address('/task', id=form.get('id', ''))}#corrected", line["by"])
+            tried = await run_in_threadpool(editing.try_edit, browser.workbench, browser.library, browser.corrections, form)
+        except InputError as error:
+            problem, status = str(error), 400
+        except TraceroomError as error:
+            return _page(guard, request, "error", 404 if isinstance(error, Missing) else 500, message=str(error))
+        try:
+            values = editing.edit_page(browser.library, form.get("id", ""), form.get("check", ""), form.get("kind", ""), form)
+        except Missing as error:
+            return _page(guard, request, "error", 404, message=str(error))
+        return _page(guard, request, **{**values, "tried": tried, "problem": problem}, status=status)
+
+    return edited
 
 
 def _reviewed(browser: Browser, guard: AccessGuard) -> Endpoint:

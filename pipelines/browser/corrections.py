@@ -15,7 +15,7 @@ from typing import Any
 from filelock import FileLock
 
 from env_builder.runtime.canonical import canonical
-from extractors.formats.correction import OUTCOMES, ROLES, VERSION, wrong_with
+from extractors.formats.correction import OUTCOMES, VERSION, wrong_with
 from extractors.formats.instants import microseconds
 from pipelines.browser.changes import loaded
 from pipelines.browser.library import Library
@@ -30,10 +30,15 @@ LONGEST = {"by": 100, "why": 2000, "id": 1000, "name": 200, "description": 1000}
 
 def correct(folder: Path, form: Mapping[str, str], now: datetime) -> Row:
     """Append the line that a form says. Raises InputError where it says too little or too much."""
+    subject = {"kind": form.get("kind", ""), "id": text_of(form, "id", "what it is about")}
+    return append(folder, subject, _value(form), form, now)
+
+
+def append(folder: Path, subject: Row, value: Any, form: Mapping[str, str], now: datetime) -> Row:
+    """Append a correction by whom a form names, for the reason that it gives. Raises InputError."""
     line: Row = {
         "format": VERSION, "at": now.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
-        "by": _text(form, "by", "who you are"), "why": _text(form, "why", "why"),
-        "subject": {"kind": form.get("kind", ""), "id": _text(form, "id", "what it is about")}, "value": _value(form)}
+        "by": text_of(form, "by", "who you are"), "why": text_of(form, "why", "why"), "subject": subject, "value": value}
     problem = wrong_with(line)
     if problem is not None:
         raise InputError(f"this is no correction: {problem}", hint="go back, and say it again")
@@ -48,7 +53,8 @@ def correct(folder: Path, form: Mapping[str, str], now: datetime) -> Row:
     return line
 
 
-def _text(form: Mapping[str, str], name: str, what: str) -> str:
+def text_of(form: Mapping[str, str], name: str, what: str) -> str:
+    """Return a field of a form. Raises InputError if it is empty, too long or no text."""
     text = form.get(name, "").strip().replace("\r\n", "\n")
     if not text:
         raise InputError(f"a correction says {what}", hint="go back, and fill it in")
@@ -69,26 +75,8 @@ def _value(form: Mapping[str, str]) -> Any:
     if kind == "outcome":
         return form.get("value")
     if kind == "family":
-        return " ".join(_text(form, "name", "a name").split())
-    value: Row = {}
-    if form.get("accepted") in ("yes", "no"):
-        value["accepted"] = form["accepted"] == "yes"
-    if form.get("role") in ROLES and form["role"] != form.get("role_was"):
-        value["role"] = form["role"]
-    if form.get("weight") and form["weight"] != form.get("weight_was"):
-        value["weight"] = _number(form["weight"])
-    if form.get("description", "").strip() and form["description"].strip() != form.get("description_was", "").strip():
-        value["description"] = _text(form, "description", "what it describes")
-    if not value:
-        raise InputError("nothing of the check is corrected", hint="go back, and change something")
-    return value
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError as error:
-        raise InputError(f"the weight {text[:20]!r} is no number", hint="go back, and write one") from error
+        return " ".join(text_of(form, "name", "a name").split())
+    raise InputError("this is no correction of an outcome or a family's name", hint="go back, and say it again")
 
 
 def waiting(library: Library, folder: Path) -> list[Row]:
@@ -143,6 +131,8 @@ def meaning(kind: str, value: Any) -> str:
         return "the session is good" if value == OUTCOMES[0] else "the session is bad"
     if kind == "family":
         return f"is called “{value}”"
-    parts = {True: ["accepted"], False: ["rejected"]}.get(value.get("accepted"), [])
+    parts = [f"adds a check of kind {value['kind']}"] if "kind" in value else []
+    parts += {True: ["accepted"], False: ["rejected"]}.get(value.get("accepted"), [])
     parts += [f"{name}: {value[name]}" for name in ("role", "weight", "description", "says") if name in value]
+    parts += [f"parameters: {canonical(value['parameters'])}"] if "parameters" in value else []
     return "; ".join(parts)

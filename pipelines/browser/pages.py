@@ -12,12 +12,12 @@ from typing import Any
 from starlette.datastructures import QueryParams
 from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response
 
-from extractors.formats.correction import ROLES
-from pipelines.browser import changes, comparing, corrections, reviews, shown, trajectories
+from pipelines.browser import changes, comparing, corrections, editing, reviews, shown, trajectories
 from pipelines.browser.comparing import Replayer, compared_steps
 from pipelines.browser.library import Library, audit_of, checks_of, evidence, find_environment, find_task
 from pipelines.inspection import views
 from pipelines.inspection.coverage import unknowns
+from pipelines.trying import Workbench
 from warehouse.errors import InputError, Missing
 
 Row = dict[str, Any]
@@ -32,6 +32,7 @@ class Browser:
         self.out = out
         self.library = Library(out)
         self.replayer = Replayer()
+        self.workbench = Workbench(self.library)
         self.corrections = out / "corrections"
         self.reviews = out / "reviews.jsonl"
         self._report: tempfile.TemporaryDirectory[str] | None = None
@@ -78,12 +79,19 @@ class Browser:
         row = find_task(self.library, _id(query))
         checks = checks_of(self.library, row["task_id"])
         ids = [name for check in checks for name in (check["check_id"], f"{row['task_id']}/{check['check_id']}")]
+        ids += [line["id"] for line in corrections.waiting(self.library, self.corrections)
+                if line["id"].startswith((f"{row['task_id']}/", f"{row['family']}/"))]
+        ids += [check["provenance"]["added"] for check in checks if "added" in check["provenance"]]
         room = row["room"]
         return {"template": "task", "task": row, "checks": checks, "evidence": evidence(self.library, checks),
                 "audit": audit_of(self.library, row["service"], row["task_id"]),
                 "ways": trajectories.trajectories_of(self.library, room, row) if room else [],
                 "episodes": trajectories.episodes_of(self.library, room.name, row["task_id"]) if room else [],
-                "corrected": corrections.corrections_on(self.library, self.corrections, "check", ids), "roles": ROLES}
+                "corrected": corrections.corrections_on(self.library, self.corrections, "check", ids)}
+
+    def check(self, query: QueryParams) -> Row:
+        """Change a check of a task, or add one: the form."""
+        return editing.edit_page(self.library, _id(query), query.get("check", ""), query.get("kind", ""))
 
     def environment(self, query: QueryParams) -> Row:
         """One environment: its tools, what it can answer, who was played against it, its tasks."""
@@ -144,7 +152,10 @@ class Browser:
 
     def corrected(self, query: QueryParams) -> Row:
         """Return what persons corrected, and what became of it."""
+        families = self.library.once("families", lambda: {
+            row["family"] for row in self.library.rows("select family from mart.families")})
         return {"template": "corrections", "page": corrections.corrections(self.library, query.get("after")), "query": query,
+                "families": families,
                 "waiting": corrections.waiting(self.library, self.corrections)}
 
     def reviewed(self, query: QueryParams, reviewer: str = "") -> Row:
@@ -191,8 +202,8 @@ class Browser:
 
 PAGES: Mapping[str, Callable[[Browser, QueryParams], Row | Response]] = {
     "/": Browser.overview, "/families": Browser.families, "/family": Browser.family, "/sessions": Browser.sessions,
-    "/session": Browser.session, "/tasks": Browser.tasks, "/task": Browser.task, "/environment": Browser.environment,
-    "/replay": Browser.replay, "/compare": Browser.compare, "/rollouts": Browser.rollouts,
+    "/session": Browser.session, "/tasks": Browser.tasks, "/task": Browser.task, "/check": Browser.check,
+    "/environment": Browser.environment, "/replay": Browser.replay, "/compare": Browser.compare, "/rollouts": Browser.rollouts,
     "/unknowns": Browser.unknowns, "/rejected": Browser.rejected, "/corrections": Browser.corrected, "/text": Browser.text,
     "/event": Browser.event, "/reviews": Browser.reviewed, "/report": Browser.report}
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import polars as pl
 
 from env_builder.rewards import mine
-from env_builder.rewards.persons import corrected_rows, corrections_of, decisions_on, read
+from env_builder.rewards.corrections import Corrected, changes_in, corrected_rows, corrections_of, decisions_on
+from env_builder.rewards.persons import StatedCheck, read, read_changes
 from env_builder.rooms import differences
 from env_builder.variants import VariantTables, make
 from env_builder.world.calls import split_openings
@@ -31,15 +34,11 @@ def rewards(store: Store, settings: Settings) -> Counts:
     tasks, outcomes = store.table("mart.tasks"), store.table("mart.outcomes")
     played = differences(
         sessions, turns, store.table("mart.facts"), store.table("mart.recorded"), store.table("mart.behaviours"))
-    families: dict[str, list[str]] = {}
-    for family, name in store.read("select distinct family, name from mart.names order by all").iter_rows():
-        families.setdefault(name, []).append(family)
-    stated = [each._replace(family=family) for each in read(rubrics(config.rewards.rubrics))
-              for family in families.get(each.family, [each.family])]
+    stated = stated_checks(store, rubrics(config.rewards.rubrics))
     ask = asking(settings) if config.rewards.ask else None
     with memoized(store, "rewards", code_digest(__name__)) as memoize:
         mined = mine(tasks, sessions, turns, outcomes, played, effects, stated, ask,
-                     corrections_of(corrections_of_kind(store, "check")), memoize, store.table("mart.goals"))
+                     _corrections(store, settings), memoize, store.table("mart.goals"))
     measures = measure(tasks, outcomes, store.table("core.feedback"), config.outcomes.reviews)
     trusted, withheld = withhold_untrusted(mined.rubrics, tasks, measures, config.gates.min_auroc, config.gates.max_ece)
     untrusted = frame(Decision, withheld)
@@ -62,10 +61,39 @@ def variants(store: Store, settings: Settings) -> Counts:
     measures = measure(tasks, outcomes, store.table("core.feedback"), config.outcomes.reviews)
     kept, withheld = withhold_untrusted(made.variants, made.variants, measures, config.gates.min_auroc, config.gates.max_ece)
     untrusted = frame(Decision, withheld).with_columns(stage=pl.lit("variants"))
-    corrections = corrections_of(corrections_of_kind(store, "check"))
-    kept = corrected_rows(kept, corrections)
+    corrections = _corrections(store, settings)
+    kept = corrected_rows(kept, corrections, stated_checks(store, rubrics(config.rewards.rubrics)))
     words = decisions_on(corrections, tables.rubrics, kept)
     replace_decisions(
         store, "variants", pl.concat([untrusted, made.decisions.join(untrusted, on="subject", how="anti"), words]))
     store.replace("mart.variants", kept)
     return {f"n_from_{origin}": kept.filter(pl.col("made_from") == origin).height for origin in ("failure", "rebinding")}
+
+
+def stated_checks(store: Store, files: Mapping[str, str]) -> list[StatedCheck]:
+    """Return the checks of people's files, by the family's id. Raises InputError."""
+    families = _families(store)
+    return [each._replace(family=family) for each in read(files) for family in families.get(each.family, [each.family])]
+
+
+def stated_changes(store: Store, files: Mapping[str, str]) -> dict[str, Corrected]:
+    """Return the changes of mined checks in people's files as corrections. Raises InputError."""
+    families = _families(store)
+    changes = [each._replace(family=family) for each in read_changes(files)
+               for family in families.get(each.family, [each.family])]
+    tasks = store.read("select task_id, family from mart.tasks union select task_id, family from mart.variants order by all")
+    return changes_in(changes, tasks.iter_rows())
+
+
+def _corrections(store: Store, settings: Settings) -> dict[str, Corrected]:
+    """Return what persons corrected of checks; a correction counts before a file."""
+    files = rubrics(settings.configured.rewards.rubrics)
+    return {**stated_changes(store, files), **corrections_of(corrections_of_kind(store, "check"))}
+
+
+def _families(store: Store) -> dict[str, list[str]]:
+    """Name of a family -> its ids."""
+    families: dict[str, list[str]] = {}
+    for family, name in store.read("select distinct family, name from mart.names order by all").iter_rows():
+        families.setdefault(name, []).append(family)
+    return families

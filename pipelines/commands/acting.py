@@ -184,7 +184,11 @@ def attack(
         table("Attacks", _attack_totals(attacks))
         table("Passing", [
             {name: each[name] for name in ("task", "attack", "description")} for each in attacks if each["passes"]])
-    table("Not attacked", [{"task": row["task_id"][:12], "why": row["reason"]} for row in rows if row["reason"]])
+    reasons = Counter(row["reason"] for row in rows if row["reason"])
+    table("Not attacked", [{"tasks": n, "why": reason} for reason, n in reasons.most_common()], right=("tasks",))
+    if reasons.total() == len(rows):
+        raise InputError("no task here could be attacked", str(environment),
+                         "name an environment with verified rewards: OUT/environments/NAME")
     n_open = sum(bool(row["reason"]) or any(each["passes"] for each in row["attacks"]) for row in rows)
     say(f"[bold]{len(rows) - n_open}[/] of {len(rows)} tasks stop every attack")
     if n_open:
@@ -205,10 +209,11 @@ def _attack_totals(attacks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     totals = []
     for name in dict.fromkeys(each["attack"] for each in attacks):
         own = [each for each in attacks if each["attack"] == name]
-        stops = Counter(kind for each in own for kind in each["stopped_by"])
+        stops = Counter(kind for each in own if each["reward"] is not None for kind in each["stopped_by"])
         totals.append({
             "attack": name, "played": len(own), "pass": sum(each["passes"] for each in own),
             "may be right": sum(not each["passes"] and not each["stopped_by"] for each in own),
+            "not scored": sum(each["reward"] is None for each in own),
             "stopped by": ", ".join(f"{kind} {n:,}" for kind, n in stops.most_common())})
     return totals
 

@@ -80,6 +80,8 @@ def _show(settings: Settings, limit: int, n_sampled: int | None, seed: int, serv
           right=("probability", "tasks"))
     for path in paths:
         say(f"[bold]{escape(str(path))}[/]")
+    if items and not paths:
+        say(f"Answer in the browser (traceroom ui --out {escape(settings.out)}, page Reviews), or in a file (--export FILE)")
     say(f"{many(reviews.height, 'review')} so far" + (
         f"; reviewers agree on {agreement.share:.0%} of {many(agreement.n_pairs, 'pair')}"
         + (f" (kappa {agreement.kappa:.2f})" if agreement.kappa is not None else "") if agreement.share is not None else ""))

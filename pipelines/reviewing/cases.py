@@ -6,9 +6,11 @@ Does not see: what the agent did outside of the log.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from pipelines.inspection.views import RowSource
+from pipelines.reviewing.policies import telling_sentences
 
 Row = dict[str, Any]
 _POLICY_ROLES = ("system", "developer")
@@ -28,6 +30,8 @@ class Case(NamedTuple):
     end: list[Row]
     """Calls that succeeded and may have changed something."""
     last_words: str
+    telling: Sequence[str] = ()
+    """Sentences of the policy that speak of this case, if it has many."""
 
 
 def case_of(source: RowSource, session_id: str) -> Case:
@@ -38,10 +42,13 @@ def case_of(source: RowSource, session_id: str) -> Case:
     messages = [row for row in turns if row["kind"] == "message" and (row["content"] or "").strip()]
     agent = [row["content"] for row in messages if row["role"] == "assistant"]
     steps = [_step(row) for row in turns if row["role"] not in _POLICY_ROLES]
+    request = [row["content"] for row in messages if row["role"] == "user"]
+    policy = list(dict.fromkeys(row["content"] for row in messages if row["role"] in _POLICY_ROLES))
+    words = [*request, *(row["tool"] for row in turns if row["kind"] == "call"), *agent[-1:]]
     return Case(
-        [row["content"] for row in messages if row["role"] == "user"],
-        list(dict.fromkeys(row["content"] for row in messages if row["role"] in _POLICY_ROLES)), steps,
-        [step for step in steps if step.get("changes")], agent[-1] if agent else "")
+        request, policy, steps,
+        [step for step in steps if step.get("changes")], agent[-1] if agent else "",
+        telling_sentences(policy, words))
 
 
 def _step(row: Row) -> Row:

@@ -151,6 +151,8 @@ def _parsed(text: str) -> Any:
 
 def _answers(path: Path) -> list[tuple[int, Any]]:
     """(line, row) of each answer; of Label Studio's export the element and its annotations."""
+    if not path.is_file():
+        raise InputError("there is no such file", str(path), "write one with: traceroom review OUT --export FILE")
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -86,15 +86,26 @@ def known(out: Path, sql: str) -> str:
         return str(store.read(sql).item(0, 0))
 
 
+def check_of(out: Path, task: str) -> str:
+    """Id of a gate of the task's rubric."""
+    checks = json.loads(known(out, f"select checks from mart.rubrics where task_id = '{task}'"))
+    return str(next(check["check_id"] for check in checks if check["role"] == "gate"))
+
+
+def task_of(out: Path) -> str:
+    return known(out, "select subject from mart.decisions where stage = 'verify' and kept order by all")
+
+
 def addresses(out: Path) -> list[str]:
     """One of each kind of page."""
-    task = known(out, "select subject from mart.decisions where stage = 'verify' and kept order by all")
+    task = task_of(out)
     session = known(out, "select session_id from core.sessions order by all")
     return ["/", "/families", "/sessions", "/tasks", "/rollouts", "/unknowns", "/rejected", "/corrections", "/reviews",
             "/reviews?sample=3&seed=1", "/enter",
             f"/family?id={known(out, 'select family from mart.families order by all')}", f"/session?id={session}",
             f"/sessions?going=good&words={session[:4]}", f"/task?id={task}", f"/replay?id={task}&step=1", f"/replay?id={task}",
             f"/compare?id={task}&with=solution",
+            f"/check?id={task}&check={check_of(out, task)}", f"/check?id={task}&kind=order",
             f"/environment?id={known(out, 'select environment from mart.environments order by all')}",
             f"/text?id={known(out, 'select turn_id from core.turns order by all')}"]
 
@@ -115,8 +126,10 @@ def test_every_page_answers_under_a_strict_policy_and_its_links_lead_somewhere(s
         "content-security-policy"] and "default-src 'none'" in headers["content-security-policy"] and "<h1" in text
     for path in sorted(links)[::7]:
         assert server.ask(path.replace("&amp;", "&"))[0] in (200, 303), path
-    assert [server.ask(path)[0] for path in ("/task?id=x", "/task", "/sessions?after=zz", "/session?id=x&from=1")] == [
-        404, 400, 400, 404]
+    assert [server.ask(path)[0] for path in ("/task?id=x", "/task", "/sessions?after=zz", "/session?id=x&from=1",
+                                             "/check?id=x", "/check", f"/check?id={task_of(out)}&check=x",
+                                             f"/check?id={task_of(out)}&kind=x")] == [
+        404, 400, 400, 404, 404, 400, 404, 404]
 
 
 def test_nobody_writes_without_token_form_and_origin(server: Server, out: Path) -> None:

@@ -53,12 +53,12 @@ def test_what_is_corrected_in_the_browser_is_so_after_the_next_run(
         page.get_by_label("Why").fill("our word")
         page.get_by_role("button", name="Correct", exact=True).click()
         page.goto(f"http://127.0.0.1:{server.port}/task?id={task}")
-        check = page.locator(".checks > li").last
-        check.get_by_text("Correct this check").click()
-        check.get_by_label("Description").fill("So we say.")
-        check.get_by_label("accept it", exact=True).check()
-        check.get_by_label("Why").fill("it is a duty")
-        check.get_by_role("button", name="Correct", exact=True).click()
+        page.locator(".checks > li").last.get_by_text("Change this check").click()
+        page.get_by_label("Description").fill("So we say.")
+        page.get_by_label("accept it", exact=True).check()
+        page.get_by_label("Why").fill("it is a duty")
+        page.get_by_role("button", name="Keep", exact=True).click()
+        page.get_by_text("waits for the next run").wait_for()
         done = process("run", "--no-image", logs, "--out", out)
         assert done.returncode == 0, done.stderr
         page.goto(f"http://127.0.0.1:{server.port}/session?id={session}")

@@ -15,6 +15,9 @@ from warehouse.store import Store
 UP_TO_VARIANTS = STAGES[: [stage.name for stage in STAGES].index("environments")]
 
 
+SPOKE = {"kind": "spoke", "role": "gate", "description": "It speaks twice.", "parameters": {"at_least": 2}}
+
+
 def line(kind: str, subject: str, value: object, by: str = "Ada", minute: int = 0, why: str = "I looked") -> str:
     return json.dumps({"format": "traceroom-correction/1", "at": f"2026-11-22T10:{minute:02}:00Z", "by": by, "why": why,
                        "subject": {"kind": kind, "id": subject}, "value": value}) + "\n"
@@ -47,6 +50,9 @@ def test_the_next_run_follows_what_was_corrected_and_says_who_and_why(logs: Path
         + line("family", kind, "what we call it") + line("family", "nowhere", "x")
         + line("check", f"{rubric['task_id']}/{check['check_id']}", {"weight": 2.5, "says": "So it is."}, "Grace", 3)
         + line("check", gate["check_id"], {"accepted": False}, why="no duty")
+        + line("check", f"{rubric['task_id']}/spoke", SPOKE)
+        + line("check", f"{last['task_id']}/broken", {**SPOKE, "kind": "x"})
+        + line("check", "no-task", SPOKE, minute=4)
         + line("check", "nothing", {"accepted": True}) + line("outcome", "lost", "good")
         + line("outcome", session, "splendid") + "{broken\n")
     computed(settings)
@@ -66,6 +72,9 @@ def test_the_next_run_follows_what_was_corrected_and_says_who_and_why(logs: Path
         [after] = [each for each in json.loads(held["checks"]) if each["check_id"] == check["check_id"]]
         assert (after["weight"], after["description"]) == (2.5, "So it is.")
         assert (after["provenance"]["author"], after["provenance"]["was"]["weight"]) == ("Grace", check["weight"])
+        [spoke] = [each for each in json.loads(held["checks"]) if each["kind"] == "spoke"]
+        assert (spoke["role"], spoke["parameters"]) == ("gate", {"at_least": 2})
+        assert spoke["provenance"]["added"] == f"{rubric['task_id']}/spoke" and spoke["provenance"]["author"] == "Ada"
         [held] = rows(store, "select checks from mart.rubrics where task_id = $task", task=last["task_id"])
         [rejected] = [each for each in json.loads(held["checks"]) if each["check_id"] == gate["check_id"]]
         assert (rejected["role"], rejected["provenance"]["accepted"]) == ("diagnostic", False)
@@ -73,9 +82,10 @@ def test_the_next_run_follows_what_was_corrected_and_says_who_and_why(logs: Path
         reasons = {row["reason"] for row in rows(
             store, "select reason from mart.decisions where not kept and (subject in (select correction_id from "
             "core.corrections) or file_id in (select file_id from raw.files where format = 'correction'))")}
-        assert reasons == {"corrected_again", "no_such_family", "no_such_check", "unknown_session", "malformed_correction",
+        assert reasons == {"corrected_again", "no_such_family", "no_such_check", "invalid_check",
+                           "unknown_session", "malformed_correction",
                            "unreadable_record"}
-        assert store.count("raw.quarantine") == 2
+        assert store.count("raw.quarantine") == 3
         assert not [name for name in rules.broken(store) if "correction" in name or "vanish" in name]
         assert rows(store, "select * from mart.decisions where stage = 'drift' and detail like '%correction%'") == []
 

@@ -64,6 +64,11 @@ def test_an_unknown_service_is_named_with_those_there_are(ran: Path, traceroom: 
     assert done.returncode == 2 and "nowhere" in done.stderr and "main" in done.stderr
 
 
+def test_a_missing_file_of_answers_is_one_sentence(ran: Path, tmp_path: Path, traceroom: Traceroom) -> None:
+    done = traceroom("review", ran, "--import", tmp_path / "none.jsonl")
+    assert done.returncode == 2 and "none.jsonl: there is no such file" in done.stderr and "Errno" not in done.stderr
+
+
 @pytest.mark.slow
 def test_answers_open_tasks_and_random_ones_measure_the_precision(ran: Path, tmp_path: Path, traceroom: Traceroom) -> None:
     out = tmp_path / "out"
@@ -108,7 +113,8 @@ def test_tasks_below_min_precision_stay_unverified_and_come_into_the_queue(
     tasks = (out / "unverified" / "main" / "tasks.jsonl").read_text().splitlines()
     assert {json.loads(line)["task_id"] for line in tasks} >= set(below["subject"])
     queue = printed(traceroom, "review", out, "--limit", "60")["queue"]
-    assert set(below["subject"]) <= {row["task_id"] for row in queue if row["why"] == "its reward is not likely enough right"}
+    assert set(below["subject"]) <= {
+        row["task_id"] for row in queue if row["why"] == "its task verified, but its reward may be wrong"}
 
 
 def _published(out: Path) -> set[str]:

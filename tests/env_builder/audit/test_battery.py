@@ -158,6 +158,9 @@ def test_published_tasks_of_a_real_log_stop_the_battery(sample_run: Path, tmp_pa
     one = called("attack", environment, tasks[0]["task_id"])
     assert one.returncode == 0 and "stopped by" in one.stderr and "1 of 1 tasks stop every attack" in one.stderr
 
+    none = called("attack", sample_run / "unverified" / environment.name)
+    assert none.returncode == 2 and "no task here could be attacked" in none.stderr, none.stderr
+
     shutil.copytree(sample_run, tmp_path / "out")
     rubrics = tmp_path / "out" / "rewards" / environment.name / "rubrics.jsonl"
     spoilt = [json.loads(line) for line in rubrics.read_text("utf-8").splitlines()]

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from env_builder.rewards import Rewards, mine
+from env_builder.rewards.corrections import Corrections
 from env_builder.rewards.persons import StatedCheck
 from env_builder.rewards.policies import Ask
 from env_builder.runtime.canonical import canonical
@@ -54,7 +55,9 @@ class Desk:
         self.outcomes.append({"session_id": name, "probability": probability, "signals": "[]"})
         self.differences.append((name, None if end is None else json.dumps(end)))
 
-    def mined(self, said: Iterable[StatedCheck] = (), ask: Ask | None = None) -> Rewards:
+    def mined(
+        self, said: Iterable[StatedCheck] = (), ask: Ask | None = None, corrections: Corrections | None = None,
+    ) -> Rewards:
         names = [row["session_id"] for row in self.outcomes]
         good = [row["session_id"] for row in self.outcomes if (row["probability"] or 0) > 0.5]
         empty: dict[str, Any] = dict.fromkeys(Task.model_fields)
@@ -72,7 +75,7 @@ class Desk:
                 [("main", "look", "read"), ("main", "open", "write"), ("main", "escalate", "unknown")],
                 schema=["service", "tool", "effect"], orient="row",
             ).with_columns(presumed="effect", counted="effect"),
-            said, ask,
+            said, ask, corrections,
         )
 
     def rubric(self) -> dict[str, Any]:

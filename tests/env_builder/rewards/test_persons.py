@@ -61,7 +61,7 @@ def test_what_speaks_of_nothing_there_is_left_with_a_decision() -> None:
 
 @pytest.mark.parametrize("text, message", [
     ("[[checks", r"f\.toml: the rubric is no TOML"),
-    ("[[check]]", r"f\.toml: field 'checks': Field required"),
+    ("[[check]]", r"f\.toml: there is no field 'check'"),
     (FIRST.replace('"order"', '"ordre"'), r"f\.toml: field 'checks\.0\.kind': no kind 'ordre'; there are: .*order"),
     (FIRST.replace('"gate"', '"wall"'), r"f\.toml: field 'checks\.0\.role': "),
     (FIRST.replace("description", "tells"), r"f\.toml: .*'checks\.0\.(description|tells)'"),
