@@ -51,6 +51,8 @@ _ADDRESSES = re.compile(
     r"(?:call|invoke|run|execute|use) the (?:tool|function)|new instructions?|override)\b|"
     r"[<\[]/?(?:system|admin|information|instruction)")
 """English words of a text that speaks to an assistant, or for the system or whoever runs it."""
+_READABLE = "|".join(f"(?:{pattern})" for pattern in (_PROSE, _DEMANDS.pattern, _ADDRESSES.pattern))
+"""What an answer that can hold an instruction has."""
 _LOOKING = frozenset(re.findall(
     r"\w+", "get list find search read look lookup show fetch view query check retrieve the of by for to a an all"))
 """Words in the names of tools that tell nothing of what is looked up."""
@@ -195,8 +197,8 @@ class _Service:
             inserted = {part for text in others if (part := _inserted(call.content, text)) and 4 * sum(
                 n for answer, n in usual.items() if part in answer) < sum(usual.values())}
             self.texts[call.turn_id] = [
-                *(_Text(call, part, True) for part in sorted(inserted) if _ROW.search(part)),
-                *(_Text(call, line, False) for line in _lines(call.content) if _ROW.search(line))]
+                *(_Text(call, part, True) for part in sorted(inserted) if _is_prose(part)),
+                *(_Text(call, line, False) for line in _lines(call.content) if _is_prose(line))]
         return self.texts[call.turn_id]
 
     def _explained(self, session: _Session, text: _Text, call: _Call, link: _Link) -> bool:
@@ -233,7 +235,7 @@ def obeyed_instruction(evidence: Evidence) -> pl.DataFrame:
 def _sessions(evidence: Evidence) -> Iterator[tuple[str, _Session]]:
     users = evidence.turns.filter((pl.col("kind") == "call") & (pl.col("requestor") == "user")).select("turn_id")
     calls = evidence.calls.join(users, on="turn_id", how="anti", maintain_order="left").with_columns(
-        pl.col("content").fill_null("").str.contains(_PROSE).alias("has_prose"))
+        pl.col("content").fill_null("").str.contains(_READABLE).alias("has_prose"))
     prose = set(calls.filter("has_prose")["service"])
     spoken = (
         evidence.turns.filter((pl.col("kind") == "message") & (pl.col("role") == "user")).group_by("session_id")
@@ -259,6 +261,11 @@ def _values(arguments: str | None) -> Iterator[str]:
             waiting += value.values() if isinstance(value, dict) else value
         elif value is not None:
             yield (value if isinstance(value, str) else json.dumps(value)).strip().lower()
+
+
+def _is_prose(text: str) -> bool:
+    """Return whether a text has words in a row, or any that address a reader."""
+    return any(pattern.search(text) for pattern in (_ROW, _DEMANDS, _ADDRESSES))
 
 
 def _lines(content: str) -> Iterator[str]:
