@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from env_builder.runtime.answers import failed, parse
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.relevance import leaves
 from env_builder.runtime.user import CHARACTERS, chooses, confirms, granted, question, shape, stated, telling
@@ -82,18 +83,38 @@ def talks_of(tasks: pl.DataFrame, turns: pl.DataFrame) -> tuple[dict[str, Talk],
 def solutions(tasks: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
     """`solution` (JSON list of {"tool", "arguments"} | {"say"}) of every task: its agent's steps in its session.
 
-    A call whose logged arguments are no JSON object cannot be made again and is left out.
+    A failed call that a later call of the same tool puts right is left out: it is no part of the way.
     """
+    return _steps(tasks, turns, without_failed_tries=True)
+
+
+def _steps(tasks: pl.DataFrame, turns: pl.DataFrame, without_failed_tries: bool) -> pl.DataFrame:
+    """Return the steps of every task's agent; a call whose logged arguments are no JSON object cannot be made again."""
     is_call = (pl.col("kind") == "call") & pl.col("arguments").is_not_null()
     is_word = (pl.col("kind") == "message") & (pl.col("content").fill_null("").str.strip_chars() != "")
     moves = part(tasks, turns).filter((pl.col("step") > 0) & pl.col("by_agent") & (is_call | is_word))
-    steps = moves.sort("task_id", "position").select("task_id", "kind", "tool", "arguments", "content")
-    by_task: dict[str, list[dict[str, object]]] = {task_id: [] for task_id in tasks["task_id"].to_list()}
-    for task_id, kind, tool, arguments, content in steps.iter_rows():
-        step = {"tool": tool, "arguments": json.loads(arguments)} if kind == "call" else {"say": content}
-        by_task[task_id].append(step)
-    rows = {"task_id": list(by_task), "solution": [canonical(steps) for steps in by_task.values()]}
-    return pl.DataFrame(rows, schema={"task_id": pl.String(), "solution": pl.String()}).sort("task_id")
+    columns = "task_id", "kind", "tool", "arguments", "content", "is_error"
+    by_task: dict[str, list[Any]] = {task_id: [] for task_id in tasks["task_id"].to_list()}
+    for task_id, *move in moves.sort("task_id", "position").select(columns).iter_rows():
+        by_task[task_id].append(move)
+    rows = [canonical(_made(own, without_failed_tries)) for own in by_task.values()]
+    return pl.DataFrame({"task_id": list(by_task), "solution": rows},
+                        schema={"task_id": pl.String(), "solution": pl.String()}).sort("task_id")
+
+
+def _made(moves: Iterable[Sequence[Any]], without_failed_tries: bool) -> list[dict[str, object]]:
+    """Return the steps of these moves (kind, tool, arguments, content, is_error)."""
+    worked: set[str] = set()
+    steps: list[dict[str, object]] = []
+    for kind, tool, arguments, content, is_error in reversed([*moves]):
+        if kind != "call":
+            steps.append({"say": content})
+            continue
+        has_failed = failed(content or "", parse(content or ""), is_error)
+        if not (without_failed_tries and has_failed and tool in worked):
+            steps.append({"tool": tool, "arguments": json.loads(arguments)})
+        worked |= set() if has_failed else {tool}
+    return steps[::-1]
 
 
 def sessions_of(tasks: pl.DataFrame, turns: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
@@ -109,7 +130,7 @@ def sessions_of(tasks: pl.DataFrame, turns: pl.DataFrame, outcomes: pl.DataFrame
     alone = others.with_columns(
         pl.concat_str("task_id", "session_id", separator=" ").alias("task_id"), one.alias("session_ids"),
         one.alias("good_session_ids"))
-    steps = solutions(alone, turns).rename({"task_id": "both", "solution": "steps"})
+    steps = _steps(alone, turns, without_failed_tries=False).rename({"task_id": "both", "solution": "steps"})
     return others.with_columns(pl.concat_str("task_id", "session_id", separator=" ").alias("both")).join(
         steps, on="both").join(outcomes.select("session_id", "probability"), on="session_id", how="left").select(
         "task_id", "session_id", "probability", "steps").sort("task_id", "session_id")

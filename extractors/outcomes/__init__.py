@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import NamedTuple
 
 import polars as pl
@@ -24,6 +24,8 @@ from extractors.outcomes.signals import Signal, registered
 from warehouse.records import Correction, Decision, Outcome, Review, SignalWorth, empty, frame, frame_schema
 
 _NO_EFFECTS = {"service": pl.String(), "tool": pl.String(), "effect": pl.String()}
+RULED_OUT = 0.02
+"""Most that the probability of a session is which a decisive signal speaks against, before reviews calibrate it."""
 _JUDGED = ("probability", "low", "high", "blind")
 """What an abstention leaves out."""
 _LEARNT = {"amount": amount, "manner": manner}
@@ -72,7 +74,9 @@ def judge(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, e
     votes = pl.concat([votes, *(_named(name, learn(evidence, first.probabilities)) for name, learn in _LEARNT.items())])
     later = {name: Signal(name, lambda evidence: pl.DataFrame(schema=VOTES), name, graded=True) for name in _LEARNT}
     combined = combine(votes, services, {**signals, **later}, known_outcomes)
-    published = _published(combined, reviewed, going(corrected))
+    decisive = [name for name, signal in signals.items() if signal.decisive]
+    ruled_out = set(votes.filter(pl.col("name").is_in(decisive) & (pl.col("vote") < 0))["session_id"])
+    published = _published(_without(combined, ruled_out), reviewed, going(corrected))
     judged = pl.when(pl.col("session_id").is_in({*spoken_of, *known_outcomes})).then(pl.col(_JUDGED)).name.keep()
     persons = _named(CORRECTION, corrected), _named(REVIEW, settled)
     outcomes = _outcomes(sessions, pl.concat([votes, *persons]), published.with_columns(judged))
@@ -89,6 +93,13 @@ def judge(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, e
         coverage=round(each.n_votes / n_sessions[each.service], 6), agreement=each.agreement, log_odds=each.log_odds)
         for each in sorted(combined.worth)])
     return Outcomes(outcomes, abstained, worth)
+
+
+def _without(combined: Combined, ruled_out: Set[str]) -> Combined:
+    """Lower the probabilities of the sessions that a decisive signal speaks against."""
+    lowered = [pl.when(pl.col("session_id").is_in(sorted(ruled_out))).then(pl.min_horizontal(name, pl.lit(RULED_OUT)))
+               .otherwise(name).alias(name) for name in ("probability", "blind")]
+    return combined._replace(probabilities=combined.probabilities.with_columns(lowered))
 
 
 def _named(name: str, votes: pl.DataFrame) -> pl.DataFrame:

@@ -16,6 +16,7 @@ from extractors.outcomes import endings
 from extractors.outcomes.consensus import end_state, in_part
 from extractors.outcomes.evidence import Evidence
 from extractors.outcomes.feedback import from_feedback
+from extractors.outcomes.injections import obeyed_instruction
 from extractors.outcomes.manner import effort
 from extractors.outcomes.matching import changed, contradicts_user, differs_from_request, matches_request, undone, untraced
 from extractors.outcomes.refusals import cites, gave_in
@@ -39,6 +40,8 @@ class Signal(NamedTuple):
     """The vote is 2 * probability - 1, and counts as that; else it is for or against, and its worth is estimated."""
     settled: bool = False
     """The vote means what it says in any service: its weight keeps its sign and most of its size."""
+    decisive: bool = False
+    """A vote against makes the session no example, however well the rest of it went: only a person overrides it."""
 
 
 OURS = (
@@ -53,7 +56,9 @@ OURS = (
     Signal("end_state", end_state, "end_state", graded=True), Signal("error_last", endings.error_last, "trouble", 1.0),
     Signal("feedback", from_feedback, "feedback", 2.5), Signal("gave_in", gave_in, "gave_in", 4.0, settled=True),
     Signal("handover", endings.handover, "handover"),
-    Signal("in_part", in_part, "in_part", graded=True), Signal("repeats", endings.repeats, "words", 1.0),
+    Signal("in_part", in_part, "in_part", graded=True),
+    Signal("obeyed", obeyed_instruction, "obeyed", 5.0, settled=True, decisive=True),
+    Signal("repeats", endings.repeats, "words", 1.0),
     Signal("said_otherwise", contradicts_user, "contradicted", 3.0), Signal("thanks", endings.thanks, "thanks", 0.2),
     Signal("unanswered", endings.unanswered, "trouble", 1.0), Signal("unserved", endings.unserved, "unserved", graded=True),
     Signal("undone", undone, "aftermath"), Signal("untraced", untraced, "untraced", 2.0))

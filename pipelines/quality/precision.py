@@ -1,9 +1,10 @@
 """How likely published rewards are right: an estimate per task, and a statement on all of them with a 95 % interval.
 
 Input: rubrics, outcomes and reviews of the warehouse. A reward is right if the end that it pays for is right. A task's
-estimate is the mean probability of the sessions that support its gates; a review of one of them settles it. The statement rests
-on random reviews if there are any (Clopper and Pearson 1934), else on the estimates, with an interval as wide as few reviews
-demand.
+estimate is the probability of the best session that supports its gates, and a part of the log odds of the others, which came to
+the same end; a review of one of them settles it. The statement rests on random reviews if there are any (Clopper and Pearson
+1934), else on the estimates: the share of right rewards is beta-binomial (Skellam 1948), since the estimates of a service err
+together.
 Does not see: whether a right end can be reached by wrong conduct (`env_builder.audit`), and whether a sample was really random.
 """
 
@@ -12,11 +13,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from env_builder.audit import wilson
+from extractors.outcomes.combining import chance_of, odds
 from extractors.reviews import settled_sessions
 from pipelines.screen import many
 from warehouse.store import Store
@@ -24,8 +26,15 @@ from warehouse.store import Store
 END_KINDS = ("state", "must_not_write")
 """Kinds of checks that name the end which is paid."""
 CONFIDENCE = 0.95
-UNANCHORED = 8.0
-"""Sessions that a mean estimate is taken to rest on if nobody reviewed any."""
+AGREEING = 0.5
+"""Part of the log odds that each further session with the same end adds: sessions of one service err alike in part."""
+_SUREST = 0.995
+"""No session counts for more than this, or for less than its opposite."""
+UNANCHORED = 60.0
+"""Reviewed sessions that a mean estimate is worth before any review: so little it strayed from the truth on the eight services
+of the benchmark, and so much services may differ."""
+BESIDE_SAMPLE = 8.0
+"""Random reviews that the estimates count for beside a random sample."""
 CALLED_GOOD = 0.5
 """Probability without any feedback from which on a reviewed session counts as an anchor of the estimates."""
 ANCHOR = 0.5
@@ -82,7 +91,13 @@ def _estimate(task_id: str, service: str, checks: list[dict[str, Any]], chances:
     known = [chance for name in session_ids if (chance := chances[name]) is not None
              and (is_right is None or settled.get(name) is is_right)]
     known = known or [each["confidence"] for each in ends if each.get("confidence") is not None]
-    return RewardEstimate(task_id, service, sum(known) / len(known) if known else None, session_ids, is_right)
+    return RewardEstimate(task_id, service, _together(known) if known else None, session_ids, is_right)
+
+
+def _together(chances: Iterable[float]) -> float:
+    """Return the probability that an end is right which sessions of these probabilities share."""
+    first, *others = sorted((odds(min(max(chance, 1 - _SUREST), _SUREST)) for chance in chances), reverse=True)
+    return chance_of(first + AGREEING * sum(each for each in others if each > 0))
 
 
 def stated_precision(published: Iterable[RewardEstimate], reviewed: pl.DataFrame,
@@ -102,12 +117,12 @@ def stated_precision(published: Iterable[RewardEstimate], reviewed: pl.DataFrame
     settled = settled_sessions(reviewed)
     drawn = sorted(set(reviewed.filter("is_sampled")["session_id"]))
     n_right, estimated = sum(settled.get(name) is True for name in drawn), _estimated(unknown, judged)
-    basis = "the mean probability of the known solutions' sessions"
+    basis = "the probabilities of the sessions that came to the paid ends"
     basis += f", and {many(len(judged), 'review')} that are no random sample" if judged else ""
     measured = estimated
     if drawn:
         low, high = clopper_pearson(n_right, len(drawn))
-        middle = (n_right + UNANCHORED * estimated[1]) / (len(drawn) + UNANCHORED)
+        middle = (n_right + BESIDE_SAMPLE * estimated[1]) / (len(drawn) + BESIDE_SAMPLE)
         measured = low, min(max(middle, low), high), high
         basis = f"{len(drawn)} random reviews" if len(drawn) > 1 else "1 random review"
     n_known = len(every) - len(unknown) - len(generated)
@@ -118,12 +133,27 @@ def stated_precision(published: Iterable[RewardEstimate], reviewed: pl.DataFrame
 
 
 def _estimated(rewards: list[RewardEstimate], anchors: list[bool]) -> tuple[float, float, float]:
-    """Return the mean of the estimates, drawn towards the anchors, between the bounds of its interval."""
-    mean = sum(each.probability or 0.0 for each in rewards) / len(rewards) if rewards else 1.0
+    """Return the mean of the estimates, drawn towards the anchors, between the bounds of the share that is right."""
+    if not rewards:
+        return 1.0, 1.0, 1.0
+    mean = sum(each.probability or 0.0 for each in rewards) / len(rewards)
     n = UNANCHORED + ANCHOR * len(anchors)
     n_right = UNANCHORED * mean + ANCHOR * sum(anchors)
-    low, high = wilson(n_right, n)
-    return low, n_right / n, high
+    low, high = share_interval(n_right / n, n, len(rewards))
+    return min(low, n_right / n), n_right / n, max(high, n_right / n)
+
+
+def share_interval(mean: float, n_worth: float, n: int) -> tuple[float, float]:
+    """Compute the 95 % interval of the share of `n` that is right, if the service's mean is worth `n_worth` observations."""
+    right, wrong = max(mean, 1e-9) * n_worth, max(1.0 - mean, 1e-9) * n_worth
+    among = math.lgamma(n + 1) + math.lgamma(right + wrong) - math.lgamma(right) - math.lgamma(wrong) - math.lgamma(
+        n + right + wrong)
+    chances = [math.exp(among - math.lgamma(k + 1) - math.lgamma(n - k + 1) + math.lgamma(k + right)
+                        + math.lgamma(n - k + wrong)) for k in range(n + 1)]
+    tail = (1 - CONFIDENCE) / 2
+    low = next(k for k, total in enumerate(accumulate(chances)) if total > tail)
+    high = n - next(k for k, total in enumerate(accumulate(reversed(chances))) if total > tail)
+    return low / n, high / n
 
 
 def precision_of(store: Store, task_ids: Iterable[str], estimates: Mapping[str, RewardEstimate],

@@ -117,6 +117,20 @@ def test_calls_of_the_user_and_broken_arguments_are_no_steps() -> None:
     assert steps == [{"say": "Done"}]
 
 
+def test_a_failed_call_that_a_later_one_puts_right_is_no_step_of_the_solution() -> None:
+    _, _, steps = script(
+        [
+            turn(0, "user", "Hello"),
+            turn(1, "assistant", "Error: no such hut", tool="paint", arguments='{"at": "hut9"}'),
+            turn(2, "assistant", "painted", tool="paint", arguments='{"at": "hut77"}'),
+            turn(3, "assistant", "Error: no such key", tool="lock", arguments='{"key": "k1"}'),
+            turn(4, "assistant", "Error: no paint left", tool="paint", arguments='{"at": "hut78"}'),
+            turn(5, "assistant", "Done"),
+        ]
+    )
+    assert [step.get("arguments") for step in steps] == [{"at": "hut77"}, {"key": "k1"}, {"at": "hut78"}, None]
+
+
 def test_the_best_good_session_gives_the_words_and_none_gives_none() -> None:
     turns = [turn(0, "user", "one", "s"), turn(0, "user", "two", "r"), turn(1, "assistant", "ok", "r")]
     assert script(turns, good=("r",), sessions=("r", "s"))[0] == [{"role": "user", "content": "two"}]

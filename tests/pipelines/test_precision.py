@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.quality.precision import RewardEstimate, at_least, clopper_pearson, sentence_on, stated_precision
+from pipelines.quality.precision import (
+    RewardEstimate,
+    _estimate,
+    at_least,
+    clopper_pearson,
+    sentence_on,
+    share_interval,
+    stated_precision,
+)
 from warehouse.records import Review, frame
 
 
@@ -47,14 +55,35 @@ def test_nothing_published_is_stated_as_nothing() -> None:
 def test_without_reviews_the_statement_is_an_estimate_with_a_wide_interval() -> None:
     stated = stated_precision([reward(n) for n in range(200)], reviews())
     assert stated is not None and (stated.estimate, stated.n_reviews) == (0.8, 0)
-    assert stated.low < 0.55 and stated.high > 0.9
+    assert stated.low < 0.7 and stated.high > 0.88
     assert sentence_on(stated, 200).startswith("Not reviewed: of the 200 published rewards an estimated 80 % are right (95 %")
-    anchors = [True] * 64 + [False] * 16
+    anchors = [True] * 128 + [False] * 32
     anchored = stated_precision([reward(n) for n in range(200)], reviews(review(340, sampled=False)), anchors)
     assert anchored is not None and stated.low < anchored.low < 0.8 < anchored.high < stated.high
-    assert "80 reviews that are no random sample" in anchored.basis
-    worse = stated_precision([reward(n) for n in range(200)], reviews(), [False] * 16)
+    assert "160 reviews that are no random sample" in anchored.basis
+    worse = stated_precision([reward(n) for n in range(200)], reviews(), [False] * 120)
     assert worse is not None and worse.estimate == pytest.approx(0.4)
+
+
+def test_the_interval_of_estimates_covers_the_share_of_services_that_stray_and_of_few_rewards() -> None:
+    rng = random.Random(11)
+    for n in (8, 40, 300):
+        low, high = share_interval(0.9, 60.0, n)
+        n_held = 0
+        for _ in range(400):
+            of_service = rng.betavariate(54, 6)
+            n_held += low <= sum(rng.random() < of_service for _ in range(n)) / n <= high
+        assert n_held >= 0.92 * 400
+        assert high - low < 0.4
+    assert share_interval(0.9, 60.0, 300)[0] > share_interval(0.9, 8.0, 300)[0] > 0.5
+
+
+def test_sessions_that_came_to_the_same_end_make_it_surer() -> None:
+    gate = {"role": "gate", "kind": "state", "provenance": {"supporting": ["a", "b", "c"], "confidence": 0.7}}
+    chances = {"a": 0.7, "b": 0.7, "c": 0.2}
+    alone, several = (_estimate("t", "desk", [gate], {name: chances[name] for name in names}, {}) for names in ("a", "abc"))
+    assert alone.probability == pytest.approx(0.7)
+    assert several.probability is not None and 0.75 < several.probability < 0.85
 
 
 def test_random_reviews_bound_the_share_whatever_the_estimates_say() -> None:
