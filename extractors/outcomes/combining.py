@@ -32,8 +32,6 @@ _SETTLED = 100.0
 """Sessions that the weight of a settled group counts for."""
 _LEAST = 0.5
 """Part of its fixed weight that a settled group keeps at least."""
-_FEWEST = 5
-"""Votes below which a settled group is left to the anchor where there is one."""
 _UNSIGNED = 1.5
 """Log odds that a group without a sign of its own does not go beyond: one that errs alike may agree with itself."""
 _SILENT = 0.5
@@ -185,10 +183,9 @@ class _Model:
         ratio = _log_ratio(sum(good[name] for name, _ in self.votes[key]), n, good)
         strength = sum(vote for _, vote in self.votes[key]) / n
         fixed = side * self.fixed[group]
-        if group in self.settled and (n >= _FEWEST or not self.anchored):
-            prior, least = (_PRIOR, 0.0) if self.anchored else (_SETTLED, _LEAST)
-            shrunk = (n * ratio / strength + prior * fixed) / (n + prior)
-            return side * min(max(side * shrunk, least * abs(fixed)), _MOST)
+        if group in self.settled:
+            shrunk = (n * ratio / strength + _SETTLED * fixed) / (n + _SETTLED)
+            return side * min(max(side * shrunk, _LEAST * abs(fixed)), _MOST)
         if self.anchored and group != _OWN:
             shrunk = _ECHO * n * ratio / strength / (n + _PRIOR)
         else:

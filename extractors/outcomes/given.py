@@ -26,18 +26,23 @@ from extractors.outcomes.evidence import VOTES, Evidence
 from extractors.outcomes.refusals import INSTRUCTING, Step
 from extractors.outcomes.steps import sessions_by_service, set_sentences
 from extractors.tasks.answers import read, reckonings, singles
-from extractors.tasks.words import mentions, shape_of, spans_of, spellings
+from extractors.tasks.words import mentions, phrases_of, shape_of, spans_of, spellings
 
 _FEWEST = 8
 """Sessions with an argument or a sentence, below which nothing is learnt of it."""
 _USUALLY = 0.8
-"""Share of the other sessions from which on a value's source is usual."""
+"""Share of the other sessions from which on a record is usually the one described, and a number usually shown."""
+_MOSTLY = 0.7
+"""Share of the other sessions from which on users state an argument: agents who err err here most."""
 _OTHERWISE = 3
 """Other sessions that gave a value which their users did not state, from which on users may put this value in other words."""
 _LONGEST = 60
 _PROSE = re.compile(r"\s\S+\s\S+\s")
 _NAME = re.compile(r"[\d@_]|\w[./-]\w")
 _ITEM = re.compile(r"\n\s*[-*•]\s+")
+_BRACKETS = re.compile(r"[)}\]],\s*[({\[]")
+"""What parts the records of a list in a notation other than JSON."""
+_PIECE = re.compile(r"\d{4}-\d\d-\d\d|[^\W\d_]{3,}")
 _TOKEN = re.compile(r"[\w@+#][\w@.:+/#-]*[\w]|\w")
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _LEAST = 10
@@ -63,15 +68,15 @@ _Judge = Callable[[str, Sequence[Step], Mapping[str, Sequence[tuple[str, str]]]]
 
 def unsaid(evidence: Evidence) -> pl.DataFrame:
     """-1 where a write took a value that the user did not state, for an argument that users nearly always state."""
-    return _unusual(evidence, _stated, "wrote {}, which the user did not say, as users do")
+    return _unusual(evidence, _stated, _MOSTLY, "wrote {}, which the user did not say, as users do")
 
 
 def other_record(evidence: Evidence) -> pl.DataFrame:
     """-1 where a write took one record of an answer and the user's words are those of another one."""
-    return _unusual(evidence, _chosen, "wrote {}, though the user's words are those of another record")
+    return _unusual(evidence, _chosen, _USUALLY, "wrote {}, though the user's words are those of another record")
 
 
-def _unusual(evidence: Evidence, judge: _Judge, description: str) -> pl.DataFrame:
+def _unusual(evidence: Evidence, judge: _Judge, least: float, description: str) -> pl.DataFrame:
     values: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for turn, path, value in evidence.values.sort("turn_id", "path", "value").iter_rows():
         if len(value) <= _LONGEST and not _PROSE.search(value):
@@ -81,11 +86,11 @@ def _unusual(evidence: Evidence, judge: _Judge, description: str) -> pl.DataFram
         given = [each for session, steps in sorted(sessions.items()) for each in judge(session, steps, values)]
         rows += [(session, -1.0, description.format(", ".join(sorted({each.value for each in against}))),
                   sorted({each.turn_id for each in against}))
-                 for session, against in _exceptions(given).items()]
+                 for session, against in _exceptions(given, least).items()]
     return pl.DataFrame(sorted(rows), schema=VOTES, orient="row")
 
 
-def _exceptions(given: Sequence[_GivenValue]) -> dict[str, list[_GivenValue]]:
+def _exceptions(given: Sequence[_GivenValue], least: float) -> dict[str, list[_GivenValue]]:
     """Return by session the values that do not come from where they usually do, judged by the other sessions."""
     by_place: dict[tuple[str, str], list[_GivenValue]] = defaultdict(list)
     for each in given:
@@ -99,7 +104,7 @@ def _exceptions(given: Sequence[_GivenValue]) -> dict[str, list[_GivenValue]]:
         otherwise = Counter(value for value, _ in {(each.value, each.session) for each in values if not each.usual})
         likewise = Counter(value for value, _ in {(each.value, each.session) for each in values if each.usual})
         for each in values:
-            if (not each.usual and n >= _FEWEST and n_usual >= _USUALLY * (n - 1)
+            if (not each.usual and n >= _FEWEST and n_usual >= least * (n - 1)
                     and not (otherwise[each.value] > _OTHERWISE and otherwise[each.value] > likewise[each.value])):
                 against[each.session].append(each)
     return against
@@ -132,6 +137,8 @@ def _has_others(words: str, value: str, own: Set[str]) -> bool:
     """Return whether the words hold a name or number of the value's shape that the call was not given."""
     if not _NAME.search(value):
         return False
+    if "@" in value:
+        return any("@" in word and word not in own for word in phrases_of(words) if " " not in word)
     return any(span.text.lower() not in own for span in spans_of(words, frozenset((shape_of(value),))))
 
 
@@ -175,12 +182,17 @@ def _records(answer: str) -> tuple[frozenset[str], ...]:
     """Return the values of each record of an answer, lower-cased."""
     document = read(answer)
     if document is not None:
-        records = {(entry.fields, name, entry.value): frozenset(
-            (entry.value.lower(), *(value for _, value in entry.fields)))
-            for name, entries in document.values.items() for entry in entries if entry.fields}
-        return tuple(dict.fromkeys(records.values()))[:_RECORDS]
-    parts = _ITEM.split(answer) if _ITEM.search(answer) else answer.split("\n")
-    return tuple(dict.fromkeys(frozenset(token.lower() for token in _TOKEN.findall(part)) for part in parts))[:_RECORDS]
+        records = (frozenset((entry.value.lower(), *(value for _, value in entry.fields)))
+                   for entries in document.values.values() for entry in entries if entry.fields)
+        return tuple(dict.fromkeys(records))[:_RECORDS]
+    parts = next((split.split(answer) for split in (_ITEM, _BRACKETS) if split.search(answer)), answer.split("\n"))
+    return tuple(dict.fromkeys(_values_in(part.lower()) for part in parts))[:_RECORDS]
+
+
+def _values_in(text: str) -> frozenset[str]:
+    """Return the words of a text, and the dates and words that names are made of."""
+    words = _TOKEN.findall(text)
+    return frozenset((*words, *(piece for word in words for piece in _PIECE.findall(word))))
 
 
 def misstated(evidence: Evidence) -> pl.DataFrame:

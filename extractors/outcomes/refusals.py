@@ -75,7 +75,7 @@ class Step(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """A refusal of a session: what it says until the next call."""
+    """A refusal of a session: what it says until the next call or request."""
 
     turns: list[str]
     stems: frozenset[str]
@@ -128,7 +128,7 @@ def cites(evidence: Evidence) -> pl.DataFrame:
 
 
 def _refusals(steps: Sequence[Step]) -> list[Refusal]:
-    """Gather the refusals of a session and what they can be held against; those without a call between them are one."""
+    """Gather the refusals of a session and what they can be held against; one goes on until the next call or new name."""
     instructions = [step.content for step in steps if step.role in INSTRUCTING]
     rules = [stems(sentence) for text in instructions for sentence in _SENTENCES.split(text) if _RULE.search(sentence)]
     read = stems(" ".join(step.content for step in steps if step.kind == "call").replace("_", " "))
@@ -137,10 +137,10 @@ def _refusals(steps: Sequence[Step]) -> list[Refusal]:
               and not step.declines and "?" not in step.content]
     proving = any(map(IDENTITY.search, instructions))
     groups: list[list[Step]] = [[]]
-    for step in steps:
+    for place, step in enumerate(steps):
         if step.declines:
             groups[-1].append(step)
-        elif step.kind == "call" and groups[-1]:
+        elif groups[-1] and (step.kind == "call" or (step.role == "user" and _asks_anew(steps, place))):
             groups.append([])
     spoken = [(group, " ".join(step.content for step in group)) for group in groups if group]
     return [Refusal([step.turn_id for step in group], stems(text), read, asked, rules, proving and bool(IDENTITY.search(text)),

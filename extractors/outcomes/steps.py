@@ -24,6 +24,8 @@ _AFTER_WRITE = 0.7
 """Share of a sentence's uses right after a write, from which on it tells that something was done."""
 _USUAL = 0.75
 """Share of the sessions that write with a step before it, from which on the step is due."""
+_ANSWERS = re.compile(rf"(?i){_NAMES.pattern}|^\W*(?:yes|yep|yeah|sure|ok|okay|no|nope|nah)\b")
+"""Last words that answer a question: with a name or number, or with yes or no."""
 _ELSE = re.compile(r"(?i)\b(?:else|further|more|other|today|next)\b")
 
 
@@ -125,7 +127,7 @@ def left(evidence: Evidence) -> pl.DataFrame:
             asked = [step for step in steps if step.kind == "message" and step.role == "assistant"]
             if asked and asked[-1].content.rstrip().endswith("?") and not _ELSE.search(_SPLIT.split(asked[-1].content)[-1]):
                 last = steps[-1]
-                if last is asked[-1] or (last.role == "user" and not _NAMES.search(last.content)):
+                if last is asked[-1] or (last.role == "user" and not _ANSWERS.search(last.content)):
                     rows.append((session, -1.0, "ends while the agent still asks", [asked[-1].turn_id]))
     return pl.DataFrame(sorted(rows), schema=VOTES, orient="row")
 
