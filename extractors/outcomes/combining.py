@@ -32,8 +32,6 @@ _SETTLED = 100.0
 """Sessions that the weight of a settled group counts for."""
 _LEAST = 0.5
 """Part of its fixed weight that a settled group keeps at least."""
-_FEWEST = 5
-"""Votes below which a settled group is left to the anchor where there is one."""
 _UNSIGNED = 1.5
 """Log odds that a group without a sign of its own does not go beyond: one that errs alike may agree with itself."""
 _SILENT = 0.5
@@ -42,6 +40,10 @@ _ECHO = 0.25
 """Part of a group's worth that counts beside an anchor."""
 _MOST = 5.0
 """Log odds that no single vote goes beyond."""
+_AGREED, _BEYOND = 2.0, 0.05
+"""Log odds of graded votes beyond which only a part counts, where no settled vote bears them out: agents err alike, too."""
+_BORNE_OUT = 3.0
+"""Standard deviations by which settled votes must agree with the anchor more than by chance to bear it out."""
 _EDGE = 0.98
 """A graded vote of 1 counts as this."""
 _OWN = "feedback"
@@ -122,6 +124,8 @@ class _Model:
         self.fixed = fixed
         self.settled = settled
         self.anchored = 2 * sum(session.anchored for session in sessions.values()) > len(sessions)
+        if self.anchored and self._agreement(settled) < _BORNE_OUT:
+            self.sessions = {name: session._replace(graded=_tempered(session.graded)) for name, session in sessions.items()}
         self.reviewed = {name: 1.0 if good else 0.0 for name, good in reviews.items() if name in sessions}
         self.base = odds(BASE_RATE)
         self.weight: dict[Key, float] = {}
@@ -133,6 +137,15 @@ class _Model:
                 self.votes[group, 1 if vote > 0 else -1].append((name, abs(vote)))
         for group, side in self.votes:
             self.weight[group, side] = side * fixed[group] if not self.anchored or group == _OWN or group in settled else 0.0
+
+    def _agreement(self, settled: Set[str]) -> float:
+        """Return by how many standard deviations settled votes agree with the anchor more than by chance."""
+        chance = {name: chance_of(session.graded) for name, session in self.sessions.items() if session.anchored}
+        mean = sum(chance.values()) / len(chance)
+        spread = sum((each - mean) ** 2 for each in chance.values()) / len(chance)
+        sides = [(1.0 if vote > 0 else -1.0) * (chance[name] - mean) for name in chance
+                 for group, vote in self.sessions[name].hard.items() if group in settled]
+        return sum(sides) / math.sqrt(spread * len(sides)) if sides and spread else 0.0
 
     def odds(self, name: str, without: str | None = None) -> float:
         total, hard = self._begin(name), self.sessions[name].hard
@@ -185,10 +198,9 @@ class _Model:
         ratio = _log_ratio(sum(good[name] for name, _ in self.votes[key]), n, good)
         strength = sum(vote for _, vote in self.votes[key]) / n
         fixed = side * self.fixed[group]
-        if group in self.settled and (n >= _FEWEST or not self.anchored):
-            prior, least = (_PRIOR, 0.0) if self.anchored else (_SETTLED, _LEAST)
-            shrunk = (n * ratio / strength + prior * fixed) / (n + prior)
-            return side * min(max(side * shrunk, least * abs(fixed)), _MOST)
+        if group in self.settled:
+            shrunk = (n * ratio / strength + _SETTLED * fixed) / (n + _SETTLED)
+            return side * min(max(side * shrunk, _LEAST * abs(fixed)), _MOST)
         if self.anchored and group != _OWN:
             shrunk = _ECHO * n * ratio / strength / (n + _PRIOR)
         else:
@@ -196,6 +208,11 @@ class _Model:
         if fixed:
             return side * min(max(side * shrunk, 0.0), _MOST)   # what has a sign keeps it
         return min(max(shrunk, -_UNSIGNED), _UNSIGNED)
+
+
+def _tempered(graded: float) -> float:
+    """Let only a part of the log odds beyond `_AGREED` count, so that their order stays."""
+    return graded if graded <= _AGREED else _AGREED + _BEYOND * (graded - _AGREED)
 
 
 def _log_ratio(n_good: float, n: int, good: Mapping[str, float]) -> float:

@@ -36,7 +36,7 @@ _RULE = re.compile(
 """Words by which a sentence of the instructions states a rule."""
 IDENTITY = re.compile(
     r"(?i)\b(?:verif\w+|identit\w+|identify|authenticat\w+|who you are|log ?in|pin|passwords?|date of birth|"
-    r"security question)\b")
+    r"security question|on file|whoever (?:asks|calls)|compare\w*)\b")
 """A refusal for lack of proof of who asks names the rule, if the instructions ask for proof in any of these words."""
 INSTRUCTING = ("system", "developer")
 _SHARED = 2
@@ -45,7 +45,7 @@ _COMMON = 0.95
 """Share of a service's refusals with a stem, above which it tells no reason."""
 _ANY = 0.5
 """Share of other statements that name a rule by chance, from which on refusals that name one tell nothing."""
-_MOSTLY = 0.6
+_MOSTLY = 0.5
 """Share of a service's refusals that name a rule, from which on one without it speaks against its session."""
 _RARELY = 0.05
 """Share of a service's refusals without a rule, below which they are taken for rules in other words."""
@@ -75,7 +75,7 @@ class Step(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """The refusals of a session."""
+    """A refusal of a session: what it says until the next call or request."""
 
     turns: list[str]
     stems: frozenset[str]
@@ -116,48 +116,64 @@ def stems(text: str) -> frozenset[str]:
 
 
 def cites(evidence: Evidence) -> pl.DataFrame:
-    """1 where the agent declined by a rule of the instructions, -1 where without, though most refusals name one."""
-    by_service: dict[str, dict[str, Refusal]] = defaultdict(dict)
+    """1 where the agent declined by a rule of the instructions; -1 where one of its refusals names nothing, though most do."""
+    by_service: dict[str, dict[str, list[Refusal]]] = defaultdict(dict)
     service = dict(evidence.session_requests.select("session_id", "service").iter_rows())
     in_vain = {session for session, *_ in _broken(evidence)}
     for session, steps in steps_of(evidence):
         if session in service and any(step.declines for step in steps):
-            by_service[service[session]][session] = _refusal(steps)
+            by_service[service[session]][session] = _refusals(steps)
     rows = [row for refusals in by_service.values() for row in _reasons(refusals) if row[0] not in in_vain]
     return pl.DataFrame(sorted(rows), schema=VOTES, orient="row")
 
 
-def _refusal(steps: Sequence[Step]) -> Refusal:
-    """Gather the refusals of a session and what they can be held against."""
-    declining = [step for step in steps if step.declines]
-    spoken = " ".join(step.content for step in declining)
+def _refusals(steps: Sequence[Step]) -> list[Refusal]:
+    """Gather the refusals of a session and what they can be held against; one goes on until the next call or new name."""
     instructions = [step.content for step in steps if step.role in INSTRUCTING]
     rules = [stems(sentence) for text in instructions for sentence in _SENTENCES.split(text) if _RULE.search(sentence)]
     read = stems(" ".join(step.content for step in steps if step.kind == "call").replace("_", " "))
     asked = stems(" ".join(step.content for step in steps if step.role == "user"))
     others = [stems(step.content) for step in steps if step.kind == "message" and step.role == "assistant"
               and not step.declines and "?" not in step.content]
-    unproven = bool(IDENTITY.search(spoken)) and any(map(IDENTITY.search, instructions))
-    return Refusal([step.turn_id for step in declining], stems(spoken), read, asked, rules, unproven, others)
+    proving = any(map(IDENTITY.search, instructions))
+    groups: list[list[Step]] = [[]]
+    for place, step in enumerate(steps):
+        if step.declines:
+            groups[-1].append(step)
+        elif groups[-1] and (step.kind == "call" or (step.role == "user" and _asks_anew(steps, place))):
+            groups.append([])
+    spoken = [(group, " ".join(step.content for step in group)) for group in groups if group]
+    return [Refusal([step.turn_id for step in group], stems(text), read, asked, rules, proving and bool(IDENTITY.search(text)),
+                    others) for group, text in spoken]
 
 
-def _reasons(refusals: Mapping[str, Refusal]) -> Iterator[tuple[str, float, str, list[str]]]:
-    """Vote on the refusals of one service by the reasons that they give."""
-    n_with = Counter(stem for refusal in refusals.values() for stem in refusal.stems)
-    telling = {stem for stem, n in n_with.items() if n <= max(1, _COMMON * len(refusals))}
-    has_rules = any(refusal.rules for refusal in refusals.values())
-    named = {session: _named(refusal, telling, has_rules) for session, refusal in refusals.items()}
-    n_named = sum(map(bool, named.values()))
-    mostly = _MOSTLY * len(refusals) <= n_named <= (1.0 - _RARELY) * len(refusals)
+def _reasons(refusals: Mapping[str, Sequence[Refusal]]) -> Iterator[tuple[str, float, str, list[str]]]:
+    """Vote on the sessions of one service by the reasons that their refusals give."""
+    every = [refusal for own in refusals.values() for refusal in own]
+    n_with = Counter(stem for refusal in every for stem in refusal.stems)
+    telling = {stem for stem, n in n_with.items() if n <= max(1, _COMMON * len(every))}
+    has_rules = any(refusal.rules for refusal in every)
+    named = {session: [_named(refusal, telling, has_rules) for refusal in own] for session, own in refusals.items()}
+    n_named = sum(bool(each) for own in named.values() for each in own)
+    mostly = _MOSTLY * len(every) <= n_named <= (1.0 - _RARELY) * len(every)
     source = "a rule of the instructions" if has_rules else "what it had read"
-    worth = _beyond_chance(refusals.values()) if has_rules else 0.5
+    worth = _beyond_chance(every) if has_rules else 0.5
     for session, shared in named.items():
-        if not worth or (shared and not has_rules):
+        own = refusals[session]
+        turns = [turn for refusal in own for turn in refusal.turns]
+        words = sorted({stem for each in shared for stem in each})
+        empty = any(not each and not _nears(refusal, telling) for each, refusal in zip(shared, own, strict=True))
+        if not worth or (words and not has_rules and not empty):
             continue   # what agents give as a reason where no rule is known is right as often as wrong
-        if shared:
-            yield session, worth, f"declined by {source}: {', '.join(sorted(shared)[:6])}", refusals[session].turns
-        elif mostly:
-            yield session, -worth, f"declined by nothing of {source}", refusals[session].turns
+        if empty and mostly:
+            yield session, -worth, f"declined by nothing of {source}", turns
+        elif words and not empty:
+            yield session, worth, f"declined by {source}: {', '.join(words[:6])}", turns
+
+
+def _nears(refusal: Refusal, telling: Set[str]) -> bool:
+    """Return whether a refusal shares words with a rule, though the user's alone: it may name the rule."""
+    return any(len(refusal.stems & telling & rule) >= _SHARED for rule in refusal.rules)
 
 
 def _beyond_chance(refusals: Collection[Refusal]) -> float:

@@ -16,6 +16,7 @@ from extractors.outcomes import endings
 from extractors.outcomes.consensus import end_state, in_part
 from extractors.outcomes.evidence import Evidence
 from extractors.outcomes.feedback import from_feedback
+from extractors.outcomes.given import misstated, other_record, unsaid
 from extractors.outcomes.injections import obeyed_instruction
 from extractors.outcomes.manner import effort
 from extractors.outcomes.matching import changed, contradicts_user, differs_from_request, matches_request, undone, untraced
@@ -47,8 +48,8 @@ class Signal(NamedTuple):
 OURS = (
     Signal("asked_again", endings.repeated_request, "aftermath"), Signal("changed", changed, "changed", 2.0),
     Signal("cites", cites, "refusal", 3.0, settled=True), Signal("claimed", endings.claimed, "claimed"),
-    Signal("left", left, "left", 1.5), Signal("promised", promised, "promised", 3.0, settled=True),
-    Signal("skipped", skipped, "skipped", 2.0),
+    Signal("left", left, "left", 3.0, settled=True), Signal("promised", promised, "promised", 3.0, settled=True),
+    Signal("skipped", skipped, "skipped", 3.0, settled=True),
     Signal("tests", endings.tests, "tests", 2.0),
     Signal("as_asked", matches_request, "asked_done", 2.0), Signal("closing", endings.closing, "closing"),
     Signal("differs", differs_from_request, "differs"),
@@ -61,7 +62,9 @@ OURS = (
     Signal("repeats", endings.repeats, "words", 1.0),
     Signal("said_otherwise", contradicts_user, "contradicted", 3.0), Signal("thanks", endings.thanks, "thanks", 0.2),
     Signal("unanswered", endings.unanswered, "trouble", 1.0), Signal("unserved", endings.unserved, "unserved", graded=True),
-    Signal("undone", undone, "aftermath"), Signal("untraced", untraced, "untraced", 2.0))
+    Signal("misstated", misstated, "misstated", 3.0, settled=True), Signal("unsaid", unsaid, "given", 3.0, settled=True),
+    Signal("other_record", other_record, "given", 3.0, settled=True), Signal("undone", undone, "aftermath"),
+    Signal("untraced", untraced, "untraced", 2.0))
 
 
 @cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
@@ -17,28 +17,33 @@ from extractors.outcomes.evidence import VOTES, Evidence
 from extractors.outcomes.refusals import IDENTITY, INSTRUCTING, Step, steps_of
 
 _SPLIT = re.compile(r"(?<=[.!?])\s+|\n+")
-_NAMES = re.compile(r"\S*\d\S*")
+_NAMES = re.compile(r"\S*[\d@]\S*")
 _FEWEST = 5
 """Sessions with a sentence or a step, below which nothing is learnt of it."""
 _AFTER_WRITE = 0.7
 """Share of a sentence's uses right after a write, from which on it tells that something was done."""
 _USUAL = 0.75
 """Share of the sessions that write with a step before it, from which on the step is due."""
+_ANSWERS = re.compile(rf"(?i){_NAMES.pattern}|^\W*(?:yes|yep|yeah|sure|ok|okay|no|nope|nah)\b")
+"""Last words that answer a question: with a name or number, or with yes or no."""
 _ELSE = re.compile(r"(?i)\b(?:else|further|more|other|today|next)\b")
 
 
 def promised(evidence: Evidence) -> pl.DataFrame:
     """-1 where the agent says what others say right after a write, or claims success, and wrote nothing before it."""
     rows = []
-    for sessions in _by_service(evidence).values():
-        n_used, n_after = Counter[str](), Counter[str]()
+    for sessions in sessions_by_service(evidence).values():
+        n_used, after = Counter[str](), defaultdict[str, Counter[str]](Counter)
         for steps in sessions.values():
             for place, step in enumerate(steps):
-                for sentence in _set_sentences(step):
+                for sentence, _ in set_sentences(step):
                     n_used[sentence] += 1
-                    n_after[sentence] += place > 0 and steps[place - 1].acts
+                    if place > 0 and steps[place - 1].acts:
+                        after[sentence][steps[place - 1].tool or ""] += 1
         usual = {sentence for sentence, n in n_used.items() if n >= _FEWEST}
-        telling = {sentence for sentence, n in n_used.items() if n >= _FEWEST and n_after[sentence] >= _AFTER_WRITE * n}
+        telling = {sentence: frozenset(tool for tool, n in tools.items() if n > 1) or frozenset(tools)
+                   for sentence, tools in after.items()
+                   if sentence in usual and tools.total() >= _AFTER_WRITE * n_used[sentence]}
         n_claims = [any(step.acts for step in steps) for steps in sessions.values() if any(step.claims for step in steps)]
         trusted = len(n_claims) >= _FEWEST and sum(n_claims) >= _AFTER_WRITE * len(n_claims)
         for session, steps in sessions.items():
@@ -48,66 +53,87 @@ def promised(evidence: Evidence) -> pl.DataFrame:
     return pl.DataFrame(sorted(rows), schema=VOTES, orient="row")
 
 
-def _empty_words(steps: Sequence[Step], telling: set[str], usual: set[str], trusted: bool) -> Iterator[Step]:
-    """Yield the messages that tell of a write where none was made since the agent last told of one."""
-    wrote = ever = False
+def _empty_words(steps: Sequence[Step], telling: Mapping[str, frozenset[str]], usual: set[str],
+                 trusted: bool) -> Iterator[Step]:
+    """Yield the messages that tell of a write where no tool that they follow elsewhere wrote since the last such words."""
+    wrote, ever = set[str](), False
     repeated: set[str] = set()
     for step in steps:
-        wrote, ever = wrote or step.acts, ever or step.acts
+        if step.acts:
+            wrote, ever = wrote | {step.tool or ""}, True
         if step.kind == "message" and step.role == "assistant":
-            spoken = set(_set_sentences(step))
-            told = spoken <= usual and bool(spoken & telling - repeated)
+            spoken = {sentence for sentence, _ in set_sentences(step)}
+            told = spoken & telling.keys() - repeated if spoken <= usual else set[str]()
             repeated |= spoken
-            if (told and not wrote) or (trusted and step.claims and spoken and spoken <= usual and not ever):
+            empty = any(not telling[sentence] & wrote for sentence in told)
+            if empty or (trusted and step.claims and spoken and spoken <= usual and not ever):
                 yield step
             if told:
-                wrote = False
+                wrote = set()
 
 
 def skipped(evidence: Evidence) -> pl.DataFrame:
-    """-1 where a session wrote without a question or a read that most sessions have before they write."""
+    """-1 where a session went without a question or a read that most sessions have, whatever they write, before they write."""
     rows = []
-    for sessions in _by_service(evidence).values():
-        before = {session: _steps_before(steps) for session, steps in sessions.items() if any(step.acts for step in steps)}
-        n_with = Counter(mark for marks in before.values() for mark in marks)
-        due = {mark for mark, n in n_with.items() if len(before) > n >= max(_FEWEST, _USUAL * len(before))}
-        instructions = (step.content for steps in sessions.values() for step in steps if step.role in INSTRUCTING)
-        checked = any(map(IDENTITY.search, instructions))
-        for session, marks in before.items():
-            if (missing := sorted(due - marks)) and checked:
+    for sessions in sessions_by_service(evidence).values():
+        instructions = {step.content for steps in sessions.values() for step in steps if step.role in INSTRUCTING}
+        if not any(map(IDENTITY.search, instructions)):
+            continue
+        before = {session: _steps_before(steps) for session, steps in sessions.items()}
+        due = _due(before)
+        for session, (tool, marks) in before.items():
+            if tool and (missing := sorted(due - marks)):
                 wrote = next(step.turn_id for step in sessions[session] if step.acts)
                 rows.append((session, -1.0, f"wrote without {missing[0]}, as most sessions do not", [wrote]))
     return pl.DataFrame(sorted(rows), schema=VOTES, orient="row")
 
 
-def _steps_before(steps: Sequence[Step]) -> set[str]:
-    """Return the kinds of steps before the first write: a question that asks for something, the tools called."""
-    marks = set()
+def _due(before: Mapping[str, tuple[str, frozenset[str]]]) -> frozenset[str]:
+    """Return the steps that most sessions take before the first write, whichever tool it is made with."""
+    by_tool: dict[str, list[frozenset[str]]] = defaultdict(list)
+    for tool, marks in before.values():
+        if tool:
+            by_tool[tool].append(marks)
+    marks_of = [marks for marks in by_tool.values() if len(marks) >= _FEWEST]
+    usual = [{mark for mark, n in Counter(mark for each in marks for mark in each).items() if n >= _USUAL * len(marks)}
+             for marks in marks_of]
+    return frozenset(set.intersection(*usual)) if usual else frozenset()
+
+
+def _steps_before(steps: Sequence[Step]) -> tuple[str, frozenset[str]]:
+    """Return the first tool that writes ("" if none does), and the steps before it: tools called, a question that asks for
+    something."""
+    marks: set[str] = set()
     for place, step in enumerate(steps):
         if step.acts:
-            break
+            return step.tool or "", frozenset(marks)
         following = steps[place + 1] if place + 1 < len(steps) else None
         if (step.kind == "message" and step.role == "assistant" and following is not None and following.role == "user"
                 and _NAMES.search(following.content)):
             marks.add("a question that the user answered with a name or number")
         elif step.kind == "call":
             marks.add(f"the read {step.tool}")
-    return marks
+    return "", frozenset(marks)
 
 
 def left(evidence: Evidence) -> pl.DataFrame:
-    """-1 where the user left while the agent still asked for something."""
+    """-1 where the user left while the agent still asked for something, in a service whose users answer."""
     rows = []
-    for session, steps in steps_of(evidence):
-        asked = [step for step in steps if step.kind == "message" and step.role == "assistant"]
-        if asked and asked[-1].content.rstrip().endswith("?") and not _ELSE.search(_SPLIT.split(asked[-1].content)[-1]):
-            last = steps[-1]
-            if last is asked[-1] or (last.role == "user" and not _NAMES.search(last.content)):
-                rows.append((session, -1.0, "ends while the agent still asks", [asked[-1].turn_id]))
+    for sessions in sessions_by_service(evidence).values():
+        answered = [sum(step.kind == "message" and step.role == "user" for step in steps) > 1 for steps in sessions.values()]
+        if 2 * sum(answered) <= len(answered):
+            continue
+        for session, steps in sessions.items():
+            asked = [step for step in steps if step.kind == "message" and step.role == "assistant"]
+            if asked and asked[-1].content.rstrip().endswith("?") and not _ELSE.search(_SPLIT.split(asked[-1].content)[-1]):
+                last = steps[-1]
+                if last is asked[-1] or (last.role == "user" and not _ANSWERS.search(last.content)):
+                    rows.append((session, -1.0, "ends while the agent still asks", [asked[-1].turn_id]))
     return pl.DataFrame(sorted(rows), schema=VOTES, orient="row")
 
 
-def _by_service(evidence: Evidence) -> dict[str, dict[str, list[Step]]]:
+def sessions_by_service(evidence: Evidence) -> dict[str, dict[str, list[Step]]]:
+    """Return by kind of service the steps of each session with words."""
     service = dict(evidence.session_requests.filter("worded").select("session_id", "service").iter_rows())
     sessions: dict[str, dict[str, list[Step]]] = defaultdict(dict)
     for session, steps in steps_of(evidence):
@@ -116,9 +142,9 @@ def _by_service(evidence: Evidence) -> dict[str, dict[str, list[Step]]]:
     return sessions
 
 
-def _set_sentences(step: Step) -> list[str]:
-    """Return the agent's sentences, names and numbers masked."""
+def set_sentences(step: Step) -> list[tuple[str, str]]:
+    """Return the agent's sentences, each with names and numbers masked and as it stands."""
     if step.kind != "message" or step.role != "assistant":
         return []
-    sentences = (_NAMES.sub("#", part.strip().lower()) for part in _SPLIT.split(step.content))
-    return sorted({sentence for sentence in sentences if sentence and not sentence.endswith("?")})
+    sentences = ((_NAMES.sub("#", part.strip().lower()), part.strip()) for part in _SPLIT.split(step.content))
+    return sorted({each for each in sentences if each[0] and not each[0].endswith("?")})

@@ -1,9 +1,9 @@
 """List the calls of sessions, the single values of their arguments, and the slots of tasks.
 
-A call counts as failed if the log flags it, or if its answer begins with "error", a traceback, or a JSON object with an error
-or an error status. A slot is named after the tool and the path of the argument (`tool.path`); its value is what the user said
-and the tool was given. Does not see: a refusal in other words, values said in another form (a month by name), values that no
-tool was given."""
+A call counts as failed if the log flags it, if its answer begins with a traceback, or, without a flag, with "error" or a JSON
+object with an error or an error status. A slot is named after the tool and the path of the argument (`tool.path`); its value is
+what the user said and the tool was given. Does not see: a refusal in other words, values said in another form (a month by
+name), values that no tool was given."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ _ERROR_TEXT = (
     r'(?i)^\s*(?:err(?:or)?\b|traceback \(|exception\b|\(False\b|sorry, that did not|'
     r'\{\s*"(?:error|errors)"\s*:|\{\s*"(?:status|code)"\s*:\s*(?:"(?:error|fail\w*)"|[45]\d\d\b))')
 
+_CRASH = r"(?i)^\s*traceback \(most recent call last\)"
+"""What a tool answers only by failing, whatever the log's flag."""
+
 
 def calls_of(turns: pl.DataFrame, effects: pl.DataFrame) -> pl.DataFrame:
     """List the agents' calls in order: session_id, service, position, turn_id, tool, arguments, content, failed, acts.
@@ -33,7 +36,8 @@ def calls_of(turns: pl.DataFrame, effects: pl.DataFrame) -> pl.DataFrame:
             pl.when((pl.col("effect") == "write").any().over("service")).then(pl.col("effect").is_in(["write", "outside"]))
             .otherwise(pl.col("effect").is_in(["unknown", "outside"])).alias("acts"))
         .select("service", "tool", "acts").unique(["service", "tool"], keep="first", maintain_order=True))
-    failed = pl.coalesce("is_error", pl.col("content").str.contains(_ERROR_TEXT), pl.lit(True))
+    crashed = pl.col("content").str.contains(_CRASH).fill_null(False)
+    failed = crashed | pl.coalesce("is_error", pl.col("content").str.contains(_ERROR_TEXT), pl.lit(True))
     return (
         turns.filter((pl.col("kind") == "call") & by_agent()).join(acting, on=["service", "tool"], how="left").select(
             "session_id", "service", "position", "turn_id", "tool", "arguments", "content", failed.alias("failed"),

@@ -336,3 +336,18 @@ def test_every_session_has_one_outcome_whatever_the_order_of_rows(steps: list[An
     order.shuffle(places)
     again = judge(sessions.reverse(), turns[places], rated.reverse(), EFFECTS.reverse(), starts)
     assert again.outcomes.equals(judged.outcomes) and again.decisions.equals(judged.decisions)
+
+
+@pytest.mark.parametrize("borne_out", [True, False])
+def test_ends_that_agree_make_a_session_nearly_sure_only_where_settled_votes_bear_them_out(borne_out: bool) -> None:
+    names = [f"s{n:03}" for n in range(120)]
+    apart = {name: n % 3 == 0 for n, name in enumerate(names)}
+    against = {name: apart[name] if borne_out else n % 2 == 0 for n, name in enumerate(names)}
+    rows = [(name, "end_state", -0.7 if apart[name] else 0.77) for name in names]
+    rows += [(name, "in_part", 0.5) for name in names if not apart[name]]
+    rows += [(name, "promised", -1.0) for n, name in enumerate(names) if against[name] and n % 4 < 2]
+    votes = pl.DataFrame(rows, schema={"session_id": pl.String, "name": pl.String, "vote": pl.Float64}, orient="row")
+    chances = dict(combine(votes, dict.fromkeys(names, "shop"), registered()).probabilities.select(
+        "session_id", "probability").iter_rows())
+    best = max(chances.values())
+    assert best >= 0.9 if borne_out else best < 0.9

@@ -58,6 +58,14 @@ def test_a_refusal_that_names_a_rule_speaks_for_its_session() -> None:
     assert matches_request(seen).is_empty(), "a refusal is no request that was not done"
 
 
+def test_one_refusal_without_a_reason_among_others_speaks_against_the_session() -> None:
+    good = [talk(f"s{n}", ask(n), LOOKED, WET) for n in range(6)]
+    mixed = talk("mixed", ask(7), LOOKED, WET, ask(8), LOOKED, VAGUE)
+    pressed = talk("pressed", ask(7), LOOKED, WET, ("user", "oh please"), VAGUE)
+    votes = of(cites(evidence(*good, mixed, pressed)))
+    assert votes["mixed"] < 0 < votes["pressed"], "what is said to the same request is one refusal"
+
+
 def test_refusals_without_instructions_are_no_evidence_for_their_sessions() -> None:
     votes = cites(evidence(*(session(f"s{n}", ask(n), LOOKED, WET) for n in range(6))))
     assert votes.filter(pl.col("vote") > 0).is_empty()
@@ -91,6 +99,27 @@ def test_a_write_without_the_check_that_others_make_speaks_against_it() -> None:
     checked = [talk(f"s{n}", ask(n), *check, ("paint", {"wall": f"hut{n:02}x"}, "ok")) for n in range(9)]
     seen = evidence(*checked, talk("bare", ask(9), ("paint", {"wall": "hut09x"}, "ok")))
     assert of(skipped(seen)) == {"bare": -1.0}
+
+
+def test_a_step_that_only_one_kind_of_write_needs_is_not_due() -> None:
+    pin, price = ("user", "my PIN is 1234"), ("price", {}, "12")
+    asked = ("assistant", "What is your PIN?")
+    painted = [talk(f"p{n}", ask(n), asked, pin, price, ("paint", {"at": f"hut{n:02}x"}, "ok")) for n in range(12)]
+    sold = [talk(f"s{n}", ("user", "sell lamp4711"), asked, pin, ("sell", {}, "ok")) for n in range(5)]
+    votes = of(skipped(evidence(*painted, *sold, talk("bare", ("user", "sell lamp4711"), price, ("sell", {}, "ok")))))
+    assert votes == {"bare": -1.0}
+
+
+def test_words_that_follow_another_write_are_a_promise() -> None:
+    done = ("assistant", "Your lamp is sold to you.")
+    sold = [talk(f"s{n}", ("user", "sell lamp4711"), ("sell", {}, "ok"), done) for n in range(8)]
+    votes = of(promised(evidence(*sold, talk("other", ("user", "sell lamp4711"), ("paint", {"at": "hut01x"}, "ok"), done))))
+    assert votes == {"other": -1.0}
+
+
+def test_a_last_question_is_no_leaving_where_users_never_answer() -> None:
+    alone = [talk(f"s{n}", ask(n), LOOKED, ("assistant", "It is grey. Would you like it blue?")) for n in range(8)]
+    assert left(evidence(*alone)).is_empty()
 
 
 def test_a_user_who_leaves_before_the_answer_was_not_served() -> None:
