@@ -52,6 +52,14 @@ def test_amounts_are_no_names_and_no_list_to_choose_from() -> None:
     assert names.strangers("pay", {"number": 9999, "monthly": 50}) == ["9999"]
 
 
+def test_what_another_tool_was_asked_for_alone_exists_though_no_answer_shows_it() -> None:
+    rows = [each for n in range(30) for each in (
+        row("badge", {"login": f"user.{n}"}, f"Team {n % 3}"), row("take", {"login": f"user.{n}", "pieces": n}, "done"))]
+    names = KnownNames([], {(each["tool"], each["arguments"]): [each] for each in rows})
+    assert names.strangers("take", {"login": "user.7", "pieces": 12}) == []
+    assert names.strangers("take", {"login": "user.77", "pieces": 12}) == ["user.77"]
+
+
 def state() -> EpisodeState:
     programs = {"doors": {"tool": "doors", "effect": "read", "relation": {}, "rules": [{"rule": "recorded"}]},
                 "open": {"tool": "open", "effect": "write", "relation": {}, "rules": [{"rule": "recorded"}]}}
