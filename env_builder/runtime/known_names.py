@@ -1,8 +1,8 @@
 """Which entities exist as far as the log tells: to say of a call that nobody knows the answer to whether it names any of them.
 
 In: facts and answers on record. Out: the naming arguments of each tool, and whether a call names what exists. An argument
-*names* if nearly all values of its successful calls stand in answers of other tools, or are keys of entities, and they differ.
-A number names only if calls of other tools asked for it alone: amounts stand in answers too, once they were written.
+*names* if nearly all values of its successful calls stand in answers of other tools, are all that another tool was asked for,
+or are keys of entities, and they differ. Of numbers, answers do not count: amounts stand there too, once they were written.
 A call whose naming argument, or argument with a few values to choose from, has a value that is found nowhere is surely refused:
 it changes nothing, whatever the tool would say. So is one with an argument that no successful call of the tool has, if the
 service refuses such calls on record (`REFUSED`). A call whose naming arguments all exist is one that may well have worked.
@@ -92,11 +92,11 @@ class KnownNames:
         return sorted(name for name in names if (tool, name) not in self._arguments)
 
     def _is_shown(self, value: str) -> bool:
-        return value in self._keys or value in self._shown_by
+        return value in self._keys or value in self._shown_by or value in self._asked_alone
 
     def _is_known(self, value: str, tool: str) -> bool:
-        elsewhere = self._asked_alone if _is_quantity(value) else self._shown_by
-        return value in self._keys or bool(elsewhere.get(value, set()) - {tool})
+        elsewhere = self._asked_alone.get(value, set()) | (set() if _is_quantity(value) else self._shown_by.get(value, set()))
+        return value in self._keys or bool(elsewhere - {tool})
 
     def _is_within(self, tool: str, name: str, value: str) -> bool:
         """Return whether it is a number between numbers that the argument took in calls that worked."""

@@ -62,6 +62,14 @@ def test_an_argument_that_no_call_has_is_refused_where_others_were() -> None:
     assert names(asked).strangers("burn", {"door": "D-3"}) is None, "no call of the tool ever worked"
 
 
+def test_what_another_tool_was_asked_for_alone_exists_though_no_answer_shows_it() -> None:
+    rows = [each for n in range(30) for each in (
+        row("badge", {"login": f"user.{n}"}, f"Team {n % 3}"), row("take", {"login": f"user.{n}", "pieces": n}, "done"))]
+    names = KnownNames([], {(each["tool"], each["arguments"]): [each] for each in rows})
+    assert names.strangers("take", {"login": "user.7", "pieces": 12}) == []
+    assert names.strangers("take", {"login": "user.77", "pieces": 12}) == ["user.77"]
+
+
 def state() -> EpisodeState:
     programs = {"doors": {"tool": "doors", "effect": "read", "relation": {}, "rules": [{"rule": "recorded"}]},
                 "open": {"tool": "open", "effect": "write", "relation": {}, "rules": [{"rule": "recorded"}]}}
