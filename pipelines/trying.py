@@ -111,10 +111,10 @@ def edit_of_file(library: Library, file: Path) -> tuple[Edit, list[str]]:
     files = {file.name: file.read_text("utf-8")}
     stated, changes = library.with_store(lambda store: (stated_checks(store, files), stated_changes(store, files)))
     name = file.name.removesuffix(SUFFIX)
-    known = library.rows("select distinct family, name from mart.names order by all")
-    families = {row["family"] for row in known if name in (row["family"], row["name"])}
+    named = library.rows("select distinct family, name from mart.names order by all")
+    families = {row["family"] for row in named if name in (row["family"], row["name"])}
     if not families:
-        raise Missing.named("family", name, [row["name"] for row in known], "the file's name is that of its family")
+        raise Missing.named("family", name, [row["name"] for row in named], "the file's name is that of its family")
     rows = library.rows(
         "select task_id, family from mart.tasks where task_id in (select task_id from mart.rubrics) "
         "union select task_id, family from mart.variants order by all")
@@ -200,11 +200,11 @@ class Workbench:
                 environment = Watched.load_room(room)
             except (OSError, ValueError, KeyError) as error:
                 raise EnvironmentBroken(str(error), str(room), "build it again with: traceroom run") from error
-            known = self._service(service)
+            service_data = self._service(service)
             trajectories: dict[str, Sequence[Steps]] = {
-                task_id: [json.loads(row["solution"]), *(one.steps for one in known.sessions.get(task_id, ()))]
-                for task_id, row in known.rubrics.items()}
-            return environment, service_targets(environment, trajectories, known.families)
+                task_id: [json.loads(row["solution"]), *(one.steps for one in service_data.sessions.get(task_id, ()))]
+                for task_id, row in service_data.rubrics.items()}
+            return environment, service_targets(environment, trajectories, service_data.families)
 
         return self._library.once(f"room {room}", load)
 

@@ -699,3 +699,16 @@ def _column(hint: Any) -> pl.DataType:
     if get_origin(hint) is Literal:
         return pl.String()
     return _POLARS.get(hint, pl.String())
+
+
+def drop_silent_flags(turns: pl.DataFrame) -> pl.DataFrame:
+    """Clear `is_error` of services, or of all turns if there is no column `service`, that flag no call as failed.
+
+    Many formats write the flag only if a call failed, or report that the transport worked. Where no call of a service is
+    flagged as failed, a flag that says "no error" says nothing, and the answer's text decides. Does not see: a service whose
+    tools really never failed; its answers are read as text too.
+    """
+    raised = pl.col("is_error").cast(pl.Boolean).any()
+    if "service" in turns.columns:
+        raised = raised.over("service")
+    return turns.with_columns(pl.when(raised).then(pl.col("is_error")).alias("is_error"))

@@ -14,7 +14,7 @@ import polars as pl
 from env_builder.rewards.checks import CERTAIN, agreed, checks_of, fooled_by, nothing_to_reward
 from env_builder.rewards.conduct import RewardCase, habit_checks, habits
 from env_builder.rewards.corrections import Corrections, Sides, added, corrected, gates
-from env_builder.rewards.goals import Due, goals_by_session, whole_sessions
+from env_builder.rewards.goals import Due, SessionGoal, goals_by_session, whole_sessions
 from env_builder.rewards.loose import FreeText, free_text, tools_by_service
 from env_builder.rewards.obstacles import Obstacles, with_origins
 from env_builder.rewards.persons import StatedCheck, first_that_passes, merged
@@ -62,31 +62,13 @@ def mine(
     named = tasks.select(pl.concat_list("session_ids", "good_session_ids").alias("session_id")).explode("session_id")
     session_ids = sessions.join(named.unique(), on="session_id", how="semi")["session_id"]
     by_session = witnesses(session_ids, turns, outcomes, differences, effects, memoize)
-    probability = pl.col("probability")
-    certain = (probability >= CERTAIN) | (probability <= 1 - CERTAIN)
-    rated = sessions.select("session_id", "service").join(outcomes, on="session_id")
-    share = rated.group_by("service").agg(certain.fill_null(False).mean().alias("share"))
-    free, decided = free_text(turns, tasks, effects), set(share.filter(pl.col("share") > MOST)["service"])
+    free = free_text(turns, tasks, effects)
     families = _families(tasks, by_session)
-    questions, goals_of = Questions(families), goals_by_session(goals)
-    may_write = tools_by_service(effects.filter(pl.col("counted") != "read"))
-    cases, decisions = [], []
+    mining = CaseMining(by_session, free, Questions(families), goals_by_session(goals), _mostly_certain(sessions, outcomes),
+                        tools_by_service(effects.filter(pl.col("counted") != "read")))
     columns = ("task_id", "service", "family", "session_ids", "good_session_ids")
-    for task_id, service, family, task_sessions, good_ids in tasks.select(columns).iter_rows():
-        clear = [by_session[name] for name in good_ids if name in by_session and by_session[name].difference is not None]
-        text = free.get(service, NO_FREE_TEXT)
-        acting = may_write.get(service, frozenset()) - text.looks - text.presumed
-        agreeing = agreed(clear, text)
-        good, due = whole_sessions(agreeing, goals_of, questions, acting)
-        due = _with_answer(due, questions.answer(family, good[0]), good[0]) if good else due
-        is_idle = bool(good) and nothing_to_reward(good, text, due.answer)
-        decision = _left_open(task_id, agreeing[0]) if agreeing and not good else _why(
-            task_id, good_ids, clear, good, is_idle, service in decided)
-        good = good if decision.kept else []
-        others = (by_session[name] for name in sorted(task_sessions) if name in by_session)
-        bad = [one for one in others if one not in good and one.probability is not None and one.probability < BAD_BELOW]
-        cases.append(RewardCase(task_id, service, family, good, bad, due))
-        decisions.append(decision)
+    mined_cases = [mining.case(*row) for row in tasks.select(columns).iter_rows()]
+    cases, decisions = [case for case, _ in mined_cases], [decision for _, decision in mined_cases]
     writes = tools_by_service(effects.filter(pl.col("effect") != "read"))
     policies = read_policies(cases, turns, writes, ask) if ask else Proposed([], [])
     everybody: dict[str, list[Witness]] = {}
@@ -98,7 +80,7 @@ def mine(
     cases, blocked = obstacles.removed(cases)
     skipping |= {name: _decision(name, False, *why) for name, why in blocked.items()}
     decisions = [skipping.get(each.subject, each) for each in decisions]
-    usual = {family: usual_tools(known) for family, known in families.items()}
+    usual = {family: usual_tools(who) for family, who in families.items()}
     changing = tools_by_service(effects.filter(pl.col("effect") == "write"))
     tools = ServiceTools(free, writes, changing, usual, prepared, obstacles)
     mined = _rubrics(cases, tools, [*stated, *policies.stated], tasks, turns, corrections or {})
@@ -120,6 +102,45 @@ def _with_answer(due: Due, answer: list[Fact], one: Witness) -> Due:
 def _left_open(task_id: str, one: Witness) -> Decision:
     detail = f"{one.session_id} did, answered and declined fewer goals than it was asked for."
     return _decision(task_id, False, "goal_left_open", detail)
+
+
+class CaseMining(NamedTuple):
+    """What is known of all sessions, from which the case of each task is made."""
+
+    by_session: dict[str, Witness]
+    free: dict[str, FreeText]
+    questions: Questions
+    goals: dict[str, list[SessionGoal]]
+    certain: set[str]
+    """Services of which most sessions are as good as certain."""
+    may_write: dict[str, frozenset[str]]
+
+    def case(
+        self, task_id: str, service: str, family: str, task_sessions: list[str], good_ids: list[str]
+    ) -> tuple[RewardCase, Decision]:
+        """Return the good and bad sessions of a task, and whether a rubric comes of them."""
+        by_session, text = self.by_session, self.free.get(service, NO_FREE_TEXT)
+        clear = [by_session[name] for name in good_ids if name in by_session and by_session[name].difference is not None]
+        acting = self.may_write.get(service, frozenset()) - text.looks - text.presumed
+        agreeing = agreed(clear, text)
+        good, due = whole_sessions(agreeing, self.goals, self.questions, acting)
+        due = _with_answer(due, self.questions.answer(family, good[0]), good[0]) if good else due
+        is_idle = bool(good) and nothing_to_reward(good, text, due.answer)
+        decision = _left_open(task_id, agreeing[0]) if agreeing and not good else _why(
+            task_id, good_ids, clear, good, is_idle, service in self.certain)
+        good = good if decision.kept else []
+        others = (by_session[name] for name in sorted(task_sessions) if name in by_session)
+        bad = [one for one in others if one not in good and one.probability is not None and one.probability < BAD_BELOW]
+        return RewardCase(task_id, service, family, good, bad, due), decision
+
+
+def _mostly_certain(sessions: pl.DataFrame, outcomes: pl.DataFrame) -> set[str]:
+    """Return the services of which most sessions are as good as certain."""
+    probability = pl.col("probability")
+    certain = (probability >= CERTAIN) | (probability <= 1 - CERTAIN)
+    rated = sessions.select("session_id", "service").join(outcomes, on="session_id")
+    share = rated.group_by("service").agg(certain.fill_null(False).mean().alias("share"))
+    return set(share.filter(pl.col("share") > MOST)["service"])
 
 
 def _families(tasks: pl.DataFrame, by_session: dict[str, Witness]) -> dict[str, list[Witness]]:

@@ -109,9 +109,9 @@ def _quoted(acts: list[LoggedCall], turns: pl.DataFrame) -> set[Argument]:
             words = [word for word in _WORD.findall(plain) if len(word) >= LONG_WORD]
             fewest = 3 if any(map(str.isdigit, plain)) else 1
             is_text = isinstance(value, str) and len(words) >= fewest and len(plain.split()) > 1
-            said = " ".join(text for at, text in spoken.get(call.session_id, ()) if at < call.position)
+            user_words = " ".join(text for at, text in spoken.get(call.session_id, ()) if at < call.position)
             is_shown = any(plain in text for at, text in shown.get(call.session_id, ()) if at < call.position)
-            is_quote = is_text and not is_shown and sum(word in said for word in words) >= OWN * len(words)
+            is_quote = is_text and not is_shown and sum(word in user_words for word in words) >= OWN * len(words)
             quotes.setdefault((call.tool, argument), []).append(is_quote)
     return {where for where, own in quotes.items() if len(own) >= FEWEST_QUOTES and sum(own) >= QUOTED * len(own)}
 

@@ -481,8 +481,8 @@ class Environment:
         """Return the episode of a state that nobody changes while it is graded."""
         unknown = _without_refused(self.unknown_writes, state.refused)
         names_known = [state.names_known(row["tool"], canonical(row.get("arguments"))) for row in unknown]
-        may_have_worked = tuple(row for row, known in zip(unknown, names_known, strict=True) if known is not False)
-        attempts = tuple(row for row, known in zip(unknown, names_known, strict=True) if known)
+        may_have_worked = tuple(row for row, named in zip(unknown, names_known, strict=True) if named is not False)
+        attempts = tuple(row for row, named in zip(unknown, names_known, strict=True) if named)
         return Episode(self.journal, state.difference(), may_have_worked, self.writes,
                        lambda name: state.read((name.partition("/")[0], name.partition("/")[2])), attempts)
 

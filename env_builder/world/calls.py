@@ -18,7 +18,7 @@ import polars as pl
 
 from env_builder.runtime.answers import failed, parse
 from env_builder.runtime.canonical import canonical
-from warehouse.error_flags import drop_silent_flags
+from warehouse.records import drop_silent_flags
 
 
 class LoggedCall(NamedTuple):

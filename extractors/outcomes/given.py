@@ -120,9 +120,9 @@ def _stated(session: str, steps: Sequence[Step], values: Mapping[str, Sequence[t
         elif step.acts and not (place + 1 < len(steps) and _corrects(steps[place + 1], step, values)):
             own = {value.lower() for _, value in values.get(step.turn_id, ())}
             for path, value in values.get(step.turn_id, ()):
-                said = any(mentions(words.lower(), spelling) for spelling in spellings(value))
-                if said or _has_others(words, value, own):
-                    yield _GivenValue(session, step.turn_id, (step.tool or "", path), value, said)
+                is_stated = any(mentions(words.lower(), spelling) for spelling in spellings(value))
+                if is_stated or _has_others(words, value, own):
+                    yield _GivenValue(session, step.turn_id, (step.tool or "", path), value, is_stated)
 
 
 def _corrects(following: Step, step: Step, values: Mapping[str, Sequence[tuple[str, str]]]) -> bool:
@@ -168,8 +168,8 @@ def _is_best(value: str, answer: str, words: str) -> bool | None:
     own = [record for record in records if value in record]
     if len(own) != 1 or len(records) < 2:
         return None
-    told = [sum(_is_told(token, words) for token in record if token != value) for record in records]
-    return told[records.index(own[0])] == max(told)
+    n_shared = [sum(_is_told(token, words) for token in record if token != value) for record in records]
+    return n_shared[records.index(own[0])] == max(n_shared)
 
 
 @lru_cache(maxsize=65536)

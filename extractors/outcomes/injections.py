@@ -173,10 +173,10 @@ class _Service:
     @cached_property
     def asked_calls(self) -> Mapping[str, list[tuple[_Text, _Call, _Link]]]:
         """Session -> the calls that a text in an earlier answer asks for."""
-        return {session.session_id: list(self._asked(session)) for session in self.sessions
+        return {session.session_id: list(self._requested_calls(session)) for session in self.sessions
                 if any(call.has_prose for call in session.calls[:-1])}
 
-    def _asked(self, session: _Session) -> Iterator[tuple[_Text, _Call, _Link]]:
+    def _requested_calls(self, session: _Session) -> Iterator[tuple[_Text, _Call, _Link]]:
         for place, call in enumerate(session.calls):
             before = session.calls[:place]
             if any(each.key == call.key for each in before):

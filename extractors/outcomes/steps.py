@@ -63,12 +63,12 @@ def _empty_words(steps: Sequence[Step], telling: Mapping[str, frozenset[str]], u
             wrote, ever = wrote | {step.tool or ""}, True
         if step.kind == "message" and step.role == "assistant":
             spoken = {sentence for sentence, _ in set_sentences(step)}
-            told = spoken & telling.keys() - repeated if spoken <= usual else set[str]()
+            claims = spoken & telling.keys() - repeated if spoken <= usual else set[str]()
             repeated |= spoken
-            empty = any(not telling[sentence] & wrote for sentence in told)
+            empty = any(not telling[sentence] & wrote for sentence in claims)
             if empty or (trusted and step.claims and spoken and spoken <= usual and not ever):
                 yield step
-            if told:
+            if claims:
                 wrote = set()
 
 
@@ -124,11 +124,11 @@ def left(evidence: Evidence) -> pl.DataFrame:
         if 2 * sum(answered) <= len(answered):
             continue
         for session, steps in sessions.items():
-            asked = [step for step in steps if step.kind == "message" and step.role == "assistant"]
-            if asked and asked[-1].content.rstrip().endswith("?") and not _ELSE.search(_SPLIT.split(asked[-1].content)[-1]):
+            spoken = [step for step in steps if step.kind == "message" and step.role == "assistant"]
+            if spoken and spoken[-1].content.rstrip().endswith("?") and not _ELSE.search(_SPLIT.split(spoken[-1].content)[-1]):
                 last = steps[-1]
-                if last is asked[-1] or (last.role == "user" and not _ANSWERS.search(last.content)):
-                    rows.append((session, -1.0, "ends while the agent still asks", [asked[-1].turn_id]))
+                if last is spoken[-1] or (last.role == "user" and not _ANSWERS.search(last.content)):
+                    rows.append((session, -1.0, "ends while the agent still asks", [spoken[-1].turn_id]))
     return pl.DataFrame(sorted(rows), schema=VOTES, orient="row")
 
 

@@ -16,7 +16,7 @@ import orjson
 import polars as pl
 
 from extractors.tasks.words import is_identifier
-from warehouse.error_flags import drop_silent_flags
+from warehouse.records import drop_silent_flags
 
 _ERROR_TEXT = (
     r'(?i)^\s*(?:err(?:or)?\b|traceback \(|exception\b|\(False\b|sorry, that did not|'

@@ -6,7 +6,7 @@ import polars as pl
 
 from env_builder.world.calls import calls_of as logged_calls_of
 from extractors.tasks.arguments import calls_of
-from warehouse.error_flags import drop_silent_flags
+from warehouse.records import drop_silent_flags
 
 FAILED = '{"status": "error", "error": {"code": "not_found"}}'
 
@@ -15,7 +15,7 @@ def turns(flags: dict[str, list[bool | None]]) -> pl.DataFrame:
     """Return calls that all answered with an error in words, by service."""
     return pl.DataFrame(
         [{"session_id": service, "service": service, "position": n, "turn_id": f"{service}{n}", "kind": "call", "tool": "find",
-          "arguments": "{}", "content": FAILED, "is_error": flag, "happened_at": None, "result_id": None}
+          "arguments": "{}", "content": FAILED, "is_error": flag, "happened_at": None, "result_id": None, "requestor": None}
          for service, mine in flags.items() for n, flag in enumerate(mine)],
         schema_overrides={"is_error": pl.Boolean})
 

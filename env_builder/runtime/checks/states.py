@@ -79,7 +79,7 @@ def _surely_missing(missing: list[list[str]], loose: IgnoredParts, view: Episode
     A document that the episode changed before and that such a call names is none of these: what was changed once can be again.
     """
     unwritten = {row["tool"] for row in view.unknown_writes if _written(row) is None}
-    asked = {(tool, _wordless(arguments)) for tool, arguments in _attempted(loose, view.unknown_writes)[1]}
+    attempts = {(tool, _wordless(arguments)) for tool, arguments in _attempted(loose, view.unknown_writes)[1]}
     again = set(view.episode.difference.get("documents", ()))
     with suppress(RecursionError):  # where a call is too deep to be read, it may name all that was changed
         named = "\n".join(json.dumps(row["arguments"], ensure_ascii=False) for row in view.unknown_writes)
@@ -87,7 +87,7 @@ def _surely_missing(missing: list[list[str]], loose: IgnoredParts, view: Episode
     look = view.episode.look
     return any(
         look is not None and look(item[1])[1] is not None and item[1] not in again
-        if item[0] == "document" else item[1] not in unwritten and (item[1], _wordless(item[2])) not in asked
+        if item[0] == "document" else item[1] not in unwritten and (item[1], _wordless(item[2])) not in attempts
         for item in missing)
 
 
@@ -111,13 +111,13 @@ def _settled(ends: AcceptedEnds, view: EpisodeView) -> tuple[EndState, EpisodeVi
     if not view.unknown_writes:
         return reached, view
     accepted = {act for _, acts in ends.accepted for act in acts}
-    acts, left = dict(reached[1]), []
+    acts, undecided = dict(reached[1]), []
     for row in view.unknown_writes:
         own = [act for act in _attempted(ends.loose, [row])[1] if act in accepted]
         for act in own:
             acts[act] = acts.get(act, 0) + 1
-        left += [] if own else [row]
-    return (reached[0], acts), view.without_unknown(left)
+        undecided += [] if own else [row]
+    return (reached[0], acts), view.without_unknown(undecided)
 
 
 def _leans(loose: IgnoredParts, view: EpisodeView) -> bool:

@@ -102,8 +102,8 @@ def test_reads_english_names_and_descriptions(name: str, description: str, chang
 def test_a_tool_without_arguments_that_always_answers_alike_may_as_well_confirm() -> None:
     def pressed(*answers: str) -> list[LoggedCall]:
         return [call("press", {}, answer, f"s{n}", position) for n, answer in enumerate(answers) for position in range(2)]
-    assert found(pressed("ready", "ready", "ready", "ready")).presumed == {"press"}
-    assert found(pressed("ready", "ready", "busy", "on fire")).presumed == frozenset()
+    assert found(pressed("ready", "ready", "ready", "ready")).effect == {"press": "unknown"}
+    assert found(pressed("ready", "ready", "busy", "on fire")).effect == {"press": "read"}
 
 
 def test_answers_that_a_write_changed_do_not_count_against_a_read() -> None:

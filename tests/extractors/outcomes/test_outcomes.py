@@ -88,7 +88,7 @@ def test_an_error_counts_only_where_it_was_never_recovered_from() -> None:
     sessions, turns = frames(
         session("recovered", ("user", "paint the door of hut77x red"), ("paint", {"at": "hut77x"}, "Error: no paint"),
                 ("paint", {"at": "hut77x"}, "painted"), ("assistant", "done")),
-        session("stuck", ("user", "paint the door of hut77x red"), ("paint", {"at": "hut77x"}, "Error: no paint"),
+        session("stuck", ("user", "paint the door of hut77x red"), ("paint", {"at": "hut77x"}, "Error: no paint", True),
                 ("assistant", "done")),
         session("flagged_fine", ("user", "paint the door of hut77x red"),
                 ("paint", {"at": "hut77x"}, "Error codes: none", False), ("assistant", "done")),
