@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from env_builder.rewards.goals import Due, SessionGoal, due_of, n_refusals
+from env_builder.rewards.goals import Due, SessionGoal, due_of, n_refusals, whole_sessions
 from env_builder.rewards.questions import Questions
 from env_builder.rewards.witness import Row, Witness
 from env_builder.world.calls import LoggedCall
@@ -52,6 +52,13 @@ def test_a_goal_that_a_good_session_left_open_is_no_task() -> None:
     desk.session("good", 0.9, CLOSED, TWO, LOOK, NO, ("agent", "Is there anything else?"))
     mined = desk.mined()
     assert mined.rubrics.is_empty() and mined.decisions["reason"].to_list() == ["goal_left_open"]
+
+
+def test_a_goal_that_most_good_sessions_left_open_was_not_recognised_in_the_others() -> None:
+    two, whole = SessionGoal("a", "", 0), session(("user", "Burn it."), ("agent", "I can't burn it."))
+    left = [session(("user", f"Burn it {n}. Also, open it."), ("agent", "I can't burn it.")) for n in range(2)]
+    assert whole_sessions([whole, *left], {}, NO_QUESTIONS, {"open"})[0] == []
+    assert whole_sessions([whole, left[0]], {"x": [two]}, NO_QUESTIONS, {"open"})[0] == [whole], "one of two is not most"
 
 
 def test_a_refusal_that_the_user_presses_for_is_repeated() -> None:
