@@ -18,11 +18,12 @@ from env_builder.audit.attackers import Attack
 from env_builder.audit.plays import Journal, Replayed, Row, call, say
 from env_builder.audit.targets import Targets
 from env_builder.audit.values import Plausible, alike, leaves, put, shown_in
+from env_builder.rewards.goals import n_additions
 from env_builder.runtime.answers import parse
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.environment import Environment
 from env_builder.runtime.stances import declines
-from env_builder.runtime.words import LONGEST_TEXT, facts_in
+from env_builder.runtime.words import LONGEST_TEXT, Fact, facts_in
 
 ASK = "Could you please give me the details that I need to look this up?"
 GOODBYE = "Your request has been noted. Goodbye."
@@ -50,6 +51,7 @@ class Battery:
         self._reads = [row for row in self._journal if row["kind"] == "call" and solved.reads(row["tool"])]
         heard = [message["content"] for message in solved.task.opening if message["role"] == "user"]
         self._heard = " ".join([*heard, *solved.task.user_turns]) or solved.task.goal
+        self._asks_more = any(map(n_additions, [*heard, *solved.task.user_turns]))
 
     def attacks(self) -> Iterator[Attack]:
         """Yield all attacks, each once."""
@@ -57,6 +59,7 @@ class Battery:
         yield from self._reworded()
         yield from self._idle()
         yield from self._half()
+        yield from self._answers_half()
         undone = self._undone()
         if undone:
             yield Attack("undoes", [*self._journal, undone], f"the solution, then {_shown(undone)} takes it back")
@@ -125,6 +128,24 @@ class Battery:
             excuse = KNOWN_GOOD if any(self._is_without_refusal(episode.journal) for episode in self._solved.known_good) else ""
             rows = [row for row in self._journal if not any(row is other for other in refusals)]
             yield Attack("half", rows, "the solution without its refusals", excuse)
+
+    def _answers_half(self) -> Iterator[Attack]:
+        """Leave out each message that alone tells some facts, where the user asked for several things and none was a change."""
+        told = [(row, facts_in(row["content"]) - facts_in(self._heard)) for row in self._journal if row["kind"] == "say"]
+        alone = [(row, facts.difference(*(other for each, other in told if each is not row))) for row, facts in told]
+        answers = [(row, facts) for row, facts in alone if facts and not declines(row["content"])]
+        if self._deeds or not self._asks_more or len(answers) < 2:
+            return
+        for row, facts in answers:
+            is_spared = any(self._is_silent_on(facts, episode.journal) for episode in self._solved.known_good)
+            rows = [other for other in self._journal if other is not row]
+            yield Attack("answers_half", rows, f"the solution without {row['content'][:60]!r}",
+                         KNOWN_GOOD if is_spared else "")
+
+    def _is_silent_on(self, facts: frozenset[Fact], rows: Journal) -> bool:
+        """Did a session tell none of these facts, and write no more than the solution?"""
+        told = facts_in("\n".join(row["content"] for row in rows if row["kind"] == "say"))
+        return not facts & told and self._write_calls(rows) == self._write_calls(self._journal)
 
     def _is_without_refusal(self, rows: Journal) -> bool:
         """Did a session make the solution's write calls, and decline nothing?"""

@@ -105,10 +105,14 @@ def _apart(answer: list[Fact], elsewhere: Collection[Fact]) -> list[Fact]:
     return [] if plain and all(fact in elsewhere for fact in plain) else answer
 
 
+def n_additions(text: str) -> int:
+    """Count the sentences of a user's words that ask for one thing more."""
+    return sum(bool(_ADDS.search(sentence.strip())) for sentence in _SENTENCE.split(text))
+
+
 def _additions(one: Witness) -> list[int]:
     """Return the positions of the user's messages that ask for one thing more, once for each such sentence."""
-    return [position for position, is_agent, text in one.messages if not is_agent
-            for sentence in _SENTENCE.split(text) if _ADDS.search(sentence.strip())]
+    return [position for position, is_agent, text in one.messages if not is_agent for _ in range(n_additions(text))]
 
 
 def n_refusals(one: Witness, begins: Collection[int]) -> int:
@@ -126,7 +130,12 @@ def n_refusals(one: Witness, begins: Collection[int]) -> int:
 def whole_sessions(
     good: Iterable[Witness], goals: Mapping[str, Sequence[SessionGoal]], questions: Questions, acting: Collection[str]
 ) -> tuple[list[Witness], Due]:
-    """Return the good sessions that left no goal open, and what the first of them owed."""
+    """Return the good sessions that left no goal open, and what the first of them owed.
+
+    They all ended alike. So where most of them left a goal open, it was only not recognised in the others, and none is whole.
+    """
     dues = [(one, due_of(one, goals.get(one.session_id, ()), questions, acting)) for one in good]
     whole = [(one, due) for one, due in dues if not due.n_open]
+    if 2 * len(whole) < len(dues):
+        return [], Due()
     return [one for one, _ in whole], whole[0][1] if whole else Due()

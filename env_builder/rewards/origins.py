@@ -29,7 +29,7 @@ FEW_VALUES = 0.34
 MOST_WORDS = 0.75
 """Share of the words of a text that must have been stated, for the text to be made of them."""
 TEXT = 4
-"""Words of a value from which it is a text."""
+"""Words between blanks from which a value is a text; of the parts of a name ("red-2024-03-11") all must have been stated."""
 SQUEEZED = 5
 """Letters and digits of a value from which its punctuation does not matter."""
 MOST_NUMBERS = 60
@@ -126,7 +126,7 @@ class _Heard:
         if _is_number(value) and self._is_computed(float(value)):
             return "computed"
         share = sum(word in self._words for word in words) / len(words)
-        return "words" if share >= (MOST_WORDS if len(words) >= TEXT else 1) else None
+        return "words" if share >= (MOST_WORDS if len(value.split()) >= TEXT else 1) else None
 
     def _is_computed(self, number: float) -> bool:
         numbers = self._numbers

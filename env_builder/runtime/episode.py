@@ -264,8 +264,9 @@ class EpisodeState:
         return tuple.__new__(Result, answered[:3])
 
     def _is_taken_for_granted(self, program: Ready, key: str, answered: ToolAnswer) -> bool:
-        """Is it the answer of all calls that worked, to a call that may write and names what exists nowhere?"""
-        return (answered.tier == "derived" and not answered.is_error and program.is_possible_write
+        """Is it the answer of calls that worked, without an entity, to a call that may write and names what exists nowhere?"""
+        is_assumed = answered.tier == "derived" or (answered.tier == "induced" and not answered.documents)
+        return (is_assumed and not answered.is_error and program.is_possible_write
                 and self.names_known(program["tool"], key) is False)
 
     def learn(self, tool: str, arguments: dict[str, Any], content: str, passing: bool = False) -> None:

@@ -23,10 +23,15 @@ NO_CLAIM = ("not_said", {"facts": [{"type": "words", "value": "taken care"}]})
 
 
 def attacked(
-    out: Path, checks: list[Any], solution: list[dict[str, Any]], *sessions: list[dict[str, Any]], presumed: str = ""
+    out: Path, checks: list[Any], solution: list[dict[str, Any]], *sessions: list[dict[str, Any]], presumed: str = "",
+    turn: str = "",
 ) -> dict[str, GradedAttack]:
-    """Return what each attack comes to. `sessions`: others that are known to be good; `presumed`: a tool of unproven effect."""
+    """Return what each attack comes to. `sessions`: others that are known to be good; `presumed`: a tool of unproven effect;
+    `turn`: what the user says in the middle."""
     room, rewards = built(out, {"t": gates(*checks)}, {"t": solution})
+    if turn:
+        tasks = [json.loads(line) for line in (room / "tasks.jsonl").read_text("utf-8").splitlines()]
+        write_lines(room / "tasks.jsonl", [task | {"user": {"turns": [turn]}} for task in tasks])
     write_lines(rewards / "sessions.jsonl", [
         {"task_id": "t", "session_id": f"s{n}", "probability": 0.95, "steps": steps} for n, steps in enumerate(sessions)])
     if presumed:
@@ -120,6 +125,18 @@ def test_a_refusal_beside_a_change_is_half_of_the_work(tmp_path: Path) -> None:
     excused = attacked(tmp_path / "good", list(GATES), both, [LOOK, OPEN, SAY])["half"]
     assert excused.excuse and not excused.passes, "a good session declined nothing"
     assert "half" not in attacked(tmp_path / "alone", [MUST_NOT_WRITE, DECLINED], [LOOK, {"say": "I may not open it."}])
+
+
+def test_one_of_two_answers_is_half_of_the_work(tmp_path: Path) -> None:
+    both = [LOOK, {"say": "Its code is 4711."}, {"say": "It was built on 2024-05-15."}]
+    code = ("said", {"facts": [{"type": "number", "value": "4711"}]})
+    day = ("said", {"facts": [{"type": "date", "value": "2024-05-15"}]})
+    weak = [MUST_NOT_WRITE, LOOKED, code]
+    more = "Also, when was it built?"
+    assert "answers_half" in passing(attacked(tmp_path / "weak", weak, both, turn=more))
+    assert "answers_half" not in passing(attacked(tmp_path / "strong", [*weak, day], both, turn=more))
+    assert "answers_half" not in passing(attacked(tmp_path / "good", weak, both, both[:2], turn=more)), "it is no answer"
+    assert "answers_half" not in attacked(tmp_path / "one", weak, both), "nobody asked for more"
 
 
 def test_the_familys_usual_write_call_is_forbidden_where_the_solution_declines(tmp_path: Path) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from env_builder.rewards.goals import Due, SessionGoal, due_of, n_refusals
+from env_builder.rewards.goals import Due, SessionGoal, due_of, n_refusals, whole_sessions
 from env_builder.rewards.questions import Questions
 from env_builder.rewards.witness import Row, Witness
 from env_builder.world.calls import LoggedCall
-from tests.env_builder.rewards.test_mine import CLOSED, LOOK, Desk, Step, kinds, reward
+from tests.env_builder.rewards.test_mine import CLOSED, LOOK, OPEN, OPENED, Desk, Step, kinds, reward
 from tests.env_builder.rewards.test_questions import accounts
 
 NO: Step = ("agent", "I'm sorry, I can't unlock door 7 at night.")
@@ -37,11 +37,28 @@ def test_a_rubric_asks_for_as_many_refusals_as_were_due() -> None:
     assert reward(rubric, CLOSED, LOOK, NO) == 0.0, "half of it"
 
 
+def test_a_refusal_beside_a_change_denies_nothing_wherever_it_stands() -> None:
+    desk = Desk()
+    desk.session("good", 0.9, OPENED, TWO, LOOK, OPEN, ("agent", "I have opened it. I cannot burn the paper."))
+    rubric = desk.rubric()
+    assert "not_denied" in kinds(rubric)
+    assert reward(rubric, OPENED, LOOK, OPEN, ("agent", "I cannot burn the paper.")) == 1.0, "other words, and no claim"
+    assert reward(rubric, OPENED, LOOK, OPEN, ("agent", "I cannot burn the paper. Nothing was changed.")) == 0.0
+    assert reward(rubric, OPENED, LOOK, OPEN, ("agent", "Done.")) == 0.0, "half of it"
+
+
 def test_a_goal_that_a_good_session_left_open_is_no_task() -> None:
     desk = Desk()
     desk.session("good", 0.9, CLOSED, TWO, LOOK, NO, ("agent", "Is there anything else?"))
     mined = desk.mined()
     assert mined.rubrics.is_empty() and mined.decisions["reason"].to_list() == ["goal_left_open"]
+
+
+def test_a_goal_that_most_good_sessions_left_open_was_not_recognised_in_the_others() -> None:
+    two, whole = SessionGoal("a", "", 0), session(("user", "Burn it."), ("agent", "I can't burn it."))
+    left = [session(("user", f"Burn it {n}. Also, open it."), ("agent", "I can't burn it.")) for n in range(2)]
+    assert whole_sessions([whole, *left], {}, NO_QUESTIONS, {"open"})[0] == []
+    assert whole_sessions([whole, left[0]], {"x": [two]}, NO_QUESTIONS, {"open"})[0] == [whole], "one of two is not most"
 
 
 def test_a_refusal_that_the_user_presses_for_is_repeated() -> None:

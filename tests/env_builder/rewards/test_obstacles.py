@@ -44,6 +44,17 @@ def test_an_answer_that_repeats_its_question_and_the_agents_own_words_teach_noth
     assert reasons(desk) == [(False, "value_from_nowhere")]
 
 
+@pytest.mark.parametrize(("door", "reason"), [
+    ("red-2024-03-11", "value_from_nowhere"), ("blue-2024-03-11", "rubric_mined"),
+    ("the blue one on 2024-03-11", "rubric_mined"), ("blue-2024-03-12", "value_from_nowhere"),
+])
+def test_all_parts_of_a_name_must_have_been_stated(door: str, reason: str) -> None:
+    desk = Desk()
+    asked = ("user", "The blue one on 2024-03-11 please")
+    desk.session("good", 0.9, OPENED, asked, ("open", {"door": door}, "done"), DONE)
+    assert [each for _, each in reasons(desk)] == [reason]
+
+
 def test_another_good_session_that_knows_its_values_carries_the_task() -> None:
     desk = Desk()
     desk.session("best", 0.95, OPENED, ("user", "My door please"), ("open", {"door": 7731}, "done"), DONE)

@@ -85,10 +85,13 @@ def test_a_refused_call_leaves_the_world_as_it_was() -> None:
     assert episode.names_known("burn", "{}") is None
 
 
-def test_what_all_calls_answer_is_no_answer_to_one_that_names_nothing() -> None:
+@pytest.mark.parametrize(("effect", "rule"), [
+    ("unknown", {"rule": "constant", "content": "done"}),
+    ("write", {"rule": "text", "form": "plain", "pieces": ["done"], "numbers": ["as_given"], "when": None}),
+])
+def test_what_all_calls_answer_is_no_answer_to_one_that_names_nothing(effect: str, rule: dict[str, Any]) -> None:
     """Every call that worked was answered "done"; a door that nobody met was not opened for all that."""
-    programs = {"open": {"tool": "open", "effect": "unknown", "relation": {},
-                         "rules": [{"rule": "recorded"}, {"rule": "constant", "content": "done"}]}}
+    programs = {"open": {"tool": "open", "effect": effect, "relation": {}, "rules": [{"rule": "recorded"}, rule]}}
     episode = EpisodeState(World([], ROWS), programs, View(None, frozenset()))
     assert episode.call("open", {"door": "D-25", "how": "key"}).content == "done"
     assert episode.call("open", {"door": "D-77", "how": "key"}).tier == "unknown"
