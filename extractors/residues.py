@@ -1,6 +1,7 @@
 """Remove what a harness left in users' messages: text that is the same in many sessions, at the same edge of other words.
 
-In: turns. Out: turns whose user messages lack such text; a message of nothing else has no content (null). Two kinds count:
+In: turns. Out: turns whose user messages lack such text; a message of nothing else has no content (null), unless its user says
+nothing else at all: then nobody would know what the session is about. Two kinds count:
 
 - a mark: capital letters between signs (`###STOP###`, `<|END|>`, `[[DONE]]`) that begins or ends messages of several sessions;
 - a prompt: lines without a digit that begin or end the first message of most sessions, while what is left differs.
@@ -37,6 +38,8 @@ def without_residues(turns: pl.DataFrame) -> pl.DataFrame:
     for _, rows in messages.group_by("service", maintain_order=True):
         sessions, ids, texts = (rows[name].to_list() for name in ("session_id", "turn_id", "content"))
         bare = _without_prompts(sessions, _without_marks(sessions, texts))
+        worded = {session for session, text in zip(sessions, bare, strict=True) if text.strip()}
+        bare = [text if session in worded else old for session, text, old in zip(sessions, bare, texts, strict=True)]
         cleaned |= {name: text.strip() or None for name, text, old in zip(ids, bare, texts, strict=True) if text != old}
     if not cleaned:
         return turns

@@ -31,6 +31,10 @@ def test_a_mark_that_ends_messages_of_several_sessions_is_removed_and_a_message_
     assert found == [part for text in ASKED[:4] for part in (text, None)]
 
 
+def test_a_session_keeps_a_mark_that_is_all_its_user_says() -> None:
+    assert cleaned([*(f"{text} ###STOP###" for text in ASKED[:4]), "###STOP###"]) == [*ASKED[:4], "###STOP###"]
+
+
 def test_a_mark_of_one_session_and_plain_shouting_stay() -> None:
     texts = [f"{ASKED[0]} ##ORDER##", *(f"{text} STOP IT NOW!!" for text in ASKED[1:5])]
     assert cleaned(texts) == texts
