@@ -56,7 +56,7 @@ _MARGIN = 1.0
 """Log odds by which a refusal's words must be those of its kind rather than another."""
 
 
-class Case(NamedTuple):
+class DecisionCase(NamedTuple):
     """One act, or one refusal, and what was known before it."""
 
     session: str
@@ -150,30 +150,31 @@ def _only_declines(steps: Sequence[Step], doing: frozenset[str]) -> bool:
                    or (step.role == "user" and _ASKS.search(step.content)) for step in steps)
 
 
-def _cases(session: str, steps: Sequence[Step], today: date | None, doing: frozenset[str], written: Written) -> Iterator[Case]:
+def _cases(session: str, steps: Sequence[Step], today: date | None, doing: frozenset[str],
+           written: Written) -> Iterator[DecisionCase]:
     """Yield the acts and refusals of a session. Refusals with no call in between are one."""
-    words, said, waiting = list[str](), "", True
+    words, user_words, waiting = list[str](), "", True
     facts: dict[str, dict[str, Fact]] = {}
     for step in steps:
         acts = step.acts and step.tool in doing
         if step.kind == "message" and step.role == "user":
             words.append(step.content)
-            said += "\n" + step.content.lower()
+            user_words += "\n" + step.content.lower()
         elif acts or (step.declines and waiting and not IDENTITY.search(step.content)):
-            asked = stems(" ".join(words))
-            known = {name: fact for own in facts.values() for name, fact in own.items()}
-            known |= facts_said(" ".join(words), known, today)
-            known |= {f"{_WORD}.{word}": word in asked for word in written.words}
-            yield Case(session, step.turn_id, (step.tool or "") if acts else "", asked, known)
+            request_stems = stems(" ".join(words))
+            facts_before = {name: fact for own in facts.values() for name, fact in own.items()}
+            facts_before |= facts_said(" ".join(words), facts_before, today)
+            facts_before |= {f"{_WORD}.{word}": word in request_stems for word in written.words}
+            yield DecisionCase(session, step.turn_id, (step.tool or "") if acts else "", request_stems, facts_before)
             words, waiting = [], False
         if step.kind == "call" and not acts:
-            facts[step.tool or ""] = facts_of(step.tool or "", step.content, said, today)
+            facts[step.tool or ""] = facts_of(step.tool or "", step.content, user_words, today)
         waiting = waiting or step.kind == "call"
 
 
-def _by_kind(cases: Sequence[Case]) -> dict[str, list[Case]]:
+def _by_kind(cases: Sequence[DecisionCase]) -> dict[str, list[DecisionCase]]:
     """Return the cases by the tool that does what was asked."""
-    kinds: dict[str, list[Case]] = defaultdict(list)
+    kinds: dict[str, list[DecisionCase]] = defaultdict(list)
     for case in cases:
         if case.acted:
             kinds[case.tool].append(case)
@@ -188,15 +189,15 @@ def _by_kind(cases: Sequence[Case]) -> dict[str, list[Case]]:
 
 def _kind_of(words: frozenset[str], worded: Mapping[str, Counter[str]], n_acted: Mapping[str, int]) -> str:
     """Return the tool whose users' words are most like these, empty where none or several are."""
-    known = sorted(word for word in words if any(counted[word] > 1 for counted in worded.values()))
-    scores = sorted(((math.fsum(math.log((counted[word] + 0.5) / (n_acted[tool] + 1.0)) for word in known), tool)
+    shared = sorted(word for word in words if any(counted[word] > 1 for counted in worded.values()))
+    scores = sorted(((math.fsum(math.log((counted[word] + 0.5) / (n_acted[tool] + 1.0)) for word in shared), tool)
                      for tool, counted in worded.items()), reverse=True)
-    if not known or not scores or (len(scores) > 1 and scores[0][0] - scores[1][0] < _MARGIN):
+    if not shared or not scores or (len(scores) > 1 and scores[0][0] - scores[1][0] < _MARGIN):
         return ""
     return scores[0][1]
 
 
-def _votes(kinds: Mapping[str, Sequence[Case]], written: Written) -> Iterator[tuple[str, float, str, list[str]]]:
+def _votes(kinds: Mapping[str, Sequence[DecisionCase]], written: Written) -> Iterator[tuple[str, float, str, list[str]]]:
     """Vote on the sessions of one service, each by conditions learnt from others."""
     agreed: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for tool, cases in sorted(kinds.items()):
@@ -214,23 +215,23 @@ def _fold(session: str) -> int:
     return int(sha1(session.encode()).hexdigest()[:8], 16) % _FOLDS
 
 
-def learn(cases: Sequence[Case], written: Written) -> list[Condition]:
+def learn(cases: Sequence[DecisionCase], written: Written) -> list[Condition]:
     """Learn on which facts agents decline; the cases are of one kind of request."""
-    found: list[Condition] = []
-    left = list(cases)
-    while len(found) < _RULES and (best := _best(left, written)) is not None:
-        found.append(best)
-        left = [case for case in left if not holds_all(best, case.facts)]
-    return found
+    conditions: list[Condition] = []
+    remaining = list(cases)
+    while len(conditions) < _RULES and (best := _best(remaining, written)) is not None:
+        conditions.append(best)
+        remaining = [case for case in remaining if not holds_all(best, case.facts)]
+    return conditions
 
 
 def holds_all(condition: Condition, facts: Mapping[str, Fact]) -> bool | None:
     """Return whether all tests hold; None where that is not known."""
-    held = [test.holds(facts) for test in condition]
-    return False if False in held else None if None in held else True
+    results = [test.holds(facts) for test in condition]
+    return False if False in results else None if None in results else True
 
 
-def _best(cases: Sequence[Case], written: Written) -> Condition | None:
+def _best(cases: Sequence[DecisionCase], written: Written) -> Condition | None:
     """Return the condition that tells refusals from acts most surely, None where none does beyond chance.
 
     What the instructions speak of is held to its own number of trials, and all to that of all."""
@@ -238,7 +239,8 @@ def _best(cases: Sequence[Case], written: Written) -> Condition | None:
             or len({case.session for case in cases if not case.acted}) < _DECLINED):
         return None
     declined = sum(1 << place for place, case in enumerate(cases) if not case.acted)
-    trials = _distinct([_Trial.of((test,), cases, written) for test in sorted(set(_tests(cases, written.numbers)), key=str)])
+    tests = sorted(set(_tests(cases, written.numbers)), key=str)
+    trials = _distinct([_TriedCondition.of((test,), cases, written) for test in tests])
     singles = _surest(trials, declined)
     joined = [_joined(one, other) for one, other in combinations(_nearly(trials, declined), 2)
               if _adds(one, other, declined) and _adds(other, one, declined)]
@@ -248,16 +250,16 @@ def _best(cases: Sequence[Case], written: Written) -> Condition | None:
     return None if singles is None else singles[1]
 
 
-class _Trial(NamedTuple):
+class _TriedCondition(NamedTuple):
     """A condition with the cases in which it holds and is known, as bits."""
 
     condition: Condition
-    held: int
-    known: int
+    holding: int
+    decided: int
     written: bool
 
     @classmethod
-    def of(cls, condition: Condition, cases: Sequence[Case], written: Written) -> _Trial:
+    def of(cls, condition: Condition, cases: Sequence[DecisionCase], written: Written) -> _TriedCondition:
         """Try a condition of one test."""
         holds = [condition[0].holds(case.facts) for case in cases]
         return cls(condition, sum(1 << place for place, each in enumerate(holds) if each),
@@ -265,54 +267,55 @@ class _Trial(NamedTuple):
 
     def chance(self, declined: int) -> float:
         """Chance of as many refusals among the cases held; 1 where they are too few."""
-        n_held, n_both = self.held.bit_count(), (self.held & declined).bit_count()
+        n_held, n_both = self.holding.bit_count(), (self.holding & declined).bit_count()
         if n_held < _SUPPORT or n_both < _PURE * n_held:
             return 1.0
-        return _fisher(n_both, n_held, (self.known & declined).bit_count(), self.known.bit_count())
+        return _fisher(n_both, n_held, (self.decided & declined).bit_count(), self.decided.bit_count())
 
     def least(self, declined: int) -> float:
         """Least chance that it could have: a trial that can't be beyond chance is none (Tarone 1990)."""
-        n_held, n_declined = self.held.bit_count(), (self.known & declined).bit_count()
-        return _fisher(min(n_held, n_declined), n_held, n_declined, self.known.bit_count())
+        n_held, n_declined = self.holding.bit_count(), (self.decided & declined).bit_count()
+        return _fisher(min(n_held, n_declined), n_held, n_declined, self.decided.bit_count())
 
 
-def _joined(one: _Trial, other: _Trial) -> _Trial:
-    known = (one.known & other.known) | (one.known & ~one.held) | (other.known & ~other.held)
-    return _Trial(one.condition + other.condition, one.held & other.held, known, one.written and other.written)
+def _joined(one: _TriedCondition, other: _TriedCondition) -> _TriedCondition:
+    decided = (one.decided & other.decided) | (one.decided & ~one.holding) | (other.decided & ~other.holding)
+    return _TriedCondition(one.condition + other.condition, one.holding & other.holding, decided, one.written and other.written)
 
 
-def _adds(one: _Trial, other: _Trial, declined: int) -> bool:
+def _adds(one: _TriedCondition, other: _TriedCondition, declined: int) -> bool:
     """Return whether the other tells refusals from acts among the cases in which the one holds."""
-    held, both = one.held & other.known, one.held & other.held
-    chance = _fisher((both & declined).bit_count(), both.bit_count(), (held & declined).bit_count(), held.bit_count())
+    holding, both = one.holding & other.decided, one.holding & other.holding
+    chance = _fisher((both & declined).bit_count(), both.bit_count(), (holding & declined).bit_count(), holding.bit_count())
     return chance < _LEVEL / _JOINED
 
 
-def _distinct(trials: Sequence[_Trial]) -> list[_Trial]:
+def _distinct(trials: Sequence[_TriedCondition]) -> list[_TriedCondition]:
     """Return one trial of those that hold in the same cases, one that the instructions speak of before others."""
-    ordered = sorted(trials, key=lambda trial: (len(trial.condition), not trial.written, -trial.known.bit_count()))
-    return list({trial.held: trial for trial in reversed(ordered) if trial.held and trial.held != trial.known}.values())
+    ordered = sorted(trials, key=lambda trial: (len(trial.condition), not trial.written, -trial.decided.bit_count()))
+    unlike = {trial.holding: trial for trial in reversed(ordered) if trial.holding and trial.holding != trial.decided}
+    return list(unlike.values())
 
 
-def _nearly(trials: Sequence[_Trial], declined: int) -> list[_Trial]:
+def _nearly(trials: Sequence[_TriedCondition], declined: int) -> list[_TriedCondition]:
     """Return the trials with the most refusals beyond their share, that conditions of two are made of."""
-    def gain(trial: _Trial) -> float:
-        expected = trial.held.bit_count() * (trial.known & declined).bit_count() / trial.known.bit_count()
-        return (trial.held & declined).bit_count() - expected
+    def gain(trial: _TriedCondition) -> float:
+        expected = trial.holding.bit_count() * (trial.decided & declined).bit_count() / trial.decided.bit_count()
+        return (trial.holding & declined).bit_count() - expected
     return sorted(trials, key=lambda trial: (-gain(trial), str(trial.condition)))[:_JOINED]
 
 
-def _surest(trials: Sequence[_Trial], declined: int) -> tuple[float, Condition] | None:
+def _surest(trials: Sequence[_TriedCondition], declined: int) -> tuple[float, Condition] | None:
     """Return the least chance after correction, with its condition, None where none is beyond chance."""
     able = [trial for trial in trials if trial.least(declined) < _LEVEL]
     n_written = sum(trial.written for trial in able)
-    found = [(trial.chance(declined) * (n_written if trial.written else len(able)), str(trial.condition), trial.condition)
+    conditions = [(trial.chance(declined) * (n_written if trial.written else len(able)), str(trial.condition), trial.condition)
              for trial in able]
-    best = min(found, key=lambda each: each[:2], default=None)
+    best = min(conditions, key=lambda each: each[:2], default=None)
     return None if best is None or best[0] >= _LEVEL else (best[0], best[2])
 
 
-def _tests(cases: Sequence[Case], bounds: frozenset[float]) -> Iterator[Test]:
+def _tests(cases: Sequence[DecisionCase], bounds: frozenset[float]) -> Iterator[Test]:
     """Yield what can be asked of the cases' facts; a number of the instructions is a bound rather than one beside it."""
     values: dict[str, Counter[Fact]] = defaultdict(Counter)
     for case in cases:

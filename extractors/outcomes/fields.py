@@ -32,7 +32,7 @@ _LABELLED = re.compile(r"(?:^|[.,;]\s+)([^\W\d_][\w ]{1,30}): ([^,.;:]{1,40}|[\d
 _CLAUSE = re.compile(r"[.,;!](?:\s+|$)|\n+")
 _AMOUNT = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?![\w-])")
 _ISO = re.compile(r"\b\d{4}-\d\d-\d\d\b")
-_SAID = re.compile(r"(?<![\w#@.,/:-])\d{1,3}(?:(?:,\d{3})+|\d{0,2})(?:\.\d+)?(?![\w/:-]|\.\d)")
+_USER_NUMBER = re.compile(r"(?<![\w#@.,/:-])\d{1,3}(?:(?:,\d{3})+|\d{0,2})(?:\.\d+)?(?![\w/:-]|\.\d)")
 _PAIRS = 6
 """Numbers of one record, above which no differences are taken."""
 _LONGEST = 60
@@ -66,48 +66,48 @@ def _lines(text: str) -> Any:
 
 def _clauses(text: str) -> dict[str, str]:
     """Return what a set sentence tells by `label: value`, and each number by the words around it."""
-    told = {name: value.strip() for name, value in _LABELLED.findall(text)}
+    values = {name: value.strip() for name, value in _LABELLED.findall(text)}
     for clause in _CLAUSE.split(text) if len(text) <= _PROSE else ():
         numbers = _AMOUNT.findall(clause)
         if len(numbers) == 1 and ":" not in clause:
-            told[_AMOUNT.sub("#", clause)] = numbers[0]
-    return told
+            values[_AMOUNT.sub("#", clause)] = numbers[0]
+    return values
 
 
-def facts_of(tool: str, answer: str, said: str, today: date | None) -> dict[str, Fact]:
-    """Return the facts of an answer by name. `said`: the user's words, lower-cased."""
-    return dict(_walk(parse_answer(answer), tool, said, today))
+def facts_of(tool: str, answer: str, user_words: str, today: date | None) -> dict[str, Fact]:
+    """Return the facts of an answer by name. `user_words`: the user's words, lower-cased."""
+    return dict(_walk(parse_answer(answer), tool, user_words, today))
 
 
-def _walk(value: Any, path: str, said: str, today: date | None) -> Iterator[tuple[str, Fact]]:
+def _walk(value: Any, path: str, user_words: str, today: date | None) -> Iterator[tuple[str, Fact]]:
     if isinstance(value, list | tuple):
         yield f"number of {path}", float(len(value))
         records = [each for each in value if isinstance(each, dict)]
-        named = [record for record in records if any(_is_named(each, said) for each in record.values())]
+        named = [record for record in records if any(_is_named(each, user_words) for each in record.values())]
         if len(value) == 1 or len(named) == 1 or isinstance(value, tuple):
             for each in named or records:
-                yield from _walk(each, path, said, today)
+                yield from _walk(each, path, user_words, today)
     elif isinstance(value, dict):
         numbers = []
         for name, each in sorted(value.items(), key=lambda item: str(item[0])):
             place = f"{path}.{name}"
             yield f"{place} is missing", each in (None, "", [], {})
             if isinstance(each, dict | list | tuple):
-                yield from _walk(each, place, said, today)
+                yield from _walk(each, place, user_words, today)
             else:
-                yield from _single(each, place, said, today)
+                yield from _single(each, place, user_words, today)
                 number = None if _KEY.search(str(name)) else _number(each)
-                numbers += [(place, number)] if number is not None and not _is_named(each, said) else []
+                numbers += [(place, number)] if number is not None and not _is_named(each, user_words) else []
         if len(numbers) <= _PAIRS:
             for (one, high), (other, low) in combinations(numbers, 2):
                 yield f"{one} minus {other}", round(high - low, 6)
 
 
-def _single(value: Any, place: str, said: str, today: date | None) -> Iterator[tuple[str, Fact]]:
+def _single(value: Any, place: str, user_words: str, today: date | None) -> Iterator[tuple[str, Fact]]:
     number = _number(value)
     text = str(value).strip().lower()
     day = _day(text)
-    if _KEY.search(place) or _is_named(value, said):
+    if _KEY.search(place) or _is_named(value, user_words):
         pass
     elif isinstance(value, bool):
         yield place, text
@@ -119,26 +119,26 @@ def _single(value: Any, place: str, said: str, today: date | None) -> Iterator[t
     elif 0 < len(text) <= _LONGEST and value is not None:
         yield place, text
     if value is not None and not isinstance(value, bool) and 1 < len(text) <= _LONGEST and day is None:
-        yield f"the user said {place}", mentions(said, text)
+        yield f"the user said {place}", mentions(user_words, text)
 
 
-def facts_said(words: str, told: Mapping[str, Fact], today: date | None) -> dict[str, Fact]:
+def facts_said(words: str, values: Mapping[str, Fact], today: date | None) -> dict[str, Fact]:
     """Return the facts of the only number, or the only date, in a user's words, and the number beside those that were read."""
-    numbers = {float(each.replace(",", "")) for each in _SAID.findall(words)}
+    numbers = {float(each.replace(",", "")) for each in _USER_NUMBER.findall(words)}
     days = {day for each in _ISO.findall(words) if (day := _day(each))}
     facts: dict[str, Fact] = {}
     if len(days) == 1 and today is not None:
         facts["days since the date that the user said"] = float((today - min(days)).days)
     if len(numbers) == 1:
         facts["the number that the user said"] = number = min(numbers)
-        facts |= {f"the number that the user said minus {name}": round(number - fact, 6) for name, fact in told.items()
+        facts |= {f"the number that the user said minus {name}": round(number - fact, 6) for name, fact in values.items()
                   if isinstance(fact, float) and " " not in name}
     return facts
 
 
-def _is_named(value: Any, said: str) -> bool:
+def _is_named(value: Any, user_words: str) -> bool:
     text = str(value).lower()
-    return isinstance(value, str | int) and len(text) > 2 and bool(_NAME.search(text)) and mentions(said, text)
+    return isinstance(value, str | int) and len(text) > 2 and bool(_NAME.search(text)) and mentions(user_words, text)
 
 
 def _number(value: Any) -> float | None:
@@ -150,8 +150,8 @@ def _number(value: Any) -> float | None:
 
 
 def _day(text: str) -> date | None:
-    found = _DATE.match(text)
+    match = _DATE.match(text)
     try:
-        return date(*map(int, found.groups())) if found else None
+        return date(*map(int, match.groups())) if match else None
     except ValueError:
         return None

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from datetime import date
 
-from extractors.outcomes.conditions import Case, Written, _votes, learn
+from extractors.outcomes.conditions import DecisionCase, Written, _votes, learn
 from extractors.outcomes.fields import facts_of, facts_said, parse_answer
 
 TODAY = date(2026, 3, 2)
 NOTHING = Written(frozenset(), frozenset())
 
 
-def _case(number: int, acted: bool, **facts: float | str | bool) -> Case:
-    return Case(f"s{number}", f"t{number}", "cancel" if acted else "", frozenset(), facts)
+def _case(number: int, acted: bool, **facts: float | str | bool) -> DecisionCase:
+    return DecisionCase(f"s{number}", f"t{number}", "cancel" if acted else "", frozenset(), facts)
 
 
-def _cases() -> list[Case]:
+def _cases() -> list[DecisionCase]:
     """Twenty acts on records that are open, twelve refusals on closed ones."""
     return ([_case(number, True, state="open", noise=float(number % 5)) for number in range(20)]
             + [_case(number, False, state="closed", noise=float(number % 5)) for number in range(20, 32)])
