@@ -115,6 +115,11 @@ def stems(text: str) -> frozenset[str]:
     return frozenset(_ENDING.sub("", word)[:7] for word in _TOKENS.findall(text.lower()) if word not in _STOPS)
 
 
+def rules_in(text: str) -> list[str]:
+    """Return the sentences of instructions that state a rule."""
+    return [sentence for sentence in _SENTENCES.split(text) if _RULE.search(sentence)]
+
+
 def cites(evidence: Evidence) -> pl.DataFrame:
     """1 where the agent declined by a rule of the instructions; -1 where one of its refusals names nothing, though most do."""
     by_service: dict[str, dict[str, list[Refusal]]] = defaultdict(dict)
@@ -130,7 +135,7 @@ def cites(evidence: Evidence) -> pl.DataFrame:
 def _refusals(steps: Sequence[Step]) -> list[Refusal]:
     """Gather the refusals of a session and what they can be held against; one goes on until the next call or new name."""
     instructions = [step.content for step in steps if step.role in INSTRUCTING]
-    rules = [stems(sentence) for text in instructions for sentence in _SENTENCES.split(text) if _RULE.search(sentence)]
+    rules = [stems(sentence) for text in instructions for sentence in rules_in(text)]
     read = stems(" ".join(step.content for step in steps if step.kind == "call").replace("_", " "))
     asked = stems(" ".join(step.content for step in steps if step.role == "user"))
     others = [stems(step.content) for step in steps if step.kind == "message" and step.role == "assistant"

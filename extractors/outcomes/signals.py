@@ -13,6 +13,7 @@ from typing import NamedTuple
 import polars as pl
 
 from extractors.outcomes import endings
+from extractors.outcomes.conditions import condition
 from extractors.outcomes.consensus import end_state, in_part
 from extractors.outcomes.evidence import Evidence
 from extractors.outcomes.feedback import from_feedback
@@ -52,6 +53,7 @@ OURS = (
     Signal("skipped", skipped, "skipped", 3.0, settled=True),
     Signal("tests", endings.tests, "tests", 2.0),
     Signal("as_asked", matches_request, "asked_done", 2.0), Signal("closing", endings.closing, "closing"),
+    Signal("condition", condition, "refusal", 3.0, settled=True),
     Signal("differs", differs_from_request, "differs"),
     Signal("complaint", endings.complaint, "words", 1.0), Signal("effort", effort, "effort", graded=True),
     Signal("end_state", end_state, "end_state", graded=True), Signal("error_last", endings.error_last, "trouble", 1.0),
