@@ -19,7 +19,6 @@ from extractors.outcomes.calibration import calibrated, interval, nearly_sure
 from extractors.outcomes.combining import Combined, combine
 from extractors.outcomes.evidence import VOTES, Evidence, gather
 from extractors.outcomes.feedback import CORRECTION, REVIEW, from_feedback, going, verdicts_of, words_of
-from extractors.outcomes.likeness import Trait, alike_sessions, traits_of
 from extractors.outcomes.manner import amount, manner
 from extractors.outcomes.signals import Signal, registered
 from warehouse.records import Correction, Decision, Outcome, Review, SignalWorth, empty, frame, frame_schema
@@ -77,9 +76,7 @@ def judge(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, e
     combined = combine(votes, services, {**signals, **later}, known_outcomes)
     decisive = [name for name, signal in signals.items() if signal.decisive]
     ruled_out = set(votes.filter(pl.col("name").is_in(decisive) & (pl.col("vote") < 0))["session_id"])
-    traits = traits_of(evidence, votes)
-    published = _published(_without(combined, ruled_out), reviewed, going(corrected), traits)
-    spoken_of += alike_sessions(traits, reviewed)
+    published = _published(_without(combined, ruled_out), reviewed, going(corrected))
     judged = pl.when(pl.col("session_id").is_in({*spoken_of, *known_outcomes})).then(pl.col(_JUDGED)).name.keep()
     persons = _named(CORRECTION, corrected), _named(REVIEW, settled)
     outcomes = _outcomes(sessions, pl.concat([votes, *persons]), published.with_columns(judged))
@@ -118,14 +115,13 @@ def _services(sessions: pl.DataFrame, turns: pl.DataFrame, votes: pl.DataFrame, 
     return dict(judged.select("session_id", pl.coalesce("kind", "service")).sort("session_id").iter_rows())
 
 
-def _published(combined: Combined, reviews: Mapping[str, bool], corrected: Mapping[str, bool],
-               traits: Mapping[str, Set[Trait]]) -> pl.DataFrame:
+def _published(combined: Combined, reviews: Mapping[str, bool], corrected: Mapping[str, bool]) -> pl.DataFrame:
     """Add intervals and a hash of the model to the probabilities, calibrated by reviews. Corrections do not calibrate: persons
     correct where something is wrong, so they are no fair sample."""
     raw = dict(combined.probabilities.select("session_id", "probability").iter_rows())
     uncorrected = {name: good for name, good in reviews.items() if name not in corrected}
     reviewed_chances = sorted(raw[name] for name in uncorrected if name in raw)
-    chances = calibrated(raw, uncorrected, traits) | nearly_sure(raw, corrected)
+    chances = calibrated(raw, uncorrected) | nearly_sure(raw, corrected)
     spread = [interval(chances[name], reviewed_chances) for name in raw]
     made_with = [[list(each) for each in combined.worth], sorted({**reviews, **corrected}.items())]
     version = hashlib.sha256(json.dumps(made_with, separators=(",", ":")).encode()).hexdigest()[:16]

@@ -1,8 +1,8 @@
 """Calibrate probabilities by reviews, and measure whether a family's outcomes may be trusted for rewards.
 
-A line in log odds (Platt 1999), shrunk to the identity, and what reviewed sessions have in common with others (`propagation`);
-with many reviews isotonic regression first (Ayer and others 1955), each step shrunk to its own probability and made continuous.
-Ratings are no fair sample, so they do not calibrate.
+With few reviews a line in log odds (Platt 1999), shrunk to the identity; with many, isotonic regression (Ayer and others 1955),
+each step shrunk to its own probability and made continuous. The order of sessions never changes. Ratings are no fair sample, so
+they do not calibrate; with too few reviews probabilities stay.
 
 A family's outcomes are measured by AUROC and calibration error of the *blind* probability (which feedback does not reach)
 against reviews, or against ratings if there is no review. A family with too few of these sessions uses those of its service; a
@@ -16,16 +16,24 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 
+from extractors.outcomes.combining import chance_of, odds
 from extractors.outcomes.feedback import polarities
-from extractors.outcomes.propagation import Traits, propagated
 from warehouse.records import Decision
 
+FEWEST = 20
+"""Reviewed sessions from which on probabilities are calibrated."""
 MANY = 200
 """Reviewed sessions from which on the calibration may have steps."""
+_KEPT = 10.0
+"""How much the line is drawn to leave probabilities as they are, in reviewed sessions of log odds 1."""
+_ROUNDS = 30
 _DRAWN = 8.0
 """Sessions that a step's own probability counts for."""
+_EDGE = 0.001
+"""No probability counts for more than this or its opposite while the line is fitted."""
 _REVIEWED = 0.99
 """Probability of a session that was reviewed and found good; reviewers err too."""
 _UNSEEN = 8.0
@@ -37,20 +45,46 @@ Point = tuple[float, float]
 """A probability as it was, and as it is."""
 
 
-def calibrated(chances: Mapping[str, float], reviews: Mapping[str, bool], traits: Traits) -> dict[str, float]:
-    """Probabilities by session after calibration on the reviewed ones, whose own become nearly sure. `traits`: what sessions
-    have in common (`likeness`)."""
+def calibrated(chances: Mapping[str, float], reviews: Mapping[str, bool]) -> dict[str, float]:
+    """Probabilities by session after calibration on the reviewed ones, whose own become nearly sure."""
     reviewed = sorted((chances[name], good) for name, good in reviews.items() if name in chances)
-    fitted = dict(chances)
+    raw, good = [chance for chance, _ in reviewed], [good for _, good in reviewed]
     if len(reviewed) >= MANY:
-        points = steps([chance for chance, _ in reviewed], [good for _, good in reviewed])
+        points = steps(raw, good)
         fitted = {name: between(points, chance) for name, chance in chances.items()}
-    return propagated(fitted, reviews, traits) | nearly_sure(chances, reviews)
+    elif len(reviewed) >= FEWEST:
+        slope, shift = line(raw, good)
+        fitted = {name: round(chance_of(slope * _odds(chance) + shift), 6) for name, chance in chances.items()}
+    else:
+        fitted = dict(chances)
+    return fitted | nearly_sure(chances, reviews)
 
 
 def nearly_sure(chances: Mapping[str, float], outcomes: Mapping[str, bool]) -> dict[str, float]:
     """Return nearly sure probabilities for the sessions that a person reviewed or corrected."""
     return {name: _REVIEWED if good else 1.0 - _REVIEWED for name, good in outcomes.items() if name in chances}
+
+
+def line(chances: Sequence[float], good: Sequence[bool]) -> tuple[float, float]:
+    """Slope and shift in log odds that fit the outcomes best: Newton's method, each step halved until it betters the fit."""
+    log_odds, right = np.array([_odds(chance) for chance in chances]), np.array(good, dtype=np.float64)
+    precision = np.diag([_KEPT, _KEPT])
+    prior, at = np.array([1.0, 0.0]), np.array([1.0, 0.0])
+
+    def misfit(at: np.ndarray) -> float:
+        fitted = at[0] * log_odds + at[1]
+        return float((np.logaddexp(0.0, fitted) - right * fitted).sum() + (at - prior) @ precision @ (at - prior) / 2)
+
+    for _ in range(_ROUNDS):
+        fitted = 1.0 / (1.0 + np.exp(-(at[0] * log_odds + at[1])))
+        off, sure = fitted - right, fitted * (1.0 - fitted)
+        down = np.array([off @ log_odds, off.sum()]) + precision @ (at - prior)
+        across = sure @ log_odds
+        step = np.linalg.solve(np.array([[sure @ (log_odds * log_odds), across], [across, sure.sum()]]) + precision, down)
+        while misfit(at - step) > misfit(at) and np.abs(step).max() > 1e-9:
+            step = step / 2
+        at = at - step
+    return max(float(at[0]), 0.0), float(at[1])
 
 
 def steps(chances: Sequence[float], good: Sequence[bool]) -> list[Point]:
@@ -84,6 +118,10 @@ def between(points: Sequence[Point], chance: float) -> float:
     place = min(max(bisect_right(line, (chance, math.inf)), 1), len(line) - 1)
     (x0, y0), (x1, y1) = line[place - 1], line[place]
     return round(y0 + (y1 - y0) * (chance - x0) / (x1 - x0), 6) if x1 > x0 else round(y1, 6)
+
+
+def _odds(chance: float) -> float:
+    return odds(min(max(chance, _EDGE), 1.0 - _EDGE))
 
 
 def interval(chance: float, chances: Sequence[float]) -> Point:

@@ -1,9 +1,8 @@
 """Choose the sessions to review: those whose answer would make most tasks publishable, and a random sample of published ones.
 
 Input: the published warehouse. Output: `QueueItem`s. An answer "right" publishes a task that lacks a known success, or whose
-reward is not likely enough right; an answer of either kind also moves the sessions that are like it (`teaching`). After each
-choice the others of its tasks count less, and what is like it teaches less.
-The sample is drawn by hashes of a seed, and only among published tasks that no
+reward is not likely enough right; an answer of either kind also teaches the estimates of its family. After each choice the
+others of its tasks and family count less. The sample is drawn by hashes of a seed, and only among published tasks that no
 review settled yet, so that its share of right answers is that of all of these.
 Does not see: whether the audit will verify a task once its reward is known.
 """
@@ -12,22 +11,21 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from extractors.reviews import settled_sessions
 from pipelines.building.environments import BELOW
 from pipelines.quality.precision import RewardEstimate, reward_estimates
-from pipelines.reviewing.teaching import Lesson, stored_traits
 from warehouse.errors import Missing
 from warehouse.store import Store
 
 Row = dict[str, Any]
 OPENED_BY_SUCCESS = ("no_known_success", "no_agreed_end_state", "doubtful_success")
 """Reasons of tasks without a reward that one session known to be right would give one."""
-TEACHERS = 200
-"""Candidates that open most, and others by chance, of which is counted what their answers teach."""
+TAUGHT = 0.1
+"""Share of the open tasks of its family that an uncertain answer is taken to help, beside its own."""
 _UNKNOWN = 0.5
 
 
@@ -65,44 +63,31 @@ def queue(store: Store, limit: int, service: str | None = None) -> list[QueueIte
     """Return at most `limit` sessions, the most useful first. Raises Missing for a service that is not there."""
     stored = _read(store, service)
     candidates = _candidates(stored)
-    lesson = _lesson(store, stored, candidates)
-    unreviewed = dict.fromkeys(lesson.tasks, 1.0)
+    n_open = Counter(stored.tasks[name]["family"] for each in candidates.values() for name in each.task_ids[:1])
+    n_taught = Counter(task["family"] for task in stored.tasks.values() if stored.known & set(task["session_ids"]))
+    unreviewed = defaultdict(lambda: 1.0, dict.fromkeys(stored.tasks, 1.0))
 
-    def value(name: str) -> float:
-        """Count the tasks that the answer is expected to open: those of the session if it is right, and those like them."""
-        taught = lesson.opened(name) if name in lesson.rows else {}
-        own = dict.fromkeys(candidates[name].task_ids, candidates[name].chance)
-        return sum(chance * unreviewed[task_id] for task_id, chance in (taught | own).items())
+    def value(each: _Candidate) -> float:
+        """Count the tasks that it is expected to open, and what its family learns."""
+        own = sum(each.chance * unreviewed[name] for name in each.task_ids)
+        family = stored.tasks[each.task_ids[0]]["family"]
+        return own + TAUGHT * 4 * each.chance * (1 - each.chance) * n_open[family] / (1 + n_taught[family])
 
-    waiting = [(-value(name), name) for name in sorted(candidates)]
+    waiting = [(-value(each), name) for name, each in sorted(candidates.items())]
     heapq.heapify(waiting)
     items: list[QueueItem] = []
     while waiting and len(items) < limit:
         before, name = heapq.heappop(waiting)
-        now = value(name)
+        candidate = candidates[name]
+        now = value(candidate)
         if now < -before - 1e-12:   # what was chosen since made it less useful
             heapq.heappush(waiting, (-now, name))
             continue
-        items.append(_item(stored, candidates[name], min(now, items[-1].n_tasks if items else now)))
-        for task_id in candidates[name].task_ids:
-            unreviewed[task_id] *= 1 - candidates[name].chance
-        if name in lesson.rows:
-            lesson.learn(name)
+        items.append(_item(stored, candidate, now))
+        for task_id in candidate.task_ids:
+            unreviewed[task_id] *= 1 - candidate.chance
+        n_taught[stored.tasks[candidate.task_ids[0]]["family"]] += 1
     return items
-
-
-def _lesson(store: Store, stored: _Warehouse, candidates: Mapping[str, _Candidate]) -> Lesson:
-    """Return what answers teach: of the candidates that open most, of as many others by chance, and of what is settled."""
-    by_value = sorted(candidates, key=lambda name: (-candidates[name].chance * len(candidates[name].task_ids), name))
-    by_chance = sorted(by_value[TEACHERS:], key=lambda name: hashlib.sha256(name.encode()).hexdigest())
-    settled = sorted(stored.known & stored.sessions.keys())
-    usual = _usual(stored.sessions.values())
-    chances = {name: _chance(session, usual) for name, session in stored.sessions.items()}
-    lesson = Lesson(chances, stored_traits(store), [*sorted([*by_value[:TEACHERS], *by_chance[:TEACHERS]]), *settled],
-                    {name: each.task_ids for name, each in candidates.items()})
-    for name in settled:
-        lesson.learn(name)
-    return lesson
 
 
 def sample(store: Store, n: int, seed: int = 0, service: str | None = None) -> list[QueueItem]:

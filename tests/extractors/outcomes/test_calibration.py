@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extractors.outcomes.calibration import between, calibrated, interval, steps
+from extractors.outcomes.calibration import FEWEST, between, calibrated, interval, steps
 
 SEEN = st.lists(st.tuples(st.floats(0.0, 1.0), st.booleans()), min_size=1, max_size=40)
 
@@ -16,28 +16,11 @@ def test_too_sure_probabilities_are_drawn_to_what_reviewers_found() -> None:
     draw = random.Random(3)
     chances = {f"s{i}": 0.03 if i % 2 else 0.97 for i in range(400)}
     reviews = {name: draw.random() < (0.7 if chance > 0.5 else 0.3) for name, chance in list(chances.items())[:100]}
-    held = calibrated(chances, reviews, {})
+    held = calibrated(chances, reviews)
     assert 0.6 < held["s300"] < 0.85 and 0.15 < held["s301"] < 0.4
     assert all((held[name] > 0.5) == good for name, good in reviews.items())
-    few = dict(list(reviews.items())[:5])
-    assert abs(calibrated(chances, few, {})["s300"] - chances["s300"]) < 0.1
-    assert calibrated(chances, {}, {}) == chances
-
-
-def test_a_review_moves_the_sessions_that_are_like_its_session_most() -> None:
-    chances = dict.fromkeys(["reviewed", "same_end", "same_vote", "other"], 0.5)
-    end, vote = ("end", "a"), ("vote", "x")
-    traits = {"reviewed": {end, vote}, "same_end": {end, vote}, "same_vote": {vote}}
-    for good, side in ((True, 1), (False, -1)):
-        held = {name: side * (chance - 0.5) for name, chance in calibrated(chances, {"reviewed": good}, traits).items()}
-        assert held["reviewed"] > held["same_end"] > held["same_vote"] > held["other"] > 0
-
-
-def test_one_wrong_answer_among_many_does_not_turn_the_sessions_like_it() -> None:
-    chances = {f"s{i}": 0.6 for i in range(12)}
-    traits = {name: {("refusal", "our rules leave no room")} for name in chances}
-    reviews = {f"s{i}": i == 0 for i in range(8)}
-    assert calibrated(chances, reviews, traits)["s11"] < 0.3
+    few = dict(list(reviews.items())[: FEWEST - 1])
+    assert calibrated(chances, few)["s300"] == chances["s300"]
 
 
 @given(SEEN, st.floats(0.0, 1.0), st.floats(0.0, 1.0))
