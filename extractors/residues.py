@@ -17,7 +17,7 @@ from collections import Counter
 
 import polars as pl
 
-_MARK = r"(?:[#<>\[\](){}|*=_~@$%^&!-]{2,})\s?[A-Z][A-Z0-9 _-]*[A-Z0-9]\s?(?:[#<>\[\](){}|*=_~@$%^&!-]{2,})"
+_MARK = r"(?:[#<>\[\](){}|*=_~@$%^&-]{2,})\s?[A-Z][A-Z0-9 _-]*[A-Z0-9]\s?(?:[#<>\[\](){}|*=_~@$%^&-]{2,})"
 _AT_EDGE = re.compile(rf"^\s*({_MARK})|({_MARK})\s*$")
 FEWEST_SESSIONS = 3
 """Sessions with a mark, from which a harness set it."""

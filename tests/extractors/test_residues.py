@@ -35,6 +35,10 @@ def test_a_session_keeps_a_mark_that_is_all_its_user_says() -> None:
     assert cleaned([*(f"{text} ###STOP###" for text in ASKED[:4]), "###STOP###"]) == [*ASKED[:4], "###STOP###"]
 
 
+def test_a_sign_before_a_mark_is_the_users() -> None:
+    assert cleaned([f"{text[:-1]}!###STOP###" for text in ASKED[:4]]) == [f"{text[:-1]}!" for text in ASKED[:4]]
+
+
 def test_a_mark_of_one_session_and_plain_shouting_stay() -> None:
     texts = [f"{ASKED[0]} ##ORDER##", *(f"{text} STOP IT NOW!!" for text in ASKED[1:5])]
     assert cleaned(texts) == texts
