@@ -50,7 +50,7 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "rewards", "Mine a rubric for each task from what good and bad sessions changed.",
         (StageTable("mart.rubrics", (_TASK,)),),
-        ("sessions", "world", "names", "outcomes", "tasks"),
+        ("sessions", "world", "goals", "names", "outcomes", "tasks"),
         "pipelines.building.rewards:rewards", ("[gates]", "[outcomes]", "rewards_text")),
     Stage(
         "variants", "Make new tasks from failures and from known solutions bound to other records.",

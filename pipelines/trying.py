@@ -109,7 +109,9 @@ class TriedTasks(NamedTuple):
 def edit_of_file(library: Library, file: Path) -> tuple[Edit, list[str]]:
     """Return what a person's file changes, and the tasks with a rubric that it reaches. Raises InputError, Missing."""
     files = {file.name: file.read_text("utf-8")}
-    stated, changes = library.with_store(lambda store: (stated_checks(store, files), stated_changes(store, files)))
+    stated, changes = library.with_store(lambda store: (
+        stated_checks(store, files), stated_changes(store, files, store.read(
+            "select task_id, family from mart.tasks union select task_id, family from mart.variants order by all"))))
     name = file.name.removesuffix(SUFFIX)
     named = library.rows("select distinct family, name from mart.names order by all")
     families = {row["family"] for row in named if name in (row["family"], row["name"])}

@@ -38,7 +38,7 @@ def rewards(store: Store, settings: Settings) -> Counts:
     ask = asking(settings) if config.rewards.ask else None
     with memoized(store, "rewards", code_digest(__name__)) as memoize:
         mined = mine(tasks, sessions, turns, outcomes, played, effects, stated, ask,
-                     _corrections(store, settings), memoize, store.table("mart.goals"))
+                     _corrections(store, settings, tasks), memoize, store.table("mart.goals"))
     measures = measure(tasks, outcomes, store.table("core.feedback"), config.outcomes.reviews)
     trusted, withheld = withhold_untrusted(mined.rubrics, tasks, measures, config.gates.min_auroc, config.gates.max_ece)
     untrusted = frame(Decision, withheld)
@@ -61,7 +61,7 @@ def variants(store: Store, settings: Settings) -> Counts:
     measures = measure(tasks, outcomes, store.table("core.feedback"), config.outcomes.reviews)
     kept, withheld = withhold_untrusted(made.variants, made.variants, measures, config.gates.min_auroc, config.gates.max_ece)
     untrusted = frame(Decision, withheld).with_columns(stage=pl.lit("variants"))
-    corrections = _corrections(store, settings)
+    corrections = _corrections(store, settings, pl.concat([each.select("task_id", "family") for each in (tasks, kept)]))
     kept = corrected_rows(kept, corrections, stated_checks(store, rubrics(config.rewards.rubrics)))
     words = decisions_on(corrections, tables.rubrics, kept)
     replace_decisions(
@@ -76,19 +76,18 @@ def stated_checks(store: Store, files: Mapping[str, str]) -> list[StatedCheck]:
     return [each._replace(family=family) for each in read(files) for family in families.get(each.family, [each.family])]
 
 
-def stated_changes(store: Store, files: Mapping[str, str]) -> dict[str, Corrected]:
-    """Return the changes of mined checks in people's files as corrections. Raises InputError."""
+def stated_changes(store: Store, files: Mapping[str, str], tasks: pl.DataFrame) -> dict[str, Corrected]:
+    """Return the changes of mined checks in people's files as corrections for `tasks` (task_id, family). Raises InputError."""
     families = _families(store)
     changes = [each._replace(family=family) for each in read_changes(files)
                for family in families.get(each.family, [each.family])]
-    tasks = store.read("select task_id, family from mart.tasks union select task_id, family from mart.variants order by all")
-    return changes_in(changes, tasks.iter_rows())
+    return changes_in(changes, tasks.select("task_id", "family").unique().sort("task_id", "family").iter_rows())
 
 
-def _corrections(store: Store, settings: Settings) -> dict[str, Corrected]:
+def _corrections(store: Store, settings: Settings, tasks: pl.DataFrame) -> dict[str, Corrected]:
     """Return what persons corrected of checks; a correction counts before a file."""
     files = rubrics(settings.configured.rewards.rubrics)
-    return {**stated_changes(store, files), **corrections_of(corrections_of_kind(store, "check"))}
+    return {**stated_changes(store, files, tasks), **corrections_of(corrections_of_kind(store, "check"))}
 
 
 def _families(store: Store) -> dict[str, list[str]]:
