@@ -18,7 +18,8 @@ from tests.pipelines.conftest import SAMPLE, Traceroom, files, same, tables
 def write_night(folder: Path, number: int, lines: list[str], service: str) -> None:
     """Sessions of the sample as a service's log of one night, with tools of its own: outcomes are judged by kind of service."""
     folder.mkdir(exist_ok=True)
-    rows = [json.dumps({**json.loads(line), "service": service}) + "\n" for line in lines]
+    rows = [json.dumps({**(session := json.loads(line)), "session_id": f"{service}-{session['session_id']}", "service": service}) + "\n"
+            for line in lines]
     tools = {call["function"]["name"] for row in rows for told in json.loads(row)["messages"]
              for call in told.get("tool_calls") or []}
     text = re.sub(rf'"({"|".join(sorted(tools))})"', rf'"{service}_\1"', "".join(rows)) if tools else "".join(rows)
@@ -42,8 +43,8 @@ def test_services_without_news_are_kept(tmp_path: Path, traceroom: Traceroom, mo
 
     monkeypatch.setattr(worlds, "build", building)
     run = ("run", "--no-image", "--json", tmp_path / "logs", "--out")
-    write_night(tmp_path / "logs", 1, lines[::2], "north")
-    write_night(tmp_path / "logs", 1, lines[1:-2:2], "south")
+    write_night(tmp_path / "logs", 1, lines, "north")
+    write_night(tmp_path / "logs", 1, lines[:-1], "south")
     assert traceroom(*run, tmp_path / "grown").returncode == 0
     assert built == [["north"], ["south"]]
     built.clear()
