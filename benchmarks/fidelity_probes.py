@@ -66,6 +66,13 @@ def probes(data: Path, scratch: Path, n_sessions: int | None, built: Path | None
     return figures
 
 
+def play_all(data: Path, out: Path, n_sessions: int | None) -> Tally:
+    """Play all probes in rooms that were built from the logs."""
+    by_session, tally = _probes(data, n_sessions), Tally()
+    _play(by_session, _places(out, by_session), _scale(data, calls(out), out), tally)
+    return tally
+
+
 def own_out(data: Path, scratch: Path, n_sessions: int | None) -> dict[str, float]:
     """Each session's probes in an open room that is built from what was logged before the session began.
 

@@ -108,10 +108,17 @@ class Tally:
             count["bytes"] += decision.bytes_exact and not decision.unknown
             count["cassette_" + decision.cassette] += 1
             count["tellable"] += decision.tellable
+            count["won"] += decision.name == "exact" != decision.cassette
+            count["lost"] += decision.cassette == "exact" != decision.name
 
     def count(self, name: str) -> Counter[str]:
-        """n, exact, wrong, unknown, bytes, tellable, cassette_exact, cassette_wrong, cassette_unknown."""
+        """n, exact, wrong, unknown, bytes, tellable, cassette_exact, cassette_wrong, cassette_unknown; `won` and `lost`: exact
+        here and not on the cassette, and the reverse."""
         return self._counts[name]
+
+    def names(self, prefix: str) -> list[str]:
+        """Return the names that begin so, sorted."""
+        return sorted(name for name in self._counts if name.startswith(prefix))
 
     def table(self) -> str:
         """One line a name."""

@@ -15,10 +15,11 @@ from .bindings import Ask, Binding, Reply
 from .canonical import canonical
 from .clock import after
 from .expressions import DONE, FRESH, LAST, NOW, Scope
+from .notations import in_force, read_in, write
 from .numbering import Form, drawn, number_of
 from .programs import Program, Programs, Ready, answer, completed, is_spent, open_to_bound, shown_by, unknown, unmoved
 from .records import Result, ToolAnswer
-from .relevance import ids, ids_in, listed_in, may_hold, names, names_in
+from .relevance import ids, ids_in, listed_in, may_hold, names, names_in, with_parts
 from .tables import ROWS, Origin, Table, Wanted, agreed, rows_in
 from .tables import Row as TableRow
 from .world import Name, Overlay, Row, View, World, agreed_on, answering
@@ -247,7 +248,11 @@ class EpisodeState:
         self._last = tool, key, self.write_calls, self._overlay
         answered = answer(program, key, arguments, self)
         self._scope = None
-        if answered is not None and self._is_taken_for_granted(program, key, answered):
+        if answered is not None and (self._is_taken_for_granted(program, key, answered)
+                                     or self._is_unheard_of(program, key, arguments, answered)):
+            answered = None
+        written = None if answered is None else self._written(program, answered.content, answered.is_error)
+        if written is None:
             answered = None
         if answered is None:
             is_late = is_spent(program, self._programs, arguments, self)
@@ -261,7 +266,28 @@ class EpisodeState:
                 self._note_write(program, key, arguments, answered)
             elif program.is_possible_write:
                 self._possible_writes += ((tool, key),)
-        return tuple.__new__(Result, answered[:3])
+        return tuple.__new__(Result, (written, *answered[1:3]))
+
+    def _is_unheard_of(self, program: Ready, key: str, arguments: dict[str, Any], answered: ToolAnswer) -> bool:
+        """Is it a rule's answer to arguments that no call that worked had, or the answer of a first call to a second one, of a
+        tool that may write and was never seen to answer twice alike?"""
+        if answered.is_error or answered.tier == "bound":
+            return False
+        if answered.tier != "recorded" and len(arguments) > 1 and not program.takes >= arguments.keys():
+            return True
+        if not program.is_possible_write or program.get("repeats", True):
+            return False
+        return (program["tool"], key) in self._possible_writes or (
+            answered.tier == "derived" and any((write.tool, write.key) == (program["tool"], key) for write in self.write_calls))
+
+    def _written(self, program: Ready, content: str, is_error: bool) -> str | None:
+        """Return an answer as the agent gets it, None where its tool's notation has no place for it."""
+        notation = None if is_error or not program.has_notations else in_force(program["notations"], self.view.instant)
+        return content if notation is None else write(content, notation)
+
+    def _read(self, program: Ready, content: str) -> str:
+        """Return an answer that worked, as the tool gave it, as it is kept inside."""
+        return read_in(content, program["notations"], self.view.instant) if program.has_notations else content
 
     def _is_taken_for_granted(self, program: Ready, key: str, answered: ToolAnswer) -> bool:
         """Is it the answer of calls that worked, without an entity, to a call that may write and names what exists nowhere?"""
@@ -282,6 +308,9 @@ class EpisodeState:
         is_error = failed(content, answered)
         if is_error and passing:
             return
+        if not is_error and program.has_notations:
+            content = self._read(program, content)
+            answered = parse(content)
         documents = () if is_error else shown_by(program, arguments, content)
         if not is_error:
             for rule in program["rules"]:
@@ -313,6 +342,8 @@ class EpisodeState:
         if reply is None:
             return None
         reply = Reply(reply) if isinstance(reply, str) else reply
+        if not reply.is_error:
+            reply = reply._replace(content=self._read(self._programs[tool], reply.content))
         shows = self.is_simulated_write(tool) and not reply.is_error
         shown = shown_by(self._programs[tool], arguments, reply.content) if shows else ()
         return ToolAnswer(reply.content, reply.is_error, "bound", reply.documents or shown)
@@ -372,7 +403,13 @@ class EpisodeState:
         for write in self._writes_naming(words, since):
             if name not in write.documents and write.matters(self._programs.relation(write.tool, name[0]), words):
                 return None
-        return text
+        return None if text is not None and self._may_have_moved(name, text, since) else text
+
+    def _may_have_moved(self, name: Name, text: str, since: int) -> bool:
+        """Does a document name what a write call named, of a tool of which nothing was seen with such documents?"""
+        unseen = [write for write in self.write_calls[since:] if name not in write.documents
+                  and self._programs.relation(write.tool, name[0]) is None]
+        return bool(unseen) and not ids_in(text).isdisjoint(frozenset().union(*(with_parts(write.names) for write in unseen)))
 
     def _at_first(self, name: Name) -> str | None:
         begun = self._begun
@@ -484,14 +521,17 @@ class EpisodeState:
         return None if row is None or (self.write_calls and self._outdated(tool, row)) else row
 
     def _outdated(self, tool: str, row: Row) -> bool:
-        """Did a write call since then name something that the answer shows, of a tool that is known to change such answers?"""
-        if self._programs.get(tool, UNKNOWN).get("class") is not None:
+        """Did a write call since then name something that the answer shows, of a tool that was not seen to keep such answers?
+        Of one that was seen to change them, only what the answer lists; of a record, nobody knows by its name alone."""
+        since = self.write_calls[row.get("n_write_calls", 0):]
+        how = {write.tool: self._programs.bearing(write.tool, tool) for write in since}
+        if not how or set(how.values()) == ONLY_KEEPS:
             return False
-        shown = listed_in(row["content"])
+        is_record = self._programs.get(tool, UNKNOWN).get("class") is not None
+        shown = {"changes": frozenset[str]() if is_record else listed_in(row["content"]), None: ids_in(row["content"])}
         return any(
-            self._programs.relation(write.tool, tool) == "changes" and [write.tool, write.key] not in row["after"]
-            for write in (self._writes_naming(shown, row.get("n_write_calls", 0)) if shown else ())
-            if not write.names.isdisjoint(shown))
+            how[write.tool] != "keeps" and [write.tool, write.key] not in row["after"]
+            and not shown[how[write.tool]].isdisjoint(with_parts(write.names)) for write in since)
 
     def _answer_after(self, question: Name, after: list[list[str]]) -> Row | None:
         """Return what was answered to the question after just these write calls."""
@@ -519,7 +559,9 @@ class EpisodeState:
 
     def examples(self, tool: str, arguments: dict[str, Any]) -> list[tuple[str, str]]:
         near = self._world.nearest(tool, canonical(arguments))
-        return [(key, self._world.answers[tool, key][0]["content"]) for key in near]
+        program, rows = self._programs[tool], [self._world.answers[tool, key][0] for key in near]
+        return [(key, self._written(program, row["content"], row["is_error"]) or row["content"])
+                for key, row in zip(near, rows, strict=True)]
 
     def after(self, tool: str, arguments: dict[str, Any]) -> list[list[str]] | None:
         """Return the write calls so far that matter to this call, sorted; None if one of them was not answered."""

@@ -27,6 +27,14 @@ ACTING = ("write", "outside", "unknown")
 """Effects of tools that may change the world, or something outside of it."""
 
 
+class _Everything(frozenset[str]):
+    """The arguments of a tool that takes whatever it is given."""
+
+    def __ge__(self, other: object) -> bool:
+        return True
+
+
+EVERYTHING = _Everything()
 FEWEST_TRANSITIONS = 5
 """Calls that bear a write out, from which its transitions count."""
 
@@ -42,6 +50,12 @@ class Ready(Program):
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         self.has_versions = "versions" in program
+        self.has_notations = "notations" in program
+
+    @cached_property
+    def takes(self) -> frozenset[str]:
+        """Arguments of calls that worked; of a program that does not say, all that are given."""
+        return frozenset(self["takes"]) if "takes" in self else EVERYTHING
 
     @cached_property
     def acting(self) -> bool:

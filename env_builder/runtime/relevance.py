@@ -19,6 +19,8 @@ TRUTHS = frozenset(("True", "False"))
 """How truth values are named, other than JSON writes them."""
 _TEN = re.compile("[0-9]")
 _WORD = re.compile(r"[^\s,;:!?\"'()\[\]{}]+")
+_JOINT = re.compile(r"[@#/|]")
+"""Signs that join names to the name of what they are of."""
 
 
 def leaves(value: Any) -> Iterator[Any]:
@@ -105,6 +107,12 @@ def names_in(key: str) -> frozenset[str]:
 def may_hold(text: str, words: frozenset[str]) -> bool:
     """May one of the words be named in the text? No, where it stands nowhere in a text that writes all as it is."""
     return "\\" in text or not words.isdisjoint(TRUTHS) or any(map(text.__contains__, words))
+
+
+def with_parts(words: frozenset[str]) -> frozenset[str]:
+    """Return the words, and the ids that are joined in them."""
+    joined = [word for word in words if _JOINT.search(word)]
+    return words.union(part for word in joined for part in _JOINT.split(word) if _is_id(part)) if joined else words
 
 
 @lru_cache(16384)

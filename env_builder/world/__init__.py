@@ -15,7 +15,7 @@ import polars as pl
 
 from env_builder.runtime.programs import presumed_effect
 from env_builder.runtime.writing import Consequence
-from env_builder.world import changes, documents, effects, faults, hidden, history, replay
+from env_builder.world import changes, documents, effects, faults, hidden, history, notations, replay
 from env_builder.world.calls import LoggedCall, calls_of, split_openings, unwrap_answers
 from env_builder.world.effects import Declared, Effect
 from warehouse.records import Decision, Fact, Recorded, RowChange, empty, frame
@@ -67,7 +67,9 @@ def build(
     decisions: list[Decision] = []
     for name in sessions["service"].unique().sort():
         calls, lost = unwrap_answers(calls_of(turns.filter(pl.col("service") == name)))
-        service = _service(name, calls, _declared(tools, name), starts_from.get(name))
+        in_notations = notations.find(calls)
+        calls = notations.applied(calls, in_notations)
+        service = _service(name, calls, _declared(tools, name), starts_from.get(name), in_notations)
         passed = faults.find_faults(calls, {tool: presumed_effect(program) for tool, program in service.programs.items()})
         if passed:
             decisions += [
@@ -75,7 +77,7 @@ def build(
                           "between; it tells how often that happens, and no more")
                 for call in calls if call.event_id in passed]
             calls = [call for call in calls if call.event_id not in passed]
-            service = _service(name, calls, _declared(tools, name), starts_from.get(name))
+            service = _service(name, calls, _declared(tools, name), starts_from.get(name), in_notations)
         shared = service.starts_from == "shared"
         feeds = changes.find(fed, service.steps) if shared and fed.height else {}
         first = history.base_of(history.facts(name, service.steps, starts, shared, None, feeds))
@@ -102,12 +104,16 @@ def build(
 
 
 def _service(
-    name: str, calls: list[LoggedCall], declared: dict[str, Declared], configured: replay.Begin | None
+    name: str, calls: list[LoggedCall], declared: dict[str, Declared], configured: replay.Begin | None,
+    in_notations: notations.Notations,
 ) -> ServiceWorld:
     shown = documents.find(calls)
     starts_from, votes = (configured, {}) if configured else replay.find(calls, shown)
     does = effects.find(calls, shown, starts_from == "shared", declared)
     programs = replay.skeletons(calls, shown, does)
+    for tool, own in in_notations.items():
+        if tool in programs:
+            programs[tool]["notations"] = own
     steps = list(replay.steps(calls, shown, programs))
     return ServiceWorld(name, starts_from, votes, programs, calls, steps, shown, {}, {}, {})
 

@@ -164,12 +164,26 @@ def skeletons(calls: list[LoggedCall], documents: Documents, effects: Effects) -
         programs[tool] = {
             "tool": tool, "effect": effect, "class": documented.entity_class if documented else None,
             "relation": effects.relation.get(tool, {}), "rules": rules}
+        worked = [call for call in calls if call.tool == tool and not call.failed]
+        if worked:
+            programs[tool] |= {"takes": sorted({name for call in worked for name in call.arguments}), "repeats": _repeats(worked)}
         if tool in effects.presumed:
             programs[tool] |= {"effect": "unknown", "presumed": effect, "harmless": tool in effects.harmless}
         affix = documents.classes[documented.entity_class].affix if documented else ("", "")
         if any(affix):
             programs[tool]["affix"] = list(affix)
     return programs
+
+
+def _repeats(calls: list[LoggedCall]) -> bool:
+    """Return whether a session made the same call twice and got the same answer."""
+    answered: set[tuple[str, str, str]] = set()
+    for call in calls:
+        mine = call.session_id, call.key, call.content
+        if mine in answered:
+            return True
+        answered.add(mine)
+    return False
 
 
 def steps(

@@ -1,0 +1,165 @@
+"""Which notation each tool of a service answers in, and its calls with answers as JSON text.
+
+In: a service's calls. A notation is taken where it gives back nearly all of a tool's different structured answers byte for
+byte, so that a tool of three answers may have one and prose has none. Where two notations share a service's answers, each day
+or release in one of them, the times of all its tools together tell which is in force when.
+Does not see: two notations that alternate within a period, and what `runtime.notations` does not read.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import Any
+
+from env_builder.runtime.answers import parse
+from env_builder.runtime.notations import Notation, read, read_in, write
+from env_builder.world.calls import LoggedCall, calls_by_tool
+from env_builder.world.history import instant
+
+MOSTLY = 0.95
+"""Share of a tool's different structured answers that a notation must give back."""
+FEWEST = 3
+"""Different answers of a tool below which no notation is taken."""
+PART = 0.1
+"""Share of the answers from which on a notation may be one of two."""
+SWITCHES = 0.2
+"""Changes between two notations, of those expected by chance, up to which each has periods of its own."""
+WIDTH = 80
+"""Columns at which writers of YAML fold long texts."""
+BARE = ("", "")
+FRAMES = (BARE, ("(True, ", ")"))
+PLAIN: tuple[dict[str, Any], ...] = tuple(
+    {"separators": separators, "ensure_ascii": is_ascii} for separators in ((", ", ": "), (",", ":"))
+    for is_ascii in (True, False))
+"""How JSON is written that documents hold as it is."""
+Notations = dict[str, list[list[Any]]]
+"""Tool -> [until, notation] in order of time; None: as it is."""
+
+
+def find(calls: list[LoggedCall]) -> Notations:
+    """Return the notations of the tools that have one."""
+    answers = {tool: own for tool, own in sorted(calls_by_tool(call for call in calls if not call.failed).items())}
+    found: Notations = {}
+    pairs: dict[str, tuple[Notation, Notation | None]] = {}
+    for tool, own in answers.items():
+        texts = sorted({call.content for call in own})
+        notation = _of(texts)
+        if notation is not None:
+            found[tool] = [[None, notation]]
+        elif pair := _two(texts):
+            pairs[tool] = pair
+    if not pairs:
+        return found
+    periods = _periods([(call, _is_read(call.content, one)) for tool, (one, _) in pairs.items() for call in answers[tool]])
+    for tool, (one, other) in pairs.items() if periods else ():
+        found[tool] = [[until, one if is_first else other] for until, is_first in periods]
+    return found
+
+
+def applied(calls: list[LoggedCall], notations: Notations) -> list[LoggedCall]:
+    """Return the calls with answers that worked as JSON text, where their tool has a notation that gives them back."""
+    return [call if call.failed or call.tool not in notations else _read(call, notations[call.tool]) for call in calls]
+
+
+def _read(call: LoggedCall, notations: list[list[Any]]) -> LoggedCall:
+    content = read_in(call.content, notations, instant(call.called_at))
+    return call if content == call.content else call._replace(content=content, parsed=parse(content))
+
+
+def _of(texts: list[str]) -> Notation | None:
+    """Return the notation of a tool's different answers that worked; None: they are read as they are."""
+    structured = [text for text in texts if _is_structured(text)]
+    if len(structured) < FEWEST or all(_is_plain(text) for text in structured):
+        return None
+    return next((notation for notation in _candidates(structured) if _gives_back(notation, structured)), None)
+
+
+def _gives_back(notation: Notation, texts: list[str]) -> bool:
+    unread = [text for text in texts if not _is_read(text, notation)]
+    return len(unread) <= (1 - MOSTLY) * len(texts) and all(parse(text) is None for text in unread)
+
+
+def _is_read(text: str, notation: Notation) -> bool:
+    """Return whether it is given back, by its value or as JSON that stays as it is."""
+    inner = read(text, notation)
+    return (inner != text or parse(text) is not None) and write(inner, notation) == text
+
+
+def _two(texts: list[str]) -> tuple[Notation, Notation | None] | None:
+    """Return two notations that share the answers, the one in a frame first; None where no two do."""
+    for frame in FRAMES[1:]:
+        inside = [text for text in texts if text.startswith(frame[0]) and text.endswith(frame[1])]
+        outside = [text for text in texts if text not in set(inside)]
+        if min(len(inside), len(outside)) < PART * len(texts) or not inside:
+            continue
+        one = next((each for each in _candidates(inside) if each["frame"] == list(frame) and all(
+            _is_read(text, each) for text in inside)), None)
+        if one is not None:
+            other = {**one, "frame": list(BARE)}
+            return one, other if any(_is_read(text, other) for text in outside) else None
+    return None
+
+
+def _periods(moments: list[tuple[LoggedCall, bool]]) -> list[tuple[str | None, bool]]:
+    """Return (until, whether the first notation is in force) in order of time; [] where the two have no periods."""
+    timed = sorted((at, is_first) for call, is_first in moments if (at := instant(call.called_at)) is not None)
+    share = sum(is_first for _, is_first in timed) / len(timed) if timed else 0.0
+    runs = [(is_first, next(run)[0]) for is_first, run in groupby(timed, key=lambda each: each[1])]
+    if not 0 < share < 1 or len(runs) - 1 > SWITCHES * 2 * share * (1 - share) * len(timed):
+        return []
+    ends = [began for _, began in runs[1:]]
+    return [(until, is_first) for (is_first, _), until in zip(runs, [*ends, None], strict=True)]
+
+
+def _is_structured(text: str) -> bool:
+    return parse(text) is not None or text[:1] in "{[(" or "\n" in text.strip() or ": " in text[:61]
+
+
+def _is_plain(text: str) -> bool:
+    value = parse(text)
+    return value is not None and any(json.dumps(value, **style) == text for style in PLAIN)
+
+
+def _candidates(texts: list[str]) -> Iterator[Notation]:
+    """Yield the notations that the texts may be in, the strictest first."""
+    last = texts[0].endswith("\n")
+    for frame in map(list, FRAMES):
+        for indent in (2, 4, 1, "\t"):
+            yield from ({"kind": "json", "indent": indent, "ascii": is_ascii, "end": "\n" if last else "", "frame": frame}
+                        for is_ascii in (False, True))
+        yield {"kind": "literal", "tuples": _tuple_places(texts, frame), "frame": frame}
+    for dash in (0, 2):
+        for days in (False, True):
+            yield from ({"kind": "yaml", "dash": dash, "days": days, "width": width, "last": last, "frame": list(BARE)}
+                        for width in (WIDTH, 0))
+    for single in (True, False):
+        for separator in (",", ";", "\t", "|"):
+            yield from ({"kind": "table", "separator": separator, "end": end, "single": single, "last": last,
+                         "frame": list(BARE)} for end in ("\n", "\r\n"))
+        yield {"kind": "markdown", "single": single, "last": last, "frame": list(BARE)}
+    yield {"kind": "lines", "last": last, "frame": list(BARE)}
+
+
+def _tuple_places(texts: list[str], frame: list[str]) -> list[list[str]]:
+    """Return the places at which tuples stand in the literals."""
+    places: set[tuple[str, ...]] = set()
+    for text in texts:
+        if not (text.startswith(frame[0]) and text.endswith(frame[1])):
+            continue
+        try:
+            places.update(_tuples(ast.literal_eval(text[len(frame[0]):len(text) - len(frame[1])]), ()))
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+    return sorted(map(list, places))
+
+
+def _tuples(value: Any, place: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    if isinstance(value, tuple):
+        yield place
+    items = value.items() if isinstance(value, Mapping) else (("*", each) for each in value) if isinstance(
+        value, list | tuple) else ()
+    for name, each in items:
+        yield from _tuples(each, (*place, str(name)))
