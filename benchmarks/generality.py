@@ -84,7 +84,7 @@ def measure(grouped: tuple[str, Path], n_sessions: int | None) -> dict[str, Any]
     count = tally.count("all")
     row = {"set": data.name, "group": group, "begins": begins, **{name: count[name] for name in COUNTS},
            "refused_as_success": tally.count("error as success")["n"],
-           "tools": [{"set": data.name, "tool": name.removeprefix("tool "), **{part: own[part] for part in ("n", "won", "lost")}}
+           "tools": [{"set": data.name, "tool": name.removeprefix("tool "), "n": own["n"], "won": own["won"], "lost": own["lost"]}
                      for name in tally.names("tool ") if (own := tally.count(name))["n"]]}
     print(f"{data.name}: {row['exact']} of {row['n']} exact, {row['wrong']} wrong; cassette {row['cassette_exact']}, "
           f"ceiling {row['tellable']}", file=sys.stderr)

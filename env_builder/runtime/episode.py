@@ -15,7 +15,7 @@ from .bindings import Ask, Binding, Reply
 from .canonical import canonical
 from .clock import after
 from .expressions import DONE, FRESH, LAST, NOW, Scope
-from .notations import in_force, read_in, write
+from .notations import read_in, written_in
 from .numbering import Form, drawn, number_of
 from .programs import Program, Programs, Ready, answer, completed, is_spent, open_to_bound, shown_by, unknown, unmoved
 from .records import Result, ToolAnswer
@@ -282,8 +282,9 @@ class EpisodeState:
 
     def _written(self, program: Ready, content: str, is_error: bool) -> str | None:
         """Return an answer as the agent gets it, None where its tool's notation has no place for it."""
-        notation = None if is_error or not program.has_notations else in_force(program["notations"], self.view.instant)
-        return content if notation is None else write(content, notation)
+        if is_error or not program.has_notations:
+            return content
+        return written_in(content, program["notations"], self.view.instant)
 
     def _read(self, program: Ready, content: str) -> str:
         """Return an answer that worked, as the tool gave it, as it is kept inside."""
@@ -406,7 +407,7 @@ class EpisodeState:
         return None if text is not None and self._may_have_moved(name, text, since) else text
 
     def _may_have_moved(self, name: Name, text: str, since: int) -> bool:
-        """Does a document name what a write call named, of a tool of which nothing was seen with such documents?"""
+        """Return whether a document names what a write call named, of a tool of which nothing was seen with such documents."""
         unseen = [write for write in self.write_calls[since:] if name not in write.documents
                   and self._programs.relation(write.tool, name[0]) is None]
         return bool(unseen) and not ids_in(text).isdisjoint(frozenset().union(*(with_parts(write.names) for write in unseen)))

@@ -68,7 +68,8 @@ def write(content: str, notation: Notation) -> str | None:
     value = parse(content)
     before, after = notation["frame"]
     try:
-        return before + (content if value is None else write_value(value, notation)) + after
+        text = content if value is None else write_value(value, notation)
+        return f"{before}{text}{after}"
     except _UNREADABLE:
         return None
 
@@ -77,6 +78,12 @@ def read_in(content: str, notations: Sequence[Sequence[Any]], instant: str | Non
     """Read an answer in the notation of its instant, of [until, notation] in order of time."""
     notation = in_force(notations, instant)
     return content if notation is None else read(content, notation)
+
+
+def written_in(content: str, notations: Sequence[Sequence[Any]], instant: str | None) -> str | None:
+    """Write an answer that worked in the notation of an instant, None where that has no place for it."""
+    notation = in_force(notations, instant)
+    return content if notation is None else write(content, notation)
 
 
 def in_force(notations: Sequence[Sequence[Any]], instant: str | None) -> Notation | None:
@@ -288,7 +295,7 @@ def _yaml_scalar(value: Any, notation: Notation) -> str:
         return str(value)
     needs_quotes = (
         not value or value != value.strip() or value[0] in "#,[]{}&*!|>'\"%@`" or value in ("-", "?", "---", "...")
-        or value[:2] in ("- ", "? ", ": ") or value[0] == ":" and len(value) == 1 or ": " in value or " #" in value
+        or value[:2] in ("- ", "? ", ": ") or (value[0] == ":" and len(value) == 1) or ": " in value or " #" in value
         or value.endswith(":") or _RESOLVED.match(value))
     return "'" + value.replace("'", "''") + "'" if needs_quotes else str(value)
 

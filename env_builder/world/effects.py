@@ -25,7 +25,6 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from env_builder.runtime.answers import parse
-from env_builder.runtime.lists import read
 from env_builder.runtime.programs import ACTING
 from env_builder.runtime.relevance import act_names, leaves, listed_in, names
 from env_builder.runtime.texts import FORMATS, arithmetic_value
@@ -179,6 +178,8 @@ class Effects(NamedTuple):
     """Tools that look like reads by their answers, without proof: simulated as such."""
     harmless: frozenset[str]
     """Those of them that also look so by their names or their place in sessions: one call more or less does no harm."""
+    repeating: frozenset[str]
+    """Tools that answered a question as before when it was asked again, with whatever was done between."""
 
 
 PROVING_REPEATS = 2
@@ -339,7 +340,8 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
     betweens = list(_betweens(calls, sight, acting, shared, listed=True))
     if not shared:
         betweens += _against_baseline(calls, sight, acting)
-    return Effects(effect, relation_of([between for between in betweens if between.place not in fickle]), presumed, harmless)
+    return Effects(effect, relation_of([between for between in betweens if between.place not in fickle]), presumed, harmless,
+                   frozenset(tool for tool, mine in by_tool.items() if _equal_repeats(mine, shared)))
 
 
 def _answering_again(calls: list[LoggedCall], guilty: set[str]) -> set[str]:
@@ -465,18 +467,17 @@ def _effect(mine: list[LoggedCall], guilty: bool, kept: int, again: bool, sight:
         return "outside"
     if hint == "unknown":
         return "unknown"
+    harmless = kept >= MINIMUM_LOOKS or hint == "read"
     if documented:  # what takes more than the key and was never seen to change anything is not proven harmless
         return "read" if documented.only_key else "unknown"
     if calculation(mine):
         return "pure"
-    harmless = kept >= MINIMUM_LOOKS or hint == "read"
     if tool not in sight.telling:  # it only acknowledges: what it did may show nowhere
         alike = len({call.content for call in mine}) == 1
         if harmless and sorts(mine):
             return "read"
         return "constant" if alike and (hint == "read" or prose(mine)) else "unknown"
-    tells = all(isinstance(call.parsed, list | dict) or call.failed or read(call.content) is not None for call in mine)
-    return "read" if harmless or tells or again else "unknown"
+    return "read" if harmless or again else "unknown"
 
 
 def relation_of(betweens: list[Between]) -> dict[str, dict[str, str]]:

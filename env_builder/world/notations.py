@@ -41,7 +41,7 @@ Notations = dict[str, list[list[Any]]]
 
 def find(calls: list[LoggedCall]) -> Notations:
     """Return the notations of the tools that have one."""
-    answers = {tool: own for tool, own in sorted(calls_by_tool(call for call in calls if not call.failed).items())}
+    answers = dict(sorted(calls_by_tool(call for call in calls if not call.failed).items()))
     found: Notations = {}
     pairs: dict[str, tuple[Notation, Notation | None]] = {}
     for tool, own in answers.items():

@@ -4,13 +4,14 @@ Uses the runtime's own EpisodeState, so that what is recorded here and what is r
 
 `find` decides how a service starts: does every session start from the same state, or do all share one world? A write that the
 next session does not see is a vote for `reset`, one that it sees for `shared`. Sees: documents that one session changed and
-another read before it wrote. Without such, `changes_last` compares the first answers of sessions over time: if none ever
-differs from those of earlier sessions, all begin alike. Where these tell nothing either, sessions with a clock are taken to
-share one world, others to start from one state.
+another read before it wrote. Where such are few or nearly balanced, `changes_last` compares the first answers of sessions
+over time: if none ever differs from those of earlier sessions, all begin alike. Where these tell nothing either, sessions with
+a clock are taken to share one world, others to start from one state.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import groupby, pairwise
@@ -50,10 +51,16 @@ def find(calls: list[LoggedCall], documents: Documents) -> tuple[Begin, dict[str
                     continue
                 votes["reset"] += text == change.before
                 votes["shared"] += text == change.after
-    if votes["reset"] != votes["shared"]:
-        return ("reset" if votes["reset"] > votes["shared"] else "shared"), votes
+    margin, lasts = votes["shared"] - votes["reset"], changes_last(calls)
+    if margin and (lasts is None or abs(margin) > DEVIATIONS * math.sqrt(sum(votes.values()))):
+        return ("shared" if margin > 0 else "reset"), votes
     timed = any(call.called_at for call in calls)
-    return ("shared" if timed and changes_last(calls) is not False else "reset"), votes
+    return ("shared" if timed and lasts is not False else "reset"), votes
+
+
+DEVIATIONS = 2.0
+"""Standard deviations by which votes must lie apart to decide alone: of many states that sessions begin in, some agree by
+chance."""
 
 
 RETURNS_SHARE = 0.5
@@ -166,24 +173,14 @@ def skeletons(calls: list[LoggedCall], documents: Documents, effects: Effects) -
             "relation": effects.relation.get(tool, {}), "rules": rules}
         worked = [call for call in calls if call.tool == tool and not call.failed]
         if worked:
-            programs[tool] |= {"takes": sorted({name for call in worked for name in call.arguments}), "repeats": _repeats(worked)}
+            programs[tool] |= {
+                "takes": sorted({name for call in worked for name in call.arguments}), "repeats": tool in effects.repeating}
         if tool in effects.presumed:
             programs[tool] |= {"effect": "unknown", "presumed": effect, "harmless": tool in effects.harmless}
         affix = documents.classes[documented.entity_class].affix if documented else ("", "")
         if any(affix):
             programs[tool]["affix"] = list(affix)
     return programs
-
-
-def _repeats(calls: list[LoggedCall]) -> bool:
-    """Return whether a session made the same call twice and got the same answer."""
-    answered: set[tuple[str, str, str]] = set()
-    for call in calls:
-        mine = call.session_id, call.key, call.content
-        if mine in answered:
-            return True
-        answered.add(mine)
-    return False
 
 
 def steps(
