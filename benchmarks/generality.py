@@ -42,6 +42,7 @@ from env_builder.runtime.answers import failed, parse
 from warehouse.store import Store
 
 LEVEL = 0.05
+TOOL_COUNTS = "n", "won", "lost"
 COUNTS = ("n", "exact", "wrong", "unknown", "tellable", "cassette_exact", "cassette_wrong")
 
 
@@ -84,7 +85,7 @@ def measure(grouped: tuple[str, Path], n_sessions: int | None) -> dict[str, Any]
     count = tally.count("all")
     row = {"set": data.name, "group": group, "begins": begins, **{name: count[name] for name in COUNTS},
            "refused_as_success": tally.count("error as success")["n"],
-           "tools": [{"set": data.name, "tool": name.removeprefix("tool "), "n": own["n"], "won": own["won"], "lost": own["lost"]}
+           "tools": [{"set": data.name, "tool": name.removeprefix("tool "), **{part: own[part] for part in TOOL_COUNTS}}
                      for name in tally.names("tool ") if (own := tally.count(name))["n"]]}
     print(f"{data.name}: {row['exact']} of {row['n']} exact, {row['wrong']} wrong; cassette {row['cassette_exact']}, "
           f"ceiling {row['tellable']}", file=sys.stderr)

@@ -30,7 +30,8 @@ SWITCHES = 0.2
 WIDTH = 80
 """Columns at which writers of YAML fold long texts."""
 BARE = ("", "")
-FRAMES = (BARE, ("(True, ", ")"))
+FRAMES = (("(True, ", ")"), BARE)
+"""What may stand before and after the answers of a service; framed ones are tried first, as a frame may be read as a value."""
 PLAIN: tuple[dict[str, Any], ...] = tuple(
     {"separators": separators, "ensure_ascii": is_ascii} for separators in ((", ", ": "), (",", ":"))
     for is_ascii in (True, False))
@@ -46,11 +47,11 @@ def find(calls: list[LoggedCall]) -> Notations:
     pairs: dict[str, tuple[Notation, Notation | None]] = {}
     for tool, own in answers.items():
         texts = sorted({call.content for call in own})
-        notation = _of(texts)
-        if notation is not None:
-            found[tool] = [[None, notation]]
-        elif pair := _two(texts):
+        pair = _two(texts)
+        if pair is not None:
             pairs[tool] = pair
+        elif (notation := _of(texts)) is not None:
+            found[tool] = [[None, notation]]
     if not pairs:
         return found
     periods = _periods([(call, _is_read(call.content, one)) for tool, (one, _) in pairs.items() for call in answers[tool]])
@@ -83,14 +84,15 @@ def _gives_back(notation: Notation, texts: list[str]) -> bool:
 
 
 def _is_read(text: str, notation: Notation) -> bool:
-    """Return whether it is given back, by its value or as JSON that stays as it is."""
+    """Return whether it is given back: by its value, as JSON that stays as it is, or as a framed text that has no parts."""
     inner = read(text, notation)
-    return (inner != text or parse(text) is not None) and write(inner, notation) == text
+    is_bare = notation["frame"] == list(BARE)
+    return (parse(inner) is not None or not (is_bare or _is_structured(inner))) and write(inner, notation) == text
 
 
 def _two(texts: list[str]) -> tuple[Notation, Notation | None] | None:
     """Return two notations that share the answers, the one in a frame first; None where no two do."""
-    for frame in FRAMES[1:]:
+    for frame in FRAMES[:-1]:
         inside = [text for text in texts if text.startswith(frame[0]) and text.endswith(frame[1])]
         outside = [text for text in texts if text not in set(inside)]
         if min(len(inside), len(outside)) < PART * len(texts) or not inside:
