@@ -40,7 +40,7 @@ _NAMED = re.compile(r"('(?:[^']|'')*'|[^\s'\"#&*!|>%@`\[\]{},?-][^#]*?)(?:: (.*)
 _LINE = re.compile(r"([^:\n]{1,60}): (.*)$")
 
 
-class Unreadable(ValueError):
+class NotInNotation(ValueError):
     """A text is not in a notation."""
 
 
@@ -92,7 +92,7 @@ def in_force(notations: Sequence[Sequence[Any]], instant: str | None) -> Notatio
 
 
 def write_value(value: Any, notation: Notation) -> str:
-    """Write a JSON value. Raises Unreadable where the notation has no place for it."""
+    """Write a JSON value. Raises NotInNotation where the notation has no place for it."""
     return _WRITERS[notation["kind"]](value, notation)
 
 
@@ -107,7 +107,7 @@ def _scalar(text: str) -> Any:
 
 def _cell(value: Any) -> str:
     if isinstance(value, bool) or value is None or isinstance(value, dict | list):
-        raise Unreadable("a cell holds a number or a text")
+        raise NotInNotation("a cell holds a number or a text")
     return repr(value) if isinstance(value, float) else str(value)
 
 
@@ -131,14 +131,14 @@ def _listed(value: Any, place: tuple[str, ...], tuples: list[list[str]]) -> Any:
     """Return a literal with lists for tuples, which stand in known places."""
     if isinstance(value, dict):
         if not all(isinstance(name, str) for name in value):
-            raise Unreadable("a key is no text")
+            raise NotInNotation("a key is no text")
         return {name: _listed(each, (*place, name), tuples) for name, each in value.items()}
     if isinstance(value, list | tuple):
         if isinstance(value, tuple) != (list(place) in tuples) and value:
-            raise Unreadable("a list, or a tuple, in another's place")
+            raise NotInNotation("a list, or a tuple, in another's place")
         return [_listed(each, (*place, "*"), tuples) for each in value]
     if not isinstance(value, str | int | float | None):
-        raise Unreadable("no JSON value")
+        raise NotInNotation("no JSON value")
     return value
 
 
@@ -163,14 +163,14 @@ def _read_yaml(content: str, notation: Notation) -> Any:
         lines.pop()
     value, rest = _block(lines, 0, 0)
     if rest != len(lines):
-        raise Unreadable("lines are left")
+        raise NotInNotation("lines are left")
     return value
 
 
 def _block(lines: list[str], start: int, indent: int) -> tuple[Any, int]:
     """Return (the value whose lines begin at `start` with this indent, the first line after it)."""
     if start >= len(lines):
-        raise Unreadable("nothing is there")
+        raise NotInNotation("nothing is there")
     first = lines[start][indent:]
     return (_sequence if first == "-" or first.startswith("- ") else _mapping)(lines, start, indent)
 
@@ -199,20 +199,20 @@ def _mapping(lines: list[str], start: int, indent: int) -> tuple[dict[str, Any],
         if match is None:
             match = re.match(r"('(?:[^']|'')*'|[^\s'\"][^:]*): (.*)$", lines[start][indent:])
         if match is None:
-            raise Unreadable(f"no field: {lines[start]}")
+            raise NotInNotation(f"no field: {lines[start]}")
         name = _plain_scalar(match.group(1), is_key=True)
         if not isinstance(name, str) or name in fields:
-            raise Unreadable("no name")
+            raise NotInNotation("no name")
         if match.group(2) is None:
             following = _indent(lines[start + 1]) if start + 1 < len(lines) else -1
             is_list = following == indent and lines[start + 1][indent:].startswith("- ")
             if following <= indent and not is_list:
-                raise Unreadable("an empty field")
+                raise NotInNotation("an empty field")
             fields[name], start = _block(lines, start + 1, following)
         else:
             fields[name], start = _folded(lines, start, match.group(2), indent)
     if not fields:
-        raise Unreadable("no mapping")
+        raise NotInNotation("no mapping")
     return fields, start
 
 
@@ -231,7 +231,7 @@ def _plain_scalar(text: str, is_key: bool = False) -> Any:
     if text in ("[]", "{}"):
         return [] if text == "[]" else {}
     if text.startswith('"') or text == "":
-        raise Unreadable("double quotes")
+        raise NotInNotation("double quotes")
     if is_key:
         return text
     if text in ("null", "~"):
@@ -241,7 +241,7 @@ def _plain_scalar(text: str, is_key: bool = False) -> Any:
 
 def _write_yaml(value: Any, notation: Notation) -> str:
     if not value:
-        raise Unreadable("an empty document")
+        raise NotInNotation("an empty document")
     return "\n".join(_yaml_lines(value, 0, notation)) + ("\n" if notation["last"] else "")
 
 
@@ -290,7 +290,7 @@ def _yaml_scalar(value: Any, notation: Notation) -> str:
     if isinstance(value, dict | list):
         return "[]" if isinstance(value, list) else "{}"
     if "\n" in value or "\t" in value or not value.isprintable():
-        raise Unreadable("a text of several lines")
+        raise NotInNotation("a text of several lines")
     if notation["days"] and _DAY.match(value):
         return str(value)
     needs_quotes = (
@@ -304,26 +304,26 @@ def _yaml_scalar(value: Any, notation: Notation) -> str:
 
 def _rows(header: list[str], cells: list[list[str]], single: bool) -> Any:
     if len(set(header)) < len(header) or not header or "" in header or any(len(row) != len(header) for row in cells):
-        raise Unreadable("no table")
+        raise NotInNotation("no table")
     rows = [dict(zip(header, map(_scalar, row), strict=True)) for row in cells]
     if not single:
         return rows
     if len(rows) != 1:
-        raise Unreadable("not one row")
+        raise NotInNotation("not one row")
     return rows[0]
 
 
 def _table_of(value: Any, single: bool) -> list[dict[str, Any]]:
     rows = [value] if single else value
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) and list(row) == list(rows[0]) for row in rows):
-        raise Unreadable("no table")
+        raise NotInNotation("no table")
     return rows
 
 
 def _read_table(content: str, notation: Notation) -> Any:
     lines = list(csv.reader(io.StringIO(content, newline=""), delimiter=notation["separator"], strict=True))
     if len(lines) < 2 or len(lines[0]) < 2:
-        raise Unreadable("no table")
+        raise NotInNotation("no table")
     return _rows(lines[0], lines[1:], notation["single"])
 
 
@@ -339,7 +339,7 @@ def _write_table(value: Any, notation: Notation) -> str:
 def _read_markdown(content: str, notation: Notation) -> Any:
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in content.strip("\n").split("\n")]
     if len(lines) < 3 or not all(re.fullmatch(r":?-+:?", cell) for cell in lines[1]):
-        raise Unreadable("no table")
+        raise NotInNotation("no table")
     return _rows(lines[0], lines[2:], notation["single"])
 
 
@@ -355,16 +355,16 @@ def _read_lines(content: str, notation: Notation) -> Any:
     for line in lines:
         match = _LINE.match(line)
         if match is None or match.group(1) in fields:
-            raise Unreadable("no line of a field")
+            raise NotInNotation("no line of a field")
         fields[match.group(1)] = _scalar(match.group(2))
     if len(fields) < 2:
-        raise Unreadable("one line alone")
+        raise NotInNotation("one line alone")
     return fields
 
 
 def _write_lines(value: Any, notation: Notation) -> str:
     if not isinstance(value, dict):
-        raise Unreadable("no fields")
+        raise NotInNotation("no fields")
     return "\n".join(f"{name}: {_cell(each)}" for name, each in value.items()) + ("\n" if notation["last"] else "")
 
 
