@@ -19,7 +19,8 @@ def write_night(folder: Path, number: int, lines: list[str], service: str) -> No
     """Sessions of the sample as a service's log of one night, with tools of its own: outcomes are judged by kind of service."""
     folder.mkdir(exist_ok=True)
     sessions = [json.loads(line) for line in lines]
-    rows = [json.dumps({**each, "session_id": f"{service}-{each['session_id']}", "service": service}) + "\n" for each in sessions]
+    rows = [json.dumps({**each, "session_id": f"{service}-{each['session_id']}", "service": service}) + "\n"
+            for each in sessions]
     tools = {call["function"]["name"] for row in rows for told in json.loads(row)["messages"]
              for call in told.get("tool_calls") or []}
     text = re.sub(rf'"({"|".join(sorted(tools))})"', rf'"{service}_\1"', "".join(rows)) if tools else "".join(rows)
