@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Any, NamedTuple, TypeVar
 
 from .answers import Document, parse, parsed
 from .files import Later
-from .known_names import KnownNames
+from .known_names import BEGUN, KnownNames
 from .numbering import Form, number_of
 from .records import ToolAnswer
 from .tables import Origin, Table, rows_in
@@ -65,7 +65,16 @@ class World:
 
     @cached_property
     def _known_names(self) -> KnownNames:
-        return KnownNames((key for _, key in self.facts), {name: self.answers[name] for name in self.answers})
+        answers = {name: self.answers[name] for name in self.answers}
+        return KnownNames((key for _, key in self.facts), answers, self._documents_as_seen())
+
+    def _documents_as_seen(self) -> Iterator[tuple[str | None, str]]:
+        """Yield each document with who saw it: BEGUN (the log began with it), a session, or None (somebody, later)."""
+        for name in self.facts:
+            rows = self.facts[name]
+            shared = [row for row in rows if row["session"] is None]
+            first = min(shared, key=lambda row: row["from"] or "") if shared else None
+            yield from ((BEGUN if row is first or first is None else row["session"], row["value"]) for row in rows)
 
     def document(self, name: Name, view: View) -> str | None:
         """JSON text of the entity as of the view's instant, or None where it is not known."""
