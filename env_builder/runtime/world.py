@@ -16,6 +16,8 @@ from itertools import accumulate
 from typing import Any, NamedTuple, TypeVar
 
 from .answers import Document, parse, parsed
+from .canonical import canonical
+from .ends import unquoted
 from .files import Later
 from .known_names import BEGUN, KnownNames
 from .numbering import Form, number_of
@@ -46,6 +48,8 @@ class World:
             _named(facts, "class", "key"), lambda rows: [{**row, "value": Document(row["value"])} for row in rows])
         self.answers = _each(_named(recorded, "tool", "arguments"), _answering)
         self.questions: dict[str, list[str]] = defaultdict(list)
+        self._spellings: dict[str, dict[str, str]] = {}
+        """Tool -> arguments with each number in one form -> arguments on record."""
         self._tables: dict[str, Table] = {}
         self._implied: dict[str, Table] = {}
         self._keys: dict[str, list[Name]] = defaultdict(list)
@@ -62,6 +66,12 @@ class World:
     def strangers(self, tool: str, key: str) -> list[str] | None:
         """Return the values of a call that should be known and are not; None if nobody can say. `key`: canonical arguments."""
         return self._known_names.strangers(tool, parsed(key))
+
+    def spelled(self, tool: str, key: str) -> str | None:
+        """Return the arguments on record that are these but for numbers written as text; None if there are none."""
+        if tool not in self._spellings:
+            self._spellings[tool] = {canonical(unquoted(parsed(own))): own for own in reversed(self.questions.get(tool, ()))}
+        return self._spellings[tool].get(canonical(unquoted(parsed(key))))
 
     @cached_property
     def _known_names(self) -> KnownNames:

@@ -126,6 +126,15 @@ def test_a_refused_call_leaves_the_world_as_it_was() -> None:
     assert episode.names_known("burn", "{}") is None
 
 
+def test_a_call_that_is_on_record_with_a_number_as_text_is_answered_alike() -> None:
+    programs = {"read": {"tool": "read", "effect": "write", "relation": {}, "rules": [{"rule": "recorded"}]}}
+    asked = row("read", {"meter": "7120", "value": 12}, "ok")
+    episode = EpisodeState(World([], [asked]), programs, View(None, frozenset()))
+    assert episode.call("read", {"meter": 7120, "value": "12"}) == ("ok", False, "recorded")
+    assert episode.difference()["write_calls"] == [["read", '{"meter":"7120","value":12}']]
+    assert episode.call("read", {"meter": "07120", "value": 12}).tier == "unknown", "a name is no number"
+
+
 @pytest.mark.parametrize(("effect", "rule"), [
     ("unknown", {"rule": "constant", "content": "done"}),
     ("write", {"rule": "text", "form": "plain", "pieces": ["done"], "numbers": ["as_given"], "when": None}),
