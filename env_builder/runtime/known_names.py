@@ -31,7 +31,8 @@ NEARLY_ALL = 0.95
 MANY_TIMES = 6
 """Times that each value of an argument was given on average, from which on its values are a list to choose from."""
 REFUSED = 3
-"""Different refused calls with arguments that no successful call of the tool has, from which a service refuses all of them."""
+"""Different refused calls with arguments that no successful call of the tool has, from which a service refuses all of them; one
+is enough if its answer names the argument."""
 BEGUN = ""
 """Stands for the documents as the log began with them, among the tools that show values and the sessions that saw them."""
 MOST_WORDS = 6
@@ -60,11 +61,11 @@ class KnownNames:
         self._asked_alone: dict[str, set[str]] = defaultdict(set)
         self._arguments: set[tuple[str, str]] = set()
         given_in: dict[tuple[str, str, str], set[str]] = defaultdict(set)
-        refused: list[tuple[str, Any]] = []
+        refused: list[tuple[str, Any, str]] = []
         for (tool, arguments), rows in answers.items():
             for row in rows:
                 if row["is_error"]:
-                    refused.append((tool, parse(arguments)))
+                    refused.append((tool, parse(arguments), row["content"]))
                     continue
                 self._see(row["content"], tool)
                 asked = parse(arguments)
@@ -75,8 +76,8 @@ class KnownNames:
                     if len(asked) == 1 and name in asked:
                         self._asked_alone[value].add(tool)
         self._see_documents(documents, given_in)
-        self._tools = {tool for tool, _ in self._arguments}
-        self._refuses_foreign = sum(bool(self._foreign(tool, asked)) for tool, asked in refused) >= REFUSED
+        self._tools = {tool for (tool, _), rows in answers.items() if not all(row["is_error"] for row in rows)}
+        self._refuses_foreign = sum(self._refuses(*each) for each in refused) >= REFUSED
         self._sort_arguments()
 
     def strangers(self, tool: str, arguments: Any) -> list[str] | None:
@@ -139,6 +140,11 @@ class KnownNames:
     def _is_naming(self, tool: str, name: str) -> bool:
         """Return whether an argument names: of a tool without successful calls on record, if all others of its name do."""
         return (tool, name) in self._naming or (name in self._naming_anywhere and (tool, name) not in self._given)
+
+    def _refuses(self, tool: str, asked: Any, answer: str) -> int:
+        """Return what a refused call counts for: nothing without an argument of its own, all if the answer names that."""
+        foreign = self._foreign(tool, asked)
+        return 0 if not foreign else 1 if set(foreign).isdisjoint(_values_in(answer)) else REFUSED
 
     def _foreign(self, tool: str, arguments: Any) -> list[str]:
         """Return the names of arguments that no successful call of the tool has, sorted; none if no call has any."""

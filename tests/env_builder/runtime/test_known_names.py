@@ -53,11 +53,14 @@ def test_amounts_are_no_names_and_no_list_to_choose_from() -> None:
 
 
 def test_an_argument_that_no_call_has_is_refused_where_others_were() -> None:
-    asked = [row("open", {"door": f"D-{n}", "how": "key", "force": n}, "unexpected argument: force", True) for n in range(3)]
+    asked = [row("open", {"door": f"D-{n}", "how": "key", "force": n}, "error: that did not work", True) for n in range(3)]
+    named = [row("open", {"door": "D-1", "how": "key", "force": 1}, "error: unexpected argument 'force'", True)]
     def names(rows: list[dict[str, Any]]) -> KnownNames:
         return KnownNames([], {(each["tool"], each["arguments"]): [each] for each in [*ROWS, *rows]})
     assert names(asked).strangers("open", {"door": "D-3", "twice": 1}) == ["twice"]
     assert names(asked[:2]).strangers("open", {"door": "D-3", "twice": 1}) is None, "too few to say"
+    assert names(named).strangers("open", {"door": "D-3", "twice": 1}) == ["twice"], "the answer says why"
+    assert names([*named, row("ring", {}, "done")]).strangers("ring", {"twice": 1}) == ["twice"], "it takes no argument"
     assert names(asked).strangers("open", {"door": "D-3", "how": "key"}) == []
     assert names(asked).strangers("burn", {"door": "D-3"}) is None, "no call of the tool ever worked"
 
