@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from env_builder.events import SessionEvents, events_by
 from env_builder.runtime.answers import failed, parse
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.relevance import leaves
@@ -43,6 +44,8 @@ def scripts(tasks: pl.DataFrame, turns: pl.DataFrame, memoize: Memoize = recompu
     rows: dict[str, dict[str, Any]] = {}
     for (_,), own in tasks.sort("service", "task_id").group_by("service", maintain_order=True):
         rows |= user_rows({task_id: talks[task_id] for task_id in own["task_id"].to_list()}, memoize=memoize)
+    for task_id, events in events_by("task_id", part(tasks, turns).sort("task_id", "position")).items():
+        rows[task_id] = with_events(rows[task_id], events)
     texts = [
         {"task_id": task_id, "session_id": session_id, "opening": canonical(openings[task_id]),
          "script": canonical(rows[task_id])}
@@ -329,6 +332,16 @@ def _row(talk: Talk, read: Read, learnt: Vocabulary, own: bool) -> dict[str, Any
             "asks": learnt.weighed(frozenset(), read.given),
             "wants": [list(fact) for fact in read.wants], "seen": [list(fact) for fact in read.shown],
             "patience": LEAST_PATIENCE + longest}
+
+
+def with_events(row: dict[str, Any], events: SessionEvents) -> dict[str, Any]:
+    """Return a task's `user` row with the events of its session; a turn that comes with events is never said unasked."""
+    own = events.rows()
+    if not own:
+        return row
+    script = [{**one, "when": "asked"} if place in events.by_turn and one["when"] == "unasked" else one
+              for place, one in enumerate(row.get("script", ()))]
+    return {**row, **({"script": script} if script else {}), "events": own}
 
 
 def _turned(talk: Talk) -> list[Turned]:
