@@ -99,8 +99,14 @@ def _borne_out(service: str, tool: str, condition: Condition, cases: ServiceCase
     held = [case for case in cases.kinds[tool] if holds_all(condition, case.facts)]
     named = [(_n_named(sentence, condition), len(_prefixes(sentence) & words.every), sentence) for sentence in cases.sentences]
     sentence = max(named, key=lambda each: each[:2], default=(0, 0, ""))
-    text = " and ".join(map(str, condition))
+    text = " and ".join(map(_in_words, condition))
     return _row(service, tool, text, sentence[2] if sentence[0] else "", "borne_out", held, condition[0].name)
+
+
+def _in_words(test: Test) -> str:
+    if isinstance(test.value, bool):
+        return test.name if test.value else f"not: {test.name}"
+    return str(test)
 
 
 def _worded_alike(row: ConditionRow, stated: Sequence[ConditionRow]) -> ConditionRow:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import polars as pl
@@ -72,6 +73,14 @@ def test_a_condition_without_a_sentence_is_borne_out_all_the_same() -> None:
     silent = [paint(n, "open", n < 12, "gold" if n < 12 else "loan") for n in range(20)]
     (row,) = of(condition_rows(evidence(*silent)), "borne_out")
     assert row["sentence"] == "" and "look.tier" in row["condition"]
+
+
+def test_a_fact_that_holds_or_not_reads_as_words() -> None:
+    given = [paint(n, "open", n < 12) for n in range(20)]
+    for n, (_, turns) in enumerate(given):
+        turns[4]["content"] = json.dumps({"frozen": None if n < 12 else f"{n} March"})
+    (row,) = of(condition_rows(evidence(*given)), "borne_out")
+    assert row["condition"] == "not: look.frozen is missing"
 
 
 def test_steps_before_an_act_have_the_sentence_that_asks_for_them() -> None:
