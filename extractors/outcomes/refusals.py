@@ -115,9 +115,14 @@ def stems(text: str) -> frozenset[str]:
     return frozenset(_ENDING.sub("", word)[:7] for word in _TOKENS.findall(text.lower()) if word not in _STOPS)
 
 
+def sentences_in(text: str) -> list[str]:
+    """Return the sentences of instructions."""
+    return [sentence for part in _SENTENCES.split(text) if (sentence := part.strip())]
+
+
 def rules_in(text: str) -> list[str]:
     """Return the sentences of instructions that state a rule."""
-    return [sentence for sentence in _SENTENCES.split(text) if _RULE.search(sentence)]
+    return [sentence for sentence in sentences_in(text) if _RULE.search(sentence)]
 
 
 def cites(evidence: Evidence) -> pl.DataFrame:
