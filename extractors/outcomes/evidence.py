@@ -33,7 +33,7 @@ class Evidence(NamedTuple):
     everyones_calls: pl.DataFrame
     """The same, with the calls that users made."""
     values: pl.DataFrame
-    """Of `arguments.values_of`."""
+    """Of `arguments.values_of`, for everyone's calls."""
     session_requests: pl.DataFrame
     """Of `requests.find_requests`; `service` is the kind of service: services with nearly the same tools are one."""
     goals: pl.DataFrame
@@ -47,6 +47,11 @@ class Evidence(NamedTuple):
     @property
     def writes(self) -> pl.DataFrame:
         return self.calls.filter(pl.col("acts") & ~pl.col("failed"))
+
+    @property
+    def everyones_writes(self) -> pl.DataFrame:
+        """Return the successful writes of agents and users: together they make the state that a session ends in."""
+        return self.everyones_calls.filter(pl.col("acts") & ~pl.col("failed"))
 
 
 def gather(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, effects: pl.DataFrame,
@@ -65,7 +70,7 @@ def gather(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, 
     requests = same_request(session_requests.filter(pl.col("service").is_in(reset) & pl.col("worded")))
     everyones_calls = calls_of(ordered.with_columns(pl.lit(None, pl.String).alias("requestor")), assumed)
     return Evidence(
-        ordered, feedback, calls, everyones_calls, values_of(calls), session_requests,
+        ordered, feedback, calls, everyones_calls, values_of(everyones_calls), session_requests,
         empty(Goal) if goals is None else goals, requests, empty(RowChange) if row_changes is None else row_changes)
 
 

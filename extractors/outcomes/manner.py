@@ -42,7 +42,7 @@ def manner(evidence: Evidence, probabilities: pl.DataFrame) -> pl.DataFrame:
 
 def amount(evidence: Evidence, probabilities: pl.DataFrame) -> pl.DataFrame:
     """Vote, graded, by the number of write calls that succeeded: none, one, then in steps that double."""
-    acts = evidence.writes.group_by("session_id").len("n")
+    acts = evidence.everyones_writes.group_by("session_id").len("n")
     n = (
         evidence.session_requests.select("session_id").join(acts, on="session_id", how="left")
         .with_columns(pl.col("n").fill_null(0)))

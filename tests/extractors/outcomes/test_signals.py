@@ -71,6 +71,19 @@ def test_a_session_that_wrote_a_part_of_what_others_wrote_stands_between() -> No
     assert in_part(gather(sessions.head(7), kept, feedback(), EFFECTS, RESET)).is_empty()
 
 
+def test_what_users_do_with_their_own_tools_belongs_to_the_end_state() -> None:
+    ask = ("user", "please paint the north wall of hut77x blue")
+    sessions, turns = frames(
+        *(session(f"blue{i}", ask, ("look", {}, "grey"), ("paint", {"c": "blue"}, "ok")) for i in range(5)),
+        session("none", ask, ("look", {}, "grey"), ("assistant", "ok")))
+    by_user = turns.with_columns(
+        pl.when(pl.col("tool") == "paint").then(pl.lit("user")).otherwise("requestor").alias("requestor"))
+    seen = gather(sessions, by_user, feedback(), EFFECTS, RESET)
+    assert seen.writes.is_empty()
+    votes = dict(end_state(seen).select("session_id", "vote").iter_rows())
+    assert votes["blue0"] > 0.0 > votes["none"]
+
+
 def test_a_session_that_never_got_as_far_as_a_call_has_come_to_no_end() -> None:
     ask = ("user", "please paint the north wall of hut77x blue")
     served = [session(f"s{i}", ask, ("look", {}, "grey"), ("assistant", "it may not be painted")) for i in range(8)]
