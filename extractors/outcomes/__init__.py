@@ -20,7 +20,7 @@ from extractors.outcomes.combining import Combined, combine
 from extractors.outcomes.condition_rows import condition_rows
 from extractors.outcomes.evidence import VOTES, Evidence, gather
 from extractors.outcomes.feedback import CORRECTION, REVIEW, from_feedback, going, verdicts_of, words_of
-from extractors.outcomes.manner import amount, manner
+from extractors.outcomes.manner import amount, excess, manner
 from extractors.outcomes.signals import Signal, registered
 from warehouse.records import ConditionRow, Correction, Decision, Outcome, Review, SignalWorth, empty, frame, frame_schema
 
@@ -29,7 +29,7 @@ RULED_OUT = 0.02
 """Most that the probability of a session is which a decisive signal speaks against, before reviews calibrate it."""
 _JUDGED = ("probability", "low", "high", "blind")
 """What an abstention leaves out."""
-_LEARNT = {"amount": amount, "manner": manner}
+_LEARNT = {"amount": amount, "excess": excess, "manner": manner}
 """Signals that look at the others' probabilities, and so come after them."""
 
 
