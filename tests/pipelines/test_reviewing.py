@@ -103,13 +103,13 @@ def test_tasks_below_min_precision_stay_unverified_and_come_into_the_queue(
     out, config = tmp_path / "out", tmp_path / "traceroom.toml"
     shutil.copytree(ran, out)
     before = _published(out)
-    config.write_text("[gates]\nmin_precision = 0.9\n")
+    config.write_text("[gates]\nmin_precision = 0.97\n")
     assert traceroom("run", SAMPLE, "--out", out, "--config", config, "--no-image").returncode == 0
     with Store.published(out / "warehouse.duckdb") as store:
         below = store.read("select subject, detail from mart.decisions where stage = 'verify' and not kept and "
                            "reason = 'below_min_precision'")
     assert below.height and _published(out) == before - set(below["subject"])
-    assert all("below min_precision (0.9); review session " in detail for detail in below["detail"])
+    assert all("below min_precision (0.97); review session " in detail for detail in below["detail"])
     tasks = (out / "unverified" / "main" / "tasks.jsonl").read_text().splitlines()
     assert {json.loads(line)["task_id"] for line in tasks} >= set(below["subject"])
     queue = printed(traceroom, "review", out, "--limit", "60")["queue"]
