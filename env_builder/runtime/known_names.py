@@ -68,12 +68,12 @@ class KnownNames:
                     refused.append((tool, parse(arguments), row["content"]))
                     continue
                 self._see(row["content"], tool)
-                asked = parse(arguments)
-                self._arguments.update((tool, str(name)) for name in asked)
-                for name, value in _scalars(asked):
+                given_arguments = parse(arguments)
+                self._arguments.update((tool, str(name)) for name in given_arguments)
+                for name, value in _scalars(given_arguments):
                     self._given[tool, name][value] += 1
                     given_in[row["session"] or BEGUN, tool, name].add(value)
-                    if len(asked) == 1 and name in asked:
+                    if len(given_arguments) == 1 and name in given_arguments:
                         self._asked_alone[value].add(tool)
         self._see_documents(documents, given_in)
         self._tools = {tool for (tool, _), rows in answers.items() if not all(row["is_error"] for row in rows)}
@@ -106,11 +106,11 @@ class KnownNames:
                 self._see(document, BEGUN)
             else:
                 seen_in[session].update(_values_in(document))
-        self._seen = frozenset[str]().union(*seen_in.values())
-        self._seen_before: dict[tuple[str, str], set[str]] = defaultdict(set)
+        self._document_values = frozenset[str]().union(*seen_in.values())
+        self._earlier_values: dict[tuple[str, str], set[str]] = defaultdict(set)
         """(tool, argument) -> values that a document had shown to the session."""
         for (session, tool, name), values in given_in.items():
-            self._seen_before[tool, name].update(value for value in values & seen_in[session] if not _is_quantity(value))
+            self._earlier_values[tool, name].update(value for value in values & seen_in[session] if not _is_quantity(value))
 
     def _see(self, text: str, tool: str) -> None:
         """Note what a tool's answer shows."""
@@ -119,7 +119,7 @@ class KnownNames:
 
     def _sort_arguments(self) -> None:
         """Sort the arguments into those that name, those with values to choose from, and those with new values."""
-        n_known = {own: sum(value in self._seen_before[own] or self._is_known(value, own[0]) for value in counts)
+        n_known = {own: sum(value in self._earlier_values[own] or self._is_known(value, own[0]) for value in counts)
                    for own, counts in self._given.items()}
         many = {own for own, counts in self._given.items() if len(counts) >= FEWEST}
         self._naming = {own for own in many if n_known[own] >= NEARLY_ALL * len(self._given[own])}
@@ -141,9 +141,9 @@ class KnownNames:
         """Return whether an argument names: of a tool without successful calls on record, if all others of its name do."""
         return (tool, name) in self._naming or (name in self._naming_anywhere and (tool, name) not in self._given)
 
-    def _refuses(self, tool: str, asked: Any, answer: str) -> int:
+    def _refuses(self, tool: str, given_arguments: Any, answer: str) -> int:
         """Return what a refused call counts for: nothing without an argument of its own, all if the answer names that."""
-        foreign = self._foreign(tool, asked)
+        foreign = self._foreign(tool, given_arguments)
         return 0 if not foreign else 1 if set(foreign).isdisjoint(_values_in(answer)) else REFUSED
 
     def _foreign(self, tool: str, arguments: Any) -> list[str]:
@@ -152,7 +152,7 @@ class KnownNames:
         return sorted(name for name in names if (tool, name) not in self._arguments)
 
     def _is_shown(self, value: str) -> bool:
-        return any(value in values for values in (self._keys, self._shown_by, self._asked_alone, self._seen))
+        return any(value in values for values in (self._keys, self._shown_by, self._asked_alone, self._document_values))
 
     def _is_known(self, value: str, tool: str) -> bool:
         elsewhere = self._asked_alone.get(value, set()) | (set() if _is_quantity(value) else self._shown_by.get(value, set()))

@@ -62,7 +62,7 @@ class RewardEstimate(NamedTuple):
     """What reviewers settled; None: nobody reviewed one of its sessions."""
 
 
-class _Known(NamedTuple):
+class _SessionEvidence(NamedTuple):
     """What is known of the sessions of a task; of a task whose solution was generated, nothing."""
 
     chances: Mapping[str, float | None]
@@ -90,24 +90,24 @@ def reward_estimates(store: Store, service: str | None = None) -> dict[str, Rewa
     rows = store.read(f"select * from ({_REWARDED}) where $service is null or service = $service order by task_id",
                       service=service).iter_rows()
     return {task_id: _estimate(task_id, of_service, json.loads(checks),
-                               _Known({} if generated else chances, settled, session_ids))
+                               _SessionEvidence({} if generated else chances, settled, session_ids))
             for task_id, of_service, checks, session_ids, generated in rows}
 
 
-def _estimate(task_id: str, service: str, checks: list[dict[str, Any]], known: _Known) -> RewardEstimate:
+def _estimate(task_id: str, service: str, checks: list[dict[str, Any]], evidence: _SessionEvidence) -> RewardEstimate:
     gates = [check for check in checks if check["role"] == "gate"]
     ends = [check["provenance"] for check in gates if check["kind"] in END_KINDS] or [check["provenance"] for check in gates]
-    session_ids = tuple(sorted({name for each in ends for name in each.get("supporting") or () if name in known.chances}))
-    answers = {known.settled[name] for name in session_ids if name in known.settled}
+    session_ids = tuple(sorted({name for each in ends for name in each.get("supporting") or () if name in evidence.chances}))
+    answers = {evidence.settled[name] for name in session_ids if name in evidence.settled}
     is_right = answers.pop() if len(answers) == 1 else None
-    own = [chance for name in session_ids if (chance := known.chances[name]) is not None
-           and (is_right is None or known.settled.get(name) is is_right)]
+    own = [chance for name in session_ids if (chance := evidence.chances[name]) is not None
+           and (is_right is None or evidence.settled.get(name) is is_right)]
     own = own or [each["confidence"] for each in ends if each.get("confidence") is not None]
     besides = 0.0
     if is_right is not False:
         besides += VERIFIED
     if is_right is None:
-        besides -= _contested(known.chances.get(name) for name in known.of_task if name not in session_ids)
+        besides -= _contested(evidence.chances.get(name) for name in evidence.of_task if name not in session_ids)
     return RewardEstimate(task_id, service, _together(own, besides) if own else None, session_ids, is_right)
 
 
