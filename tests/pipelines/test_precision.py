@@ -92,7 +92,8 @@ def test_sessions_that_came_to_the_same_end_make_it_surer() -> None:
 
 def test_a_passed_audit_makes_an_end_surer_and_nothing_else_does_where_a_review_found_it_wrong() -> None:
     gate = {"role": "gate", "kind": "state", "provenance": {"supporting": ["a"], "confidence": 0.7}}
-    audited = [_estimate("t", "desk", [gate], _SessionEvidence({"a": chance}, {}, "a")).probability for chance in (0.5, 0.7, 0.9)]
+    audited = [_estimate("t", "desk", [gate], _SessionEvidence({"a": chance}, {}, "a")).probability
+               for chance in (0.5, 0.7, 0.9)]
     added = [odds(each or 0.0) - odds(chance) for each, chance in zip(audited, (0.5, 0.7, 0.9), strict=True)]
     assert added == pytest.approx(3 * [VERIFIED])
     wrong = _estimate("t", "desk", [gate], _SessionEvidence({"a": 0.01}, {"a": False}, "a"))
