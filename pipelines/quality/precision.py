@@ -2,9 +2,9 @@
 
 Input: rubrics, outcomes and reviews of the warehouse. A reward is right if the end that it pays for is right. A task's
 estimate is the probability of the best session that supports its gates, a part of the log odds of the others, which came to the
-same end, and what a passed audit is worth, against the likeliest session of the task that did not come to it. A review of one
-of them settles it. The statement rests on random reviews if there are any (Clopper and Pearson 1934), else on the estimates:
-the share of right rewards is beta-binomial (Skellam 1948), since the estimates of a service err together.
+same end, and what a passed audit is worth; a review of one of them settles it. The statement rests on random reviews if there
+are any (Clopper and Pearson 1934), else on the estimates: the share of right rewards is beta-binomial (Skellam 1948), since the
+estimates of a service err together.
 Does not see: whether a right end can be reached by wrong conduct (`env_builder.audit`), and whether a sample was really random.
 """
 
@@ -44,9 +44,8 @@ ANCHOR = 0.5
 """Sessions that a reviewed one counts for, as it was chosen and not drawn."""
 _ROUNDS = 60
 _PLACES = 4
-_REWARDED = ("select task_id, r.service, checks, session_ids, false as generated from mart.rubrics r join mart.tasks using "
-             "(task_id) where task_id not in (select task_id from mart.variants) union all "
-             "select task_id, service, checks, session_ids, true as generated from mart.variants")
+_REWARDED = ("select task_id, service, checks, false as generated from mart.rubrics where task_id not in (select task_id from "
+             "mart.variants) union all select task_id, service, checks, true as generated from mart.variants")
 
 
 class RewardEstimate(NamedTuple):
@@ -60,14 +59,6 @@ class RewardEstimate(NamedTuple):
     """Sessions that support it, sorted; a review of one settles the task. None if its solution was generated."""
     is_right: bool | None
     """What reviewers settled; None: nobody reviewed one of its sessions."""
-
-
-class _SessionEvidence(NamedTuple):
-    """What is known of the sessions of a task; of a task whose solution was generated, nothing."""
-
-    chances: Mapping[str, float | None]
-    settled: Mapping[str, bool]
-    of_task: Iterable[str]
 
 
 class Precision(NamedTuple):
@@ -89,42 +80,28 @@ def reward_estimates(store: Store, service: str | None = None) -> dict[str, Rewa
     chances = dict(store.read("select session_id, probability from mart.outcomes").iter_rows())
     rows = store.read(f"select * from ({_REWARDED}) where $service is null or service = $service order by task_id",
                       service=service).iter_rows()
-    return {task_id: _estimate(task_id, of_service, json.loads(checks),
-                               _SessionEvidence({} if generated else chances, settled, session_ids))
-            for task_id, of_service, checks, session_ids, generated in rows}
+    return {task_id: _estimate(task_id, of_service, json.loads(checks), {} if generated else chances, settled)
+            for task_id, of_service, checks, generated in rows}
 
 
-def _estimate(task_id: str, service: str, checks: list[dict[str, Any]], evidence: _SessionEvidence) -> RewardEstimate:
+def _estimate(task_id: str, service: str, checks: list[dict[str, Any]], chances: Mapping[str, float | None],
+              settled: Mapping[str, bool]) -> RewardEstimate:
     gates = [check for check in checks if check["role"] == "gate"]
     ends = [check["provenance"] for check in gates if check["kind"] in END_KINDS] or [check["provenance"] for check in gates]
-    session_ids = tuple(sorted({name for each in ends for name in each.get("supporting") or () if name in evidence.chances}))
-    answers = {evidence.settled[name] for name in session_ids if name in evidence.settled}
+    session_ids = tuple(sorted({name for each in ends for name in each.get("supporting") or () if name in chances}))
+    answers = {settled[name] for name in session_ids if name in settled}
     is_right = answers.pop() if len(answers) == 1 else None
-    own = [chance for name in session_ids if (chance := evidence.chances[name]) is not None
-           and (is_right is None or evidence.settled.get(name) is is_right)]
-    own = own or [each["confidence"] for each in ends if each.get("confidence") is not None]
-    besides = 0.0
-    if is_right is not False:
-        besides += VERIFIED
-    if is_right is None:
-        besides -= _contested(evidence.chances.get(name) for name in evidence.of_task if name not in session_ids)
-    return RewardEstimate(task_id, service, _together(own, besides) if own else None, session_ids, is_right)
+    known = [chance for name in session_ids if (chance := chances[name]) is not None
+             and (is_right is None or settled.get(name) is is_right)]
+    known = known or [each["confidence"] for each in ends if each.get("confidence") is not None]
+    audited = 0.0 if is_right is False else VERIFIED
+    return RewardEstimate(task_id, service, _together(known, audited) if known else None, session_ids, is_right)
 
 
-def _together(chances: Iterable[float], besides: float) -> float:
-    """Return the probability that an end is right which sessions of these probabilities share. `besides`: log odds to add."""
-    first, *others = sorted(map(_log_odds, chances), reverse=True)
-    return chance_of(besides + first + AGREEING * sum(each for each in others if each > 0))
-
-
-def _contested(rivals: Iterable[float | None]) -> float:
-    """Return the log odds that an end loses to the likeliest session that did not come to it: at most one of both is right."""
-    log_odds = [_log_odds(chance) for chance in rivals if chance is not None]
-    return math.log1p(math.exp(max(log_odds))) if log_odds else 0.0
-
-
-def _log_odds(chance: float) -> float:
-    return odds(min(max(chance, 1 - _SUREST), _SUREST))
+def _together(chances: Iterable[float], audited: float) -> float:
+    """Return the probability that an end is right which sessions of these probabilities share. `audited`: log odds besides."""
+    first, *others = sorted((odds(min(max(chance, 1 - _SUREST), _SUREST)) for chance in chances), reverse=True)
+    return chance_of(audited + first + AGREEING * sum(each for each in others if each > 0))
 
 
 def stated_precision(published: Iterable[RewardEstimate], reviewed: pl.DataFrame,

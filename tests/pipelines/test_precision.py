@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 
 import polars as pl
@@ -15,7 +14,6 @@ from pipelines.quality.precision import (
     VERIFIED,
     RewardEstimate,
     _estimate,
-    _SessionEvidence,
     at_least,
     clopper_pearson,
     sentence_on,
@@ -85,32 +83,17 @@ def test_the_interval_of_estimates_covers_the_share_of_services_that_stray_and_o
 def test_sessions_that_came_to_the_same_end_make_it_surer() -> None:
     gate = {"role": "gate", "kind": "state", "provenance": {"supporting": ["a", "b", "c"], "confidence": 0.7}}
     chances = {"a": 0.7, "b": 0.7, "c": 0.2}
-    alone, several = (_estimate("t", "desk", [gate], _SessionEvidence({name: chances[name] for name in names}, {}, names))
-                      for names in ("a", "abc"))
+    alone, several = (_estimate("t", "desk", [gate], {name: chances[name] for name in names}, {}) for names in ("a", "abc"))
     assert alone.probability is not None and several.probability is not None and alone.probability < several.probability < 1
 
 
 def test_a_passed_audit_makes_an_end_surer_and_nothing_else_does_where_a_review_found_it_wrong() -> None:
     gate = {"role": "gate", "kind": "state", "provenance": {"supporting": ["a"], "confidence": 0.7}}
-    audited = [_estimate("t", "desk", [gate], _SessionEvidence({"a": chance}, {}, "a")).probability
-               for chance in (0.5, 0.7, 0.9)]
+    audited = [_estimate("t", "desk", [gate], {"a": chance}, {}).probability for chance in (0.5, 0.7, 0.9)]
     added = [odds(each or 0.0) - odds(chance) for each, chance in zip(audited, (0.5, 0.7, 0.9), strict=True)]
     assert added == pytest.approx(3 * [VERIFIED])
-    wrong = _estimate("t", "desk", [gate], _SessionEvidence({"a": 0.01}, {"a": False}, "a"))
+    wrong = _estimate("t", "desk", [gate], {"a": 0.01}, {"a": False})
     assert wrong.is_right is False and wrong.probability == pytest.approx(0.01)
-
-
-def test_a_likely_session_of_the_task_that_ended_otherwise_makes_its_end_less_sure() -> None:
-    gate = {"role": "gate", "kind": "state", "provenance": {"supporting": ["a"], "confidence": 0.7}}
-
-    def sure(rival: float, settled: dict[str, bool]) -> float:
-        known = _SessionEvidence({"a": 0.7, "b": rival, "of another task": 0.99}, settled, "ab")
-        return _estimate("t", "desk", [gate], known).probability or 0.0
-
-    alone = _estimate("t", "desk", [gate], _SessionEvidence({"a": 0.7}, {}, "a")).probability or 0.0
-    assert odds(alone) - odds(sure(0.5, {})) == pytest.approx(math.log(2))
-    assert alone - 0.01 < sure(0.01, {}) < alone and sure(0.9, {}) < 0.7
-    assert sure(0.9, {"a": True}) == pytest.approx(alone)   # a review settles it
 
 
 def test_random_reviews_bound_the_share_whatever_the_estimates_say() -> None:
