@@ -194,20 +194,23 @@ def _values_in(text: str) -> Iterator[str]:
                 yield from (" ".join(words[begin:end]) for end in range(begin + 2, min(begin + MOST_WORDS, len(words)) + 1))
 
 
-def _scalars(value: Any, name: str = "") -> list[tuple[str, str]]:
-    """(name, value) of the arguments that are one word, several words with a digit each, or a whole number.
+def _scalars(arguments: Any) -> list[tuple[str, str]]:
+    """(name, value) of the arguments that are one word, several words with a digit each, or a whole number, in order.
 
     Elements of lists count as several; values inside of objects go by the names on the path to them.
     """
-    if isinstance(value, Mapping):
-        return [each for own, item in value.items() for each in _scalars(item, f"{name}.{own}" if name else str(own))]
-    if isinstance(value, list):
-        return [each for item in value for each in _scalars(item, name)]
-    if not isinstance(value, str | int) or isinstance(value, bool):
-        return []
-    words = str(value).split()
-    is_one = not any(map(str.isspace, str(value)))
-    return [(name, " ".join(words))] if is_one or _is_numbered(words) else []
+    values, stack = [], [("", arguments)]
+    while stack:
+        name, value = stack.pop()
+        if isinstance(value, Mapping):
+            stack += reversed([(f"{name}.{own}" if name else str(own), item) for own, item in value.items()])
+        elif isinstance(value, list):
+            stack += [(name, item) for item in reversed(value)]
+        elif isinstance(value, str | int) and not isinstance(value, bool):
+            words = str(value).split()
+            if not any(map(str.isspace, str(value))) or _is_numbered(words):
+                values.append((name, " ".join(words)))
+    return values
 
 
 def _is_numbered(words: list[str]) -> bool:

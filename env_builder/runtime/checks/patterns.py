@@ -30,14 +30,6 @@ PATTERNS: Schema = {"type": "array", "items": PATTERN}
 ABSENT = object()
 
 
-def _same_unquoted(given: Any, value: Any) -> bool:
-    """Return whether both are the same with numbers in one form; not if one is nested too deep to be compared."""
-    try:
-        return same(unquoted(given), unquoted(value))
-    except RecursionError:
-        return False
-
-
 class Pattern(NamedTuple):
     """A pattern, read once."""
 
@@ -72,7 +64,7 @@ class Pattern(NamedTuple):
         if not isinstance(given, dict):
             return not self.named and not self.where
         for name, value in self.named:
-            if name not in given or not (same(given[name], value) or _same_unquoted(given[name], value)):
+            if name not in given or not (same(given[name], value) or same(unquoted(given[name]), unquoted(value))):
                 return False
         return not self.where or all(
             _allowed(constraint, found_at(given, name), view, place) for name, constraint in self.where)
