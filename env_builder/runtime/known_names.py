@@ -159,7 +159,7 @@ class KnownNames:
         return value in self._keys or bool(elsewhere - {tool})
 
     def _is_doubted(self, tool: str, name: str, value: str) -> bool:
-        """Return whether nobody can say that the argument may have this value."""
+        """Return whether the log does not show that the argument may have this value."""
         counts = self._given.get((tool, name))
         if not counts:
             return (tool, name) not in self._arguments

@@ -41,8 +41,8 @@ class OpenCondition(NamedTuple):
 
 
 def open_conditions(store: Store, waiting: Mapping[str, Collection[str]], unsettled: Collection[str]) -> list[OpenCondition]:
-    """Return the open conditions. `waiting`: session -> tasks that its review may open; `unsettled`: sessions that nobody
-    reviewed; those of other services are left out."""
+    """Return the open conditions. `waiting`: session -> tasks that its review may open; `unsettled`: sessions without a
+    settled review; those of other services are left out."""
     rows = store.read(
         "select * from mart.conditions where status = 'stated' or (status = 'borne_out' and sentence != '' and "
         "len(acted_session_ids) > 0)").to_dicts()

@@ -88,7 +88,7 @@ def test_the_environment_plays_an_event_with_the_words_it_belongs_to(room: Path)
     assert environment.difference()["documents"] == {}
 
 
-def test_nobody_who_does_not_get_the_user_to_act_is_paid(room: Path) -> None:
+def test_an_agent_that_does_not_get_the_user_to_act_earns_nothing(room: Path) -> None:
     environment = load(room, {"turn": 0, **PRESS})
     environment.call("read_sign", {"at": "gate"})
     environment.finish()
