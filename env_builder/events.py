@@ -1,8 +1,8 @@
 """Steps of other people in a session, such as a user's taps on a device, and the moment at which the environment plays each.
 
 In: the turns of one session, in order. Out: `SessionEvents`. An event is a successful call of the session's user after the
-agent's first move. If the user then speaks before the agent moves again, the event belongs to these words, and is played when the
-user says them. Else it follows the agent's call before it, and is played after the same call.
+agent's first move. If the user then speaks before the agent moves again, the event belongs to these words, and is played when
+the user says them. Else it follows the agent's call before it, and is played after the same call.
 
 Does not see: what a user did before the agent's first move or silently after words of the agent, which have no clear moment
 (`unplaced`); whether the event needed the agent's words; events that the log takes for the agent's.

@@ -58,8 +58,8 @@ def _written(row: Row) -> str | None:
 def _attempts_beyond(ends: AcceptedEnds, view: EpisodeView) -> list[list[str]]:
     """Return attempts to write, on entities that exist, what no accepted end has and that name none of its documents.
 
-    A call that differs from an accepted one in texts of several words alone does not count: which words are right is unknown. Nor
-    does one with such a text while an entity that every accepted end makes is missing: it may have made it, in other words.
+    A call that differs from an accepted one in texts of several words alone does not count: which words are right is unknown.
+    Nor does one with such a text while an entity that every accepted end makes is missing: it may have made it, in other words.
     """
     is_open = all(any(view.document(name)[1] is None for name in documents) for documents, _ in ends.accepted)
     allowed = {(tool, _wordless(arguments)) for _, acts in ends.accepted for tool, arguments in acts}
